@@ -1,0 +1,53 @@
+# Every target sets up what it needs by itself: Python 3.11+ and make are enough.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+QUICK ?=
+
+.PHONY: help setup run test lint format schema bench bench-wire clean
+
+help: ## Show the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
+
+setup: $(READY) ## Make the environment in .venv, with all extras
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Antiphon needs Python 3.11 or newer; $(PYTHON) is older. Try: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
+	@if command -v uv >/dev/null 2>&1; then \
+		{ test -x $(BIN)/python || uv venv --quiet --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" $(VENV); } && \
+		uv pip install --quiet --python $(BIN)/python -e '.[all,dev]'; \
+	else \
+		{ test -x $(BIN)/pip || $(PYTHON) -m venv --clear $(VENV); } && \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[all,dev]'; \
+	fi
+	@touch $@
+
+run: $(READY) ## Play a short conversation between the example agent and the example client
+	@$(BIN)/python examples/conversation.py
+
+test: $(READY) ## Run every test this machine can run; the summary names each skip and why
+	$(BIN)/python -m pytest
+
+lint: $(READY) ## Check style, types, layers and the generated schema
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m tools.schema_generator --check
+
+format: $(READY) ## Put the code in shape
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+schema: $(READY) ## Generate the types from the pinned schemas
+	$(BIN)/python -m tools.schema_generator
+
+bench: bench-wire ## Run every benchmark (QUICK=1 for a short run)
+
+bench-wire: $(READY) ## Measure the wire against the official SDKs
+	$(BIN)/python -m bench.wire $(if $(QUICK),--quick)
+
+clean: ## Remove what was made here
+	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis bench/results

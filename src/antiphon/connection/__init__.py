@@ -1,0 +1,5 @@
+"""Where frames meet lanes: one initialized link between two peers, and the order on it."""
+
+from antiphon.connection.connection import Connection, Role
+
+__all__ = ["Connection", "Role"]

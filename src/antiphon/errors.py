@@ -1,0 +1,173 @@
+"""Every exception of Antiphon, and the one function that turns an exception into a wire error.
+
+The type says whose fault it is: `LocalError` is ours or our user's, `RemoteError` is the peer's.
+`code` is what goes on the wire when the error answers a request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from msgspec import UNSET, Struct, UnsetType
+
+
+class ErrorObject(Struct, frozen=True, omit_defaults=True):
+    """The `error` of a JSON-RPC failure (RPC-21). `data` may be any JSON value (RPC-26)."""
+
+    code: int
+    message: str
+    data: Any = UNSET
+
+
+class AntiphonError(Exception):
+    """The base of everything Antiphon raises on purpose."""
+
+    code: ClassVar[int] = -32603
+    summary: ClassVar[str] = "Internal error"
+
+    def __init__(self, detail: str = "", *, data: Any = UNSET) -> None:
+        super().__init__(detail or self.summary)
+        self.detail = detail
+        self.data = data
+
+    def to_wire(self) -> ErrorObject:
+        """What the peer is told. Local faults stay private; see the overrides for what does not."""
+        return ErrorObject(self.code, self.summary)
+
+
+class LocalError(AntiphonError):
+    """This side did something wrong: the peer learns only that it failed."""
+
+
+class RemoteError(AntiphonError):
+    """The peer did something wrong, and may be told what (RPC-22: one short line)."""
+
+    code: ClassVar[int] = -32600
+    summary: ClassVar[str] = "Invalid request"
+
+    def to_wire(self) -> ErrorObject:
+        message = f"{self.summary}: {self.detail}" if self.detail else self.summary
+        return ErrorObject(self.code, one_line(message), self.data)
+
+
+class ParseError(RemoteError):
+    code = -32700
+    summary = "Parse error"
+
+
+class InvalidRequest(RemoteError):
+    code = -32600
+    summary = "Invalid request"
+
+
+class MethodNotFound(RemoteError):
+    code = -32601
+    summary = "Method not found"
+
+
+class InvalidParams(RemoteError):
+    code = -32602
+    summary = "Invalid params"
+
+
+class AuthRequired(RemoteError):
+    code = -32000
+    summary = "Authentication required"
+
+
+class ResourceNotFound(RemoteError):
+    code = -32002
+    summary = "Resource not found"
+
+
+class RequestCancelled(RemoteError):
+    """A request ended because it was cancelled, by its sender or by a shutdown (RPC-31, RPC-34)."""
+
+    code = -32800
+    summary = "Request cancelled"
+
+
+class UnsupportedVersion(RemoteError):
+    """No protocol version in common (RPC-24, INIT-03)."""
+
+    code = -32022
+    summary = "Unsupported protocol version"
+
+    def __init__(self, requested: int, supported: Sequence[int]) -> None:
+        super().__init__(
+            f"asked for {requested}, supported: {', '.join(map(str, supported)) or 'none'}",
+            data={"requested": requested, "supported": list(supported)},
+        )
+
+
+class RequestError(AntiphonError):
+    """Raised by a handler to answer with an error of its own choice; all of it reaches the peer."""
+
+    def __init__(self, code: int, message: str, *, data: Any = UNSET) -> None:
+        super().__init__(message, data=data)
+        self.wire_code = code
+
+    def to_wire(self) -> ErrorObject:
+        return ErrorObject(self.wire_code, one_line(self.detail), self.data)
+
+
+class CallFailed(RemoteError):
+    """The peer answered a call of ours with an error."""
+
+    def __init__(self, method: str, error: ErrorObject) -> None:
+        super().__init__(f"{method} failed with {error.code}: {error.message}", data=error.data)
+        self.method = method
+        self.error = error
+
+    def to_wire(self) -> ErrorObject:
+        # A failed call of ours is, towards whoever asked us, an internal affair.
+        return ErrorObject(AntiphonError.code, AntiphonError.summary)
+
+
+class InvalidResult(RemoteError):
+    """The peer answered a call with a result that does not fit its method."""
+
+    def to_wire(self) -> ErrorObject:
+        return ErrorObject(AntiphonError.code, AntiphonError.summary)
+
+
+class LinkLost(AntiphonError):
+    """The link to the peer is gone; every pending call fails with this, and so does every new one.
+
+    `stderr` holds the last lines a child process wrote, where there was one.
+    """
+
+    def __init__(self, reason: str, *, stderr: Sequence[str] = ()) -> None:
+        self.reason = reason
+        self.stderr = tuple(stderr)
+        tail = "".join(f"\n    {line}" for line in self.stderr)
+        super().__init__(f"{reason}; its last words on stderr:{tail}" if tail else reason)
+
+
+class SpawnFailed(LocalError):
+    """A command could not be started."""
+
+
+class LaneMisuse(LocalError):
+    """A handler waited for something that only comes after the handler itself has returned."""
+
+
+class LaneOverflow(LocalError):
+    """A handler waited for a call while more arrived behind it than its lane may hold."""
+
+
+def one_line(text: str, *, limit: int = 300) -> str:
+    """`text` as a wire error message: one short, non-empty line (RPC-22)."""
+    line = " ".join(text.split()) or AntiphonError.summary
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def to_wire_error(error: BaseException) -> ErrorObject:
+    """What a peer is told about `error`. Strangers' exceptions tell it nothing."""
+    if isinstance(error, AntiphonError):
+        return error.to_wire()
+    return ErrorObject(AntiphonError.code, AntiphonError.summary)
+
+
+__all__ = [name for name, value in list(globals().items()) if isinstance(value, type) and name[0].isupper()]

@@ -1,0 +1,176 @@
+"""Frames: the four shapes of a JSON-RPC 2.0 value, read from and written to bytes.
+
+No method is known here. `params` and `result` stay raw bytes until someone who knows the method
+decodes them; whoever encodes hands over bytes that are spliced in, never parsed again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import lru_cache
+from typing import Any, Literal, NoReturn
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from antiphon.errors import ErrorObject, InvalidRequest, ParseError
+
+RequestId = str | int | float | None
+"""Kept exactly as sent (RPC-05). `None` and fractions are legal in v1 only (RPC-02, RPC-03)."""
+
+
+class Request(Struct, frozen=True):
+    id: RequestId
+    method: str
+    params: Raw | None = None
+
+
+class Notification(Struct, frozen=True):
+    """`params` is raw, or already typed when a codec decoded the whole line in one pass."""
+
+    method: str
+    params: Any = None
+
+
+class Response(Struct, frozen=True):
+    id: RequestId
+    result: Raw
+
+
+class Failure(Struct, frozen=True):
+    id: RequestId
+    error: ErrorObject
+
+
+Frame = Request | Notification | Response | Failure
+
+
+class Batch(Struct, frozen=True):
+    """A JSON array. ACP does not use them (C-02); what becomes of one is the peer's choice."""
+
+    lines: tuple[bytes, ...]
+
+
+class MalformedResponse(Struct, frozen=True):
+    """Looks like a response and is none: dropped, never answered (RPC-12)."""
+
+    id: RequestId
+    reason: str
+
+
+class _Envelope(Struct):
+    jsonrpc: Raw | UnsetType = UNSET
+    id: str | int | float | None | UnsetType = UNSET
+    method: str | UnsetType = UNSET
+    params: Raw | UnsetType = UNSET
+    result: Raw | UnsetType = UNSET
+    error: Raw | UnsetType = UNSET
+
+
+_envelope = msgspec.json.Decoder(_Envelope)
+_anything = msgspec.json.Decoder()
+_raw_list = msgspec.json.Decoder(list[Raw])
+_error = msgspec.json.Decoder(ErrorObject)
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_VERSION = b'"2.0"'
+
+
+def decode(line: bytes) -> Frame | Batch | MalformedResponse:
+    """One line as a frame. Raises `ParseError` or `InvalidRequest`, both the sender's fault."""
+    try:
+        if not line.isascii():
+            line.decode("utf-8")  # what stays raw is not looked into by msgspec (TRANS-01)
+        envelope = _envelope.decode(line)
+    except msgspec.ValidationError as error:
+        return _explain(line, error)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        clean = mended(line)
+        if clean == line:
+            _refuse_json(str(error))
+        return decode(clean)
+    if envelope.method is UNSET:
+        return _response(envelope)
+    if envelope.jsonrpc is UNSET or bytes(envelope.jsonrpc) != _VERSION:
+        raise InvalidRequest('`jsonrpc` must be "2.0"')
+    params = None if envelope.params is UNSET else envelope.params
+    if envelope.id is UNSET:
+        return Notification(envelope.method, params)
+    return Request(envelope.id, envelope.method, params)
+
+
+def _response(envelope: _Envelope) -> Frame | MalformedResponse:
+    # A missing `jsonrpc` is forgiven here: refusing an answer would leave its caller waiting.
+    if envelope.id is UNSET and envelope.result is UNSET and envelope.error is UNSET:
+        raise InvalidRequest("neither a request nor a response")
+    id = None if envelope.id is UNSET else envelope.id
+    if envelope.result is not UNSET and envelope.error is UNSET:
+        if envelope.id is UNSET:
+            return MalformedResponse(None, "a result without an id")
+        return Response(id, envelope.result)
+    if envelope.error is not UNSET and (envelope.result is UNSET or bytes(envelope.result) == b"null"):
+        try:
+            return Failure(id, _error.decode(envelope.error))
+        except msgspec.MsgspecError:
+            return Failure(id, ErrorObject(-32603, "Malformed error", msgspec.json.decode(envelope.error)))
+    return MalformedResponse(id, "needs exactly one of `result` and `error`")
+
+
+def _explain(line: bytes, error: msgspec.ValidationError) -> Batch | MalformedResponse:
+    """Why a line that is JSON is not an envelope."""
+    try:
+        value = _anything.decode(line)
+    except (msgspec.DecodeError, RecursionError) as broken:
+        _refuse_json(str(broken))
+    if isinstance(value, list):
+        return Batch(tuple(bytes(item) for item in _raw_list.decode(line)))
+    if isinstance(value, dict) and "method" not in value and value.keys() & {"id", "result", "error"}:
+        return MalformedResponse(None, str(error))
+    raise InvalidRequest(str(error))
+
+
+def mended(line: bytes) -> bytes:
+    """A value msgspec refuses, once more through the standard library, as JSON it reads.
+
+    A JavaScript peer that cuts an emoji in two sends a lone surrogate escape: it becomes U+FFFD.
+    Raises `ParseError` where the line is no JSON at all.
+    """
+    try:
+        value = json.loads(line.decode("utf-8"), parse_constant=_refuse_json)
+    except (ValueError, RecursionError) as error:
+        _refuse_json(str(error))
+    return _LONE_SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False)).encode("utf-8")
+
+
+def _refuse_json(reason: str) -> NoReturn:
+    raise ParseError(reason)
+
+
+# --- writing: the envelope is spliced around bytes that are already JSON ---------------------------
+
+_encode = msgspec.json.Encoder().encode
+
+
+def encode_request(id: RequestId, method: str, params: bytes) -> bytes:
+    return b'{"jsonrpc":"2.0","id":%b,"method":%b,"params":%b}' % (_encode(id), _encode(method), params)
+
+
+def encode_notification(method: str, params: bytes) -> bytes:
+    return _notification_start(method) + params + b"}"
+
+
+@lru_cache(maxsize=256)
+def _notification_start(method: str) -> bytes:
+    return b'{"jsonrpc":"2.0","method":%b,"params":' % _encode(method)
+
+
+def encode_response(id: RequestId, result: bytes) -> bytes:
+    return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (_encode(id), result)
+
+
+def encode_failure(id: RequestId, error: ErrorObject) -> bytes:
+    return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (_encode(id), _encode(error))
+
+
+def encode_batch(frames: list[bytes]) -> bytes:
+    return b"[%b]" % b",".join(frames)

@@ -1,0 +1,83 @@
+"""Lines: a byte stream cut into frames, one per line, without ever holding more than it may.
+
+LF and CRLF end a line, blank lines are nothing (TRANS-07), and a line over the bound is thrown away as
+it arrives and reported once in its place (RPC-38): the stream goes on behind it.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+DEFAULT_BOUND = 64 * 1024 * 1024
+
+
+class Overlong(Struct, frozen=True):
+    """A frame that was longer than the bound allows, in the place where it stood."""
+
+    size: int
+    bound: int
+
+
+Received = bytes | Overlong
+"""One frame as a transport hands it on."""
+
+
+class LineSplitter:
+    """Feed it what was read; it returns the lines that are complete."""
+
+    def __init__(self, *, bound: int = DEFAULT_BOUND) -> None:
+        if bound < 1:
+            raise ValueError("a line bound is at least one byte")
+        self._bound = bound
+        self._parts: list[bytes] = []
+        self._held = 0
+        self._dropped = 0
+
+    def feed(self, data: bytes) -> list[Received]:
+        if b"\n" not in data:
+            self._hold(data)
+            return []
+        first, rest = data.split(b"\n", 1)
+        out: list[Received] = []
+        self._hold(first)
+        self._finish(out)
+        *lines, tail = rest.split(b"\n")
+        if b"\r" in rest:
+            lines = [line.removesuffix(b"\r") for line in lines]
+        if len(rest) > self._bound:
+            out.extend(self._checked(line) for line in lines if line)
+        else:
+            out.extend([line for line in lines if line])
+        self._hold(tail)
+        return out
+
+    def end(self) -> list[Received]:
+        """The stream is over: a last line without its newline still counts (TRANS-07)."""
+        out: list[Received] = []
+        self._finish(out)
+        return out
+
+    def _hold(self, data: bytes) -> None:
+        if self._dropped:
+            self._dropped += len(data)
+        elif data:
+            self._parts.append(data)
+            self._held += len(data)
+            # One byte more than the bound may still be the CR of a CRLF.
+            if self._held > self._bound + 1:
+                self._dropped, self._held = self._held, 0
+                self._parts.clear()
+
+    def _finish(self, out: list[Received]) -> None:
+        if self._dropped:
+            out.append(Overlong(self._dropped, self._bound))
+            self._dropped = 0
+        elif self._held:
+            line = b"".join(self._parts).removesuffix(b"\r")
+            self._parts.clear()
+            self._held = 0
+            if line:
+                out.append(self._checked(line))
+
+    def _checked(self, line: bytes) -> Received:
+        return line if len(line) <= self._bound else Overlong(len(line), self._bound)

@@ -1,0 +1,289 @@
+"""Peer: one side of a JSON-RPC conversation, without I/O.
+
+It owns both id spaces (RPC-07): the calls this side made and has no answer to, and the requests it
+received and has not answered. Bytes of one frame go in, events come out; what must be sent is returned
+as bytes. A fault of the other side is an event, never an exception thrown at the reader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+
+from antiphon.errors import ErrorObject, InvalidRequest, LocalError, RemoteError
+from antiphon.jsonrpc import frames
+from antiphon.jsonrpc.frames import Batch, Failure, Frame, MalformedResponse, Notification, Request, RequestId, Response
+from antiphon.jsonrpc.lines import Overlong, Received
+
+CANCEL_REQUEST = "$/cancel_request"
+
+
+class BatchPolicy(StrEnum):
+    """What becomes of a JSON array (conflict C-02)."""
+
+    REJECT = "reject"
+    ACCEPT = "accept"
+
+
+class Call:
+    """A request this side made. `closed` once it is answered, or nobody waits for it any more."""
+
+    __slots__ = ("abandoned", "cancel_sent", "id", "method")
+
+    def __init__(self, id: int, method: str) -> None:
+        self.id = id
+        self.method = method
+        self.cancel_sent = False
+        self.abandoned = False
+
+
+class Inbound:
+    """A request the other side made, until it is answered."""
+
+    __slots__ = ("_reply", "answered", "cancelled", "id", "method", "params")
+
+    def __init__(self, request: Request, reply: _BatchReply | None) -> None:
+        self.id = request.id
+        self.method = request.method
+        self.params = request.params
+        self.cancelled = False
+        self.answered = False
+        self._reply = reply
+
+
+class _BatchReply:
+    """The one array that answers an accepted batch once its last request is answered (RPC-15)."""
+
+    __slots__ = ("outstanding", "parts")
+
+    def __init__(self) -> None:
+        self.outstanding = 0
+        self.parts: list[bytes] = []
+
+
+class Called(Struct, frozen=True):
+    """A request to serve. Answer it with `Peer.answer` or `Peer.fail`, exactly once."""
+
+    inbound: Inbound
+
+
+class Notified(Struct, frozen=True):
+    notification: Notification
+
+
+class Answered(Struct, frozen=True):
+    """A call of ours came back, with `result` or with `error`."""
+
+    call: Call
+    result: Raw | None
+    error: ErrorObject | None
+
+
+class CancelAsked(Struct, frozen=True):
+    """The other side no longer wants this answer; it is still owed one (RPC-31)."""
+
+    inbound: Inbound
+
+
+class Fault(Struct, frozen=True):
+    """Something that was no use: reported, survived, and answered with `reply` where that is due."""
+
+    reason: str
+    excerpt: bytes = b""
+    reply: bytes | None = None
+
+
+Event = Called | Notified | Answered | CancelAsked | Fault
+
+
+class _CancelParams(Struct, rename="camel"):
+    request_id: str | int | float | None
+
+
+_cancel_params = msgspec.json.Decoder(_CancelParams)
+_encode = msgspec.json.Encoder().encode
+
+
+def _key(id: RequestId) -> tuple[type, RequestId]:
+    """`1`, `1.0` and `"1"` are three ids (RPC-05)."""
+    return (type(id), id)
+
+
+class Peer:
+    def __init__(
+        self,
+        *,
+        batch: BatchPolicy = BatchPolicy.REJECT,
+        decode: Callable[[bytes], Frame | Batch | MalformedResponse] = frames.decode,
+    ) -> None:
+        self.strict_ids = False
+        """Set once v2 is agreed: `null` and fractions are no ids then (RPC-03, RPC-04)."""
+        self._batch = batch
+        self._decode = decode
+        self._next_id = 0
+        self._calls: dict[tuple[type, RequestId], Call] = {}
+        self._inbound: dict[tuple[type, RequestId], Inbound] = {}
+        self._nameless: list[Inbound] = []
+
+    # --- receiving ---------------------------------------------------------------------------------
+
+    def receive(self, frame: Received) -> list[Event]:
+        """What one received frame means."""
+        if isinstance(frame, Overlong):
+            error = InvalidRequest(f"a frame of {frame.size} bytes is over the bound of {frame.bound}")
+            return [self._refuse(error)]
+        try:
+            decoded = self._decode(frame)
+        except RemoteError as error:
+            if not frame.strip():
+                return []
+            return [self._refuse(error, frame)]
+        if isinstance(decoded, Batch):
+            return self._receive_batch(decoded, frame)
+        return [self._receive_one(decoded, frame, None)]
+
+    def _receive_one(
+        self, frame: Frame | MalformedResponse, line: bytes, reply: _BatchReply | None
+    ) -> Event:
+        match frame:
+            case Notification(method="$/cancel_request"):
+                return self._cancel_asked(frame, line)
+            case Notification():
+                return Notified(frame)
+            case Request():
+                return self._called(frame, line, reply)
+            case Response():
+                return self._answered(frame.id, frame.result, None, line)
+            case Failure():
+                return self._answered(frame.id, None, frame.error, line)
+            case MalformedResponse():
+                return Fault(f"a malformed response was dropped: {frame.reason}", line[:200])
+
+    def _called(self, request: Request, line: bytes, reply: _BatchReply | None) -> Event:
+        if self.strict_ids and (request.id is None or isinstance(request.id, float)):
+            return self._refuse(InvalidRequest("an id is a string or an integer"), line, reply)
+        inbound = Inbound(request, reply)
+        if request.id is None:
+            self._nameless.append(inbound)
+        elif _key(request.id) in self._inbound:
+            # Answering under that id would answer the first request with the second's error (RPC-06).
+            return self._refuse(InvalidRequest("this id is still in use"), line, reply)
+        else:
+            self._inbound[_key(request.id)] = inbound
+        if reply is not None:
+            reply.outstanding += 1
+        return Called(inbound)
+
+    def _answered(
+        self, id: RequestId, result: Raw | None, error: ErrorObject | None, line: bytes
+    ) -> Event:
+        call = self._calls.pop(_key(id), None)
+        if call is None:
+            return Fault("a response to no call of ours was dropped", line[:200])
+        if call.abandoned:
+            return Fault(f"a late response to an abandoned {call.method} was dropped", line[:200])  # RPC-35
+        return Answered(call, result, error)
+
+    def _cancel_asked(self, notification: Notification, line: bytes) -> Event:
+        try:
+            id = _cancel_params.decode(notification.params or b"{}").request_id
+        except msgspec.MsgspecError as error:
+            return Fault(f"a malformed {CANCEL_REQUEST} was ignored: {error}", line[:200])
+        inbound = self._inbound.get(_key(id))
+        if inbound is None:
+            return Fault(f"a {CANCEL_REQUEST} came too late or for no request", line[:200])  # RPC-33
+        inbound.cancelled = True
+        return CancelAsked(inbound)
+
+    def _receive_batch(self, batch: Batch, line: bytes) -> list[Event]:
+        if self._batch is BatchPolicy.REJECT or not batch.lines:
+            # RPC-14, RPC-16: one refusal for the whole array, and none of it runs.
+            return [self._refuse(InvalidRequest("arrays are not used in ACP"), line)]
+        reply = _BatchReply()
+        events: list[Event] = []
+        for item in batch.lines:
+            try:
+                decoded = self._decode(item)
+                if isinstance(decoded, Batch):
+                    raise InvalidRequest("an array inside an array")
+            except RemoteError as error:
+                events.append(self._refuse(error, item, reply))
+            else:
+                events.append(self._receive_one(decoded, item, reply))
+        if reply.parts and not reply.outstanding:
+            events.append(Fault("an array with nothing to serve", line[:200], frames.encode_batch(reply.parts)))
+        return events
+
+    def _refuse(self, error: RemoteError, line: bytes = b"", reply: _BatchReply | None = None) -> Fault:
+        """An error nobody can be named for goes out under `id: null` (RPC-09, RPC-10, RPC-11)."""
+        failure = frames.encode_failure(None, error.to_wire())
+        if reply is None:
+            return Fault(str(error), line[:200], failure)
+        reply.parts.append(failure)
+        return Fault(str(error), line[:200])
+
+    # --- sending -----------------------------------------------------------------------------------
+
+    def call(self, method: str, params: bytes) -> tuple[Call, bytes]:
+        call = Call(self._next_id, method)
+        self._next_id += 1
+        self._calls[_key(call.id)] = call
+        return call, frames.encode_request(call.id, method, params)
+
+    def cancel(self, call: Call) -> bytes | None:
+        """Ask the other side to stop; its answer is still awaited. None where that is too late."""
+        if call.cancel_sent or _key(call.id) not in self._calls:
+            return None
+        call.cancel_sent = True
+        return frames.encode_notification(CANCEL_REQUEST, b'{"requestId":%d}' % call.id)
+
+    def abandon(self, call: Call) -> bytes | None:
+        """Stop waiting. The id stays taken until its late answer has come and been dropped (RPC-35)."""
+        call.abandoned = True
+        return self.cancel(call)
+
+    def answer(self, inbound: Inbound, result: bytes) -> bytes | None:
+        """The frame to send now; None while an accepted batch still has others to answer."""
+        return self._close(inbound, frames.encode_response(inbound.id, result))
+
+    def fail(self, inbound: Inbound, error: ErrorObject) -> bytes | None:
+        return self._close(inbound, frames.encode_failure(inbound.id, error))
+
+    def _close(self, inbound: Inbound, frame: bytes) -> bytes | None:
+        if inbound.answered:
+            raise LocalError(f"{inbound.method} was answered twice")
+        inbound.answered = True
+        if inbound.id is not None:
+            self._inbound.pop(_key(inbound.id), None)
+        elif inbound in self._nameless:
+            self._nameless.remove(inbound)
+        reply = inbound._reply
+        if reply is None:
+            return frame
+        reply.parts.append(frame)
+        reply.outstanding -= 1
+        return None if reply.outstanding else frames.encode_batch(reply.parts)
+
+    # --- the end -----------------------------------------------------------------------------------
+
+    def close(self) -> tuple[list[Call], list[Inbound]]:
+        """The link is gone: the calls to fail and the requests to abort (RPC-36)."""
+        calls = [call for call in self._calls.values() if not call.abandoned]
+        inbounds = [*self._inbound.values(), *self._nameless]
+        self._calls.clear()
+        self._inbound.clear()
+        self._nameless.clear()
+        return calls, inbounds
+
+    @property
+    def pending(self) -> Iterable[Call]:
+        return self._calls.values()
+
+
+def encode_params(value: Any) -> bytes:
+    """Params or a result as bytes; nothing at all is an empty object (C-20)."""
+    return b"{}" if value is None else _encode(value)

@@ -1,0 +1,63 @@
+"""What a v1 peer sends only where both sides opted in; no pinned schema has it. Written by hand.
+
+The opt-ins are agreed under `_meta["antiphon"]` at `initialize`; readers accept them always.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec import UNSET, UnsetType, field
+
+from antiphon.schema.v1.content import ContentBlock
+from antiphon.schema.v1.identifiers import MessageId
+from antiphon.schema.v1.prompt import IdleStopReason, StateUpdate
+from antiphon.schema.wire import Lenient, Wire
+
+
+class TurnComplete(Wire, frozen=True, kw_only=True, tag_field="sessionUpdate", tag="turn_complete"):
+    """The last update of a turn (TC-01). The id is a string rendering of the request's (TC-04); a turn
+    that another client or the agent opened has none."""
+
+    stop_reason: IdleStopReason
+    prompt_request_id: str | UnsetType = UNSET
+    meta: dict[str, Any] | None = field(name="_meta", default=None)
+
+
+class MessageUpdate(Wire, frozen=True, kw_only=True, tag_field="sessionUpdate", tag="message_update"):
+    """A message whose whole content is replaced."""
+
+    message_id: MessageId
+    update_type: Literal["replace"]
+    content: list[ContentBlock]
+    meta: dict[str, Any] | None = field(name="_meta", default=None)
+
+
+class UserMessage(Wire, frozen=True, kw_only=True, tag_field="sessionUpdate", tag="user_message"):
+    """A user message as v2 reports it, under the future flag; a patch (MSG-13)."""
+
+    message_id: MessageId
+    content: list[ContentBlock] | UnsetType | None = UNSET
+    meta: dict[str, Any] | UnsetType | None = field(name="_meta", default=UNSET)
+
+
+class SessionStateUpdate(
+    StateUpdate, frozen=True, kw_only=True, tag_field="sessionUpdate", tag="state_update"
+):
+    """The state of the session as v2 reports it, under the future flag."""
+
+    background: list[dict[str, Any]] | None = None
+
+
+class PromptAccepted(Wire, frozen=True, kw_only=True):
+    """The answer to `session/prompt` under the future flag: accepted, not ended."""
+
+    message_id: MessageId
+    meta: dict[str, Any] | None = field(name="_meta", default=None)
+
+
+LENIENT: dict[type[Wire], dict[str, Lenient]] = {
+    UserMessage: {"content": Lenient.ERROR | Lenient.SKIP},
+    SessionStateUpdate: {"background": Lenient.ERROR},
+}
+OPEN_STRUCTS: dict[type[Wire], str] = {}

@@ -1,0 +1,173 @@
+"""Versions and dialects: which ones there are, and how two peers come to agree on one.
+
+Pure functions over the params and the result of `initialize`, as plain JSON values: what shape they have
+is exactly what has to be found out here (section 2 of the catalogue, INIT).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+from msgspec import Struct
+
+from antiphon.errors import InvalidParams, InvalidRequest, RemoteError, UnsupportedVersion
+
+V1 = 1
+V2 = 2
+VERSIONS: tuple[int, ...] = (V1, V2)
+META_KEY = "antiphon"
+UNKNOWN_IMPLEMENTATION: Mapping[str, str] = {"name": "unknown", "version": "unknown"}
+_UINT16 = 0xFFFF
+
+
+class Dialect(StrEnum):
+    """How updates are written on one connection. Readers understand every spelling always."""
+
+    V1 = "v1"
+    V2 = "v2"
+    V2_PROPOSED = "v2-proposed"
+
+
+class OptIns(Struct, frozen=True):
+    """What a v1 client may ask for beyond plain v1, under `_meta["antiphon"]` of its capabilities."""
+
+    turn_complete: bool = False
+    prompt_lifecycle: bool = False
+    message_update: bool = False
+
+    def __and__(self, other: OptIns) -> OptIns:
+        return OptIns(
+            self.turn_complete and other.turn_complete,
+            self.prompt_lifecycle and other.prompt_lifecycle,
+            self.message_update and other.message_update,
+        )
+
+    def to_meta(self) -> dict[str, Any]:
+        """As it stands on the wire, in a request and in its confirmation."""
+        meta: dict[str, Any] = {}
+        if self.turn_complete:
+            meta["turnComplete"] = True
+        if self.prompt_lifecycle:
+            meta["promptLifecycle"] = 2
+        if self.message_update:
+            meta["messageUpdate"] = True
+        return meta
+
+    @classmethod
+    def from_meta(cls, meta: Mapping[str, Any]) -> OptIns:
+        return cls(
+            turn_complete=meta.get("turnComplete") is True,
+            prompt_lifecycle=meta.get("promptLifecycle") == 2,
+            message_update=meta.get("messageUpdate") is True,
+        )
+
+
+class Agreement(Struct, frozen=True):
+    """What both ends of a connection speak after `initialize` (INIT-07)."""
+
+    version: int
+    dialect: Dialect
+    opt_ins: OptIns = OptIns()
+
+
+def choose_version(requested: int, supported: Sequence[int] = VERSIONS) -> int:
+    """The version an agent answers with. Never an echo of what it does not speak (INIT-04)."""
+    if max(supported) < V2:
+        # INIT-02, INIT-05: a v1 agent answers the asked version or its latest, and never fails.
+        return requested if requested in supported else max(supported)
+    fitting = [version for version in supported if version <= requested]
+    if not fitting:
+        raise UnsupportedVersion(requested, sorted(supported))  # INIT-03
+    return max(fitting)
+
+
+def requested_version(params: Any) -> int:
+    """The version an `initialize` asks for (INIT-01: a uint16)."""
+    version = params.get("protocolVersion") if isinstance(params, Mapping) else None
+    if not isinstance(version, int) or isinstance(version, bool) or not 0 <= version <= _UINT16:
+        raise InvalidParams("`protocolVersion` must be an integer from 0 to 65535")
+    return version
+
+
+class Offer(Struct, frozen=True):
+    """What an agent made of an `initialize` request before it decides what to answer."""
+
+    version: int
+    params: dict[str, Any]
+    """The params, fit to be decoded in `version`."""
+    exact: bool
+    """Whether that very version was asked for: then its params are held to it strictly (INIT-09)."""
+    wanted: OptIns
+    proposed: bool
+
+    def agree(self, able: OptIns = OptIns()) -> Agreement:
+        """The agreement with an agent that can give `able` of the opt-ins."""
+        if self.version == V1:
+            return Agreement(V1, Dialect.V1, self.wanted & able)
+        return Agreement(V2, Dialect.V2_PROPOSED if self.proposed else Dialect.V2)
+
+
+def read_offer(
+    params: Any, *, supported: Sequence[int] = VERSIONS, selected: int | None = None
+) -> Offer:
+    """Choose the version for an `initialize` request. `selected` is set when it is a repeat.
+
+    Raises `InvalidParams`, `InvalidRequest` (INIT-27) or `UnsupportedVersion`.
+    """
+    requested = requested_version(params)
+    if selected is not None and requested < selected:
+        raise InvalidRequest(f"a repeated initialize must ask for at least version {selected}")
+    version = choose_version(requested, supported)
+    exact = requested == version
+    params = dict(params)
+    if version == V2 and not exact and not _is_implementation(params.get("info")):
+        params["info"] = dict(UNKNOWN_IMPLEMENTATION)  # INIT-09
+    return Offer(
+        version=version,
+        params=params,
+        exact=exact,
+        wanted=OptIns.from_meta(_ours(params.get("clientCapabilities"))),
+        proposed=_ours(params).get("dialect") == "proposed",
+    )
+
+
+def read_answer(result: Any, *, supported: Sequence[int] = VERSIONS) -> Agreement:
+    """What an `initialize` result agrees to, by its number and its shape.
+
+    Some v1 agents answer any number with the same number and go on in v1: only one that also answers in
+    v2's shape (`info`, required there by INIT-13) speaks v2. Raises where it speaks nothing we do (INIT-06).
+    """
+    if not isinstance(result, Mapping):
+        raise RemoteError("the answer to initialize is no object")
+    answered = result.get("protocolVersion")
+    v2_shape = _is_implementation(result.get("info"))
+    v1_shape = bool(result.keys() & {"agentInfo", "agentCapabilities"}) and not v2_shape
+    version = answered
+    if answered == V2 and not v2_shape or answered not in supported and v1_shape:
+        version = V1
+    if isinstance(version, bool) or version not in supported:
+        raise RemoteError(
+            f"the agent answered protocol version {answered!r}; supported here: "
+            + ", ".join(map(str, supported))
+        )
+    if version == V1:
+        confirmed = OptIns.from_meta(_ours(result.get("agentCapabilities")))
+        return Agreement(V1, Dialect.V1, confirmed)
+    proposed = _ours(result).get("dialect") == "proposed"
+    return Agreement(V2, Dialect.V2_PROPOSED if proposed else Dialect.V2)
+
+
+def _ours(holder: Any) -> Mapping[str, Any]:
+    """The `_meta["antiphon"]` of an object, or nothing."""
+    meta = holder.get("_meta") if isinstance(holder, Mapping) else None
+    ours = meta.get(META_KEY) if isinstance(meta, Mapping) else None
+    return ours if isinstance(ours, Mapping) else {}
+
+
+def _is_implementation(info: Any) -> bool:
+    return (
+        isinstance(info, Mapping)
+        and all(isinstance(info.get(key), str) and info[key] for key in ("name", "version"))
+    )

@@ -1,0 +1,119 @@
+"""The contract of a transport, as a function: `check_transport(make)`.
+
+`make` is called anew for each check and opens two linked ends. A failed check raises `AssertionError`
+with the promise that was broken.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+from antiphon.jsonrpc.lines import Received
+from antiphon.transports.base import Transport
+
+Make = Callable[[], AbstractAsyncContextManager[tuple[Transport, Transport]]]
+DEADLINE = 20.0
+
+
+async def check_transport(make: Make, *, deadline: float = DEADLINE) -> None:
+    """Run every check of the contract against transports opened by `make`."""
+    for check in CHECKS:
+        async with make() as (one, other):
+            try:
+                async with asyncio.timeout(deadline):
+                    await check(one, other)
+            except TimeoutError as error:
+                raise AssertionError(f"{check.__name__}: not done within {deadline:g} s") from error
+
+
+async def frames_of(transport: Transport) -> AsyncIterator[Received]:
+    """Every frame a transport receives, one by one, until it ends."""
+    while batch := await transport.receive():
+        for frame in batch:
+            yield frame
+
+
+async def take(transport: Transport, count: int) -> list[Received]:
+    """The next `count` frames."""
+    taken: list[Received] = []
+    while len(taken) < count:
+        batch = await transport.receive()
+        assert batch, f"the link ended after {len(taken)} of {count} frames"
+        taken += batch
+    return taken
+
+
+async def frames_arrive_whole_and_in_order(one: Transport, other: Transport) -> None:
+    sent = [b'{"n":%d}' % n for n in range(1000)]
+    for frame in sent:
+        one.send(frame)
+    assert await take(other, len(sent)) == sent, "frames were lost, cut or put in another order"
+
+
+async def both_directions_are_independent(one: Transport, other: Transport) -> None:
+    one.send(b'{"from":"one"}')
+    other.send(b'{"from":"other"}')
+    assert await take(one, 1) == [b'{"from":"other"}']
+    assert await take(other, 1) == [b'{"from":"one"}']
+
+
+async def bytes_are_kept_as_they_are(one: Transport, other: Transport) -> None:
+    sent = ['{"s":"é 漢字 🎵"}'.encode(), b'{"s":"\\u2028\\r tab\\t"}', b'{"s":"' + b"x" * 5_000_000 + b'"}']
+    for frame in sent:
+        one.send(frame)
+    assert await take(other, len(sent)) == sent
+
+
+async def a_producer_is_pushed_back(one: Transport, other: Transport) -> None:
+    sent = 0
+    while not one.congested:
+        one.send(b'{"s":"%b"}' % secrets.token_hex(5_000).encode())  # hard to compress
+        sent += 1
+        assert sent < 100_000, "a transport that nobody reads from took a gigabyte without complaint"
+        await asyncio.sleep(0)
+    waiting = asyncio.ensure_future(one.drain())
+    taken = 0
+    while taken < sent:
+        taken += len(await other.receive())
+    await waiting
+    assert not one.congested
+    assert taken == sent
+
+
+async def closing_sends_what_was_queued_and_ends_both_ends(one: Transport, other: Transport) -> None:
+    sent = [b'{"last":%d}' % n for n in range(100)]
+    for frame in sent:
+        one.send(frame)
+    closing = asyncio.ensure_future(one.aclose())
+    assert [frame async for frame in frames_of(other)] == sent
+    assert other.end_reason, "an ended transport says why"
+    await other.aclose()
+    await closing
+    assert await one.receive() == []
+    assert await other.receive() == []
+
+
+async def after_the_end_nothing_raises(one: Transport, other: Transport) -> None:
+    await other.aclose()
+    while await one.receive():
+        pass
+    one.send(b"{}")
+    await one.drain()
+    await one.aclose()
+    await one.aclose()
+    one.send(b"{}")
+    await one.drain()
+
+
+CHECKS: tuple[Callable[[Transport, Transport], Coroutine[Any, Any, None]], ...] = (
+    frames_arrive_whole_and_in_order,
+    both_directions_are_independent,
+    bytes_are_kept_as_they_are,
+    a_producer_is_pushed_back,
+    closing_sends_what_was_queued_and_ends_both_ends,
+    after_the_end_nothing_raises,
+)

@@ -1,0 +1,1 @@
+"""Transports: they move frames between two peers and know no method."""

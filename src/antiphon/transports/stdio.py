@@ -1,0 +1,75 @@
+"""Our own stdin and stdout as a transport: what an agent started by an editor speaks through."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import stat
+import sys
+from typing import Self
+
+from antiphon.errors import LocalError
+from antiphon.jsonrpc.lines import DEFAULT_BOUND
+from antiphon.transports.pipes import LineWriter, PipeTransport, widen
+
+FLUSH_DEADLINE = 5.0
+
+
+def take_stdio() -> tuple[int, int]:
+    """Move the protocol's two descriptors out of everybody's way, and return where they are now.
+
+    Afterwards fd 0 reads nothing and fd 1 is stderr, so a stray `print`, or a child of user code that
+    inherits them, can neither eat protocol bytes nor write among them (TRANS-03).
+    """
+    with contextlib.suppress(Exception):
+        sys.stdout.flush()
+    try:
+        source, sink = os.dup(0), os.dup(1)
+    except OSError as error:
+        raise LocalError(f"stdin and stdout must be open to speak over them: {error}") from error
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    try:
+        os.dup2(2, 1)
+    except OSError:
+        os.dup2(null, 1)
+    os.close(null)
+    return source, sink
+
+
+def _is_file(fd: int) -> bool:
+    return stat.S_ISREG(os.fstat(fd).st_mode)
+
+
+class StdioTransport(PipeTransport):
+    """Speaks over our own stdin and stdout. Open it once per process, before anything prints."""
+
+    def __init__(self, *, bound: int = DEFAULT_BOUND) -> None:
+        super().__init__(bound=bound)
+        self._file_reading: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def open(cls, *, bound: int = DEFAULT_BOUND) -> Self:
+        self = cls(bound=bound)
+        source, sink = take_stdio()
+        loop = asyncio.get_running_loop()
+        widen(source)
+        widen(sink)
+        if _is_file(source):
+            self._file_reading = loop.create_task(self._reader.read_file(source))
+        else:
+            await loop.connect_read_pipe(lambda: self._reader, os.fdopen(source, "rb", 0))
+        if _is_file(sink):
+            self._writer = LineWriter.to_file(sink)
+        else:
+            await loop.connect_write_pipe(lambda: self._writer, os.fdopen(sink, "wb", 0))
+        return self
+
+    async def aclose(self) -> None:
+        self._note_end("closed by this side")
+        await self._writer.aclose(deadline=FLUSH_DEADLINE)
+        self._reader.close()
+        if self._file_reading is not None:
+            self._file_reading.cancel()
+        self._reader.finish("closed by this side")

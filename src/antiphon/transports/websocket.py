@@ -1,0 +1,342 @@
+"""WebSocket as a transport: the sans-I/O core of `websockets` in an asyncio shell of our own.
+
+The shell is ours because frames of one tick must leave in one write, and because a hub hands prepared
+bytes to many clients; the core stays theirs. One JSON-RPC frame is one text frame; binary frames are
+ignored (WS-02). Nothing is compressed unless asked: deflate costs more than loopback and LAN give back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import cast
+
+from websockets import ClientProtocol, ServerProtocol
+from websockets.exceptions import InvalidURI, WebSocketException
+from websockets.extensions.permessage_deflate import (
+    ClientPerMessageDeflateFactory,
+    ServerPerMessageDeflateFactory,
+)
+from websockets.frames import Frame, Opcode
+from websockets.http11 import Request, Response
+from websockets.protocol import OPEN
+from websockets.uri import parse_uri
+
+from antiphon.errors import LinkLost
+from antiphon.jsonrpc.lines import DEFAULT_BOUND, Received
+from antiphon.transports.base import Inbox, Outbox, group_without_wrapping
+
+CONNECT_DEADLINE = 15.0
+CLOSE_DEADLINE = 2.0
+PING_INTERVAL = 20.0
+PING_DEADLINE = 60.0
+BUFFER_HIGH = 256 * 1024
+
+GOING_AWAY = 1001
+
+
+class WebSocketTransport(asyncio.Protocol):
+    """One WebSocket, either side of it."""
+
+    def __init__(
+        self,
+        protocol: ClientProtocol | ServerProtocol,
+        *,
+        ping_interval: float | None,
+        ping_deadline: float,
+        admit: Callable[[WebSocketTransport, Request], Response] | None = None,
+    ) -> None:
+        self._protocol = protocol
+        self._admit = admit
+        self._inbox = Inbox(pause=self._pause, resume=self._resume)
+        self._outbox = Outbox(write=self._write, backlog=self._backlog)
+        self._transport: asyncio.Transport
+        self._loop = asyncio.get_running_loop()
+        self._opened: asyncio.Future[None] = self._loop.create_future()
+        self._lost = asyncio.Event()
+        self._end_reason = ""
+        self._partial: list[bytes] | None = None
+        self._reading = True
+        self._ping_interval = ping_interval
+        self._ping_deadline = ping_deadline
+        self._ping_timer: asyncio.TimerHandle | None = None
+        self._pinged_at: float | None = None
+        self.connection_id = ""
+        """What the server side names this link in `Acp-Connection-Id` (WS-01)."""
+
+    # --- the transport -----------------------------------------------------------------------------
+
+    async def receive(self) -> list[Received]:
+        return await self._inbox.take()
+
+    def send(self, frame: bytes) -> None:
+        self._outbox.send(frame)
+
+    @property
+    def congested(self) -> bool:
+        return self._outbox.congested
+
+    async def drain(self) -> None:
+        await self._outbox.drain()
+
+    async def aclose(self, code: int = 1000) -> None:
+        self._end_reason = self._end_reason or "closed by this side"
+        self._outbox.flush()
+        self._outbox.close()
+        self._inbox.end()
+        if not self._reading:
+            self._resume()  # the other side's closing frame stands behind what we did not read
+        if self._protocol.state is OPEN:
+            self._protocol.send_close(code)
+            self._send_protocol_data()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_DEADLINE):
+                await self._lost.wait()
+        if not self._lost.is_set():
+            self._transport.abort()
+            await self._lost.wait()
+
+    @property
+    def end_reason(self) -> str:
+        return self._end_reason
+
+    @property
+    def stderr(self) -> Sequence[str]:
+        return ()
+
+    # --- the asyncio side --------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.set_write_buffer_limits(high=BUFFER_HIGH, low=BUFFER_HIGH // 2)
+
+    def data_received(self, data: bytes) -> None:
+        self._protocol.receive_data(data)
+        self._take_events(len(data))
+
+    def eof_received(self) -> None:
+        self._protocol.receive_eof()
+        self._take_events(0)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if self._ping_timer is not None:
+            self._ping_timer.cancel()
+        if not self._opened.done():
+            reason = self._protocol.handshake_exc or error or "it closed the link"
+            self._opened.set_exception(LinkLost(f"no WebSocket was opened: {reason}"))
+        self._end_reason = self._end_reason or self._why()
+        self._outbox.close()
+        self._inbox.end()
+        self._lost.set()
+
+    def pause_writing(self) -> None:
+        pass
+
+    def resume_writing(self) -> None:
+        self._outbox.writable()
+
+    def _why(self) -> str:
+        if self._protocol.close_code not in (None, 1006):
+            said = f" {self._protocol.close_reason}" if self._protocol.close_reason else ""
+            return f"the WebSocket was closed with {self._protocol.close_code}{said}"
+        return "the WebSocket was cut"
+
+    def _take_events(self, size: int) -> None:
+        frames: list[Received] = []
+        for event in self._protocol.events_received():
+            if isinstance(event, Frame):
+                self._take_frame(event, frames)
+            elif isinstance(event, Request):
+                self._answer_upgrade(event)
+            elif self._protocol.handshake_exc is None:
+                self._open()
+        self._send_protocol_data()
+        self._inbox.put(frames, size)
+
+    def _take_frame(self, frame: Frame, frames: list[Received]) -> None:
+        if frame.opcode is Opcode.TEXT and frame.fin:
+            frames.append(bytes(frame.data))
+        elif frame.opcode is Opcode.TEXT:
+            self._partial = [bytes(frame.data)]
+        elif frame.opcode is Opcode.CONT and self._partial is not None:
+            self._partial.append(bytes(frame.data))
+            if frame.fin:
+                frames.append(b"".join(self._partial))
+                self._partial = None
+        elif frame.opcode is Opcode.PONG:
+            self._pinged_at = None
+
+    def _answer_upgrade(self, request: Request) -> None:
+        protocol = cast(ServerProtocol, self._protocol)
+        assert self._admit is not None
+        response = self._admit(self, request)
+        protocol.send_response(response)
+        if response.status_code == 101:
+            self._open()
+
+    def _open(self) -> None:
+        if not self._opened.done():
+            self._opened.set_result(None)
+        if self._ping_interval is not None:
+            self._ping_timer = self._loop.call_later(self._ping_interval, self._ping)
+
+    def _ping(self) -> None:
+        assert self._ping_interval is not None
+        now = self._loop.time()
+        # While we ourselves do not read, a missing pong says nothing about the other side.
+        if self._pinged_at is not None and self._reading and now - self._pinged_at > self._ping_deadline:
+            self._end_reason = f"no answer to a ping within {self._ping_deadline:g} s"
+            self._transport.abort()
+            return
+        if self._pinged_at is None and self._protocol.state is OPEN:
+            self._pinged_at = now
+            self._protocol.send_ping(b"")
+            self._send_protocol_data()
+        self._ping_timer = self._loop.call_later(self._ping_interval, self._ping)
+
+    # --- bytes out ---------------------------------------------------------------------------------
+
+    def _write(self, frames: Iterable[bytes]) -> None:
+        if self._protocol.state is OPEN:
+            for frame in frames:
+                self._protocol.send_text(frame)
+            self._send_protocol_data()
+
+    def _send_protocol_data(self) -> None:
+        pieces = self._protocol.data_to_send()
+        data = b"".join(pieces)
+        if data:
+            self._transport.write(data)
+        if b"" in pieces:  # the core's word for the end of the stream
+            if self._transport.can_write_eof():
+                self._transport.write_eof()
+            else:
+                self._transport.close()
+
+    def _backlog(self) -> int:
+        return self._transport.get_write_buffer_size()
+
+    def _pause(self) -> None:
+        self._reading = False
+        self._transport.pause_reading()
+
+    def _resume(self) -> None:
+        self._reading = True
+        with contextlib.suppress(RuntimeError):
+            self._transport.resume_reading()
+
+
+async def connect_websocket(
+    uri: str,
+    *,
+    headers: Mapping[str, str] | None = None,
+    tls: ssl.SSLContext | None = None,
+    bound: int = DEFAULT_BOUND,
+    compression: bool = False,
+    ping_interval: float | None = PING_INTERVAL,
+    ping_deadline: float = PING_DEADLINE,
+    deadline: float = CONNECT_DEADLINE,
+) -> WebSocketTransport:
+    """Open a WebSocket to `ws://` or `wss://`. Raises `LinkLost` where that fails."""
+    try:
+        address = parse_uri(uri)
+    except InvalidURI as error:
+        raise LinkLost(f"not a WebSocket address: {error}") from error
+    if address.secure and tls is None:
+        tls = ssl.create_default_context()
+    protocol = ClientProtocol(
+        address,
+        max_size=bound,
+        extensions=[ClientPerMessageDeflateFactory()] if compression else None,
+    )
+    request = protocol.connect()
+    request.headers.update(headers or {})
+    loop = asyncio.get_running_loop()
+    transport: WebSocketTransport | None = None
+    try:
+        async with asyncio.timeout(deadline):
+            _, transport = await loop.create_connection(
+                lambda: WebSocketTransport(protocol, ping_interval=ping_interval, ping_deadline=ping_deadline),
+                address.host,
+                address.port,
+                ssl=tls if address.secure else None,
+            )
+            protocol.send_request(request)
+            transport._send_protocol_data()
+            await transport._opened
+    except (OSError, TimeoutError, WebSocketException) as error:
+        raise LinkLost(f"cannot reach {uri}: {error or 'no answer in time'}") from error
+    finally:
+        if transport is not None and not (transport._opened.done() and not transport._opened.exception()):
+            transport._transport.abort()
+    return transport
+
+
+class WebSocketServer:
+    """A listening WebSocket server; `port` is the one it got."""
+
+    def __init__(self, server: asyncio.Server) -> None:
+        self._server = server
+        self.port: int = server.sockets[0].getsockname()[1]
+
+
+@contextlib.asynccontextmanager
+async def websocket_server(
+    serve: Callable[[WebSocketTransport], Awaitable[None]],
+    host: str = "127.0.0.1",
+    port: int = 0,
+    *,
+    path: str = "/acp",
+    tls: ssl.SSLContext | None = None,
+    bound: int = DEFAULT_BOUND,
+    compression: bool = False,
+    ping_interval: float | None = PING_INTERVAL,
+    ping_deadline: float = PING_DEADLINE,
+) -> AsyncIterator[WebSocketServer]:
+    """Listen, and run `serve` for every WebSocket that is opened; it is closed when `serve` returns."""
+    open_transports: set[WebSocketTransport] = set()
+    serving: set[asyncio.Task[None]] = set()
+
+    def admit(transport: WebSocketTransport, request: Request) -> Response:
+        protocol = cast(ServerProtocol, transport._protocol)
+        if request.path.partition("?")[0] != path:
+            return protocol.reject(404, "There is nothing here.\n")
+        response = protocol.accept(request)
+        if response.status_code == 101:
+            transport.connection_id = secrets.token_urlsafe(16)
+            response.headers["Acp-Connection-Id"] = transport.connection_id
+            task = group.create_task(run(transport))
+            serving.add(task)
+            task.add_done_callback(serving.discard)
+        return response
+
+    async def run(transport: WebSocketTransport) -> None:
+        open_transports.add(transport)
+        try:
+            await serve(transport)
+        finally:
+            open_transports.discard(transport)
+            await transport.aclose()
+
+    def make() -> WebSocketTransport:
+        protocol = ServerProtocol(
+            max_size=bound,
+            extensions=[ServerPerMessageDeflateFactory()] if compression else None,
+        )
+        return WebSocketTransport(
+            protocol, ping_interval=ping_interval, ping_deadline=ping_deadline, admit=admit
+        )
+
+    group = asyncio.TaskGroup()
+    async with group_without_wrapping(group):
+        server = await asyncio.get_running_loop().create_server(make, host, port, ssl=tls)
+        try:
+            yield WebSocketServer(server)
+        finally:
+            server.close()
+            await asyncio.gather(*[transport.aclose(GOING_AWAY) for transport in open_transports])
+            for task in serving:
+                task.cancel()

@@ -1,0 +1,130 @@
+"""Frames: what a line is, and whose fault it is when it is nothing."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from antiphon.errors import ErrorObject, InvalidRequest, ParseError
+from antiphon.jsonrpc import frames
+from antiphon.jsonrpc.frames import Batch, Failure, MalformedResponse, Notification, Request, Response
+
+
+def raw(value: object) -> object:
+    return None if value is None else bytes(value)  # type: ignore[call-overload]
+
+
+def test_rpc_01_the_four_shapes_are_told_apart() -> None:
+    request = frames.decode(b'{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":1}}')
+    assert isinstance(request, Request)
+    assert (request.id, request.method, raw(request.params)) == (1, "m", b'{"a":1}')
+    note = frames.decode(b'{"jsonrpc":"2.0","method":"m"}')
+    assert note == Notification("m", None)
+    response = frames.decode(b'{"jsonrpc":"2.0","id":"a","result":null}')
+    assert isinstance(response, Response)
+    assert (response.id, raw(response.result)) == ("a", b"null")
+    failure = frames.decode(b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}')
+    assert failure == Failure(None, ErrorObject(-32700, "no"))
+
+
+@pytest.mark.parametrize("id", ["1", 1, -5, 2**60, "", "ü"])
+def test_rpc_05_an_id_keeps_its_value_and_its_type(id) -> None:
+    request = frames.decode(frames.encode_request(id, "m", b"{}"))
+    assert isinstance(request, Request)
+    assert request.id == id
+    assert type(request.id) is type(id)
+
+
+def test_rpc_02_a_null_id_makes_a_request_and_a_missing_one_a_notification() -> None:
+    assert frames.decode(b'{"jsonrpc":"2.0","id":null,"method":"m"}') == Request(None, "m", None)
+    assert frames.decode(b'{"jsonrpc":"2.0","method":"m"}') == Notification("m", None)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"{",
+        b"hello",
+        b'{"jsonrpc":"2.0","method":"m"} {}',
+        b'{"jsonrpc":"2.0","method":"m","params":{"s":"\xff\xfe"}}',
+        b'{"a":NaN}',
+        b"[" * 100_000,
+        b'{"jsonrpc":"2.0","method":"m","params":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    ],
+)
+def test_rpc_10_what_is_no_json_is_a_parse_error(line: bytes) -> None:
+    with pytest.raises(ParseError):
+        frames.decode(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"42", b'"text"', b"null", b"true", b"{}", b'{"jsonrpc":"2.0"}', b'{"jsonrpc":"1.0","id":1,"method":"m"}',
+     b'{"id":1,"method":"m"}', b'{"jsonrpc":"2.0","id":1,"method":7}', b'{"jsonrpc":"2.0","id":{},"method":"m"}',
+     b'{"jsonrpc":"2.0","id":true,"method":"m"}'],
+)  # fmt: skip
+def test_rpc_11_json_that_is_no_frame_is_an_invalid_request(line: bytes) -> None:
+    with pytest.raises(InvalidRequest):
+        frames.decode(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"jsonrpc":"2.0","id":1}',
+        b'{"jsonrpc":"2.0","id":1,"result":1,"error":{"code":1,"message":"x"}}',
+        b'{"jsonrpc":"2.0","result":1}',
+        b'{"jsonrpc":"2.0","id":[],"result":1}',
+    ],
+)
+def test_rpc_12_a_malformed_response_is_told_from_a_malformed_request(line: bytes) -> None:
+    assert isinstance(frames.decode(line), MalformedResponse)
+
+
+def test_rpc_26_an_error_of_any_shape_is_still_an_error() -> None:
+    failure = frames.decode(b'{"jsonrpc":"2.0","id":1,"error":{"code":"E_FAIL","message":7}}')
+    assert isinstance(failure, Failure)
+    assert failure.error.code == -32603
+    assert failure.error.data == {"code": "E_FAIL", "message": 7}
+
+
+def test_an_answer_without_jsonrpc_or_with_both_members_null_still_reaches_its_caller() -> None:
+    assert isinstance(frames.decode(b'{"id":1,"result":{}}'), Response)
+    assert isinstance(frames.decode(b'{"id":1,"result":null,"error":{"code":1,"message":"x"}}'), Failure)
+
+
+def test_an_array_is_a_batch_with_its_items_untouched() -> None:
+    assert frames.decode(b'[{"a": 1}, 2,"x"]') == Batch((b'{"a": 1}', b"2", b'"x"'))
+    assert frames.decode(b"[]") == Batch(())
+
+
+def test_a_lone_surrogate_becomes_the_replacement_character() -> None:
+    line = rb'{"jsonrpc":"2.0","id":1,"method":"m","params":{"cut":"\ud83d","whole":"\ud83c\udfb5","low":"a\udfb5b"}}'
+    request = frames.decode(line)
+    assert isinstance(request, Request)
+    assert json.loads(bytes(request.params or b"")) == {"cut": "\ufffd", "whole": "🎵", "low": "a\ufffdb"}
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)  # fmt: skip
+
+
+@given(values)
+def test_mending_changes_nothing_that_was_whole(value) -> None:
+    line = json.dumps({"value": value}).encode()
+    assert json.loads(frames.mended(line)) == {"value": value}
+
+
+@given(st.binary(max_size=200))
+def test_no_bytes_whatever_raise_anything_but_the_senders_fault(line: bytes) -> None:
+    try:
+        frames.decode(line)
+    except (ParseError, InvalidRequest):
+        pass

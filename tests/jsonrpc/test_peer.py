@@ -1,0 +1,211 @@
+"""The peer: both id spaces, both roles, and nothing a peer sends can break it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from antiphon.errors import ErrorObject, LocalError
+from antiphon.jsonrpc.lines import Overlong
+from antiphon.jsonrpc.peer import Answered, BatchPolicy, Called, CancelAsked, Fault, Notified, Peer
+
+
+def line(**fields: Any) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", **fields}).encode()
+
+
+def only(events: list[Any]) -> Any:
+    assert len(events) == 1, events
+    return events[0]
+
+
+def called(peer: Peer, frame: bytes) -> Any:
+    event = only(peer.receive(frame))
+    assert isinstance(event, Called), event
+    return event.inbound
+
+
+def refusal(events: list[Any]) -> dict[str, Any]:
+    event = only(events)
+    assert isinstance(event, Fault)
+    assert event.reply is not None
+    return json.loads(event.reply)
+
+
+def test_a_call_goes_out_and_its_answer_comes_back() -> None:
+    one, other = Peer(), Peer()
+    call, frame = one.call("m", b'{"a":1}')
+    inbound = called(other, frame)
+    answer = other.answer(inbound, b'{"b":2}')
+    assert answer is not None
+    event = only(one.receive(answer))
+    assert isinstance(event, Answered)
+    assert event.call is call
+    assert bytes(event.result or b"") == b'{"b":2}'
+    assert event.error is None
+
+
+def test_rpc_07_the_same_id_may_be_live_both_ways() -> None:
+    one, other = Peer(), Peer()
+    first, to_other = one.call("a", b"{}")
+    second, to_one = other.call("b", b"{}")
+    assert first.id == second.id
+    at_other, at_one = called(other, to_other), called(one, to_one)
+    answer_b = one.answer(at_one, b'"to b"')
+    answer_a = other.answer(at_other, b'"to a"')
+    assert only(one.receive(answer_a or b"")).call is first
+    assert only(other.receive(answer_b or b"")).call is second
+
+
+@pytest.mark.parametrize("id", [1, "1", None, 1.5])
+def test_rpc_05_the_answer_repeats_the_id_exactly(id) -> None:
+    peer = Peer()
+    answer = peer.answer(called(peer, line(id=id, method="m")), b"{}")
+    assert json.loads(answer or b"") == {"jsonrpc": "2.0", "id": id, "result": {}}
+
+
+def test_rpc_05_a_number_and_its_string_are_two_requests() -> None:
+    peer = Peer()
+    number, text = called(peer, line(id=1, method="a")), called(peer, line(id="1", method="b"))
+    assert json.loads(peer.answer(text, b"{}") or b"")["id"] == "1"
+    assert json.loads(peer.answer(number, b"{}") or b"")["id"] == 1
+
+
+@pytest.mark.parametrize("id", [None, 1.5])
+def test_rpc_04_v2_refuses_an_unusable_id_under_null(id) -> None:
+    peer = Peer()
+    peer.strict_ids = True
+    reply = refusal(peer.receive(line(id=id, method="m")))
+    assert (reply["id"], reply["error"]["code"]) == (None, -32600)
+
+
+def test_rpc_06_a_second_request_under_a_live_id_is_refused_and_the_first_unharmed() -> None:
+    peer = Peer()
+    first = called(peer, line(id=7, method="a"))
+    reply = refusal(peer.receive(line(id=7, method="b")))
+    assert (reply["id"], reply["error"]["code"]) == (None, -32600)
+    assert json.loads(peer.answer(first, b"1") or b"")["result"] == 1
+    assert called(peer, line(id=7, method="c")).method == "c"
+
+
+@pytest.mark.parametrize(
+    ("frame", "code"), [(b"nonsense", -32700), (b"42", -32600), (b"[]", -32600), (Overlong(9, 8), -32600)]
+)
+def test_rpc_09_rpc_10_rpc_11_what_cannot_be_read_is_answered_under_null(frame, code) -> None:
+    reply = refusal(Peer().receive(frame))
+    assert (reply["id"], reply["error"]["code"]) == (None, code)
+    assert "\n" not in reply["error"]["message"]
+
+
+def test_rpc_12_responses_are_never_answered() -> None:
+    peer = Peer()
+    for frame in (line(id=99, result={}), line(id=1), line(result=1), line(id=None, error={"code": 1, "message": ""})):
+        event = only(peer.receive(frame))
+        assert isinstance(event, Fault)
+        assert event.reply is None
+
+
+def test_rpc_08_a_notification_is_an_event_and_nothing_is_sent() -> None:
+    event = only(Peer().receive(line(method="m", params={})))
+    assert isinstance(event, Notified)
+
+
+def test_rpc_14_an_array_gets_one_refusal_and_none_of_it_runs() -> None:
+    peer = Peer()
+    reply = refusal(peer.receive(json.dumps([{"jsonrpc": "2.0", "id": 1, "method": "m"}] * 2).encode()))
+    assert (reply["id"], reply["error"]["code"]) == (None, -32600)
+
+
+def batch(*items: Any) -> bytes:
+    return json.dumps([{"jsonrpc": "2.0", **item} if isinstance(item, dict) else item for item in items]).encode()
+
+
+def test_rpc_15_an_accepted_batch_is_answered_by_one_array_after_the_last_of_it() -> None:
+    peer = Peer(batch=BatchPolicy.ACCEPT)
+    events = peer.receive(batch({"id": 1, "method": "a"}, {"method": "n"}, 42, {"id": 2, "method": "b"}))
+    first, note, bad, second = events
+    assert isinstance(note, Notified)
+    assert isinstance(bad, Fault)
+    assert bad.reply is None
+    assert peer.answer(second.inbound, b'"two"') is None
+    answers = json.loads(peer.answer(first.inbound, b'"one"') or b"")
+    assert [(answer["id"], answer.get("result")) for answer in answers] == [(None, None), (2, "two"), (1, "one")]
+
+
+def test_rpc_15_a_batch_of_notifications_is_answered_by_nothing_and_of_rubbish_by_errors() -> None:
+    peer = Peer(batch=BatchPolicy.ACCEPT)
+    assert all(isinstance(event, Notified) for event in peer.receive(batch({"method": "a"}, {"method": "b"})))
+    *_, last = peer.receive(batch(1, [2]))
+    assert [answer["error"]["code"] for answer in json.loads(last.reply)] == [-32600, -32600]
+
+
+def test_rpc_16_an_empty_array_gets_a_single_object_also_where_batches_are_accepted() -> None:
+    reply = refusal(Peer(batch=BatchPolicy.ACCEPT).receive(b"[]"))
+    assert (reply["id"], reply["error"]["code"]) == (None, -32600)
+
+
+def test_rpc_28_rpc_31_a_cancel_reaches_the_request_and_the_request_is_still_answered() -> None:
+    one, other = Peer(), Peer()
+    call, frame = one.call("m", b"{}")
+    inbound = called(other, frame)
+    cancel = one.cancel(call)
+    assert one.cancel(call) is None
+    event = only(other.receive(cancel or b""))
+    assert isinstance(event, CancelAsked)
+    assert event.inbound is inbound
+    assert inbound.cancelled
+    failure = other.fail(inbound, ErrorObject(-32800, "Request cancelled"))
+    answered = only(one.receive(failure or b""))
+    assert answered.error.code == -32800
+
+
+def test_rpc_29_a_cancel_only_matches_requests_of_its_sender() -> None:
+    peer = Peer()
+    call, _ = peer.call("m", b"{}")
+    event = only(peer.receive(line(method="$/cancel_request", params={"requestId": call.id})))
+    assert isinstance(event, Fault)
+    assert event.reply is None
+    assert not call.abandoned
+
+
+def test_rpc_33_a_late_cancel_and_a_malformed_one_are_ignored() -> None:
+    peer = Peer()
+    peer.answer(called(peer, line(id=1, method="m")), b"{}")
+    for params in ({"requestId": 1}, {"requestId": "1"}, {}, {"requestId": []}):
+        event = only(peer.receive(line(method="$/cancel_request", params=params)))
+        assert isinstance(event, Fault)
+        assert event.reply is None
+
+
+def test_rpc_35_an_abandoned_call_keeps_its_id_until_its_late_answer_is_dropped() -> None:
+    peer = Peer()
+    call, _ = peer.call("m", b"{}")
+    assert peer.abandon(call) is not None
+    event = only(peer.receive(line(id=call.id, result={})))
+    assert isinstance(event, Fault)
+    other, _ = peer.call("m", b"{}")
+    assert other.id != call.id
+
+
+def test_rpc_36_closing_names_every_call_to_fail_and_every_request_to_abort() -> None:
+    peer = Peer()
+    waiting, _ = peer.call("a", b"{}")
+    given_up, _ = peer.call("b", b"{}")
+    peer.abandon(given_up)
+    inbounds = [called(peer, line(id=1, method="m")), called(peer, line(id=None, method="m"))]
+    assert peer.close() == ([waiting], inbounds)
+    assert peer.close() == ([], [])
+
+
+def test_answering_twice_is_our_own_fault() -> None:
+    peer = Peer()
+    inbound = called(peer, line(id=1, method="m"))
+    peer.answer(inbound, b"{}")
+    with pytest.raises(LocalError):
+        peer.fail(inbound, ErrorObject(1, "x"))
+
+
+def test_blank_frames_are_nothing() -> None:
+    assert Peer().receive(b"   ") == []

@@ -1,0 +1,75 @@
+"""Our own stdin and stdout: nothing that user code prints or starts can touch the stream."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+AGENT = Path(__file__).parents[2] / "examples" / "wire_agent.py"
+HELLO = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": 1}}) + "\n"
+
+
+def run(code: str, input: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], input=input, capture_output=True, text=True, timeout=30
+    )
+
+
+def test_trans_03_prints_and_children_cannot_corrupt_stdout_nor_eat_stdin() -> None:
+    result = run(
+        """
+        import asyncio, os, subprocess, sys
+        from antiphon.transports.stdio import StdioTransport
+
+        async def main():
+            transport = await StdioTransport.open()
+            print("a stray print")
+            os.write(1, b"a stray write\\n")
+            subprocess.run(["sh", "-c", "echo from a child; cat"])   # cat would eat the protocol's bytes
+            frames = await transport.receive()
+            for frame in frames:
+                transport.send(frame.upper())
+            await transport.aclose()
+
+        asyncio.run(main())
+        """,
+        '{"a":1}\n{"b":2}\n',
+    )
+    assert result.stdout == '{"A":1}\n{"B":2}\n', result.stderr
+    for stray in ("a stray print", "a stray write", "from a child"):
+        assert stray in result.stderr
+
+
+def test_trans_06_an_agent_exits_promptly_and_cleanly_at_the_end_of_stdin() -> None:
+    result = subprocess.run([sys.executable, AGENT], input=HELLO, capture_output=True, text=True, timeout=30)
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout)["result"]["protocolVersion"] == 1
+    assert result.stderr == ""
+
+
+def test_files_may_stand_in_for_the_pipes(tmp_path: Path) -> None:
+    asked, answered = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    asked.write_text(HELLO)
+    with asked.open() as source, answered.open("w") as sink:
+        result = subprocess.run([sys.executable, AGENT], stdin=source, stdout=sink, timeout=30)
+    assert result.returncode == 0
+    assert json.loads(answered.read_text())["result"]["protocolVersion"] == 1
+
+
+def test_a_reader_that_goes_away_ends_the_agent_without_a_traceback() -> None:
+    agent = subprocess.Popen(
+        [sys.executable, AGENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert agent.stdin is not None
+    assert agent.stdout is not None
+    assert agent.stderr is not None
+    agent.stdout.close()
+    agent.stdin.write(HELLO.encode())
+    agent.stdin.flush()
+    agent.stdin.close()
+    assert agent.wait(30) == 0
+    assert agent.stderr.read() == b""
+    agent.stderr.close()

@@ -1,0 +1,1 @@
+"""Tools that build the project; nothing here is shipped."""
