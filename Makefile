@@ -25,7 +25,7 @@ $(READY): pyproject.toml
 	@touch $@
 
 run: $(READY) ## Play a short conversation between the example agent and the example client
-	@$(BIN)/python examples/conversation.py
+	@$(BIN)/python examples/wire_client.py
 
 test: $(READY) ## Run every test this machine can run; the summary names each skip and why
 	$(BIN)/python -m pytest

@@ -15,10 +15,11 @@ from antiphon.jsonrpc.peer import Inbound
 from antiphon.schema import v1, v2
 from antiphon.schema.version import Agreement, Offer
 from antiphon.transports.base import Transport
+from antiphon.transports.loop import run
 from antiphon.transports.stdio import StdioTransport
 
 FORTY = "forty characters of text, to the letter."
-INFO = {"name": "wire-agent", "version": "0.1.0"}
+INFO: dict[str, Any] = {"name": "wire-agent", "version": "0.1.0"}
 
 
 class WireAgent:
@@ -69,20 +70,19 @@ class WireAgent:
         self.connection.start_soon(self.turn_v2(session, message, params.prompt, turn))
         return v2.PromptResponse(message_id=message)
 
-    async def turn_v2(self, session: str, message: v2.MessageId, prompt: Any, turn: Any) -> None:
+    async def turn_v2(self, session: Any, message: v2.MessageId, prompt: Any, turn: Any) -> None:
         await self.update(session, v2.UserMessage(message_id=message, content=prompt))
         await self.update(session, v2.SessionStateUpdate(state=v2.State.RUNNING))
         stop_reason = v2.StopReason(await turn)
         await self.update(session, v2.SessionStateUpdate(state=v2.State.IDLE, stop_reason=stop_reason))
 
-    async def turn(self, session: str, text: str, cancelled: asyncio.Event) -> str:
+    async def turn(self, session: Any, text: str, cancelled: asyncio.Event) -> str:
         message = self.next_message()
         match text.split():
             case ["ping"]:
                 pass
             case ["stream", count]:
-                for _ in range(int(count)):
-                    await self.say(session, message, FORTY)
+                await self.stream(session, message, int(count))
             case ["permission"]:
                 await self.ask(session, message)
             case ["wait"]:
@@ -95,7 +95,7 @@ class WireAgent:
                 await self.say(session, message, text)
         return "end_turn"
 
-    async def ask(self, session: str, message: str) -> None:
+    async def ask(self, session: Any, message: str) -> None:
         types = self.types
         call: dict[str, Any] = {"tool_call_id": types.ToolCallId("call-1"), "title": "Touch the world"}
         options = [
@@ -120,15 +120,24 @@ class WireAgent:
         outcome = (await self.connection.call("session/request_permission", request)).outcome
         allowed = getattr(outcome, "option_id", None) == "yes"
         status = types.ToolCallStatus("completed" if allowed else "failed")
-        await self.update(session, types.SessionToolCallUpdate(tool_call_id=call["tool_call_id"], status=status))
+        await self.update(
+            session, types.SessionToolCallUpdate(tool_call_id=call["tool_call_id"], status=status)
+        )
         await self.say(session, message, "allowed" if allowed else "not allowed")
 
-    async def say(self, session: str, message: str, text: str) -> None:
+    async def stream(self, session: Any, message: str, count: int) -> None:
+        types, notify = self.types, self.connection.notify
+        notification = v1.SessionNotification if types is v1 else v2.UpdateSessionNotification
+        for _ in range(count):
+            chunk = types.AgentMessageChunk(message_id=message, content=types.TextContent(text=FORTY))
+            await notify("session/update", notification(session_id=session, update=chunk))
+
+    async def say(self, session: Any, message: str, text: str) -> None:
         types = self.types
         chunk = types.AgentMessageChunk(message_id=message, content=types.TextContent(text=text))
         await self.update(session, chunk)
 
-    async def update(self, session: str, update: Any) -> None:
+    async def update(self, session: Any, update: Any) -> None:
         kind = v1.SessionNotification if self.types is v1 else v2.UpdateSessionNotification
         await self.connection.notify("session/update", kind(session_id=session, update=update))
 
@@ -148,4 +157,4 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    run(main())

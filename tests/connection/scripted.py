@@ -85,9 +85,7 @@ async def accept_any(offer: Offer, params: Any) -> tuple[Agreement, Any]:
 
 
 @asynccontextmanager
-async def agent(
-    version: int | None = 1, **options: Any
-) -> AsyncIterator[tuple[Connection, Scripted]]:
+async def agent(version: int | None = 1, **options: Any) -> AsyncIterator[tuple[Connection, Scripted]]:
     """An agent connection, initialized in `version` unless None, and its client by hand."""
     ours, theirs = memory_pair()
     peer = Scripted(theirs)

@@ -10,7 +10,15 @@ from typing import Any
 import pytest
 
 from antiphon.connection import Connection, Role
-from antiphon.errors import CallFailed, InvalidParams, InvalidResult, LinkLost, LocalError, RemoteError, RequestError
+from antiphon.errors import (
+    CallFailed,
+    InvalidParams,
+    InvalidResult,
+    LinkLost,
+    LocalError,
+    RemoteError,
+    RequestError,
+)
 from antiphon.jsonrpc.peer import BatchPolicy, Inbound
 from antiphon.schema import v1
 from antiphon.transports.memory import memory_pair
@@ -23,7 +31,9 @@ async def new_session(params: Any, inbound: Inbound) -> Any:
     return v1.NewSessionResponse(session_id="s1")
 
 
-async def test_rpc_18_rpc_19_rpc_20_unknown_requests_are_refused_notifications_ignored_and_it_goes_on() -> None:
+async def test_rpc_18_rpc_19_rpc_20_unknown_requests_are_refused_notifications_ignored_and_it_goes_on() -> (
+    None
+):
     async with agent(requests={"session/new": new_session}) as (_, other):
         for method in ("session/nonsense", "_mine/thing", "fs/read_text_file", "session/prompt"):
             answer = await other.request(method, method, {"sessionId": "s"})
@@ -46,7 +56,9 @@ async def test_rpc_18_rpc_19_rpc_20_unknown_requests_are_refused_notifications_i
         (b'{"jsonrpc":"2.0","id":{},"method":"x"}', -32600),
     ],
 )
-async def test_rpc_10_rpc_11_rpc_14_garbage_is_answered_under_null_and_the_connection_lives(frame, code) -> None:
+async def test_rpc_10_rpc_11_rpc_14_garbage_is_answered_under_null_and_the_connection_lives(
+    frame, code
+) -> None:
     async with agent(requests={"session/new": new_session}) as (_, other):
         other.raw(frame)
         answer = await other.receive()
@@ -58,7 +70,9 @@ async def test_rpc_12_stray_responses_and_a_lone_surrogate_are_survived() -> Non
     async with agent(requests={"session/new": new_session}) as (_, other):
         other.send(id=99, result={})
         other.send(id=None, error={"code": -32700, "message": "what?"})
-        other.raw(rb'{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/\ud83d","mcpServers":[]}}')
+        other.raw(
+            rb'{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/\ud83d","mcpServers":[]}}'
+        )
         assert (await other.receive())["result"] == {"sessionId": "s1"}
 
 
@@ -80,7 +94,11 @@ async def test_rpc_06_a_duplicate_id_is_refused_and_the_first_request_still_answ
 
 async def test_a_switch_lets_batches_in() -> None:
     async with agent(requests={"session/new": new_session}, batch=BatchPolicy.ACCEPT) as (_, other):
-        other.raw(json.dumps([{"jsonrpc": "2.0", "id": n, "method": "session/new", "params": NEW} for n in (1, 2)]).encode())
+        other.raw(
+            json.dumps(
+                [{"jsonrpc": "2.0", "id": n, "method": "session/new", "params": NEW} for n in (1, 2)]
+            ).encode()
+        )
         async with asyncio.timeout(DEADLINE):
             [batch] = await other.transport.receive()
         assert isinstance(batch, bytes)
@@ -115,7 +133,9 @@ async def test_ext_04_meta_cannot_override_a_validated_field() -> None:
         return await new_session(params, inbound)
 
     async with agent(requests={"session/new": note}) as (_, other):
-        await other.request(1, "session/new", {**NEW, "_meta": {"cwd": "/etc", "mcp_servers": None, "session_id": "x"}})
+        await other.request(
+            1, "session/new", {**NEW, "_meta": {"cwd": "/etc", "mcp_servers": None, "session_id": "x"}}
+        )
         assert seen[0].cwd == "/"
         assert seen[0].meta == {"cwd": "/etc", "mcp_servers": None, "session_id": "x"}
         bad = await other.request(2, "session/new", {"_meta": {"cwd": "/etc"}, "mcpServers": []})
@@ -166,7 +186,10 @@ async def test_rpc_31_a_handler_at_work_may_still_give_a_partial_result() -> Non
 
 
 async def test_rpc_32_cancelling_a_request_cancels_the_calls_it_made() -> None:
-    async with agent(requests={"_outer": lambda params, inbound: connection.call("_inner")}) as (connection, other):
+    async with agent(requests={"_outer": lambda params, inbound: connection.call("_inner")}) as (
+        connection,
+        other,
+    ):
         other.send(id="outer", method="_outer")
         inner = await other.expect("_inner")
         other.send(method="$/cancel_request", params={"requestId": "outer"})
@@ -224,13 +247,17 @@ async def test_rpc_36_when_the_link_dies_every_call_fails_alike_and_handlers_are
 
 async def test_errors_of_the_peer_are_raised_and_results_that_do_not_fit_too() -> None:
     async with client() as (connection, other):
-        asking = asyncio.ensure_future(connection.call("session/new", v1.NewSessionRequest(cwd="/", mcp_servers=[])))
+        asking = asyncio.ensure_future(
+            connection.call("session/new", v1.NewSessionRequest(cwd="/", mcp_servers=[]))
+        )
         request = await other.receive()
         other.send(id=request["id"], error={"code": -32000, "message": "log in", "data": {"a": 1}})
         with pytest.raises(CallFailed) as caught:
             await asking
         assert (caught.value.error.code, caught.value.data) == (-32000, {"a": 1})
-        asking = asyncio.ensure_future(connection.call("session/new", v1.NewSessionRequest(cwd="/", mcp_servers=[])))
+        asking = asyncio.ensure_future(
+            connection.call("session/new", v1.NewSessionRequest(cwd="/", mcp_servers=[]))
+        )
         request = await other.receive()
         other.send(id=request["id"], result={"sessionId": 7})
         with pytest.raises(InvalidResult):
@@ -255,7 +282,9 @@ async def test_a_tap_sees_every_frame_both_ways_and_in_order() -> None:
 
 async def test_init_24_init_25_before_initialize_requests_are_refused_and_notifications_ignored() -> None:
     heard: list[Any] = []
-    async with agent(None, requests={"session/new": new_session}, notifications={"session/cancel": heard.append}) as (
+    async with agent(
+        None, requests={"session/new": new_session}, notifications={"session/cancel": heard.append}
+    ) as (
         _,
         other,
     ):
@@ -284,7 +313,9 @@ async def test_init_24_a_request_that_arrives_while_initialize_is_in_flight_is_r
         assert "result" in await other.request(4, "session/new", NEW)
 
 
-async def test_init_26_init_27_initialize_may_be_repeated_only_before_anything_else_and_not_downwards() -> None:
+async def test_init_26_init_27_initialize_may_be_repeated_only_before_anything_else_and_not_downwards() -> (
+    None
+):
     async with agent(2, requests={"session/new": new_session}) as (connection, other):
         down = await other.request(1, "initialize", {**BOTH_SHAPES, "protocolVersion": 1})
         assert down["error"]["code"] == -32600
@@ -298,7 +329,9 @@ async def test_init_26_init_27_initialize_may_be_repeated_only_before_anything_e
 async def test_init_26_a_failed_first_initialize_can_be_tried_again() -> None:
     async with agent(None) as (_, other):
         assert (await other.request(1, "initialize", {"protocolVersion": "two"}))["error"]["code"] == -32602
-        assert (await other.request(2, "initialize", {"protocolVersion": 2}))["error"]["code"] == -32602  # no info
+        assert (await other.request(2, "initialize", {"protocolVersion": 2}))["error"][
+            "code"
+        ] == -32602  # no info
         assert (await other.request(3, "initialize", {"protocolVersion": 0}))["error"]["code"] == -32022
         assert (await other.request(4, "initialize", BOTH_SHAPES))["result"]["protocolVersion"] == 2
 
@@ -313,7 +346,9 @@ async def test_init_09_what_a_newer_client_says_and_we_cannot_read_is_dropped() 
     ours, theirs = memory_pair()
     other = Scripted(theirs)
     async with Connection(ours, role=Role.AGENT, on_initialize=note):
-        answer = await other.request(1, "initialize", {"protocolVersion": 65535, "info": 7, "capabilities": []})
+        answer = await other.request(
+            1, "initialize", {"protocolVersion": 65535, "info": 7, "capabilities": []}
+        )
         assert answer["result"]["protocolVersion"] == 2
         assert (seen[0].info.name, seen[0].info.version) == ("unknown", "unknown")
 
@@ -329,7 +364,9 @@ async def test_init_07_what_stands_right_behind_the_answer_is_read_in_its_versio
     seen: list[Any] = []
     ours, theirs = memory_pair()
     other = Scripted(theirs)
-    async with Connection(ours, role=Role.CLIENT, notifications={"session/update": seen.append}) as connection:
+    async with Connection(
+        ours, role=Role.CLIENT, notifications={"session/update": seen.append}
+    ) as connection:
         opening = asyncio.ensure_future(connection.initialize(BOTH_SHAPES))
         request = await other.expect("initialize")
         other.send(id=request["id"], result=V2_ANSWER)

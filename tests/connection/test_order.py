@@ -21,7 +21,9 @@ def text_of(params: Any) -> str:
     return params.update.content.text
 
 
-async def test_prompt_v1_04_rpc_37_slow_handlers_have_handled_everything_when_prompt_and_load_return() -> None:
+async def test_prompt_v1_04_rpc_37_slow_handlers_have_handled_everything_when_prompt_and_load_return() -> (
+    None
+):
     """1,000 updates whose handler takes 10 ms each, on two sessions at once."""
     handled: dict[str, list[str]] = {"prompted": [], "loaded": []}
 
@@ -32,7 +34,9 @@ async def test_prompt_v1_04_rpc_37_slow_handlers_have_handled_everything_when_pr
     async with client(notifications={"session/update": on_update}) as (connection, other):
         prompting = asyncio.ensure_future(connection.call("session/prompt", prompt("prompted")))
         loading = asyncio.ensure_future(
-            connection.call("session/load", v1.LoadSessionRequest(session_id="loaded", cwd="/", mcp_servers=[]))
+            connection.call(
+                "session/load", v1.LoadSessionRequest(session_id="loaded", cwd="/", mcp_servers=[])
+            )
         )
         first, second = await other.expect("session/prompt"), await other.expect("session/load")
         for n in range(1000):
@@ -121,12 +125,17 @@ async def test_prompt_then_cancel_a_thousand_times_is_never_inverted_and_never_h
         log.append(f"cancel {params.session_id}")
         running[params.session_id].set()
 
-    async with agent(requests={"session/prompt": on_prompt}, notifications={"session/cancel": on_cancel}) as (_, other):
+    async with agent(requests={"session/prompt": on_prompt}, notifications={"session/cancel": on_cancel}) as (
+        _,
+        other,
+    ):
         for n in range(1000):
             session = f"s{n % 7}"
             log.clear()
             other.send(
-                id=n, method="session/prompt", params={"sessionId": session, "prompt": [{"type": "text", "text": "x"}]}
+                id=n,
+                method="session/prompt",
+                params={"sessionId": session, "prompt": [{"type": "text", "text": "x"}]},
             )
             other.send(method="session/cancel", params={"sessionId": session})
             answer = await other.receive()
@@ -142,7 +151,9 @@ async def test_updates_before_the_answer_to_new_are_handled_before_its_caller_wa
         seen.append(text_of(params))
 
     async with client(notifications={"session/update": on_update}) as (connection, other):
-        making = asyncio.ensure_future(connection.call("session/new", v1.NewSessionRequest(cwd="/", mcp_servers=[])))
+        making = asyncio.ensure_future(
+            connection.call("session/new", v1.NewSessionRequest(cwd="/", mcp_servers=[]))
+        )
         request = await other.expect("session/new")
         other.update("new", "early")
         other.send(id=request["id"], result={"sessionId": "new"})
@@ -194,7 +205,9 @@ async def test_a_handler_may_call_the_peer_from_inside_a_full_lane() -> None:
     results: list[Any] = []
     done = asyncio.Event()
 
-    async with client(notifications={"session/update": lambda params: on_update(params)}, lane_bound=2000) as (
+    async with client(
+        notifications={"session/update": lambda params: on_update(params)}, lane_bound=2000
+    ) as (
         connection,
         other,
     ):
@@ -217,7 +230,9 @@ async def test_a_handler_may_call_the_peer_from_inside_a_full_lane() -> None:
 async def test_a_handler_that_waits_while_too_much_piles_up_behind_it_is_told() -> None:
     caught: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
 
-    async with client(notifications={"session/update": lambda params: on_update(params)}, lane_bound=1000) as (
+    async with client(
+        notifications={"session/update": lambda params: on_update(params)}, lane_bound=1000
+    ) as (
         connection,
         other,
     ):
@@ -281,7 +296,9 @@ async def test_a_handler_that_fails_or_is_cancelled_from_within_does_not_stop_it
 async def test_prompt_v2_29_updates_of_v2_arrive_typed_and_in_order_before_and_after_the_answer() -> None:
     seen: list[str] = []
 
-    async with client(V2_ANSWER, notifications={"session/update": lambda params: seen.append(text_of(params))}) as (
+    async with client(
+        V2_ANSWER, notifications={"session/update": lambda params: seen.append(text_of(params))}
+    ) as (
         connection,
         other,
     ):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,10 +15,12 @@ line = st.binary(max_size=40).map(lambda raw: raw.replace(b"\n", b"").replace(b"
 
 def cut(data: bytes, at: list[int]) -> list[bytes]:
     points = [0, *sorted(point % (len(data) + 1) for point in at), len(data)]
-    return [data[a:b] for a, b in zip(points, points[1:], strict=False)]
+    return [data[a:b] for a, b in pairwise(points)]
 
 
-@given(lines=st.lists(line), ends=st.lists(st.sampled_from([b"\n", b"\r\n"])), at=st.lists(st.integers(0, 9999)))
+@given(
+    lines=st.lists(line), ends=st.lists(st.sampled_from([b"\n", b"\r\n"])), at=st.lists(st.integers(0, 9999))
+)
 def test_lines_come_out_whole_wherever_the_reads_are_cut(lines, ends, at) -> None:
     data = b"".join(text + (ends[n % len(ends)] if ends else b"\n") for n, text in enumerate(lines))
     splitter = LineSplitter()

@@ -101,7 +101,12 @@ def test_rpc_09_rpc_10_rpc_11_what_cannot_be_read_is_answered_under_null(frame, 
 
 def test_rpc_12_responses_are_never_answered() -> None:
     peer = Peer()
-    for frame in (line(id=99, result={}), line(id=1), line(result=1), line(id=None, error={"code": 1, "message": ""})):
+    for frame in (
+        line(id=99, result={}),
+        line(id=1),
+        line(result=1),
+        line(id=None, error={"code": 1, "message": ""}),
+    ):
         event = only(peer.receive(frame))
         assert isinstance(event, Fault)
         assert event.reply is None
@@ -119,7 +124,9 @@ def test_rpc_14_an_array_gets_one_refusal_and_none_of_it_runs() -> None:
 
 
 def batch(*items: Any) -> bytes:
-    return json.dumps([{"jsonrpc": "2.0", **item} if isinstance(item, dict) else item for item in items]).encode()
+    return json.dumps(
+        [{"jsonrpc": "2.0", **item} if isinstance(item, dict) else item for item in items]
+    ).encode()
 
 
 def test_rpc_15_an_accepted_batch_is_answered_by_one_array_after_the_last_of_it() -> None:
@@ -131,7 +138,11 @@ def test_rpc_15_an_accepted_batch_is_answered_by_one_array_after_the_last_of_it(
     assert bad.reply is None
     assert peer.answer(second.inbound, b'"two"') is None
     answers = json.loads(peer.answer(first.inbound, b'"one"') or b"")
-    assert [(answer["id"], answer.get("result")) for answer in answers] == [(None, None), (2, "two"), (1, "one")]
+    assert [(answer["id"], answer.get("result")) for answer in answers] == [
+        (None, None),
+        (2, "two"),
+        (1, "one"),
+    ]
 
 
 def test_rpc_15_a_batch_of_notifications_is_answered_by_nothing_and_of_rubbish_by_errors() -> None:

@@ -28,7 +28,7 @@ INSTALL_DEADLINE = 300.0  # seconds for one installer command, and for another p
 FAILED: dict[str, PeerUnavailable] = {}  # a registry that is not there is asked once per process
 
 
-class PeerUnavailable(Exception):  # noqa: N818, it is an answer more than a fault
+class PeerUnavailable(Exception):
     """A peer cannot be had on this machine; the message says why."""
 
 

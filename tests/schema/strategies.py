@@ -1,4 +1,4 @@
-"""Random valid instances of the pinned schemas, and a walk over an instance along its schema.
+"""Random valid instances of the pinned schemas, a walk over an instance along its schema, and the patches.
 
 Reads the raw JSON Schema only: it shares nothing with the generator or the generated types.
 """
@@ -28,6 +28,16 @@ RANGES = {
     "uint32": (0, 2**32 - 1),
     "uint16": (0, 2**16 - 1),
 }
+
+PATCHES = {
+    1: {"SessionInfoUpdate", "CompactionUpdate", "SubagentUpdate", "SessionMessage"},
+    2: {
+        "UserMessage", "AgentMessage", "AgentThought", "ToolCallUpdate", "TerminalUpdate", "CompactionUpdate",
+        "SessionInfoUpdate", "SubagentUpdate", "SessionMessage",
+    },
+}  # fmt: skip
+"""Definitions where absent, null and a value are three things (MSG-21); no schema says so."""
+PATCH_FIELDS = {(2, "UsageUpdate", "cost")}
 
 
 @cache
@@ -83,7 +93,9 @@ class Instances:
             return ANYTHING
         if len(parts) == 1:
             return parts[0]
-        return st.tuples(*parts).map(lambda made: {key: value for part in made for key, value in part.items()})
+        return st.tuples(*parts).map(
+            lambda made: {key: value for part in made for key, value in part.items()}
+        )
 
     def _typed(self, node: Node, without: frozenset[str]) -> st.SearchStrategy[Any]:
         kinds = node["type"] if isinstance(node["type"], list) else [node["type"]]
@@ -204,7 +216,9 @@ def array_items(defs: dict[str, Node], node: Node, value: list[Any]) -> Node | N
         return found
     for option in branches(node):
         inner = array_items(defs, option, value)
-        if inner is not None and (not value or not isinstance(value[0], dict) or _fits(defs, inner, value[0])):
+        if inner is not None and (
+            not value or not isinstance(value[0], dict) or _fits(defs, inner, value[0])
+        ):
             return inner
     return None
 
@@ -227,6 +241,8 @@ class Position(NamedTuple):
     path: tuple[str | int, ...]
     node: Node
     forgiven: bool
+    vital: bool
+    """Without the property the message fails."""
 
 
 def positions(
@@ -252,7 +268,7 @@ def positions(
             continue
         here = forgiven or bool(prop.node.get("x-deserialize-default-on-error"))
         items_too = here or bool(prop.node.get("x-deserialize-skip-invalid-items"))
-        yield Position((*path, key), prop.node, here)
+        yield Position((*path, key), prop.node, here, prop.required and not forgiven)
         yield from positions(defs, prop.node, value[key], (*path, key), forgiven=items_too)
 
 
@@ -274,7 +290,12 @@ def malformed(defs: dict[str, Node], node: Node) -> Any:
     kinds = set(_kinds(defs, node))
     if "any" in kinds:
         return ...
-    for wrong, kind in (({"no": []}, "object"), ([{"no": 1}], "array"), (True, "boolean"), ("\1no", "string")):
+    for wrong, kind in (
+        ({"no": []}, "object"),
+        ([{"no": 1}], "array"),
+        (True, "boolean"),
+        ("\1no", "string"),
+    ):
         if kind not in kinds and not (kind == "array" and "object" in kinds):
             return wrong
     return ...

@@ -6,13 +6,11 @@ import json
 
 import pytest
 
-from antiphon.errors import InvalidParams, InvalidResult, MethodNotFound, UnsupportedVersion
+from antiphon.errors import InvalidParams, MethodNotFound, UnsupportedVersion
 from antiphon.jsonrpc import frames
 from antiphon.schema import v1, v2
 from antiphon.schema.codec import codec
 from antiphon.schema.methods import Kind
-from antiphon.schema.v1 import optins
-from antiphon.schema.v2 import proposed
 from antiphon.schema.wire import UNSET, Unknown
 
 
@@ -121,7 +119,11 @@ def test_msg_18_meta_on_an_upsert_is_a_patch_of_three_states(bare):
 
 
 def test_msg_19_meta_elsewhere_is_there_or_not():
-    chunk = {"sessionUpdate": "agent_message_chunk", "messageId": "m", "content": {"type": "text", "text": "a"}}
+    chunk = {
+        "sessionUpdate": "agent_message_chunk",
+        "messageId": "m",
+        "content": {"type": "text", "text": "a"},
+    }
     assert update(2, chunk) == update(2, chunk | {"_meta": None})
     assert again(2, update(2, chunk | {"_meta": None})) == chunk
 
@@ -176,7 +178,9 @@ def test_ext_10_elic_09_the_open_unions_of_v1_keep_what_they_do_not_know():
     assert params(1, "elicitation/create", asked) == Unknown(asked)
     assert result(1, "elicitation/create", {"action": "_later"}) == Unknown(action="_later")
     schema = {"properties": {"x": {"type": "_date", "zone": "UTC"}}}
-    form = params(1, "elicitation/create", {"mode": "form", "message": "m", "sessionId": "s", "requestedSchema": schema})
+    form = params(
+        1, "elicitation/create", {"mode": "form", "message": "m", "sessionId": "s", "requestedSchema": schema}
+    )
     assert form.requested_schema.properties == {"x": Unknown(type="_date", zone="UTC")}
 
 
@@ -218,7 +222,13 @@ def test_init_16_a_support_marker_is_an_object_and_never_a_boolean():
 def test_init_28_unknown_auth_methods_are_kept_or_skipped_and_bad_capabilities_are_none():
     answer = {"protocolVersion": 2, "info": {"name": "a", "version": "1"}}
     kept = {"type": "_token", "methodId": "t", "name": "Token", "url": "x"}
-    methods = [{"type": "_token"}, 7, kept, {"type": "agent", "methodId": "a", "name": "A"}, {"type": "terminal"}]
+    methods = [
+        {"type": "_token"},
+        7,
+        kept,
+        {"type": "agent", "methodId": "a", "name": "A"},
+        {"type": "terminal"},
+    ]
     made = result(2, "initialize", answer | {"authMethods": methods, "capabilities": [1]})
     agent = v2.AuthMethodAgent(method_id=v2.AuthMethodId("a"), name="A")
     assert made.auth_methods == [Unknown(kept), agent]
@@ -268,99 +278,6 @@ def test_a_state_is_the_same_type_inside_and_outside_of_updates():
     assert again(2, v2.StateUpdate(state=v2.State.IDLE)) == {"state": "idle"}
 
 
-def test_the_dialect_as_first_proposed_is_read():
-    sent = {
-        "sessionUpdate": "state_change", "state": "idle", "stop_reason": "end_turn",
-        "usage": {"totalTokens": 3, "inputTokens": 1, "outputTokens": 2},
-    }  # fmt: skip
-    made = update(2, sent)
-    usage = v2.Usage(total_tokens=3, input_tokens=1, output_tokens=2)
-    assert made == proposed.StateChange(state=v2.State.IDLE, stop_reason=v2.StopReason.END_TURN, usage=usage)
-    assert again(2, made) == sent
-    assert update(2, {"sessionUpdate": "state_change", "state": "idle", "stop_reason": 5}).stop_reason is None
-    unknown = {"sessionUpdate": "state_change", "state": "_x"}
-    assert update(2, unknown) == Unknown(unknown)
-
-
-def test_tc_01_the_opt_ins_of_v1_are_read():
-    done = {"sessionUpdate": "turn_complete", "promptRequestId": "2", "stopReason": "end_turn"}
-    assert update(1, done) == optins.TurnComplete(stop_reason=v1.IdleStopReason.END_TURN, prompt_request_id="2")
-    text = {"type": "text", "text": "a"}
-    replaced = {"sessionUpdate": "message_update", "messageId": "m", "updateType": "replace", "content": [text]}
-    assert update(1, replaced).content == [v1.TextContent(text="a")]
-    user = {"sessionUpdate": "user_message", "messageId": "m", "content": None}
-    state = {"sessionUpdate": "state_update", "state": "idle", "stopReason": "cancelled"}
-    for sent in (done, replaced, user, state):
-        assert again(1, update(1, sent)) == sent
-    assert isinstance(update(1, state), v1.StateUpdate)
-    capabilities = {"sessionCapabilities": {"turnComplete": {}}}
-    made = result(1, "initialize", {"protocolVersion": 1, "agentCapabilities": capabilities})
-    assert made.agent_capabilities.session_capabilities.turn_complete == {}
-    assert again(1, optins.PromptAccepted(message_id=v1.MessageId("m"))) == {"messageId": "m"}
-
-
-def test_c_01_a_v2_prompt_may_be_answered_without_an_id():
-    assert result(2, "session/prompt", {"messageId": "m"}) == v2.PromptResponse(message_id=v2.MessageId("m"))
-    assert result(2, "session/prompt", {}) == proposed.PromptTaken()
-    assert result(2, "session/prompt", {"_meta": {"a": 1}}) == proposed.PromptTaken(meta={"a": 1})
-    for wrong in ({"messageId": 5}, {"messageId": None}, None, []):
-        with pytest.raises(InvalidResult):
-            result(2, "session/prompt", wrong)
-
-
-def test_c_07_a_command_without_a_type_is_a_command():
-    commands = [{"name": "a", "description": "b"}, {"type": "command", "name": "c", "description": "d"}]
-    for more in ([], [{"type": "_menu", "name": "m", "description": "n", "rows": 3}]):
-        made = update(2, {"sessionUpdate": "available_commands_update", "availableCommands": commands + more})
-        assert made.available_commands == [
-            v2.Command(name="a", description="b"),
-            v2.Command(name="c", description="d"),
-            *map(Unknown, more),
-        ]
-    assert again(2, made)["availableCommands"][0]["type"] == "command"
-
-
-def test_c_08_conf_v1_07_conf_v2_01_setting_an_option():
-    base = {"sessionId": "s", "configId": "c"}
-    own = {"session_id": "s", "config_id": "c"}
-    name = "session/set_config_option"
-    assert params(2, name, base | {"type": "id", "value": "x"}) == v2.SetSessionConfigOptionId(**own, value="x")
-    assert params(2, name, base | {"type": "boolean", "value": True}).value is True
-    with pytest.raises(InvalidParams, match="type"):
-        params(2, name, base | {"value": "x"})
-    assert again(2, v2.SetSessionConfigOptionId(**own, value="x")) == base | {"type": "id", "value": "x"}
-    kept = base | {"type": "_float", "value": 0.5}
-    assert params(2, name, kept) == Unknown(kept)
-    assert params(1, name, base | {"value": "x"}) == v1.SetSessionConfigOptionId(**own, value="x")
-    assert params(1, name, base | {"type": "_float", "value": "x"}) == v1.SetSessionConfigOptionId(**own, value="x")
-    assert params(1, name, base | {"type": "boolean", "value": True}).value is True
-    assert again(1, v1.SetSessionConfigOptionId(**own, value="x")) == base | {"value": "x"}
-    with pytest.raises(InvalidParams):
-        params(1, name, base | {"type": "boolean", "value": "x"})
-
-
-def test_c_19_a_mode_update_is_read_under_both_names_and_written_under_one():
-    for key in ("currentModeId", "modeId"):
-        made = update(1, {"sessionUpdate": "current_mode_update", key: "ask"})
-        assert made == v1.CurrentModeUpdate(current_mode_id=v1.SessionModeId("ask"))
-        assert again(1, made) == {"sessionUpdate": "current_mode_update", "currentModeId": "ask"}
-    with pytest.raises(InvalidParams):
-        update(1, {"sessionUpdate": "current_mode_update", "modeId": 5})
-
-
-def test_c_20_an_empty_v1_result_may_be_null():
-    for name, empty in (
-        ("session/load", v1.LoadSessionResponse()),
-        ("fs/write_text_file", v1.WriteTextFileResponse()),
-        ("session/set_mode", v1.SetSessionModeResponse()),
-    ):
-        assert result(1, name, None) == result(1, name, {}) == empty
-        assert again(1, empty) == {}
-    for version, name in ((1, "session/new"), (2, "session/close")):
-        with pytest.raises(InvalidResult):
-            result(version, name, None)
-
-
 def test_mcpcfg_a_v1_stdio_server_needs_no_type():
     stdio = {"name": "n", "command": "/c", "args": [], "env": []}
     http = {"type": "http", "name": "n", "url": "u", "headers": []}
@@ -378,7 +295,11 @@ def test_rpc_27_an_error_names_the_place_and_not_the_value():
     assert str(caught.value) == "Expected `str`, got `array` - at `$.mcpServers[0].env[0].value`"
     option = {"optionId": "o", "name": "n", "kind": "hunter2"}
     with pytest.raises(InvalidParams) as caught:
-        params(1, "session/request_permission", {"sessionId": "s", "toolCall": {"toolCallId": "t"}, "options": [option]})
+        params(
+            1,
+            "session/request_permission",
+            {"sessionId": "s", "toolCall": {"toolCallId": "t"}, "options": [option]},
+        )
     assert str(caught.value) == "Invalid enum value - at `$.options[0].kind`"
 
 

@@ -6,7 +6,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-
 from tools.schema_generator.__main__ import TARGET, generate, main
 from tools.schema_generator.decisions import PAGES
 from tools.schema_generator.pinned import PINNED, PinError, difference, load, verify
@@ -87,7 +86,11 @@ def test_a_definition_has_one_page():
     ("stable", "unstable", "reason"),
     [
         ({"type": "string"}, {"type": "integer"}, "'string' is not 'integer'"),
-        ({"type": "object", "required": ["a"]}, {"type": "object", "required": ["a", "b"]}, "required differs"),
+        (
+            {"type": "object", "required": ["a"]},
+            {"type": "object", "required": ["a", "b"]},
+            "required differs",
+        ),
         ({"type": "object", "properties": {"a": {}}}, {"type": "object", "properties": {}}, "a is gone"),
         ({"anyOf": [{"const": 1}]}, {"anyOf": [{"const": 2}]}, "a branch of anyOf is gone"),
         ({"type": "string"}, {"type": "string", "minLength": 1}, "only the unstable one has"),

@@ -91,7 +91,9 @@ def test_every_method_resolves():
 
 def loaded_after(code: str) -> set[str]:
     """The modules of the schema that a fresh interpreter has after `code`."""
-    script = f"{code}\nimport sys\nprint(*[name for name in sys.modules if name.startswith('antiphon.schema.v')])"
+    script = (
+        f"{code}\nimport sys\nprint(*[name for name in sys.modules if name.startswith('antiphon.schema.v')])"
+    )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     return set(done.stdout.split()) - {"antiphon.schema.version"}
 

@@ -13,7 +13,7 @@ from antiphon.errors import InvalidParams, InvalidResult
 from antiphon.schema import v1, v2
 from antiphon.schema.codec import codec
 from antiphon.schema.methods import Kind
-from antiphon.schema.repair import OTHER_KEYS, Malformed, repair
+from antiphon.schema.repair import QUIRKS, Malformed, repair
 from antiphon.schema.wire import UNSET, Lenient, Unknown
 
 
@@ -210,7 +210,9 @@ def test_rpc_41_a_malformed_list_fails_the_update_in_v2_and_is_empty_in_v1(key, 
 def test_rpc_41_a_malformed_plan_fails_in_v2_and_is_empty_in_v1(wrong):
     assert update(1, {"sessionUpdate": "plan", "entries": wrong}).entries == []
     with pytest.raises(InvalidParams, match="entries"):
-        update(2, {"sessionUpdate": "plan_update", "plan": {"type": "items", "planId": "p", "entries": wrong}})
+        update(
+            2, {"sessionUpdate": "plan_update", "plan": {"type": "items", "planId": "p", "entries": wrong}}
+        )
 
 
 @pytest.mark.parametrize("wrong", [5, None])
@@ -224,7 +226,9 @@ def test_rpc_41_bad_items_are_skipped_in_both():
     entry = {"content": "c", "priority": "high", "status": "pending"}
     entries = [entry, {"content": 5}, 7]
     old = update(1, {"sessionUpdate": "plan", "entries": entries})
-    new = update(2, {"sessionUpdate": "plan_update", "plan": {"type": "items", "planId": "p", "entries": entries}})
+    new = update(
+        2, {"sessionUpdate": "plan_update", "plan": {"type": "items", "planId": "p", "entries": entries}}
+    )
     assert [item.content for item in old.entries] == ["c"]
     assert [item.content for item in new.plan.entries] == ["c"]
 
@@ -262,7 +266,9 @@ def test_conf_v2_04_options_are_flat_or_grouped():
     made = build(v2.SessionConfigOption, base | {"options": flat})
     assert made.options == [v2.SessionConfigSelectOption(value=v2.SessionConfigValueId("a"), name="A")]
     made = build(v2.SessionConfigOption, base | {"options": grouped})
-    assert made.options[0].options == [v2.SessionConfigSelectOption(value=v2.SessionConfigValueId("a"), name="A")]
+    assert made.options[0].options == [
+        v2.SessionConfigSelectOption(value=v2.SessionConfigValueId("a"), name="A")
+    ]
     for wrong in ([], flat + grouped, 5):
         with pytest.raises(Malformed, match="options"):
             build(v2.SessionConfigOption, base | {"options": wrong})
@@ -270,7 +276,10 @@ def test_conf_v2_04_options_are_flat_or_grouped():
 
 def test_conf_v2_05_an_unknown_option_type_is_kept_if_it_has_what_all_have():
     kept = {"type": "_slider", "configId": "c", "name": "n", "max": 5}
-    sent = {"sessionUpdate": "config_option_update", "configOptions": [kept, {"type": "_slider", "name": "n"}]}
+    sent = {
+        "sessionUpdate": "config_option_update",
+        "configOptions": [kept, {"type": "_slider", "name": "n"}],
+    }
     assert update(2, sent).config_options == [Unknown(kept)]
     assert update(1, sent).config_options == []
 
@@ -286,22 +295,27 @@ def test_a_refusal_says_where():
 def test_permissions_need_an_option_in_v2():
     with pytest.raises(InvalidParams, match="at least 1"):
         params(2, "session/request_permission", {"sessionId": "s", "title": "t", "options": []})
-    assert params(1, "session/request_permission", {"sessionId": "s", "toolCall": TOOL, "options": []}).options == []
+    assert (
+        params(1, "session/request_permission", {"sessionId": "s", "toolCall": TOOL, "options": []}).options
+        == []
+    )
 
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_ext_04_every_meta_is_lenient(version):
     tables = import_module(f"antiphon.schema.v{version}.leniency")
     assert not any("meta" in marks for marks in tables.LENIENT.values())
-    assert build(v1.TextContent if version == 1 else v2.TextContent, TEXT | {"_meta": 5}, version).meta is None
+    assert (
+        build(v1.TextContent if version == 1 else v2.TextContent, TEXT | {"_meta": 5}, version).meta is None
+    )
 
 
 def test_the_other_names_of_keys_belong_to_structs_that_exist():
-    for (version, name), keys in OTHER_KEYS.items():
-        struct = getattr(v1 if version == 1 else v2, name)
-        fields = {field.encode_name for field in msgspec.structs.fields(struct)}
-        assert keys.keys() <= fields
-        assert not set(keys.values()) & fields
+    for version, package in ((1, v1), (2, v2)):
+        for name, keys in QUIRKS[version].other_keys.items():
+            fields = {field.encode_name for field in msgspec.structs.fields(getattr(package, name))}
+            assert keys.keys() <= fields
+            assert not set(keys.values()) & fields
 
 
 @pytest.mark.parametrize("version", [1, 2])

@@ -19,6 +19,8 @@ from antiphon.schema.methods import Kind, Method, methods
 from antiphon.schema.repair import repair
 from antiphon.schema.wire import choose
 from tests.schema.strategies import (
+    PATCH_FIELDS,
+    PATCHES,
     Instances,
     Node,
     array_items,
@@ -27,6 +29,7 @@ from tests.schema.strategies import (
     malformed,
     map_values,
     positions,
+    ref,
     shape,
 )
 
@@ -37,15 +40,6 @@ PROFILE = settings(
     suppress_health_check=list(HealthCheck),
     print_blob=False,
 )
-
-PATCHES = {
-    1: {"SessionInfoUpdate", "CompactionUpdate", "SubagentUpdate", "SessionMessage"},
-    2: {
-        "UserMessage", "AgentMessage", "AgentThought", "ToolCallUpdate", "TerminalUpdate", "CompactionUpdate",
-        "SessionInfoUpdate", "SubagentUpdate", "SessionMessage",
-    },
-}  # fmt: skip
-PATCH_FIELDS = {(2, "UsageUpdate", "cost")}
 
 LOSSES = {
     "IdleStateUpdate": "all states are one struct: keys beside a custom stop reason go (EXT-03 forbids them)",
@@ -126,7 +120,9 @@ def admits_everything(version: int, node: Node) -> bool:
 
 
 def names(version: int) -> list[str]:
-    return [name for name in payloads(version) if not name.startswith(("UpdateSession", "SessionNotification"))]
+    return [
+        name for name in payloads(version) if not name.startswith(("UpdateSession", "SessionNotification"))
+    ]
 
 
 ALL = [pytest.param(version, name, id=f"v{version}-{name}") for version in (1, 2) for name in names(version)]
@@ -139,7 +135,9 @@ def updates(version: int) -> dict[str, Node]:
     return {next(iter(constants(option).values()), "unknown"): option for option in options}
 
 
-UPDATES = [pytest.param(version, tag, id=f"v{version}-{tag}") for version in (1, 2) for tag in updates(version)]
+UPDATES = [
+    pytest.param(version, tag, id=f"v{version}-{tag}") for version in (1, 2) for tag in updates(version)
+]
 
 
 def check_both_ways(method: Method, part: str, node: Node, value: Any) -> None:
@@ -181,31 +179,47 @@ def test_msg_21_every_valid_update_comes_back_as_the_same_json(version: int, tag
     check()
 
 
+MISSING = object()
+MAY_LACK = {(2, "PromptResponse", ("messageId",)): "C-01"}
+"""Required properties that a receiver does without."""
+
+
 def replaced(value: Any, path: tuple[str | int, ...], new: Any) -> Any:
     value = copy.deepcopy(value)
     inner = value
     for step in path[:-1]:
         inner = inner[step]
-    inner[path[-1]] = new
+    if new is MISSING:
+        del inner[path[-1]]
+    else:
+        inner[path[-1]] = new
     return value
+
+
+def faults(version: int, node: Node, value: Any) -> list[tuple[tuple[str | int, ...], Any, bool]]:
+    """Every way to break one property: where, what to put there, and whether it is forgiven."""
+    defs = definitions(version)
+    found = []
+    for position in positions(defs, node, value):
+        wrong = malformed(defs, position.node)
+        if wrong is not ...:
+            found.append((position.path, wrong, position.forgiven))
+        if (version, ref(node), position.path) not in MAY_LACK:
+            found.append((position.path, MISSING, not position.vital))
+    return found
 
 
 def check_faults(method: Method, part: str, node: Node, strategy: st.SearchStrategy[Any]) -> None:
     """Breaks one property of a valid instance at a time."""
-    defs = definitions(method.version)
 
-    @settings(PROFILE, max_examples=15)
+    @settings(PROFILE, max_examples=20)
     @given(strategy, st.data())
     def check(value: Any, data: st.DataObject) -> None:
-        found = [
-            (position, wrong)
-            for position in positions(defs, node, value)
-            if (wrong := malformed(defs, position.node)) is not ...
-        ]
+        found = faults(method.version, node, value)
         assume(found)
-        position, wrong = data.draw(st.sampled_from(found))
-        broken = replaced(value, position.path, wrong)
-        if position.forgiven:
+        path, wrong, forgiven = data.draw(st.sampled_from(found))
+        broken = replaced(value, path, wrong)
+        if forgiven:
             read(method, part, broken)
         else:
             with pytest.raises((InvalidParams, InvalidResult)):

@@ -13,9 +13,19 @@ INFO = {"name": "x", "version": "1"}
 
 @pytest.mark.parametrize(
     ("requested", "supported", "chosen"),
-    [(1, (1, 2), 1), (2, (1, 2), 2), (3, (1, 2), 2), (65535, (1, 2), 2), (2, (1,), 1), (0, (1,), 1), (7, (2,), 2)],
+    [
+        (1, (1, 2), 1),
+        (2, (1, 2), 2),
+        (3, (1, 2), 2),
+        (65535, (1, 2), 2),
+        (2, (1,), 1),
+        (0, (1,), 1),
+        (7, (2,), 2),
+    ],
 )
-def test_init_02_init_03_init_04_the_answer_is_the_highest_we_speak_up_to_what_was_asked(requested, supported, chosen):
+def test_init_02_init_03_init_04_the_answer_is_the_highest_we_speak_up_to_what_was_asked(
+    requested, supported, chosen
+):
     assert choose_version(requested, supported) == chosen
 
 
@@ -79,7 +89,9 @@ def test_an_opt_in_is_confirmed_in_the_words_it_was_asked_in():
 def test_v2_is_spoken_as_published_unless_the_proposed_dialect_is_asked_for():
     plain = read_offer({"protocolVersion": 2, "info": INFO})
     assert plain.agree() == Agreement(2, Dialect.V2)
-    proposed = read_offer({"protocolVersion": 2, "info": INFO, "_meta": {"antiphon": {"dialect": "proposed"}}})
+    proposed = read_offer(
+        {"protocolVersion": 2, "info": INFO, "_meta": {"antiphon": {"dialect": "proposed"}}}
+    )
     assert proposed.agree(OptIns(turn_complete=True)) == Agreement(2, Dialect.V2_PROPOSED)
 
 
@@ -100,7 +112,9 @@ def test_the_answers_number_and_shape_decide_together(answer, version):
     assert read_answer(answer).version == version
 
 
-@pytest.mark.parametrize("answer", [None, [], {}, {"protocolVersion": 0}, {"protocolVersion": 3}, {"protocolVersion": True}])
+@pytest.mark.parametrize(
+    "answer", [None, [], {}, {"protocolVersion": 0}, {"protocolVersion": 3}, {"protocolVersion": True}]
+)
 def test_init_06_an_answer_we_cannot_speak_is_an_error(answer):
     with pytest.raises(RemoteError):
         read_answer(answer)

@@ -15,10 +15,16 @@ class Colour(OpenEnum):
 
 def test_ext_07_an_open_enum_keeps_a_value_it_does_not_name():
     made = msgspec.json.decode(b'"_mauve"', type=Colour)
-    assert (made, made.known, msgspec.json.encode(made), f"{made}") == ("_mauve", False, b'"_mauve"', "_mauve")
+    assert (made, made.known, msgspec.json.encode(made), f"{made}") == (
+        "_mauve",
+        False,
+        b'"_mauve"',
+        "_mauve",
+    )
     assert made == Colour("_mauve")
     assert Colour("red") is Colour.RED
     assert Colour.RED.known
+    assert not Colour("RED").known
     assert len(Colour) == 1
 
 
@@ -73,7 +79,9 @@ def test_a_choice_knows_its_members():
 
 def test_a_choice_takes_the_first_member_that_fits():
     resource = {"uri": "file:///a", "blob": "aGk="}
-    assert choose(v2.EmbeddedResourceResource, resource) == v2.BlobResourceContents(uri="file:///a", blob="aGk=")
+    assert choose(v2.EmbeddedResourceResource, resource) == v2.BlobResourceContents(
+        uri="file:///a", blob="aGk="
+    )
     with pytest.raises(msgspec.ValidationError, match="text"):
         choose(v2.EmbeddedResourceResource, {"uri": "file:///a"})
 
@@ -97,13 +105,17 @@ def test_no_two_tagged_structs_of_a_version_share_a_union_by_accident():
         for name in package.__all__:
             made = getattr(package, name)
             if isinstance(made, Choice):
-                assert all(struct.__struct_config__.tag_field == made.tag_field for struct in made.tagged.values())
+                assert all(
+                    struct.__struct_config__.tag_field == made.tag_field for struct in made.tagged.values()
+                )
 
 
 def test_elic_04_a_question_has_its_scope():
     schema = v2.ElicitationSchema(type=v2.ElicitationSchemaType.OBJECT, properties={})
     session = v2.SessionId("s")
-    assert v2.ElicitationFormMode(message="m", requested_schema=schema, session_id=session).request_id is UNSET
+    assert (
+        v2.ElicitationFormMode(message="m", requested_schema=schema, session_id=session).request_id is UNSET
+    )
     with pytest.raises(ValueError, match="exactly one"):
         v2.ElicitationFormMode(message="m", requested_schema=schema)
     with pytest.raises(ValueError, match="exactly one"):

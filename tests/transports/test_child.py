@@ -139,7 +139,8 @@ async def test_garbage_on_stdout_is_a_frame_like_any_other_to_a_transport() -> N
 STUBBORN = """
 import os, signal, subprocess, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
-inner = subprocess.Popen([sys.executable, "-c", "import signal,time; signal.signal(15, signal.SIG_IGN); time.sleep(600)"])
+deaf = "import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(600)"
+inner = subprocess.Popen([sys.executable, "-c", deaf])
 print(f'{{"inner":{inner.pid}}}', flush=True)
 time.sleep(600)
 """

@@ -9,7 +9,9 @@ import textwrap
 from pathlib import Path
 
 AGENT = Path(__file__).parents[2] / "examples" / "wire_agent.py"
-HELLO = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": 1}}) + "\n"
+HELLO = (
+    json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": 1}}) + "\n"
+)
 
 
 def run(code: str, input: str) -> subprocess.CompletedProcess[str]:

@@ -24,7 +24,10 @@ async def echo(transport: WebSocketTransport) -> None:
 
 
 async def test_ws_01_ws_02_a_foreign_client_is_served_text_frames_and_told_its_connection_id() -> None:
-    async with websocket_server(echo) as server, foreign_connect(f"ws://127.0.0.1:{server.port}/acp") as other:
+    async with (
+        websocket_server(echo) as server,
+        foreign_connect(f"ws://127.0.0.1:{server.port}/acp") as other,
+    ):
         assert other.response is not None
         assert other.response.headers["Acp-Connection-Id"]
         assert "Sec-WebSocket-Extensions" not in other.response.headers

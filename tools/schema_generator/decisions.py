@@ -110,8 +110,9 @@ PAGES: dict[str, tuple[str, str]] = {
     "authentication": (
         "authentication",
         "AuthMethod AuthMethodId AuthMethodAgent AuthMethodTerminal AuthenticateRequest AuthenticateResponse "
-        "LoginAuthRequest LoginAuthResponse LogoutRequest LogoutResponse LogoutAuthRequest LogoutAuthResponse "
-        "AuthState AuthAccount AuthStatusRequest AuthStatusResponse AuthStatusUpdateNotification",
+        "LoginAuthRequest LoginAuthResponse LogoutRequest LogoutResponse LogoutAuthRequest "
+        "LogoutAuthResponse AuthState AuthAccount AuthStatusRequest AuthStatusResponse "
+        "AuthStatusUpdateNotification",
     ),
     "providers": (
         "model providers",
@@ -153,7 +154,7 @@ ENVELOPES = {
     "ClientNotification", "ProxyRequest", "ProxyResponse", "ProxyNotification",
     "ExtRequest", "ExtResponse", "ExtNotification",
 }  # fmt: skip
-"""JSON-RPC frames (`jsonrpc.frames`) and the payloads of methods outside the table (EXT-01): no types here."""
+"""JSON-RPC frames (`jsonrpc.frames`) and payloads of methods outside the table (EXT-01): no types here."""
 
 MERGED = {
     "RunningStateUpdate": "StateUpdate",

@@ -70,14 +70,16 @@ def _wrapped(homes: dict[str, list[str]]) -> list[tuple[str, str]]:
 
 def methods(version: Version) -> str:
     rows = "\n".join(
-        f'    Row("{row.name}", {row.kind}, {row.sender}, {row.stable}, "{row.params}", '
-        f"{'None' if row.result is None else repr(row.result)}, {row.session_scoped}),"
+        f'    Row("{row.name}", {row.kind}, {row.sender}, {row.stable}, {row.session_scoped},\n'
+        f'        "{row.params}", ' + ("None" if row.result is None else f'"{row.result}"') + "),"
         for row in version.methods
     )
     body = (
         "REQUEST, NOTIFICATION = Kind.REQUEST, Kind.NOTIFICATION\n"
         "CLIENT, AGENT, EITHER = Sender.CLIENT, Sender.AGENT, Sender.EITHER\n\n"
-        f"ROWS = (\n    # name, kind, sender, stable, params, result, session scoped\n{rows}\n)\n"
+        "# fmt: off\n"
+        f"ROWS = (\n    # name, kind, sender, stable, session scoped, params, result\n{rows}\n)\n"
+        "# fmt: on\n"
     )
     doc = f"The methods of ACP v{version.number}; types are named by page, and loaded when asked for."
     return module(doc, body, "from antiphon.schema.methods import Kind, Row, Sender")

@@ -18,7 +18,7 @@ from enum import StrEnum
 from typing import Any, Self
 
 import msgspec
-from msgspec import UNSET, Raw, Struct
+from msgspec import Raw, Struct
 
 from antiphon.connection.lanes import LANE_BOUND, Lane, Lanes, inside
 from antiphon.errors import (
@@ -37,7 +37,17 @@ from antiphon.errors import (
 )
 from antiphon.jsonrpc import frames
 from antiphon.jsonrpc.lines import Received
-from antiphon.jsonrpc.peer import Answered, BatchPolicy, Call, Called, CancelAsked, Fault, Inbound, Notified, Peer
+from antiphon.jsonrpc.peer import (
+    Answered,
+    BatchPolicy,
+    Call,
+    Called,
+    CancelAsked,
+    Fault,
+    Inbound,
+    Notified,
+    Peer,
+)
 from antiphon.schema import opening
 from antiphon.schema.codec import Codec, codec
 from antiphon.schema.methods import Kind
@@ -274,7 +284,8 @@ class Connection:
             for frame in received:
                 self._tap("in", frame)
         # The hot path: an update is typed in one pass, and a run of them goes to its lane as one.
-        session, size, updates = "", 0, []
+        session, size = "", 0
+        updates: list[Any] = []
         for frame in received:
             if self._update_line is not None and isinstance(frame, bytes):
                 update = self._update_line(frame)
@@ -324,7 +335,9 @@ class Connection:
         try:
             params = self._codec.params(Kind.NOTIFICATION, notification.method, notification.params)
         except AntiphonError as error:
-            self._report(f"a {notification.method} was dropped: {error}", bytes(notification.params or b"")[:200])
+            self._report(
+                f"a {notification.method} was dropped: {error}", bytes(notification.params or b"")[:200]
+            )
             return
         self._lanes.get(session_of(params)).put(size, handler, (params,))
 

@@ -146,7 +146,9 @@ class Lanes:
             for future in lane.waiting:
                 if not future.done():
                     future.set_exception(
-                        LaneOverflow(f"more than {lane.size} bytes piled up while a handler waited for a call")
+                        LaneOverflow(
+                            f"more than {lane.size} bytes piled up while a handler waited for a call"
+                        )
                     )
 
     def relieved(self, lane: Lane) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from functools import lru_cache
-from typing import Any, Literal, NoReturn
+from typing import Any, NoReturn
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -61,7 +61,7 @@ class MalformedResponse(Struct, frozen=True):
 
 class _Envelope(Struct):
     jsonrpc: Raw | UnsetType = UNSET
-    id: str | int | float | None | UnsetType = UNSET
+    id: str | int | float | UnsetType | None = UNSET
     method: str | UnsetType = UNSET
     params: Raw | UnsetType = UNSET
     result: Raw | UnsetType = UNSET

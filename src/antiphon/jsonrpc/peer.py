@@ -16,7 +16,16 @@ from msgspec import Raw, Struct
 
 from antiphon.errors import ErrorObject, InvalidRequest, LocalError, RemoteError
 from antiphon.jsonrpc import frames
-from antiphon.jsonrpc.frames import Batch, Failure, Frame, MalformedResponse, Notification, Request, RequestId, Response
+from antiphon.jsonrpc.frames import (
+    Batch,
+    Failure,
+    Frame,
+    MalformedResponse,
+    Notification,
+    Request,
+    RequestId,
+    Response,
+)
 from antiphon.jsonrpc.lines import Overlong, Received
 
 CANCEL_REQUEST = "$/cancel_request"
@@ -146,9 +155,7 @@ class Peer:
             return self._receive_batch(decoded, frame)
         return [self._receive_one(decoded, frame, None)]
 
-    def _receive_one(
-        self, frame: Frame | MalformedResponse, line: bytes, reply: _BatchReply | None
-    ) -> Event:
+    def _receive_one(self, frame: Frame | MalformedResponse, line: bytes, reply: _BatchReply | None) -> Event:
         match frame:
             case Notification(method="$/cancel_request"):
                 return self._cancel_asked(frame, line)
@@ -178,9 +185,7 @@ class Peer:
             reply.outstanding += 1
         return Called(inbound)
 
-    def _answered(
-        self, id: RequestId, result: Raw | None, error: ErrorObject | None, line: bytes
-    ) -> Event:
+    def _answered(self, id: RequestId, result: Raw | None, error: ErrorObject | None, line: bytes) -> Event:
         call = self._calls.pop(_key(id), None)
         if call is None:
             return Fault("a response to no call of ours was dropped", line[:200])
@@ -215,7 +220,9 @@ class Peer:
             else:
                 events.append(self._receive_one(decoded, item, reply))
         if reply.parts and not reply.outstanding:
-            events.append(Fault("an array with nothing to serve", line[:200], frames.encode_batch(reply.parts)))
+            events.append(
+                Fault("an array with nothing to serve", line[:200], frames.encode_batch(reply.parts))
+            )
         return events
 
     def _refuse(self, error: RemoteError, line: bytes = b"", reply: _BatchReply | None = None) -> Fault:

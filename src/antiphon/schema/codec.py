@@ -15,8 +15,8 @@ from msgspec import UNSET, Raw, UnsetType
 
 from antiphon.errors import InvalidParams, InvalidResult, MethodNotFound, UnsupportedVersion
 from antiphon.jsonrpc.frames import Notification
-from antiphon.schema.methods import VERSIONS, Kind, find
-from antiphon.schema.repair import Malformed, repair
+from antiphon.schema.methods import VERSIONS, Kind, find, resolve
+from antiphon.schema.repair import QUIRKS, Malformed, repair
 from antiphon.schema.wire import choose
 
 UPDATE = "session/update"
@@ -28,9 +28,6 @@ _UPDATE_WITHIN = 96
 _REFUSALS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _encoder = msgspec.json.Encoder()
 _builtins = msgspec.json.Decoder()
-
-NULL_IS_EMPTY = {1: True, 2: False}
-"""C-20: whether `null` is read as `{}` where a result has no required field."""
 
 
 class Codec:
@@ -66,13 +63,14 @@ class Codec:
         try:
             if method is None:
                 return self._extension(name, raw)
-            if NULL_IS_EMPTY[self.version] and _is_null(raw) and _needs_nothing(method.result):
+            if QUIRKS[self.version].null_is_empty and _is_null(raw) and _needs_nothing(method.result):
                 return method.result()
             return self._decode(method.result, raw)
         except Malformed as error:
-            if (taken := self._taken(name, raw)) is not None:
-                return taken
-            raise InvalidResult(f"{name}: {error}") from None
+            lacking = self._lacking(name, raw)
+            if lacking is None:
+                raise InvalidResult(f"{name}: {error}") from None
+            return lacking
 
     def update_line(self, line: bytes) -> Notification | None:
         """A whole line as a typed `session/update`, or `None` where it is something else or needs repair:
@@ -120,16 +118,13 @@ class Codec:
             raise MethodNotFound(name)
         return _plain(raw)
 
-    def _taken(self, name: str, raw: bytes | Raw) -> Any:
-        """C-01: a v2 prompt may be answered without a message id, which then comes with the update."""
-        if self.version != 2 or name != "session/prompt":
+    def _lacking(self, name: str, raw: bytes | Raw) -> Any:
+        """A result without the key that a quirk lets it lack, or `None`."""
+        key, type_name = QUIRKS[self.version].results_without.get(name, ("", ""))
+        answer = _plain(raw) if key else None
+        if not isinstance(answer, dict) or key in answer:
             return None
-        answer = _plain(raw)
-        if not isinstance(answer, dict) or "messageId" in answer:
-            return None
-        from antiphon.schema.v2.proposed import PromptTaken
-
-        return repair(2).build(PromptTaken, answer)
+        return repair(self.version).build(resolve(self.version, type_name), answer)
 
 
 def _is_null(raw: bytes | Raw) -> bool:

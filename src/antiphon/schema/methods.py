@@ -34,9 +34,9 @@ class Row(Struct, frozen=True):
     kind: Kind
     sender: Sender
     stable: bool
+    session_scoped: bool
     params: str
     result: str | None
-    session_scoped: bool
 
 
 class Method(Struct, frozen=True):
@@ -61,21 +61,25 @@ def _rows(version: int) -> dict[tuple[str, Kind], Row]:
     return {(row.name, row.kind): row for row in rows}
 
 
-def _type(version: int, name: str | None) -> Any:
+def resolve(version: int, name: str | None) -> Any:
+    """The type that is called `page.Name` in a version; `None` for `None`."""
     if name is None:
         return None
     page, _, type_name = name.partition(".")
     return getattr(import_module(f"antiphon.schema.v{version}.{page}"), type_name)
 
 
-@cache
 def find(kind: Kind, name: str, version: int) -> Method | None:
     row = _rows(version).get((name, kind))
-    if row is None:
-        return None
+    # Only what exists is kept: names come from peers, who could fill a cache with them.
+    return None if row is None else _method(version, row)
+
+
+@cache
+def _method(version: int, row: Row) -> Method:
     return Method(
         row.name, version, row.kind, row.sender, row.stable,
-        _type(version, row.params), _type(version, row.result), row.session_scoped,
+        resolve(version, row.params), resolve(version, row.result), row.session_scoped,
     )  # fmt: skip
 
 

@@ -21,10 +21,28 @@ from msgspec.structs import FieldInfo
 
 from antiphon.schema.wire import Choice, Lenient, Open, Unknown, Wire, choose
 
-OTHER_KEYS: Mapping[tuple[int, str], Mapping[str, str]] = {
-    (1, "CurrentModeUpdate"): {"currentModeId": "modeId"},  # C-19
+
+class Quirks(Struct, frozen=True):
+    """What peers of a version also send, because the layers of the specification disagree."""
+
+    other_keys: Mapping[str, Mapping[str, str]] = {}
+    """By struct: keys that are also read under another name."""
+    null_is_empty: bool = False
+    """`null` is read as `{}` where a result has no required field."""
+    results_without: Mapping[str, tuple[str, str]] = {}
+    """By method: a required key that the result may lack, and the type it then has."""
+
+
+QUIRKS = {
+    1: Quirks(
+        other_keys={"CurrentModeUpdate": {"currentModeId": "modeId"}},  # C-19
+        null_is_empty=True,  # C-20
+    ),
+    2: Quirks(
+        results_without={"session/prompt": ("messageId", "proposed.PromptTaken")},  # C-01
+    ),
 }
-"""(version, struct) -> keys that readers also accept under another name."""
+"""C-07, a v2 command without `type`, needs no entry: its union has one member, and msgspec forgives that."""
 
 STRICT = Lenient(0)
 
@@ -53,7 +71,7 @@ class Repair:
 
     def __init__(self, version: int) -> None:
         tables = import_module(f"antiphon.schema.v{version}.leniency")
-        self._version = version
+        self._quirks = QUIRKS[version]
         self._lenient: Mapping[type[Wire], Mapping[str, Lenient]] = tables.LENIENT
         self._open: dict[type[Wire], Open] = {
             member: union for union in tables.OPEN for member in union.members
@@ -169,7 +187,7 @@ class Repair:
             (field, lenient.get(field.name, STRICT), self._field_builder(field, lenient))
             for field in msgspec.structs.fields(struct)
         ]
-        others = OTHER_KEYS.get((self._version, struct.__name__), {})
+        others = self._quirks.other_keys.get(struct.__name__, {})
         state = next(
             (self._open_structs[base] for base in struct.__mro__ if base in self._open_structs), None
         )

@@ -102,16 +102,14 @@ class Offer(Struct, frozen=True):
     wanted: OptIns
     proposed: bool
 
-    def agree(self, able: OptIns = OptIns()) -> Agreement:
+    def agree(self, able: OptIns | None = None) -> Agreement:
         """The agreement with an agent that can give `able` of the opt-ins."""
         if self.version == V1:
-            return Agreement(V1, Dialect.V1, self.wanted & able)
+            return Agreement(V1, Dialect.V1, self.wanted & (able or OptIns()))
         return Agreement(V2, Dialect.V2_PROPOSED if self.proposed else Dialect.V2)
 
 
-def read_offer(
-    params: Any, *, supported: Sequence[int] = VERSIONS, selected: int | None = None
-) -> Offer:
+def read_offer(params: Any, *, supported: Sequence[int] = VERSIONS, selected: int | None = None) -> Offer:
     """Choose the version for an `initialize` request. `selected` is set when it is a repeat.
 
     Raises `InvalidParams`, `InvalidRequest` (INIT-27) or `UnsupportedVersion`.
@@ -145,7 +143,7 @@ def read_answer(result: Any, *, supported: Sequence[int] = VERSIONS) -> Agreemen
     v2_shape = _is_implementation(result.get("info"))
     v1_shape = bool(result.keys() & {"agentInfo", "agentCapabilities"}) and not v2_shape
     version = answered
-    if answered == V2 and not v2_shape or answered not in supported and v1_shape:
+    if (answered == V2 and not v2_shape) or (answered not in supported and v1_shape):
         version = V1
     if isinstance(version, bool) or version not in supported:
         raise RemoteError(
@@ -167,7 +165,6 @@ def _ours(holder: Any) -> Mapping[str, Any]:
 
 
 def _is_implementation(info: Any) -> bool:
-    return (
-        isinstance(info, Mapping)
-        and all(isinstance(info.get(key), str) and info[key] for key in ("name", "version"))
+    return isinstance(info, Mapping) and all(
+        isinstance(info.get(key), str) and info[key] for key in ("name", "version")
     )

@@ -17,7 +17,8 @@ class Wire(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
     """The base of every wire struct: keyword-only, immutable, camelCase outside (RPC-44).
 
     A field that is `UNSET` was absent; where a type says `None` and not `UNSET`, absent and `null`
-    mean the same and are written as absent. Unknown keys are ignored (RPC-39).
+    mean the same and are written as absent. Unknown keys are ignored (RPC-39). A wire value is a tree,
+    so the cycle collector need not look at it (`gc=False`).
     """
 
 
@@ -39,7 +40,7 @@ class OpenEnum(StrEnum):
     @property
     def known(self) -> bool:
         """Whether the protocol names this value."""
-        return self._name_ in type(self).__members__
+        return self._value_ in type(self)._value2member_map_
 
 
 class OpenIntEnum(IntEnum):
@@ -57,7 +58,7 @@ class OpenIntEnum(IntEnum):
     @property
     def known(self) -> bool:
         """Whether the protocol names this value."""
-        return self._name_ in type(self).__members__
+        return self._value_ in type(self)._value2member_map_
 
 
 class Unknown(dict[str, Any]):

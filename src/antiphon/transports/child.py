@@ -137,7 +137,7 @@ class ChildTransport(PipeTransport):
                     cwd=cwd,
                     env=None if env is None else {**os.environ, **env},
                     start_new_session=True,
-                    preexec_fn=_die_with(os.getpid()),  # noqa: PLW1509
+                    preexec_fn=_die_with(os.getpid()),
                 )
         except OSError as error:
             raise SpawnFailed(f"cannot start {self._command[0]!r}: {error.strerror or error}") from error

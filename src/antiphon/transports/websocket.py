@@ -259,7 +259,9 @@ async def connect_websocket(
     try:
         async with asyncio.timeout(deadline):
             _, transport = await loop.create_connection(
-                lambda: WebSocketTransport(protocol, ping_interval=ping_interval, ping_deadline=ping_deadline),
+                lambda: WebSocketTransport(
+                    protocol, ping_interval=ping_interval, ping_deadline=ping_deadline
+                ),
                 address.host,
                 address.port,
                 ssl=tls if address.secure else None,

@@ -154,7 +154,7 @@ async def bench_spawn(command: list[str], deadline: float) -> None:
         report(seconds=time.perf_counter() - started)
 
 
-class Failed(Exception):  # noqa: N818
+class Failed(Exception):
     """The run ends with 1, for this reason."""
 
 

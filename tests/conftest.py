@@ -1,0 +1,22 @@
+"""What every test shares: a Hypothesis profile, and a CI in which nothing may skip."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "antiphon", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("antiphon")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Where everything is installed, a skip hides something: it fails the run."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if os.environ.get("ANTIPHON_NO_SKIPS") and reporter is not None and reporter.stats.get("skipped"):
+        reporter.write_line("ANTIPHON_NO_SKIPS is set and tests were skipped: see the summary.", red=True)
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -1,0 +1,53 @@
+"""What the documents show runs, and prints what they say."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
+BLOCKS = [
+    pytest.param(block, id=f"{path.name}-{number}")
+    for path in DOCUMENTS
+    for number, block in enumerate(re.findall(r"^```python\n(.*?)^```", path.read_text(), re.S | re.M))
+]
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_a_python_block_runs_and_prints_what_its_comments_say(block: str) -> None:
+    result = subprocess.run(
+        [sys.executable, "-c", block], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    expected = re.findall(r"print\(.*\)  # (.*)", block)
+    assert result.stdout.splitlines() == expected
+
+
+def test_the_readme_has_a_block_to_run() -> None:
+    assert BLOCKS
+
+
+def test_every_link_between_documents_leads_somewhere() -> None:
+    for path in DOCUMENTS:
+        for target in re.findall(r"\]\(([^)#]+)\)", path.read_text()):
+            assert target.startswith("https://") or (path.parent / target).exists(), (path.name, target)
+
+
+def test_every_make_target_a_document_names_exists() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
+    named = {name for path in DOCUMENTS for name in re.findall(r"`?make ([a-z-]+)`?", path.read_text())}
+    assert named - {"are", "the"} <= targets
+
+
+def test_the_example_conversation_plays_in_both_versions() -> None:
+    for arguments in ([], ["--v1"]):
+        command = [sys.executable, str(ROOT / "examples" / "wire_client.py"), *arguments]
+        result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert result.returncode == 0, result.stderr
+        assert "then cancelled" in result.stdout
+        assert result.stderr == ""
