@@ -12,7 +12,7 @@ from antiphon.schema.codec import codec
 
 
 def best_of(line: bytes, loops: int, repeats: int = 9) -> float:
-    read = codec(1).update_line
+    read = codec(1).update_params
     assert read(line) is not None
     times = []
     for _ in range(repeats):

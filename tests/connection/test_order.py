@@ -272,6 +272,28 @@ async def test_the_end_of_the_link_travels_in_the_lane_too() -> None:
         assert seen == [str(n) for n in range(50)]
 
 
+async def test_closing_wakes_a_caller_whose_answer_stands_behind_a_blocked_handler() -> None:
+    blocked = asyncio.Event()
+
+    async def on_update(params: Any) -> None:
+        blocked.set()
+        await asyncio.Event().wait()
+
+    async with client(notifications={"session/update": on_update}) as (connection, other):
+        answered = asyncio.ensure_future(connection.call("session/prompt", prompt()))
+        request = await other.expect("session/prompt")
+        unanswered = asyncio.ensure_future(connection.call("session/prompt", prompt()))
+        await other.expect("session/prompt")
+        other.update("s", "x")
+        other.send(id=request["id"], result={"stopReason": "end_turn"})
+        await blocked.wait()
+        await connection.aclose()
+        async with asyncio.timeout(DEADLINE):
+            assert (await answered).stop_reason == "end_turn"
+            with pytest.raises(LinkLost):
+                await unanswered
+
+
 async def test_a_handler_that_fails_or_is_cancelled_from_within_does_not_stop_its_lane() -> None:
     seen: list[str] = []
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import Context, ContextVar
+from contextvars import ContextVar
 from typing import Any
 
 from antiphon.errors import LaneOverflow
@@ -90,6 +90,13 @@ class Lane:
             self.worker = None
             self._lanes.emptied(self)
 
+    def drop(self, still: Act) -> None:
+        for _, act, arguments in self._queue:
+            if act is still:
+                for argument in arguments:
+                    act(argument)
+        self._queue.clear()
+
     @contextmanager
     def waits_for(self, future: asyncio.Future[Any]) -> Iterator[None]:
         """While this lane's handler waits for `future`, a full lane does not stop the reading."""
@@ -108,12 +115,12 @@ class Lanes:
         self,
         *,
         bound: int,
-        start: Callable[[Any, Context | None], asyncio.Task[None]],
+        start: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
         report: Callable[[BaseException], None],
     ) -> None:
         self.bound = bound
+        self.start = start
         self.report = report
-        self._start = start
         self._lanes: dict[str | None, Lane] = {}
         self._over: set[Lane] = set()
         self._room = asyncio.Event()
@@ -126,9 +133,6 @@ class Lanes:
 
     def find(self, key: str) -> Lane | None:
         return self._lanes.get(key)
-
-    def start(self, work: Any) -> asyncio.Task[None]:
-        return self._start(work, None)
 
     @property
     def choked(self) -> bool:
@@ -166,9 +170,12 @@ class Lanes:
     def workers(self) -> list[asyncio.Task[None]]:
         return [lane.worker for lane in self._lanes.values() if lane.worker is not None]
 
-    def stop(self) -> None:
-        for worker in self.workers():
-            worker.cancel()
+    def stop(self, *, still: Act) -> None:
+        """Cancel what is at work and drop what is queued, but do every `still` step of it."""
+        for lane in tuple(self._lanes.values()):
+            if lane.worker is not None:
+                lane.worker.cancel()
+            lane.drop(still)
 
 
 _inside: ContextVar[tuple[Lane, int] | None] = ContextVar("antiphon_lane", default=None)

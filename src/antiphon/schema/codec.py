@@ -1,29 +1,30 @@
 """Decodes and encodes by method and version: strictly in one pass, and once more with repair if that fails.
 
-A codec knows types, not frames; the one exception is `update_line`, the hot path, which reads a whole
-`session/update` line at once.
+A codec knows types, not frames; the one exception is `update_params`, the hot path, which reads a
+whole `session/update` line at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import Raw
 
 from antiphon.errors import InvalidParams, InvalidResult, MethodNotFound, UnsupportedVersion
-from antiphon.jsonrpc.frames import Notification
 from antiphon.schema.methods import VERSIONS, Kind, find, resolve
 from antiphon.schema.repair import QUIRKS, Malformed, repair
 from antiphon.schema.wire import choose
 
+INITIALIZE = "initialize"
 UPDATE = "session/update"
-_UPDATE_START = b'{"jsonrpc":"2.0","method":"session/update"'
-_UPDATE_QUOTED = b'"session/update"'
-_UPDATE_WITHIN = 96
-"""Every peer we know writes `method` before `params`; a line that does not takes the general way."""
+_UPDATE_START = b'{"jsonrpc":"2.0","method":"session/update","params":'
+"""As every peer we know writes it; a line that begins otherwise takes the general way."""
+_UPDATE_PARAMS = slice(len(_UPDATE_START), -1)
+_CLOSING_BRACE = ord("}")
 
 _REFUSALS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _encoder = msgspec.json.Encoder()
@@ -42,7 +43,7 @@ class Codec:
         self.version = version
         self.encode = _encoder.encode
         self._decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
-        self._read_update: Callable[[bytes], Notification] = self._first_update
+        self._read_update: Callable[[bytes], Any] = self._first_update
 
     def params(self, kind: Kind, name: str, raw: bytes | Raw | None) -> Any:
         """The params of a method; missing ones and `null` count as `{}`, and the params of an extension
@@ -72,35 +73,39 @@ class Codec:
                 raise InvalidResult(f"{name}: {error}") from None
             return lacking
 
-    def update_line(self, line: bytes) -> Notification | None:
-        """A whole line as a typed `session/update`, or `None` where it is something else or needs repair:
-        then go the general way, by `frames.decode` and `params`."""
-        if not line.startswith(_UPDATE_START) and line.find(_UPDATE_QUOTED, 0, _UPDATE_WITHIN) < 0:
+    def opening_params(self, params: dict[str, Any], *, exact: bool) -> Any:
+        """The params of `initialize`. Unless they are written for `exact`ly this version, what does not parse
+        is dropped (INIT-09). Raises `InvalidParams`."""
+        try:
+            return self.params(Kind.REQUEST, INITIALIZE, self.encode(params))
+        except InvalidParams:
+            if exact:
+                raise
+        kept = {key: value for key, value in params.items() if key in ("protocolVersion", "info")}
+        for key, value in params.items():
+            with suppress(InvalidParams):
+                self.params(Kind.REQUEST, INITIALIZE, self.encode({**kept, key: value}))
+                kept[key] = value
+        return self.params(Kind.REQUEST, INITIALIZE, self.encode(kept))
+
+    def update_params(self, line: bytes) -> Any:
+        """The typed params of a whole `session/update` line, or `None` where it is something else, is written
+        otherwise or needs repair: then go the general way, by `frames.decode` and `params`.
+
+        The envelope is compared and not parsed, and what it holds has to be one value and nothing more."""
+        if not line.startswith(_UPDATE_START) or line[-1] != _CLOSING_BRACE:
             return None
         try:
-            return self._read_update(line)
+            return self._read_update(line[_UPDATE_PARAMS])
         except _REFUSALS:
             return None
 
-    def _first_update(self, line: bytes) -> Notification:
+    def _first_update(self, params: bytes) -> Any:
         """Loads the types of every update, which only a connection with a session needs."""
         method = find(Kind.NOTIFICATION, UPDATE, self.version)
         assert method is not None
-        update: Any = msgspec.defstruct(
-            "UpdateLine",
-            [
-                ("method", Literal["session/update"]),
-                ("params", method.params),
-                ("jsonrpc", Literal["2.0"]),
-                ("id", UnsetType, UNSET),  # a request is no notification
-            ],
-            bases=(Notification,),
-            frozen=True,
-            kw_only=True,
-        )
-        decoder: msgspec.json.Decoder[Notification] = msgspec.json.Decoder(update, dec_hook=choose)
-        self._read_update = decoder.decode
-        return decoder.decode(line)
+        self._read_update = msgspec.json.Decoder(method.params, dec_hook=choose).decode
+        return self._read_update(params)
 
     def _decode(self, type: Any, raw: bytes | Raw) -> Any:
         decoder = self._decoders.get(type)

@@ -47,7 +47,7 @@ QUIRKS = {
 STRICT = Lenient(0)
 
 
-class Malformed(Exception):  # noqa: N818 - as in errors.py, the name says what happened
+class Malformed(Exception):
     """A value that does not fit its type, and where; the path grows on the way out."""
 
     def __init__(self, reason: str) -> None:

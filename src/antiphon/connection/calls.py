@@ -1,0 +1,118 @@
+"""Calls: the requests this side has made, and the delivery of their answers.
+
+An answer that closes a span of a session travels in that session's lane, so its caller wakes only after
+everything that was sent before it has been handled. So does the news that there will be no answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import msgspec
+from msgspec import Raw, Struct
+
+from antiphon.connection.lanes import Lanes, inside
+from antiphon.errors import AntiphonError, CallFailed, LaneMisuse
+from antiphon.jsonrpc.peer import Answered, Call, Peer
+
+IN_LANE = frozenset({"session/prompt", "session/load", "session/resume", "session/close"})
+"""Calls whose answers are delivered in the lane of the session they name."""
+OPENS_LANE = frozenset({"session/new", "session/fork"})
+"""Calls whose answers are delivered in the lane of the session their result names."""
+
+
+class _Pending(Struct):
+    answer: asyncio.Future[Raw]
+    session: str | None
+
+
+class Calls:
+    def __init__(self, peer: Peer, lanes: Lanes, send: Callable[[bytes], None]) -> None:
+        self._peer = peer
+        self._lanes = lanes
+        self._send = send
+        self._pending: dict[Call, _Pending] = {}
+        self._failure: Callable[[], AntiphonError] | None = None
+
+    async def call(self, method: str, params: bytes, session: str | None) -> Raw:
+        """Send a request and wait for its answer. Giving up tells the peer so."""
+        if self._failure is not None:
+            raise self._failure()
+        lane = inside()
+        if method not in IN_LANE:
+            session = None
+        elif lane is not None and lane.key == session:
+            raise LaneMisuse(
+                f"{method} of session {session} was awaited inside a handler of that session: its answer"
+                " comes only after the handler has returned. Await it elsewhere (`start_soon`)."
+            )
+        call, frame = self._peer.call(method, params)
+        answer: asyncio.Future[Raw] = asyncio.get_running_loop().create_future()
+        self._pending[call] = _Pending(answer, session)
+        self._send(frame)
+        try:
+            if lane is None:
+                return await answer
+            with lane.waits_for(answer):
+                return await answer
+        except BaseException:
+            if self._pending.pop(call, None) is not None:
+                cancel = self._peer.abandon(call)
+                if cancel is not None:
+                    self._send(cancel)
+            raise
+
+    def answered(self, event: Answered, size: int, *, unfit: AntiphonError | None = None) -> None:
+        """An answer was read. `unfit` is what is wrong with it, if it was looked at already."""
+        pending = self._pending.pop(event.call, None)
+        if pending is None:
+            return
+        if event.result is None:
+            assert event.error is not None
+            outcome: Raw | AntiphonError = CallFailed(event.call.method, event.error)
+        else:
+            outcome = unfit or event.result
+            if event.call.method in OPENS_LANE:
+                pending.session = session_named(event.result)
+        self._deliver(pending, size, outcome)
+
+    def lose(self, failure: Callable[[], AntiphonError]) -> None:
+        """The link is gone: every call fails with what `failure` makes."""
+        self._failure = failure
+        lost, self._pending = self._pending, {}
+        for pending in lost.values():
+            self._deliver(pending, 0, failure())
+
+    def _deliver(self, pending: _Pending, size: int, outcome: Raw | AntiphonError) -> None:
+        lane = None if pending.session is None else self._lanes.find(pending.session)
+        if lane is None or lane.idle:
+            settle((pending.answer, outcome))
+        else:
+            lane.put(size, settle, ((pending.answer, outcome),))
+
+
+def settle(settled: tuple[asyncio.Future[Raw], Raw | AntiphonError]) -> None:
+    """Wake a caller with its result or its error."""
+    answer, outcome = settled
+    if answer.done():
+        return
+    if isinstance(outcome, AntiphonError):
+        answer.set_exception(outcome)
+    else:
+        answer.set_result(outcome)
+
+
+class _SessionNamed(Struct, rename="camel"):
+    session_id: str
+
+
+_named = msgspec.json.Decoder(_SessionNamed)
+
+
+def session_named(raw: Raw | None) -> str | None:
+    """The `sessionId` of params or a result that nobody has decoded yet."""
+    try:
+        return _named.decode(raw or b"{}").session_id
+    except msgspec.MsgspecError:
+        return None
