@@ -34,7 +34,7 @@ from antiphon.errors import (
 )
 from antiphon.jsonrpc import frames
 from antiphon.jsonrpc.lines import Received
-from antiphon.jsonrpc.peer import Answered, BatchPolicy, Called, CancelAsked, Fault, Inbound, Notified, Peer
+from antiphon.jsonrpc.peer import Answered, BatchPolicy, Called, CancelAsked, Inbound, Notified, Peer
 from antiphon.schema import opening
 from antiphon.schema.codec import Codec, codec
 from antiphon.schema.methods import Kind
@@ -251,21 +251,20 @@ class Connection:
     def _receive(self, frame: Received) -> None:
         size = len(frame) if isinstance(frame, bytes) else 0
         for event in self._peer.receive(frame):
-            match event:
-                case Notified():
-                    self._notified(event.notification, size)
-                case Called():
-                    self._called(event.inbound, size)
-                case Answered():
-                    self._answered(event, size)
-                case CancelAsked():
-                    # In the lane of its request, so that it finds the request begun or not begun.
-                    lane = self._lanes.get(session_named(event.inbound.params))
-                    lane.put(0, self._serving.cancel, (event.inbound,))
-                case Fault():
-                    logger.warning("%s%s", event.reason, f": {event.excerpt!r}" if event.excerpt else "")
-                    if event.reply is not None:
-                        self._send(event.reply)
+            if isinstance(event, Called):
+                self._called(event.inbound, size)
+            elif isinstance(event, Answered):
+                self._answered(event, size)
+            elif isinstance(event, Notified):
+                self._notified(event.notification, size)
+            elif isinstance(event, CancelAsked):
+                # In the lane of its request, so that it finds the request begun or not begun.
+                lane = self._lanes.get(session_named(event.inbound.params))
+                lane.put(0, self._serving.cancel, (event.inbound,))
+            else:
+                logger.warning("%s%s", event.reason, f": {event.excerpt!r}" if event.excerpt else "")
+                if event.reply is not None:
+                    self._send(event.reply)
 
     def _answered(self, event: Answered, size: int) -> None:
         unfit: AntiphonError | None = None
@@ -296,7 +295,7 @@ class Connection:
         try:
             if self.role is Role.AGENT and inbound.method == INITIALIZE:
                 self._admit(opening.Input.INITIALIZE, "this connection is already initialized")
-                job = Job(inbound, self._lanes.get(None), lambda: self._open(inbound))
+                job = Job(inbound, self._lanes.get(None), self._open, None, bytes)
             else:
                 if self.role is Role.AGENT:
                     self._admit(opening.Input.REQUEST, "the connection is not initialized")
@@ -317,16 +316,11 @@ class Connection:
         if handler is None:
             raise MethodNotFound(inbound.method)
         params = codec.params(Kind.REQUEST, inbound.method, inbound.params)
-
-        async def act() -> bytes:
-            result = await handler(params, inbound)
-            return b"{}" if result is None else codec.encode(result)
-
-        return Job(inbound, self._lanes.get(session_of(params)), act)
+        return Job(inbound, self._lanes.get(session_of(params)), handler, params, codec.encode)
 
     # --- opening -----------------------------------------------------------------------------------
 
-    async def _open(self, inbound: Inbound) -> bytes:
+    async def _open(self, _: None, inbound: Inbound) -> bytes:
         """Answer an `initialize`, and speak as agreed from there on."""
         try:
             if self._on_initialize is None:

@@ -21,11 +21,13 @@ logger = logging.getLogger("antiphon.connection")
 
 
 class Job(Struct, frozen=True):
-    """A request, the lane it belongs to, and what makes its result."""
+    """A request, the lane it belongs to, and what makes its result and writes it."""
 
     inbound: Inbound
     lane: Lane
-    act: Callable[[], Awaitable[bytes]]
+    handler: Callable[[Any, Inbound], Awaitable[Any]]
+    params: Any
+    encode: Callable[[Any], bytes]
 
 
 class Serving:
@@ -96,7 +98,8 @@ class Serving:
         self._pass_on(job.lane, begun)
         inbound = job.inbound
         try:
-            result = await job.act()
+            result = await job.handler(job.params, inbound)
+            encoded = b"{}" if result is None else job.encode(result)
         except asyncio.CancelledError:
             # RPC-31, RPC-34: cancelled by its sender or by our own ending, it is answered all the same.
             self.fail(inbound, RequestCancelled().to_wire())
@@ -111,6 +114,6 @@ class Serving:
                 logger.exception("the handler of %s failed", inbound.method)
             self.fail(inbound, to_wire_error(error))
         else:
-            frame = self._peer.answer(inbound, result)
+            frame = self._peer.answer(inbound, encoded)
             if frame is not None:
                 self._send(frame)

@@ -60,7 +60,7 @@ class MalformedResponse(Struct, frozen=True):
 
 
 class _Envelope(Struct):
-    jsonrpc: Raw | UnsetType = UNSET
+    jsonrpc: Any = UNSET
     id: str | int | float | UnsetType | None = UNSET
     method: str | UnsetType = UNSET
     params: Raw | UnsetType = UNSET
@@ -73,7 +73,6 @@ _anything = msgspec.json.Decoder()
 _raw_list = msgspec.json.Decoder(list[Raw])
 _error = msgspec.json.Decoder(ErrorObject)
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-_VERSION = b'"2.0"'
 
 
 def decode(line: bytes) -> Frame | Batch | MalformedResponse:
@@ -91,7 +90,7 @@ def decode(line: bytes) -> Frame | Batch | MalformedResponse:
         return decode(clean)
     if envelope.method is UNSET:
         return _response(envelope)
-    if envelope.jsonrpc is UNSET or bytes(envelope.jsonrpc) != _VERSION:
+    if envelope.jsonrpc != "2.0":
         raise InvalidRequest('`jsonrpc` must be "2.0"')
     params = None if envelope.params is UNSET else envelope.params
     if envelope.id is UNSET:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 DEFAULT_BOUND = 64 * 1024 * 1024
+_CR = ord("\r")
 
 
 class Overlong(Struct, frozen=True):
@@ -34,9 +35,13 @@ class LineSplitter:
         self._dropped = 0
 
     def feed(self, data: bytes) -> list[Received]:
-        if b"\n" not in data:
+        end = data.find(b"\n")
+        if end < 0:
             self._hold(data)
             return []
+        if end == len(data) - 1 and not self._parts and not self._dropped and 1 < end <= self._bound:
+            # One line, whole: what a quiet conversation consists of.
+            return [data[:-2] if data[end - 1] == _CR else data[:-1]]
         first, rest = data.split(b"\n", 1)
         out: list[Received] = []
         self._hold(first)

@@ -156,19 +156,17 @@ class Peer:
         return [self._receive_one(decoded, frame, None)]
 
     def _receive_one(self, frame: Frame | MalformedResponse, line: bytes, reply: _BatchReply | None) -> Event:
-        match frame:
-            case Notification(method="$/cancel_request"):
+        if isinstance(frame, Request):
+            return self._called(frame, line, reply)
+        if isinstance(frame, Response):
+            return self._answered(frame.id, frame.result, None, line)
+        if isinstance(frame, Notification):
+            if frame.method == CANCEL_REQUEST:
                 return self._cancel_asked(frame, line)
-            case Notification():
-                return Notified(frame)
-            case Request():
-                return self._called(frame, line, reply)
-            case Response():
-                return self._answered(frame.id, frame.result, None, line)
-            case Failure():
-                return self._answered(frame.id, None, frame.error, line)
-            case MalformedResponse():
-                return Fault(f"a malformed response was dropped: {frame.reason}", line[:200])
+            return Notified(frame)
+        if isinstance(frame, Failure):
+            return self._answered(frame.id, None, frame.error, line)
+        return Fault(f"a malformed response was dropped: {frame.reason}", line[:200])
 
     def _called(self, request: Request, line: bytes, reply: _BatchReply | None) -> Event:
         if self.strict_ids and (request.id is None or isinstance(request.id, float)):

@@ -25,6 +25,8 @@ _UPDATE_START = b'{"jsonrpc":"2.0","method":"session/update","params":'
 """As every peer we know writes it; a line that begins otherwise takes the general way."""
 _UPDATE_PARAMS = slice(len(_UPDATE_START), -1)
 _CLOSING_BRACE = ord("}")
+_LONG = 16 * 1024
+"""From here on a view of the line costs less than a copy of it."""
 
 _REFUSALS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _encoder = msgspec.json.Encoder()
@@ -34,16 +36,19 @@ _builtins = msgspec.json.Decoder()
 class Codec:
     """What one protocol version says on the wire. Get it with `codec(version)`."""
 
-    __slots__ = ("_decoders", "_read_update", "encode", "version")
+    __slots__ = ("_decoders", "encode", "update_params", "version")
 
     encode: Callable[[Any], bytes]
     """Any wire type, or plain JSON value, as bytes."""
+    update_params: Callable[[bytes], Any]
+    """The typed params of a whole `session/update` line, or `None` where it is something else, is written
+    otherwise or needs repair: then go the general way, by `frames.decode` and `params`."""
 
     def __init__(self, version: int) -> None:
         self.version = version
         self.encode = _encoder.encode
         self._decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
-        self._read_update: Callable[[bytes], Any] = self._first_update
+        self.update_params = _update_reader(version)
 
     def params(self, kind: Kind, name: str, raw: bytes | Raw | None) -> Any:
         """The params of a method; missing ones and `null` count as `{}`, and the params of an extension
@@ -88,25 +93,6 @@ class Codec:
                 kept[key] = value
         return self.params(Kind.REQUEST, INITIALIZE, self.encode(kept))
 
-    def update_params(self, line: bytes) -> Any:
-        """The typed params of a whole `session/update` line, or `None` where it is something else, is written
-        otherwise or needs repair: then go the general way, by `frames.decode` and `params`.
-
-        The envelope is compared and not parsed, and what it holds has to be one value and nothing more."""
-        if not line.startswith(_UPDATE_START) or line[-1] != _CLOSING_BRACE:
-            return None
-        try:
-            return self._read_update(line[_UPDATE_PARAMS])
-        except _REFUSALS:
-            return None
-
-    def _first_update(self, params: bytes) -> Any:
-        """Loads the types of every update, which only a connection with a session needs."""
-        method = find(Kind.NOTIFICATION, UPDATE, self.version)
-        assert method is not None
-        self._read_update = msgspec.json.Decoder(method.params, dec_hook=choose).decode
-        return self._read_update(params)
-
     def _decode(self, type: Any, raw: bytes | Raw) -> Any:
         decoder = self._decoders.get(type)
         if decoder is None:
@@ -130,6 +116,33 @@ class Codec:
         if not isinstance(answer, dict) or key in answer:
             return None
         return repair(self.version).build(resolve(self.version, type_name), answer)
+
+
+def _update_reader(version: int) -> Callable[[bytes], Any]:
+    """The hot path, in a closure because it is run for every update.
+
+    The envelope is compared and not parsed, and what it holds has to be one value and nothing more. The types
+    of every update are loaded with the first one: only a connection with a session needs them.
+    """
+    decode: Callable[[Any], Any] | None = None
+
+    def load() -> Callable[[Any], Any]:
+        method = find(Kind.NOTIFICATION, UPDATE, version)
+        assert method is not None
+        return msgspec.json.Decoder(method.params, dec_hook=choose).decode
+
+    def update_params(line: bytes) -> Any:
+        nonlocal decode
+        if not line.startswith(_UPDATE_START) or line[-1] != _CLOSING_BRACE:
+            return None
+        if decode is None:
+            decode = load()
+        try:
+            return decode(line[_UPDATE_PARAMS] if len(line) < _LONG else memoryview(line)[_UPDATE_PARAMS])
+        except _REFUSALS:
+            return None
+
+    return update_params
 
 
 def _is_null(raw: bytes | Raw) -> bool:

@@ -5,10 +5,10 @@ One total table, (state, input) -> (next state, verdict): INIT-24 to INIT-27.
 
 from __future__ import annotations
 
-from enum import Enum, auto
+from enum import IntEnum, auto
 
 
-class State(Enum):
+class State(IntEnum):
     NEW = auto()
     """Nothing agreed yet."""
     OPENING = auto()
@@ -21,7 +21,7 @@ class State(Enum):
     """Agreed for good."""
 
 
-class Input(Enum):
+class Input(IntEnum):
     INITIALIZE = auto()
     REQUEST = auto()
     NOTIFICATION = auto()
@@ -29,7 +29,7 @@ class Input(Enum):
     FAILED = auto()
 
 
-class Verdict(Enum):
+class Verdict(IntEnum):
     SERVE = auto()
     REFUSE = auto()
     """Answered with `-32600`; the connection stays open."""
