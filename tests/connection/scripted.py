@@ -11,7 +11,7 @@ from typing import Any
 
 from antiphon.connection import Connection, Role
 from antiphon.schema.version import Agreement, Offer
-from antiphon.transports.base import Transport
+from antiphon.transports.base import Inbox, Transport
 from antiphon.transports.memory import memory_pair
 
 DEADLINE = 20.0
@@ -31,6 +31,7 @@ class Scripted:
 
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
+        self.inbox = Inbox(transport)
         self._frames: deque[dict[str, Any]] = deque()
 
     def send(self, **frame: Any) -> None:
@@ -46,7 +47,7 @@ class Scripted:
     async def receive(self) -> dict[str, Any]:
         async with asyncio.timeout(DEADLINE):
             while not self._frames:
-                batch = await self.transport.receive()
+                batch = await self.inbox.take()
                 assert batch, "the link ended"
                 self._frames += [json.loads(frame) for frame in batch if isinstance(frame, bytes)]
         return self._frames.popleft()

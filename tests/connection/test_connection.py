@@ -100,7 +100,7 @@ async def test_a_switch_lets_batches_in() -> None:
             ).encode()
         )
         async with asyncio.timeout(DEADLINE):
-            [batch] = await other.transport.receive()
+            [batch] = await other.inbox.take()
         assert isinstance(batch, bytes)
         assert sorted(answer["id"] for answer in json.loads(batch)) == [1, 2]
 

@@ -16,7 +16,8 @@ import pytest
 from antiphon.connection import Connection, Role
 from antiphon.errors import LinkLost, SpawnFailed
 from antiphon.jsonrpc.lines import Overlong
-from antiphon.testing.transports import take
+from antiphon.testing.transports import take, take_all
+from antiphon.transports.base import Inbox
 from antiphon.transports.child import ChildTransport
 
 DEADLINE = 20.0
@@ -95,7 +96,7 @@ async def test_a_child_killed_by_a_signal_is_told_so() -> None:
     child = await ChildTransport.spawn(["cat"])
     os.kill(child.pid, signal.SIGKILL)
     async with asyncio.timeout(DEADLINE):
-        assert await child.receive() == []
+        assert await take_all(child) == []
     assert child.end_reason == "cat was killed by SIGKILL"
     await child.aclose()
 
@@ -114,7 +115,7 @@ async def test_5_mb_of_stderr_hang_nothing_and_only_the_last_of_it_is_kept() -> 
         )
     )
     async with asyncio.timeout(DEADLINE):
-        assert await child.receive() == [b'{"done":true}']
+        assert await take(child, 1) == [b'{"done":true}']
     await child.aclose()
     assert sum(len(line) for line in child.stderr) < 200_000
 
@@ -124,7 +125,7 @@ async def test_stderr_can_be_watched_line_by_line() -> None:
     code = 'import sys; sys.stderr.write("one\\ntwo\\nthree")'
     child = await ChildTransport.spawn(python(code), on_stderr=seen.append)
     async with asyncio.timeout(DEADLINE):
-        assert await child.receive() == []
+        assert await take_all(child) == []
     await child.aclose()
     assert seen == ["one", "two", "three"]
 
@@ -164,10 +165,11 @@ async def test_what_a_child_leaves_behind_in_its_group_goes_with_it() -> None:
     print(inner.pid, flush=True)
     """
     child = await ChildTransport.spawn(python(code))
-    [line] = await take(child, 1)
+    inbox = Inbox(child)
+    [line] = await inbox.take()
     assert isinstance(line, bytes)
     async with asyncio.timeout(DEADLINE):
-        assert await child.receive() == []  # though the inner one holds stdout open
+        assert await inbox.take() == []  # though the inner one holds stdout open
     await gone(int(line))
     await child.aclose()
 

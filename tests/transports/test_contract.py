@@ -31,12 +31,6 @@ class _Pipes(PipeTransport):
         await loop.connect_read_pipe(lambda: self._reader, os.fdopen(source, "rb", 0))
         await loop.connect_write_pipe(lambda: self._writer, os.fdopen(sink, "wb", 0))
 
-    async def aclose(self) -> None:
-        self._note_end("closed by this side")
-        await self._writer.aclose(deadline=2)
-        self._reader.close()
-        self._reader.finish("closed by this side")
-
 
 @asynccontextmanager
 async def pipes() -> AsyncIterator[tuple[Transport, Transport]]:

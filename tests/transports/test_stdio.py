@@ -24,6 +24,7 @@ def test_trans_03_prints_and_children_cannot_corrupt_stdout_nor_eat_stdin() -> N
     result = run(
         """
         import asyncio, os, subprocess, sys
+        from antiphon.transports.base import Inbox
         from antiphon.transports.stdio import StdioTransport
 
         async def main():
@@ -31,7 +32,7 @@ def test_trans_03_prints_and_children_cannot_corrupt_stdout_nor_eat_stdin() -> N
             print("a stray print")
             os.write(1, b"a stray write\\n")
             subprocess.run(["sh", "-c", "echo from a child; cat"])   # cat would eat the protocol's bytes
-            frames = await transport.receive()
+            frames = await Inbox(transport).take()
             for frame in frames:
                 transport.send(frame.upper())
             await transport.aclose()

@@ -10,13 +10,15 @@ from websockets.asyncio.client import connect as foreign_connect
 
 from antiphon.errors import LinkLost
 from antiphon.testing.transports import take
+from antiphon.transports.base import Inbox
 from antiphon.transports.websocket import WebSocketTransport, connect_websocket, websocket_server
 
 DEADLINE = 20.0
 
 
 async def echo(transport: WebSocketTransport) -> None:
-    while frames := await transport.receive():
+    inbox = Inbox(transport)
+    while frames := await inbox.take():
         for frame in frames:
             assert isinstance(frame, bytes)
             transport.send(frame)
@@ -46,7 +48,7 @@ async def test_frames_of_one_tick_leave_in_one_write() -> None:
         transport._transport.write = lambda data: (writes.append(len(data)), write(data))  # type: ignore[method-assign]
         for n in range(64):
             transport.send(b'{"n":%d}' % n)
-        await transport.receive()
+        await Inbox(transport).take()
 
     async with websocket_server(burst) as server:
         client = await connect_websocket(f"ws://127.0.0.1:{server.port}/acp")
@@ -78,7 +80,7 @@ async def test_a_frame_over_the_bound_closes_the_socket_with_1009() -> None:
         client = await connect_websocket(f"ws://127.0.0.1:{server.port}/acp")
         client.send(b"x" * 1001)
         async with asyncio.timeout(DEADLINE):
-            assert await client.receive() == []
+            assert await Inbox(client).take() == []
         assert "1009" in client.end_reason
 
 
@@ -86,14 +88,14 @@ async def test_a_server_that_ends_tells_its_clients_with_1001_and_leaves_no_task
     async with websocket_server(echo) as server:
         client = await connect_websocket(f"ws://127.0.0.1:{server.port}/acp")
     async with asyncio.timeout(DEADLINE):
-        assert await client.receive() == []
+        assert await Inbox(client).take() == []
     assert "1001" in client.end_reason
     assert len(asyncio.all_tasks()) == 1
 
 
 async def test_a_ping_keeps_a_quiet_link_and_its_missing_answer_ends_a_dead_one() -> None:
     async def silent(transport: WebSocketTransport) -> None:
-        await transport.receive()
+        await Inbox(transport).take()
 
     async with websocket_server(silent) as server:
         client = await connect_websocket(
@@ -101,7 +103,7 @@ async def test_a_ping_keeps_a_quiet_link_and_its_missing_answer_ends_a_dead_one(
         )
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.5):
-                await client.receive()  # answered pings keep it alive well past the deadline
+                await Inbox(client).take()  # answered pings keep it alive well past the deadline
         await client.aclose()
 
     async def deaf(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -118,7 +120,7 @@ async def test_a_ping_keeps_a_quiet_link_and_its_missing_answer_ends_a_dead_one(
     port = server.sockets[0].getsockname()[1]
     client = await connect_websocket(f"ws://127.0.0.1:{port}/acp", ping_interval=0.02, ping_deadline=0.1)
     async with asyncio.timeout(DEADLINE):
-        assert await client.receive() == []
+        assert await Inbox(client).take() == []
     assert "no answer to a ping" in client.end_reason
     server.close()
     await server.wait_closed()

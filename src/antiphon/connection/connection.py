@@ -98,9 +98,15 @@ class Connection:
         self._outside = contextvars.copy_context()
         self._background: set[asyncio.Task[None]] = set()
         self._peer = Peer(batch=batch)
-        self._lanes = Lanes(bound=lane_bound, start=self._start, report=_report_error)
-        self._calls = Calls(self._peer, self._lanes, self._send)
-        self._serving = Serving(self._peer, self._lanes, send=self._send, start=self._start)
+        self._lanes = Lanes(
+            bound=lane_bound,
+            start=self._start,
+            pause=transport.pause,
+            resume=transport.resume,
+            report=_report_error,
+        )
+        self._calls = Calls(self._peer, self._lanes, self._send_now)
+        self._serving = Serving(self._peer, send=self._send_now, context=self._context)
         self._lost: LinkLost | None = None
         self._closing = False
         self._closed = asyncio.Event()
@@ -110,7 +116,7 @@ class Connection:
     async def __aenter__(self) -> Self:
         await self._group.__aenter__()
         self._outside = contextvars.copy_context()
-        self._start(self._read())
+        self._transport.start(self._received, self._ended)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -146,7 +152,11 @@ class Connection:
         task.add_done_callback(self._background.discard)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        return self._group.create_task(work, context=self._outside.copy())
+        return self._group.create_task(work, context=self._context())
+
+    def _context(self) -> contextvars.Context:
+        """What stands outside of every lane."""
+        return self._outside.copy()
 
     # --- sending -----------------------------------------------------------------------------------
 
@@ -184,32 +194,29 @@ class Connection:
             self._tap("out", frame)
         self._transport.send(frame)
 
+    def _send_now(self, frame: bytes) -> None:
+        """For a call or an answer: the gathering of a tick would only keep somebody waiting."""
+        self._send(frame)
+        self._transport.flush()
+
     # --- receiving ---------------------------------------------------------------------------------
 
-    async def _read(self) -> None:
-        reason = ""
-        try:
-            while received := await self._transport.receive():
-                self._dispatch(received)
-                if self._lanes.choked:
-                    await self._lanes.room()
-        except Exception as error:
-            logger.exception("reading failed")
-            reason = f"reading failed: {error}"
-        finally:
-            self._lose(reason or self._transport.end_reason or "the link ended")
+    def _ended(self) -> None:
+        """The transport has handed over its last frame."""
+        self._lost = LinkLost(self._transport.end_reason or "the link ended", stderr=self._transport.stderr)
+        self._peer.close()
+        self._calls.lose(self._failure)
+        self._start(self._end())
+
+    async def _end(self) -> None:
         try:
             if self.role is Role.AGENT and not self._closing:
                 await self._finish_serving()
         finally:
-            for task in (*self._serving.tasks, *self._background):
-                task.cancel()  # RPC-36
+            for task in self._background:
+                task.cancel()
+            await self._serving.abort()
             self._closed.set()
-
-    def _lose(self, reason: str) -> None:
-        self._lost = LinkLost(reason, stderr=self._transport.stderr)
-        self._peer.close()
-        self._calls.lose(self._failure)
 
     def _failure(self) -> LinkLost:
         assert self._lost is not None
@@ -222,7 +229,7 @@ class Connection:
                 while tasks := [*self._serving.tasks, *self._lanes.workers()]:
                     await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
 
-    def _dispatch(self, received: list[Received]) -> None:
+    def _received(self, received: list[Received]) -> None:
         if self._tap is not None:
             for frame in received:
                 self._tap("in", frame)
@@ -234,19 +241,25 @@ class Connection:
                 params = self._update_params(frame)
                 if params is not None:
                     if params.session_id != session:
-                        self._updated(session, updates, size)
+                        if updates:
+                            self._updated(session, updates, size)
                         session, size, updates = params.session_id, 0, []
                     updates.append(params)
                     size += len(frame)
                     continue
+            if updates:
+                self._updated(session, updates, size)
+                session, size, updates = "", 0, []
+            try:
+                self._receive(frame)
+            except Exception:
+                # A mistake of ours costs one frame, not the link.
+                logger.exception("a frame could not be handled")
+        if updates:
             self._updated(session, updates, size)
-            session, size, updates = "", 0, []
-            self._receive(frame)
-        self._updated(session, updates, size)
 
     def _updated(self, session: str, updates: list[Any], size: int) -> None:
-        if updates:
-            self._lanes.get(session).put(size, self._notifications[UPDATE], updates)
+        self._lanes.get(session).put(size, self._notifications[UPDATE], updates)
 
     def _receive(self, frame: Received) -> None:
         size = len(frame) if isinstance(frame, bytes) else 0

@@ -26,7 +26,7 @@ Act = Callable[[Any], Awaitable[None] | None]
 class Lane:
     """The ordered work of one session. `key` is the session's id; None is the connection itself."""
 
-    __slots__ = ("_lanes", "_queue", "busy", "gate", "key", "serial", "size", "waiting", "worker")
+    __slots__ = ("_lanes", "_queue", "busy", "gated", "key", "serial", "size", "waiting", "worker")
 
     def __init__(self, key: str | None, lanes: Lanes) -> None:
         self.key = key
@@ -36,14 +36,14 @@ class Lane:
         self.waiting: set[asyncio.Future[Any]] = set()
         """What the handler at work in this lane waits to be read."""
         self.worker: asyncio.Task[None] | None = None
-        self.gate: asyncio.Future[None] | None = None
+        self.gated = False
         """Set while a step was begun without a worker: whatever comes next waits for it."""
         self._lanes = lanes
         self._queue: deque[tuple[int, Act, Sequence[Any]]] = deque()
 
     @property
     def idle(self) -> bool:
-        return not self.busy and not self._queue and self.gate is None
+        return not self.busy and not self._queue and not self.gated
 
     @property
     def full(self) -> bool:
@@ -56,14 +56,20 @@ class Lane:
         self.size += size
         if self.size > self._lanes.bound:
             self._lanes.over_bound(self)
-        if self.worker is None:
+        if self.worker is None and not self.gated:
             self.worker = self._lanes.start(self._work())
+
+    def ungate(self) -> None:
+        """The step that was begun is coming to its first `await` before anything else can run."""
+        self.gated = False
+        if self._queue:
+            self.worker = self._lanes.start(self._work())
+        else:
+            self._lanes.emptied(self)
 
     async def _work(self) -> None:
         queue, enter = self._queue, _inside.set
         try:
-            if self.gate is not None:
-                await self.gate
             while queue:
                 size, act, arguments = queue.popleft()
                 self.busy = True
@@ -83,7 +89,7 @@ class Lane:
                         self._lanes.report(error)
                 self.busy = False
                 self.size -= size
-                if self._lanes.choked:
+                if self._lanes.over:
                     self._lanes.relieved(self)
         finally:
             self.busy = False
@@ -109,21 +115,26 @@ class Lane:
 
 
 class Lanes:
-    """The lanes of one connection, and whether it may read on."""
+    """The lanes of one connection. `pause` and `resume` stop and start its reading."""
 
     def __init__(
         self,
         *,
         bound: int,
         start: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
+        pause: Callable[[], None],
+        resume: Callable[[], None],
         report: Callable[[BaseException], None],
     ) -> None:
         self.bound = bound
         self.start = start
         self.report = report
+        self.over: set[Lane] = set()
+        """The lanes over their bound, or not yet well below it again."""
         self._lanes: dict[str | None, Lane] = {}
-        self._over: set[Lane] = set()
-        self._room = asyncio.Event()
+        self._pause = pause
+        self._resume = resume
+        self._paused = False
 
     def get(self, key: str | None) -> Lane:
         lane = self._lanes.get(key)
@@ -134,38 +145,35 @@ class Lanes:
     def find(self, key: str) -> Lane | None:
         return self._lanes.get(key)
 
-    @property
-    def choked(self) -> bool:
-        return bool(self._over)
-
-    async def room(self) -> None:
-        """Wait until every lane has room."""
-        while any(lane.full for lane in self._over):
-            self._room.clear()
-            await self._room.wait()
-
     def over_bound(self, lane: Lane) -> None:
-        self._over.add(lane)
+        self.over.add(lane)
         if lane.waiting and lane.size > self.bound * HARD_FACTOR:
             for future in lane.waiting:
                 if not future.done():
-                    future.set_exception(
-                        LaneOverflow(
-                            f"more than {lane.size} bytes piled up while a handler waited for a call"
-                        )
-                    )
+                    piled_up = f"{lane.size} bytes piled up while a handler waited for a call"
+                    future.set_exception(LaneOverflow(piled_up))
+        self._throttle()
 
     def relieved(self, lane: Lane) -> None:
         if lane.size <= self.bound // 2:
-            self._over.discard(lane)
-        self._room.set()
+            self.over.discard(lane)
+        self._throttle()
 
     def emptied(self, lane: Lane) -> None:
         """A lane with nothing to do costs nothing: it is made again when something comes."""
-        self._over.discard(lane)
-        self._room.set()
-        if self._lanes.get(lane.key) is lane and lane.idle:
+        if self.over:
+            self.relieved(lane)
+        if lane.idle and self._lanes.get(lane.key) is lane:
             del self._lanes[lane.key]
+
+    def _throttle(self) -> None:
+        full = any(lane.full for lane in self.over)
+        if full != self._paused:
+            self._paused = full
+            if full:
+                self._pause()
+            else:
+                self._resume()
 
     def workers(self) -> list[asyncio.Task[None]]:
         return [lane.worker for lane in self._lanes.values() if lane.worker is not None]

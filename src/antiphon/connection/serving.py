@@ -7,13 +7,14 @@ receive order. From there on it waits outside, and the lane goes on.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from msgspec import Struct
 
-from antiphon.connection.lanes import Lane, Lanes
+from antiphon.connection.lanes import Lane
 from antiphon.errors import AntiphonError, ErrorObject, LocalError, RequestCancelled, to_wire_error
 from antiphon.jsonrpc.peer import Inbound, Peer
 
@@ -31,19 +32,17 @@ class Job(Struct, frozen=True):
 
 
 class Serving:
+    """Every request being served, and the tasks of their handlers. `context` is what those run in."""
+
     def __init__(
-        self,
-        peer: Peer,
-        lanes: Lanes,
-        *,
-        send: Callable[[bytes], None],
-        start: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
+        self, peer: Peer, *, send: Callable[[bytes], None], context: Callable[[], contextvars.Context]
     ) -> None:
         self._peer = peer
-        self._lanes = lanes
         self._send = send
-        self._start = start
+        self._context = context
         self._tasks: dict[Inbound, asyncio.Task[None]] = {}
+        self._unbegun: dict[Inbound, Callable[[], None]] = {}
+        self._aborted = False
 
     @property
     def tasks(self) -> list[asyncio.Task[None]]:
@@ -53,7 +52,8 @@ class Serving:
         """Let a request take its place in its lane."""
         if job.lane.idle:
             # Nothing stands before it: begin at once, and let what comes behind wait for that.
-            job.lane.gate = self._begin(job)
+            job.lane.gated = True
+            self._begin(job, job.lane.ungate)
         else:
             job.lane.put(size, self._take, (job,))
 
@@ -68,35 +68,37 @@ class Serving:
         if task is not None:
             task.cancel()
 
+    async def abort(self) -> None:
+        """End every handler that is still at work (RPC-36)."""
+        self._aborted = True
+        tasks = self.tasks
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        # Who was cancelled before its first step has not passed its lane on.
+        for begun in self._unbegun.values():
+            begun()
+        self._unbegun.clear()
+        self._tasks.clear()
+
     async def _take(self, job: Job) -> None:
-        if job.inbound.cancelled:
+        if job.inbound.cancelled or self._aborted:
             self.fail(job.inbound, RequestCancelled().to_wire())
-        else:
-            await self._begin(job)
+            return
+        begun = asyncio.get_running_loop().create_future()
+        self._begin(job, lambda: begun.set_result(None))
+        await begun
 
-    def _begin(self, job: Job) -> asyncio.Future[None]:
-        """Start the handler; the future is done when it has come to its first `await`."""
-        begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    def _begin(self, job: Job, begun: Callable[[], None]) -> None:
+        """Start the handler. `begun` is called in the step that brings it to its first `await`."""
+        self._unbegun[job.inbound] = begun
+        task = asyncio.get_running_loop().create_task(self._answer(job), context=self._context())
+        self._tasks[job.inbound] = task
 
-        def ended(_: asyncio.Task[None]) -> None:
-            del self._tasks[job.inbound]
-            if not begun.done():  # cancelled before its first step
-                self._pass_on(job.lane, begun)
-
-        task = self._tasks[job.inbound] = self._start(self._answer(job, begun))
-        task.add_done_callback(ended)
-        return begun
-
-    def _pass_on(self, lane: Lane, begun: asyncio.Future[None]) -> None:
-        begun.set_result(None)
-        if lane.gate is begun:
-            lane.gate = None
-            self._lanes.emptied(lane)
-
-    async def _answer(self, job: Job, begun: asyncio.Future[None]) -> None:
-        # Whoever waits for `begun` wakes after this step, so after the handler's first `await`.
-        self._pass_on(job.lane, begun)
+    async def _answer(self, job: Job) -> None:
         inbound = job.inbound
+        self._unbegun.pop(inbound)()
         try:
             result = await job.handler(job.params, inbound)
             encoded = b"{}" if result is None else job.encode(result)
@@ -117,3 +119,5 @@ class Serving:
             frame = self._peer.answer(inbound, encoded)
             if frame is not None:
                 self._send(frame)
+        finally:
+            del self._tasks[inbound]

@@ -143,14 +143,15 @@ class Peer:
     def receive(self, frame: Received) -> list[Event]:
         """What one received frame means."""
         if isinstance(frame, Overlong):
-            error = InvalidRequest(f"a frame of {frame.size} bytes is over the bound of {frame.bound}")
-            return [self._refuse(error)]
+            return [
+                self._refuse(
+                    InvalidRequest(f"a frame of {frame.size} bytes is over the bound of {frame.bound}")
+                )
+            ]
         try:
             decoded = self._decode(frame)
         except RemoteError as error:
-            if not frame.strip():
-                return []
-            return [self._refuse(error, frame)]
+            return [self._refuse(error, frame)] if frame.strip() else []
         if isinstance(decoded, Batch):
             return self._receive_batch(decoded, frame)
         return [self._receive_one(decoded, frame, None)]

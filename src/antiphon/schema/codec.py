@@ -33,10 +33,29 @@ _encoder = msgspec.json.Encoder()
 _builtins = msgspec.json.Decoder()
 
 
+class _Reader:
+    """Reads one type: strictly, and with repair where that fails."""
+
+    __slots__ = ("_decode", "_version", "type")
+
+    def __init__(self, type: Any, version: int) -> None:
+        self.type = type
+        self._version = version
+        self._decode = msgspec.json.Decoder(type, dec_hook=choose).decode
+
+    def read(self, raw: bytes | Raw) -> Any:
+        try:
+            return self._decode(raw)
+        except msgspec.ValidationError:
+            return repair(self._version).build(self.type, _plain(raw))
+        except _REFUSALS as error:
+            raise Malformed(str(error)) from None
+
+
 class Codec:
     """What one protocol version says on the wire. Get it with `codec(version)`."""
 
-    __slots__ = ("_decoders", "encode", "update_params", "version")
+    __slots__ = ("_readers", "_results", "encode", "update_params", "version")
 
     encode: Callable[[Any], bytes]
     """Any wire type, or plain JSON value, as bytes."""
@@ -47,7 +66,8 @@ class Codec:
     def __init__(self, version: int) -> None:
         self.version = version
         self.encode = _encoder.encode
-        self._decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
+        self._readers: dict[tuple[Kind, str], _Reader] = {}
+        self._results: dict[str, _Reader] = {}
         self.update_params = _update_reader(version)
 
     def params(self, kind: Kind, name: str, raw: bytes | Raw | None) -> Any:
@@ -55,23 +75,30 @@ class Codec:
         (EXT-01) are plain JSON values. Raises `MethodNotFound`, `InvalidParams`."""
         if raw is None or _is_null(raw):
             raw = b"{}"
-        method = find(kind, name, self.version)
+        reader = self._readers.get((kind, name))
+        if reader is None:
+            method = find(kind, name, self.version)
+            if method is not None:
+                # Only what exists is kept: names come from peers, who could fill a table with them.
+                reader = self._readers[kind, name] = _Reader(method.params, self.version)
         try:
-            if method is None:
-                return self._extension(name, raw)
-            return self._decode(method.params, raw)
+            return self._extension(name, raw) if reader is None else reader.read(raw)
         except Malformed as error:
             raise InvalidParams(str(error)) from None
 
     def result(self, name: str, raw: bytes | Raw) -> Any:
         """The result of a request of ours. Raises `MethodNotFound`, `InvalidResult`."""
-        method = find(Kind.REQUEST, name, self.version)
+        reader = self._results.get(name)
+        if reader is None:
+            method = find(Kind.REQUEST, name, self.version)
+            if method is not None:
+                reader = self._results[name] = _Reader(method.result, self.version)
         try:
-            if method is None:
+            if reader is None:
                 return self._extension(name, raw)
-            if QUIRKS[self.version].null_is_empty and _is_null(raw) and _needs_nothing(method.result):
-                return method.result()
-            return self._decode(method.result, raw)
+            if _is_null(raw) and QUIRKS[self.version].null_is_empty and _needs_nothing(reader.type):
+                return reader.type()
+            return reader.read(raw)
         except Malformed as error:
             lacking = self._lacking(name, raw)
             if lacking is None:
@@ -92,17 +119,6 @@ class Codec:
                 self.params(Kind.REQUEST, INITIALIZE, self.encode({**kept, key: value}))
                 kept[key] = value
         return self.params(Kind.REQUEST, INITIALIZE, self.encode(kept))
-
-    def _decode(self, type: Any, raw: bytes | Raw) -> Any:
-        decoder = self._decoders.get(type)
-        if decoder is None:
-            decoder = self._decoders[type] = msgspec.json.Decoder(type, dec_hook=choose)
-        try:
-            return decoder.decode(raw)
-        except msgspec.ValidationError:
-            return repair(self.version).build(type, _plain(raw))
-        except _REFUSALS as error:
-            raise Malformed(str(error)) from None
 
     def _extension(self, name: str, raw: bytes | Raw) -> Any:
         if not name.startswith("_"):

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from antiphon.jsonrpc.lines import Received
-from antiphon.transports.base import Transport
+from antiphon.transports.base import Inbox, Transport
 
 Make = Callable[[], AbstractAsyncContextManager[tuple[Transport, Transport]]]
 DEADLINE = 20.0
@@ -30,19 +30,26 @@ async def check_transport(make: Make, *, deadline: float = DEADLINE) -> None:
                 raise AssertionError(f"{check.__name__}: not done within {deadline:g} s") from error
 
 
-async def frames_of(transport: Transport) -> AsyncIterator[Received]:
-    """Every frame a transport receives, one by one, until it ends."""
-    while batch := await transport.receive():
-        for frame in batch:
-            yield frame
-
-
 async def take(transport: Transport, count: int) -> list[Received]:
-    """The next `count` frames."""
+    """Start a transport and take its first `count` frames."""
+    return await take_more(Inbox(transport), count)
+
+
+async def take_more(inbox: Inbox, count: int) -> list[Received]:
+    """The next `count` frames; more than that must not have come."""
     taken: list[Received] = []
     while len(taken) < count:
-        batch = await transport.receive()
+        batch = await inbox.take()
         assert batch, f"the link ended after {len(taken)} of {count} frames"
+        taken += batch
+    return taken
+
+
+async def take_all(transport: Transport) -> list[Received]:
+    """Start a transport and take every frame until it ends."""
+    inbox = Inbox(transport)
+    taken: list[Received] = []
+    while batch := await inbox.take():
         taken += batch
     return taken
 
@@ -76,9 +83,10 @@ async def a_producer_is_pushed_back(one: Transport, other: Transport) -> None:
         assert sent < 100_000, "a transport that nobody reads from took a gigabyte without complaint"
         await asyncio.sleep(0)
     waiting = asyncio.ensure_future(one.drain())
+    inbox = Inbox(other)
     taken = 0
     while taken < sent:
-        taken += len(await other.receive())
+        taken += len(await inbox.take())
     await waiting
     assert not one.congested
     assert taken == sent
@@ -88,19 +96,48 @@ async def closing_sends_what_was_queued_and_ends_both_ends(one: Transport, other
     sent = [b'{"last":%d}' % n for n in range(100)]
     for frame in sent:
         one.send(frame)
+    mine = Inbox(one)
     closing = asyncio.ensure_future(one.aclose())
-    assert [frame async for frame in frames_of(other)] == sent
+    assert await take_all(other) == sent
     assert other.end_reason, "an ended transport says why"
     await other.aclose()
     await closing
-    assert await one.receive() == []
-    assert await other.receive() == []
+    assert await mine.take() == [], "closing tells its own side that it is over"
+
+
+async def a_pause_holds_everything_back_and_loses_nothing(one: Transport, other: Transport) -> None:
+    received: list[Received] = []
+    ended = asyncio.Event()
+    some = asyncio.Event()
+
+    def receive(frames: list[Received]) -> None:
+        received.extend(frames)
+        other.pause()
+        some.set()
+
+    other.start(receive, ended.set)
+    sent = [b'{"n":%d}' % n for n in range(1000)]
+    for n, frame in enumerate(sent):
+        one.send(frame)
+        if n % 100 == 99:
+            await asyncio.sleep(0)
+    closing = asyncio.ensure_future(one.aclose())
+    while len(received) < len(sent):
+        await some.wait()
+        some.clear()
+        held = len(received)
+        await asyncio.sleep(0)
+        assert len(received) == held, "frames came in a pause"
+        other.resume()
+    other.resume()
+    await ended.wait()
+    assert received == sent
+    await closing
 
 
 async def after_the_end_nothing_raises(one: Transport, other: Transport) -> None:
     await other.aclose()
-    while await one.receive():
-        pass
+    assert await take_all(one) == []
     one.send(b"{}")
     await one.drain()
     await one.aclose()
@@ -114,6 +151,7 @@ CHECKS: tuple[Callable[[Transport, Transport], Coroutine[Any, Any, None]], ...] 
     both_directions_are_independent,
     bytes_are_kept_as_they_are,
     a_producer_is_pushed_back,
+    a_pause_holds_everything_back_and_loses_nothing,
     closing_sends_what_was_queued_and_ends_both_ends,
     after_the_end_nothing_raises,
 )

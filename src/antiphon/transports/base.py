@@ -1,16 +1,16 @@
-"""The seam between a connection and the world, and the two buffers every real transport is made of.
+"""The seam between a connection and the world, and the two halves every real transport is made of.
 
-`Inbox` holds what was read until the connection takes it, and stops the reading above its mark.
-`Outbox` gathers what is sent in one tick into one write, and makes producers wait above its mark.
-Both are bounded by bytes, so neither side of a link can make the other grow.
+`Delivery` hands over what was read, in order, and holds it back in a pause. `Outbox` gathers what is sent in
+one tick into one write, and makes producers wait above its mark. A pause stops the reading and the mark stops
+the writing, so neither side of a link can make the other grow.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from typing import Protocol, runtime_checkable
 
 from antiphon.jsonrpc.lines import Received
@@ -33,15 +33,30 @@ async def group_without_wrapping(group: asyncio.TaskGroup) -> AsyncIterator[asyn
         await group.__aexit__(None, None, None)
 
 
+Receive = Callable[[list[Received]], None]
+
+
 @runtime_checkable
 class Transport(Protocol):
     """What a connection needs of a link. `check_transport` in `antiphon.testing` is its contract."""
 
-    async def receive(self) -> list[Received]:
-        """The frames that have come, in order, at least one; an empty list once the link has ended."""
+    def start(self, receive: Receive, ended: Callable[[], None]) -> None:
+        """Begin: `receive` is called with the frames that have come, in order, and `ended` once, at the end.
+
+        Nothing is handed over before, and nothing is read before there is someone to hand it to.
+        """
+
+    def pause(self) -> None:
+        """Hand over nothing more for now, and read nothing more."""
+
+    def resume(self) -> None:
+        """Go on where `pause` stopped."""
 
     def send(self, frame: bytes) -> None:
         """Queue one frame. Frames of one tick leave together, in order; after the end they vanish."""
+
+    def flush(self) -> None:
+        """Let what is queued leave now, and not at the end of the tick: someone waits for it."""
 
     @property
     def congested(self) -> bool:
@@ -62,55 +77,103 @@ class Transport(Protocol):
         """The last lines a child process wrote to stderr, where there is one."""
 
 
-class Inbox:
-    """Received frames, waiting to be taken."""
+def set_reading(transport: asyncio.ReadTransport | None, *, on: bool) -> None:
+    """Switch the reading of an asyncio transport; one that is closing or not there yet does not mind."""
+    if transport is not None:
+        with suppress(RuntimeError):
+            if on:
+                transport.resume_reading()
+            else:
+                transport.pause_reading()
 
-    def __init__(
-        self,
-        *,
-        high: int = INBOX_HIGH,
-        pause: Callable[[], None] = lambda: None,
-        resume: Callable[[], None] = lambda: None,
-    ) -> None:
-        self._frames: list[Received] = []
-        self._held = 0
-        self._high = high
-        self._pause = pause
-        self._resume = resume
+
+class Delivery:
+    """The receiving half of a transport: holds back what comes before its start or in a pause."""
+
+    def __init__(self) -> None:
+        self._receive: Receive | None = None
+        self._ended: Callable[[], None] | None = None
+        self._held: list[Received] = []
         self._paused = False
-        self._ended = False
-        self._arrived: asyncio.Future[None] | None = None
+        self._over = False
 
-    def put(self, frames: list[Received], size: int) -> None:
-        """`size` is how many bytes were read for them."""
-        if self._ended or not frames:
-            return
-        self._frames += frames
-        self._held += size
-        if self._held > self._high and not self._paused:
-            self._paused = True
-            self._pause()
-        self._wake()
+    def start(self, receive: Receive, ended: Callable[[], None]) -> None:
+        self._receive, self._ended = receive, ended
+        self._release()
+
+    @property
+    def open(self) -> bool:
+        """Whether frames are handed over at once."""
+        return self._receive is not None and not self._paused
+
+    def put(self, frames: list[Received]) -> None:
+        if self._receive is None or self._paused:
+            self._held += frames
+        else:
+            self._receive(frames)
+
+    def pause(self) -> None:
+        self._paused = True
+
+    def resume(self) -> None:
+        self._paused = False
+        self._release()
 
     def end(self) -> None:
-        self._ended = True
-        self._wake()
+        """No more will come."""
+        self._over = True
+        self._release()
+
+    def drop(self) -> None:
+        """Nobody wants what is still held: only the end is told."""
+        self._held.clear()
+        self._paused = False
+        self.end()
+
+    def _release(self) -> None:
+        if not self.open:
+            return
+        assert self._receive is not None
+        if self._held:
+            held, self._held = self._held, []
+            self._receive(held)
+        # What was just received may have paused us again.
+        if self._over and self.open and self._ended is not None:
+            ended, self._ended = self._ended, None
+            ended()
+
+
+class Inbox:
+    """A transport for whoever would rather wait than be called: `await inbox.take()`."""
+
+    def __init__(self, transport: Transport, *, high: int = INBOX_HIGH) -> None:
+        self._transport = transport
+        self._high = high
+        self._frames: list[Received] = []
+        self._size = 0
+        self._over = False
+        self._arrived = asyncio.Event()
+        transport.start(self._put, self._end)
 
     async def take(self) -> list[Received]:
-        while not self._frames:
-            if self._ended:
-                return []
-            self._arrived = asyncio.get_running_loop().create_future()
-            await self._arrived
-        frames, self._frames, self._held = self._frames, [], 0
-        if self._paused:
-            self._paused = False
-            self._resume()
+        """The frames that have come, at least one; an empty list once the link has ended."""
+        while not self._frames and not self._over:
+            self._arrived.clear()
+            await self._arrived.wait()
+        frames, self._frames, self._size = self._frames, [], 0
+        self._transport.resume()
         return frames
 
-    def _wake(self) -> None:
-        if self._arrived is not None and not self._arrived.done():
-            self._arrived.set_result(None)
+    def _put(self, frames: list[Received]) -> None:
+        self._frames += frames
+        self._size += sum([len(frame) for frame in frames if isinstance(frame, bytes)])
+        if self._size > self._high:
+            self._transport.pause()
+        self._arrived.set()
+
+    def _end(self) -> None:
+        self._over = True
+        self._arrived.set()
 
 
 class Outbox:
@@ -122,7 +185,7 @@ class Outbox:
     def __init__(
         self,
         *,
-        write: Callable[[Iterable[bytes]], None],
+        write: Callable[[Sequence[bytes]], None],
         backlog: Callable[[], int],
         high: int = OUTBOX_HIGH,
     ) -> None:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import IO, Self
 
 from antiphon.errors import SpawnFailed
-from antiphon.jsonrpc.lines import DEFAULT_BOUND, Received
+from antiphon.jsonrpc.lines import DEFAULT_BOUND
 from antiphon.transports.pipes import PipeTransport, widen
 
 GRACE = 2.0
@@ -107,6 +107,7 @@ class ChildTransport(PipeTransport):
         self._exited = asyncio.Event()
         self._process: subprocess.Popen[bytes]
         self._stderr: _StderrTail
+        self._last_words: asyncio.Task[None] | None = None
         self._closing: asyncio.Future[None] | None = None
 
     @classmethod
@@ -198,11 +199,9 @@ class ChildTransport(PipeTransport):
     def stderr(self) -> Sequence[str]:
         return tuple(self._stderr.lines)
 
-    async def receive(self) -> list[Received]:
-        frames = await super().receive()
-        if not frames:
-            await self._hear_last_words()
-        return frames
+    def _reading_ended(self, reason: str) -> None:
+        self._note_end(reason)
+        self._last_words = asyncio.get_running_loop().create_task(self._hear_last_words())
 
     async def _hear_last_words(self) -> None:
         """Its end is told with its exit code and its stderr, if those come at once."""
@@ -212,6 +211,7 @@ class ChildTransport(PipeTransport):
                 await self._stderr.ended.wait()
         if self._exited.is_set() and self._closing is None:
             self._end_reason = f"{self._command[0]} {_how(self._process.returncode)}"
+        self._reader.delivery.end()
 
     async def aclose(self) -> None:
         if self._closing is not None:
@@ -234,7 +234,10 @@ class ChildTransport(PipeTransport):
                 _signal_group(self._process.pid, signal.SIGKILL)
             self._reader.close()
             self._reader.finish("closed by this side")
+            self._reader.delivery.drop()
             self._stderr.close()
+            if self._last_words is not None:
+                self._last_words.cancel()
             self._closing.set_result(None)
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from antiphon.jsonrpc.lines import DEFAULT_BOUND, Overlong, Received
-from antiphon.transports.base import OUTBOX_HIGH, Inbox, Outbox
+from antiphon.transports.base import OUTBOX_HIGH, Delivery, Outbox, Receive
 
 
 class MemoryTransport:
@@ -15,18 +15,27 @@ class MemoryTransport:
 
     def __init__(self, *, bound: int, high: int) -> None:
         self._bound = bound
-        self._inbox = Inbox(high=high, pause=self._hold, resume=self._release)
-        self._outbox = Outbox(write=self._pass_on, backlog=lambda: self._backlog, high=high)
+        self._delivery = Delivery()
         self._backlog = 0
-        self._waiting: list[Received] = []
-        self._holding = False
+        self._outbox = Outbox(write=self._pass_on, backlog=lambda: self._backlog, high=high)
         self._end_reason = ""
 
-    async def receive(self) -> list[Received]:
-        return await self._inbox.take()
+    def start(self, receive: Receive, ended: Callable[[], None]) -> None:
+        self._delivery.start(receive, ended)
+        self._make_room()
+
+    def pause(self) -> None:
+        self._delivery.pause()
+
+    def resume(self) -> None:
+        self._delivery.resume()
+        self._make_room()
 
     def send(self, frame: bytes) -> None:
         self._outbox.send(frame)
+
+    def flush(self) -> None:
+        self._outbox.flush()
 
     @property
     def congested(self) -> bool:
@@ -38,6 +47,7 @@ class MemoryTransport:
     async def aclose(self) -> None:
         self._outbox.flush()
         self._end("closed by this side")
+        self._delivery.drop()
         self._other._end("closed by the other side")
 
     @property
@@ -48,42 +58,28 @@ class MemoryTransport:
     def stderr(self) -> Sequence[str]:
         return ()
 
-    def _pass_on(self, frames: Iterable[bytes]) -> None:
-        self._other._arrive(
-            [frame if len(frame) <= self._bound else Overlong(len(frame), self._bound) for frame in frames]
-        )
-
-    def _arrive(self, frames: list[Received]) -> None:
-        if self._end_reason:
+    def _pass_on(self, frames: Sequence[bytes]) -> None:
+        other = self._other
+        if other._end_reason:
             return
-        if self._holding:
-            # As a full pipe does: what the reader has not room for is the writer's backlog.
-            self._waiting += frames
-            self._other._backlog += _size(frames)
-        else:
-            self._inbox.put(frames, _size(frames))
+        received: list[Received] = [
+            frame if len(frame) <= self._bound else Overlong(len(frame), self._bound) for frame in frames
+        ]
+        other._delivery.put(received)
+        if not other._delivery.open:
+            # As with a full pipe: what the reader has no room for is the writer's backlog.
+            self._backlog += sum([len(frame) for frame in received if isinstance(frame, bytes)])
 
-    def _hold(self) -> None:
-        self._holding = True
-
-    def _release(self) -> None:
-        self._holding = False
-        waiting, self._waiting = self._waiting, []
-        self._other._backlog = 0
-        self._inbox.put(waiting, _size(waiting))
-        self._other._outbox.writable()
+    def _make_room(self) -> None:
+        if self._delivery.open:
+            self._other._backlog = 0
+            self._other._outbox.writable()
 
     def _end(self, reason: str) -> None:
-        if self._end_reason:
-            return
-        self._end_reason = reason
-        self._inbox.put(self._waiting, 0)
-        self._inbox.end()
-        self._outbox.close()
-
-
-def _size(frames: list[Received]) -> int:
-    return sum([len(frame) for frame in frames if isinstance(frame, bytes)])
+        if not self._end_reason:
+            self._end_reason = reason
+            self._outbox.close()
+            self._delivery.end()
 
 
 def memory_pair(

@@ -10,14 +10,16 @@ import asyncio
 import contextlib
 import fcntl
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
-from antiphon.jsonrpc.lines import LineSplitter, Received
-from antiphon.transports.base import Inbox, Outbox
+from antiphon.jsonrpc.lines import LineSplitter
+from antiphon.transports.base import Delivery, Outbox, Receive, set_reading
 
 READ_SIZE = 256 * 1024
 PIPE_SIZE = 1024 * 1024
+FLUSH_DEADLINE = 5.0
+"""Seconds that a closing transport waits for the other side to read what is queued."""
 
 
 def widen(fd: int) -> None:
@@ -26,30 +28,32 @@ def widen(fd: int) -> None:
         fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, PIPE_SIZE)
 
 
-def join_lines(frames: Iterable[bytes]) -> bytes:
-    return b"\n".join([*frames, b""])
+def join_lines(frames: Sequence[bytes]) -> bytes:
+    return frames[0] + b"\n" if len(frames) == 1 else b"\n".join([*frames, b""])
 
 
 class LineReader(asyncio.Protocol):
-    """Fills an inbox from a byte stream; `ended` is called once, with the reason."""
+    """Delivers the lines of a byte stream; `ended` is called once, with the reason."""
 
     def __init__(self, *, bound: int, ended: Callable[[str], None]) -> None:
-        self.inbox = Inbox(pause=self._pause, resume=self._resume)
+        self.delivery = Delivery()
         self._splitter = LineSplitter(bound=bound)
         self._ended = ended
         self._transport: asyncio.ReadTransport | None = None
         self._room = asyncio.Event()
-        self._room.set()
         self._finished = False
         self._discarding = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.ReadTransport, transport)
+        set_reading(self._transport, on=self.delivery.open)
 
     def data_received(self, data: bytes) -> None:
         if self._discarding:
             return
-        self.inbox.put(self._splitter.feed(data), len(data))
+        frames = self._splitter.feed(data)
+        if frames:
+            self.delivery.put(frames)
 
     def connection_lost(self, error: Exception | None) -> None:
         self.finish(f"reading failed: {error}" if error else "the other side closed its output")
@@ -58,9 +62,10 @@ class LineReader(asyncio.Protocol):
         if self._finished:
             return
         self._finished = True
-        self.inbox.put(self._splitter.end(), 0)
+        tail = self._splitter.end()
+        if tail and not self._discarding:
+            self.delivery.put(tail)
         self._ended(reason)
-        self.inbox.end()
 
     async def read_file(self, fd: int) -> None:
         """Read something that is no pipe, in a thread, until it ends."""
@@ -70,26 +75,33 @@ class LineReader(asyncio.Protocol):
             await self._room.wait()
         self.finish("the other side closed its output")
 
+    def start(self, receive: Receive, ended: Callable[[], None]) -> None:
+        self.delivery.start(receive, ended)
+        if self.delivery.open:
+            self._read_on()
+
+    def pause(self) -> None:
+        self.delivery.pause()
+        self._room.clear()
+        set_reading(self._transport, on=False)
+
+    def resume(self) -> None:
+        self.delivery.resume()
+        if self.delivery.open:
+            self._read_on()
+
     def discard(self) -> None:
         """Read on, for the other side's sake, and keep nothing of it."""
         self._discarding = True
-        self._resume()
+        self._read_on()
 
     def close(self) -> None:
         if self._transport is not None:
             self._transport.close()
 
-    def _pause(self) -> None:
-        self._room.clear()
-        if self._transport is not None:
-            with contextlib.suppress(RuntimeError):
-                self._transport.pause_reading()
-
-    def _resume(self) -> None:
+    def _read_on(self) -> None:
         self._room.set()
-        if self._transport is not None:
-            with contextlib.suppress(RuntimeError):
-                self._transport.resume_reading()
+        set_reading(self._transport, on=True)
 
 
 class LineWriter(asyncio.BaseProtocol):
@@ -122,7 +134,7 @@ class LineWriter(asyncio.BaseProtocol):
     def resume_writing(self) -> None:
         self.outbox.writable()
 
-    def _write(self, frames: Iterable[bytes]) -> None:
+    def _write(self, frames: Sequence[bytes]) -> None:
         data = join_lines(frames)
         if self.transport is not None:
             self.transport.write(data)
@@ -155,15 +167,24 @@ class PipeTransport:
     """A line reader and a line writer as one transport."""
 
     def __init__(self, *, bound: int) -> None:
-        self._reader = LineReader(bound=bound, ended=self._note_end)
+        self._reader = LineReader(bound=bound, ended=self._reading_ended)
         self._writer = LineWriter()
         self._end_reason = ""
 
-    async def receive(self) -> list[Received]:
-        return await self._reader.inbox.take()
+    def start(self, receive: Receive, ended: Callable[[], None]) -> None:
+        self._reader.start(receive, ended)
+
+    def pause(self) -> None:
+        self._reader.pause()
+
+    def resume(self) -> None:
+        self._reader.resume()
 
     def send(self, frame: bytes) -> None:
         self._writer.outbox.send(frame)
+
+    def flush(self) -> None:
+        self._writer.outbox.flush()
 
     @property
     def congested(self) -> bool:
@@ -172,6 +193,13 @@ class PipeTransport:
     async def drain(self) -> None:
         await self._writer.outbox.drain()
 
+    async def aclose(self) -> None:
+        self._note_end("closed by this side")
+        await self._writer.aclose(deadline=FLUSH_DEADLINE)
+        self._reader.close()
+        self._reader.finish("closed by this side")
+        self._reader.delivery.drop()
+
     @property
     def end_reason(self) -> str:
         return self._end_reason
@@ -179,6 +207,10 @@ class PipeTransport:
     @property
     def stderr(self) -> Sequence[str]:
         return ()
+
+    def _reading_ended(self, reason: str) -> None:
+        self._note_end(reason)
+        self._reader.delivery.end()
 
     def _note_end(self, reason: str) -> None:
         self._end_reason = self._end_reason or reason

@@ -7,13 +7,13 @@ import contextlib
 import os
 import stat
 import sys
+from collections.abc import Callable
 from typing import Self
 
 from antiphon.errors import LocalError
 from antiphon.jsonrpc.lines import DEFAULT_BOUND
+from antiphon.transports.base import Receive
 from antiphon.transports.pipes import LineWriter, PipeTransport, widen
-
-FLUSH_DEADLINE = 5.0
 
 
 def take_stdio() -> tuple[int, int]:
@@ -45,9 +45,8 @@ def _is_file(fd: int) -> bool:
 class StdioTransport(PipeTransport):
     """Speaks over our own stdin and stdout. Open it once per process, before anything prints."""
 
-    def __init__(self, *, bound: int = DEFAULT_BOUND) -> None:
-        super().__init__(bound=bound)
-        self._file_reading: asyncio.Task[None] | None = None
+    _file: int | None = None
+    _reading: asyncio.Task[None] | None = None
 
     @classmethod
     async def open(cls, *, bound: int = DEFAULT_BOUND) -> Self:
@@ -57,7 +56,7 @@ class StdioTransport(PipeTransport):
         widen(source)
         widen(sink)
         if _is_file(source):
-            self._file_reading = loop.create_task(self._reader.read_file(source))
+            self._file = source
         else:
             await loop.connect_read_pipe(lambda: self._reader, os.fdopen(source, "rb", 0))
         if _is_file(sink):
@@ -66,10 +65,12 @@ class StdioTransport(PipeTransport):
             await loop.connect_write_pipe(lambda: self._writer, os.fdopen(sink, "wb", 0))
         return self
 
+    def start(self, receive: Receive, ended: Callable[[], None]) -> None:
+        super().start(receive, ended)
+        if self._file is not None:
+            self._reading = asyncio.get_running_loop().create_task(self._reader.read_file(self._file))
+
     async def aclose(self) -> None:
-        self._note_end("closed by this side")
-        await self._writer.aclose(deadline=FLUSH_DEADLINE)
-        self._reader.close()
-        if self._file_reading is not None:
-            self._file_reading.cancel()
-        self._reader.finish("closed by this side")
+        if self._reading is not None:
+            self._reading.cancel()
+        await super().aclose()

@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import secrets
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import cast
 
 from websockets import ClientProtocol, ServerProtocol
@@ -27,7 +27,7 @@ from websockets.uri import parse_uri
 
 from antiphon.errors import LinkLost
 from antiphon.jsonrpc.lines import DEFAULT_BOUND, Received
-from antiphon.transports.base import Inbox, Outbox, group_without_wrapping
+from antiphon.transports.base import Delivery, Outbox, Receive, group_without_wrapping, set_reading
 
 CONNECT_DEADLINE = 15.0
 CLOSE_DEADLINE = 2.0
@@ -51,7 +51,7 @@ class WebSocketTransport(asyncio.Protocol):
     ) -> None:
         self._protocol = protocol
         self._admit = admit
-        self._inbox = Inbox(pause=self._pause, resume=self._resume)
+        self._delivery = Delivery()
         self._outbox = Outbox(write=self._write, backlog=self._backlog)
         self._transport: asyncio.Transport
         self._loop = asyncio.get_running_loop()
@@ -59,7 +59,6 @@ class WebSocketTransport(asyncio.Protocol):
         self._lost = asyncio.Event()
         self._end_reason = ""
         self._partial: list[bytes] | None = None
-        self._reading = True
         self._ping_interval = ping_interval
         self._ping_deadline = ping_deadline
         self._ping_timer: asyncio.TimerHandle | None = None
@@ -69,11 +68,23 @@ class WebSocketTransport(asyncio.Protocol):
 
     # --- the transport -----------------------------------------------------------------------------
 
-    async def receive(self) -> list[Received]:
-        return await self._inbox.take()
+    def start(self, receive: Receive, ended: Callable[[], None]) -> None:
+        self._delivery.start(receive, ended)
+        set_reading(self._transport, on=self._delivery.open)
+
+    def pause(self) -> None:
+        self._delivery.pause()
+        set_reading(self._transport, on=False)
+
+    def resume(self) -> None:
+        self._delivery.resume()
+        set_reading(self._transport, on=self._delivery.open)
 
     def send(self, frame: bytes) -> None:
         self._outbox.send(frame)
+
+    def flush(self) -> None:
+        self._outbox.flush()
 
     @property
     def congested(self) -> bool:
@@ -86,9 +97,9 @@ class WebSocketTransport(asyncio.Protocol):
         self._end_reason = self._end_reason or "closed by this side"
         self._outbox.flush()
         self._outbox.close()
-        self._inbox.end()
-        if not self._reading:
-            self._resume()  # the other side's closing frame stands behind what we did not read
+        self._delivery.drop()
+        # The other side's closing frame stands behind what we did not read.
+        set_reading(self._transport, on=True)
         if self._protocol.state is OPEN:
             self._protocol.send_close(code)
             self._send_protocol_data()
@@ -115,11 +126,11 @@ class WebSocketTransport(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._protocol.receive_data(data)
-        self._take_events(len(data))
+        self._take_events()
 
     def eof_received(self) -> None:
         self._protocol.receive_eof()
-        self._take_events(0)
+        self._take_events()
 
     def connection_lost(self, error: Exception | None) -> None:
         if self._ping_timer is not None:
@@ -129,7 +140,7 @@ class WebSocketTransport(asyncio.Protocol):
             self._opened.set_exception(LinkLost(f"no WebSocket was opened: {reason}"))
         self._end_reason = self._end_reason or self._why()
         self._outbox.close()
-        self._inbox.end()
+        self._delivery.end()
         self._lost.set()
 
     def pause_writing(self) -> None:
@@ -144,7 +155,7 @@ class WebSocketTransport(asyncio.Protocol):
             return f"the WebSocket was closed with {self._protocol.close_code}{said}"
         return "the WebSocket was cut"
 
-    def _take_events(self, size: int) -> None:
+    def _take_events(self) -> None:
         frames: list[Received] = []
         for event in self._protocol.events_received():
             if isinstance(event, Frame):
@@ -154,7 +165,8 @@ class WebSocketTransport(asyncio.Protocol):
             elif self._protocol.handshake_exc is None:
                 self._open()
         self._send_protocol_data()
-        self._inbox.put(frames, size)
+        if frames and not self._end_reason:
+            self._delivery.put(frames)
 
     def _take_frame(self, frame: Frame, frames: list[Received]) -> None:
         if frame.opcode is Opcode.TEXT and frame.fin:
@@ -178,6 +190,8 @@ class WebSocketTransport(asyncio.Protocol):
             self._open()
 
     def _open(self) -> None:
+        # What comes together with the upgrade is held; the rest waits outside.
+        set_reading(self._transport, on=self._delivery.open)
         if not self._opened.done():
             self._opened.set_result(None)
         if self._ping_interval is not None:
@@ -187,7 +201,11 @@ class WebSocketTransport(asyncio.Protocol):
         assert self._ping_interval is not None
         now = self._loop.time()
         # While we ourselves do not read, a missing pong says nothing about the other side.
-        if self._pinged_at is not None and self._reading and now - self._pinged_at > self._ping_deadline:
+        if (
+            self._pinged_at is not None
+            and self._delivery.open
+            and now - self._pinged_at > self._ping_deadline
+        ):
             self._end_reason = f"no answer to a ping within {self._ping_deadline:g} s"
             self._transport.abort()
             return
@@ -199,7 +217,7 @@ class WebSocketTransport(asyncio.Protocol):
 
     # --- bytes out ---------------------------------------------------------------------------------
 
-    def _write(self, frames: Iterable[bytes]) -> None:
+    def _write(self, frames: Sequence[bytes]) -> None:
         if self._protocol.state is OPEN:
             for frame in frames:
                 self._protocol.send_text(frame)
@@ -218,15 +236,6 @@ class WebSocketTransport(asyncio.Protocol):
 
     def _backlog(self) -> int:
         return self._transport.get_write_buffer_size()
-
-    def _pause(self) -> None:
-        self._reading = False
-        self._transport.pause_reading()
-
-    def _resume(self) -> None:
-        self._reading = True
-        with contextlib.suppress(RuntimeError):
-            self._transport.resume_reading()
 
 
 async def connect_websocket(
