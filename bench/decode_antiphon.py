@@ -12,7 +12,7 @@ from antiphon.schema.codec import codec
 
 
 def best_of(line: bytes, loops: int, repeats: int = 9) -> float:
-    read = codec(1).update_params
+    read = codec(1).updates.read
     assert read(line) is not None
     times = []
     for _ in range(repeats):

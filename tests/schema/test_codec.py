@@ -7,7 +7,6 @@ import json
 import pytest
 
 from antiphon.errors import InvalidParams, MethodNotFound, UnsupportedVersion
-from antiphon.jsonrpc import frames
 from antiphon.schema import v1, v2
 from antiphon.schema.codec import codec
 from antiphon.schema.methods import Kind
@@ -301,47 +300,6 @@ def test_rpc_27_an_error_names_the_place_and_not_the_value():
             {"sessionId": "s", "toolCall": {"toolCallId": "t"}, "options": [option]},
         )
     assert str(caught.value) == "Invalid enum value - at `$.options[0].kind`"
-
-
-LINE = (
-    b'{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":'
-    b'{"sessionUpdate":"agent_message_chunk","messageId":"m","content":{"type":"text","text":"a"}}}}'
-)
-
-
-@pytest.mark.parametrize("version", [1, 2])
-def test_an_update_line_is_read_in_one_pass_as_the_general_way_would(version):
-    frame = frames.decode(LINE)
-    assert isinstance(frame, frames.Notification)
-    general = codec(version).params(Kind.NOTIFICATION, frame.method, frame.params)
-    assert codec(version).update_params(LINE) == general
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        b"", b"{", b"[]", b"null", b'{"jsonrpc":"2.0","id":1,"result":{}}',
-        LINE.replace(b'"method"', b'"id":1,"method"'),
-        LINE.replace(b'"method"', b'"id":null,"method"'),
-        LINE.replace(b'"2.0"', b'"1.0"'),
-        LINE.replace(b'"jsonrpc":"2.0",', b""),
-        LINE.replace(b'"text":"a"', b'"text":5'),
-        LINE.replace(b"agent_message_chunk", b"_unheard_of"),
-        LINE.replace(b'"text":"a"', b'"text":"\\ud83d"'),
-        LINE.replace(b'"text":"a"', b'"text":"\xff"'),
-        LINE.replace(b'"text":"a"', b'"text":"a","_meta":{"x":' + b"[" * 5000 + b"]" * 5000 + b"}"),
-        b'{"jsonrpc":"2.0","method":"_x","params":{"a":"session/update"}}',
-        b'{"jsonrpc":"2.0","method":"session/update"}',
-        LINE[:-2],
-        LINE + b"x",
-        LINE[:-1] + b"]",
-        LINE[:-1] + b',"id":1}',
-        LINE[:-1] + b',"params":{}}',
-        LINE.replace(b'":', b'": '),
-    ],
-)  # fmt: skip
-def test_a_line_that_is_no_strict_update_goes_the_general_way(line):
-    assert codec(2).update_params(line) is None
 
 
 def test_rpc_38_nesting_without_end_is_refused_and_not_a_crash():

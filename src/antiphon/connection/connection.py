@@ -38,13 +38,15 @@ from antiphon.jsonrpc.peer import Answered, BatchPolicy, Called, CancelAsked, In
 from antiphon.schema import opening
 from antiphon.schema.codec import Codec, codec
 from antiphon.schema.methods import Kind
+from antiphon.schema.updates import UPDATE, UpdateReader, is_update
 from antiphon.schema.version import V2, VERSIONS, Agreement, Offer, read_answer, read_offer
 from antiphon.transports.base import Transport
 
 logger = logging.getLogger("antiphon.connection")
 
 INITIALIZE = "initialize"
-UPDATE = "session/update"
+MANY = 8
+"""From so many frames on, it pays to look for a run of updates."""
 LAST_ANSWERS = 0.5
 """Seconds an agent's handlers get to answer once the client has closed its end."""
 
@@ -92,8 +94,9 @@ class Connection:
         self._supported = tuple(supported)
         self._opening = opening.Opening()
         self._codec: Codec | None = None
-        self._update_params: Callable[[bytes], Any] | None = None
+        self._updates: UpdateReader | None = None
         self._tap = tap
+        self._send = transport.send if tap is None else self._tapped_send
         self._group = asyncio.TaskGroup()
         self._outside = contextvars.copy_context()
         self._background: set[asyncio.Task[None]] = set()
@@ -164,6 +167,7 @@ class Connection:
         """Open the connection as a client. `params` may have both versions' shapes (INIT-01)."""
         raw = await self._calls.call(INITIALIZE, msgspec.json.encode(params), None)
         # `agreement` was settled when the answer was read: what stood behind it is typed already.
+        self._prepare_soon()
         return self._agreed().result(INITIALIZE, raw)
 
     async def call(self, method: str, params: Any = None) -> Any:
@@ -177,10 +181,10 @@ class Connection:
 
     async def notify(self, method: str, params: Any = None) -> None:
         """Send a notification; waits while the link is congested."""
-        encoded = b"{}" if params is None else self._agreed().encode(params)
         if self._lost is not None:
             raise self._failure()
-        self._send(frames.encode_notification(method, encoded))
+        encode = (self._codec or self._agreed()).encode
+        self._send(frames.encode_notification(method, b"{}" if params is None else encode(params)))
         if self._transport.congested:
             await self._transport.drain()
 
@@ -189,9 +193,9 @@ class Connection:
             raise LocalError("nothing can be sent before `initialize` has succeeded")
         return self._codec
 
-    def _send(self, frame: bytes) -> None:
-        if self._tap is not None:
-            self._tap("out", frame)
+    def _tapped_send(self, frame: bytes) -> None:
+        assert self._tap is not None
+        self._tap("out", frame)
         self._transport.send(frame)
 
     def _send_now(self, frame: bytes) -> None:
@@ -233,33 +237,37 @@ class Connection:
         if self._tap is not None:
             for frame in received:
                 self._tap("in", frame)
-        # The hot path: an update is typed in one pass, and a run of them goes to its lane as one.
-        session, size = "", 0
-        updates: list[Any] = []
+        many = len(received)
+        if self._updates is not None and many >= MANY:
+            # A stream of updates, perhaps with an answer at its end: what is one run is read in one go.
+            while many and not is_update(received[many - 1]):
+                many -= 1
+            updates = self._updates.read_all(received[:many]) if many >= MANY else None
+            if updates is not None:
+                self._updated(updates, received)
+                received = received[many:]
         for frame in received:
-            if self._update_params is not None and isinstance(frame, bytes):
-                params = self._update_params(frame)
-                if params is not None:
-                    if params.session_id != session:
-                        if updates:
-                            self._updated(session, updates, size)
-                        session, size, updates = params.session_id, 0, []
-                    updates.append(params)
-                    size += len(frame)
-                    continue
-            if updates:
-                self._updated(session, updates, size)
-                session, size, updates = "", 0, []
+            update = self._updates.read(frame) if self._updates is not None else None
+            if update is not None:
+                self._updated([update], (frame,))
+                continue
             try:
                 self._receive(frame)
             except Exception:
                 # A mistake of ours costs one frame, not the link.
                 logger.exception("a frame could not be handled")
-        if updates:
-            self._updated(session, updates, size)
 
-    def _updated(self, session: str, updates: list[Any], size: int) -> None:
-        self._lanes.get(session).put(size, self._notifications[UPDATE], updates)
+    def _updated(self, updates: list[Any], lines: Sequence[Any]) -> None:
+        """Put each run of updates of one session into its lane."""
+        handler = self._notifications[UPDATE]
+        first, session = 0, updates[0].session_id
+        for at, update in enumerate(updates):
+            if update.session_id != session:
+                size = sum(map(len, lines[first:at]))
+                self._lanes.get(session).put(size, handler, updates[first:at])
+                first, session = at, update.session_id
+        size = sum(map(len, lines[first : len(updates)]))
+        self._lanes.get(session).put(size, handler, updates[first:] if first else updates)
 
     def _receive(self, frame: Received) -> None:
         size = len(frame) if isinstance(frame, bytes) else 0
@@ -349,14 +357,23 @@ class Connection:
             raise
         self._opening.step(opening.Input.SUCCEEDED)
         self._agree(agreement)
+        self._prepare_soon()
         return answer
 
     def _agree(self, agreement: Agreement) -> None:
         self.agreement = agreement
         self._codec = codec(agreement.version)
-        if self.role is Role.CLIENT and UPDATE in self._notifications:
-            self._update_params = self._codec.update_params
         self._peer.strict_ids = agreement.version >= V2  # RPC-03
+
+    def _prepare_soon(self) -> None:
+        """Load the many types of an update once nobody waits for the answer to `initialize` any more."""
+
+        def prepare(codec: Codec) -> None:
+            updates = codec.updates
+            if self.role is Role.CLIENT and UPDATE in self._notifications:
+                self._updates = updates
+
+        asyncio.get_running_loop().call_soon(prepare, self._agreed())
 
 
 def session_of(params: Any) -> str | None:

@@ -1,7 +1,6 @@
 """Decodes and encodes by method and version: strictly in one pass, and once more with repair if that fails.
 
-A codec knows types, not frames; the one exception is `update_params`, the hot path, which reads a
-whole `session/update` line at once.
+A codec knows types, not frames; whole lines are read by `updates`, the hot path.
 """
 
 from __future__ import annotations
@@ -17,17 +16,10 @@ from msgspec import Raw
 from antiphon.errors import InvalidParams, InvalidResult, MethodNotFound, UnsupportedVersion
 from antiphon.schema.methods import VERSIONS, Kind, find, resolve
 from antiphon.schema.repair import QUIRKS, Malformed, repair
+from antiphon.schema.updates import UpdateReader
 from antiphon.schema.wire import choose
 
 INITIALIZE = "initialize"
-UPDATE = "session/update"
-_UPDATE_START = b'{"jsonrpc":"2.0","method":"session/update","params":'
-"""As every peer we know writes it; a line that begins otherwise takes the general way."""
-_UPDATE_PARAMS = slice(len(_UPDATE_START), -1)
-_CLOSING_BRACE = ord("}")
-_LONG = 16 * 1024
-"""From here on a view of the line costs less than a copy of it."""
-
 _REFUSALS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _encoder = msgspec.json.Encoder()
 _builtins = msgspec.json.Decoder()
@@ -55,20 +47,17 @@ class _Reader:
 class Codec:
     """What one protocol version says on the wire. Get it with `codec(version)`."""
 
-    __slots__ = ("_readers", "_results", "encode", "update_params", "version")
+    __slots__ = ("_readers", "_results", "_updates", "encode", "version")
 
     encode: Callable[[Any], bytes]
     """Any wire type, or plain JSON value, as bytes."""
-    update_params: Callable[[bytes], Any]
-    """The typed params of a whole `session/update` line, or `None` where it is something else, is written
-    otherwise or needs repair: then go the general way, by `frames.decode` and `params`."""
 
     def __init__(self, version: int) -> None:
         self.version = version
         self.encode = _encoder.encode
         self._readers: dict[tuple[Kind, str], _Reader] = {}
         self._results: dict[str, _Reader] = {}
-        self.update_params = _update_reader(version)
+        self._updates: UpdateReader | None = None
 
     def params(self, kind: Kind, name: str, raw: bytes | Raw | None) -> Any:
         """The params of a method; missing ones and `null` count as `{}`, and the params of an extension
@@ -105,6 +94,13 @@ class Codec:
                 raise InvalidResult(f"{name}: {error}") from None
             return lacking
 
+    @property
+    def updates(self) -> UpdateReader:
+        """The hot path. Asking for it loads the types of every update, which only a session needs."""
+        if self._updates is None:
+            self._updates = UpdateReader(self.version)
+        return self._updates
+
     def opening_params(self, params: dict[str, Any], *, exact: bool) -> Any:
         """The params of `initialize`. Unless they are written for `exact`ly this version, what does not parse
         is dropped (INIT-09). Raises `InvalidParams`."""
@@ -132,33 +128,6 @@ class Codec:
         if not isinstance(answer, dict) or key in answer:
             return None
         return repair(self.version).build(resolve(self.version, type_name), answer)
-
-
-def _update_reader(version: int) -> Callable[[bytes], Any]:
-    """The hot path, in a closure because it is run for every update.
-
-    The envelope is compared and not parsed, and what it holds has to be one value and nothing more. The types
-    of every update are loaded with the first one: only a connection with a session needs them.
-    """
-    decode: Callable[[Any], Any] | None = None
-
-    def load() -> Callable[[Any], Any]:
-        method = find(Kind.NOTIFICATION, UPDATE, version)
-        assert method is not None
-        return msgspec.json.Decoder(method.params, dec_hook=choose).decode
-
-    def update_params(line: bytes) -> Any:
-        nonlocal decode
-        if not line.startswith(_UPDATE_START) or line[-1] != _CLOSING_BRACE:
-            return None
-        if decode is None:
-            decode = load()
-        try:
-            return decode(line[_UPDATE_PARAMS] if len(line) < _LONG else memoryview(line)[_UPDATE_PARAMS])
-        except _REFUSALS:
-            return None
-
-    return update_params
 
 
 def _is_null(raw: bytes | Raw) -> bool:

@@ -16,7 +16,8 @@ from typing import Protocol, runtime_checkable
 from antiphon.jsonrpc.lines import Received
 
 INBOX_HIGH = 1024 * 1024
-OUTBOX_HIGH = 1024 * 1024
+OUTBOX_HIGH = 256 * 1024
+OUTBOX_LOW = OUTBOX_HIGH // 4
 WRITE_SIZE = 128 * 1024
 
 
@@ -179,19 +180,12 @@ class Inbox:
 class Outbox:
     """Frames to send, gathered: what is queued in one tick leaves in one write.
 
-    `write` hands bytes to the operating system and `backlog` says how many of them it has not taken.
+    `write` hands bytes to the operating system; whoever gives it says with `pause` and `resume` when more has
+    piled up there than may, and when that has gone.
     """
 
-    def __init__(
-        self,
-        *,
-        write: Callable[[Sequence[bytes]], None],
-        backlog: Callable[[], int],
-        high: int = OUTBOX_HIGH,
-    ) -> None:
+    def __init__(self, write: Callable[[Sequence[bytes]], None]) -> None:
         self._write = write
-        self._backlog = backlog
-        self._high = high
         self._queued: list[bytes] = []
         self._size = 0
         self._scheduled = False
@@ -220,18 +214,19 @@ class Outbox:
         if self._queued and not self._closed:
             frames, self._queued, self._size = self._queued, [], 0
             self._write(frames)
-            self.congested = self._backlog() > self._high
 
     async def drain(self) -> None:
         self.flush()
-        while self.congested and not self._closed:
+        while self.congested:
             waiter = asyncio.get_running_loop().create_future()
             self._waiters.append(waiter)
             await waiter
 
-    def writable(self) -> None:
-        """The operating system took what it had: let the producers go on."""
-        self.congested = not self._closed and self._backlog() > self._high
+    def pause(self) -> None:
+        self.congested = not self._closed
+
+    def resume(self) -> None:
+        self.congested = False
         while self._waiters:
             waiter = self._waiters.popleft()
             if not waiter.done():
@@ -240,4 +235,4 @@ class Outbox:
     def close(self) -> None:
         self._closed = True
         self._queued.clear()
-        self.writable()
+        self.resume()

@@ -16,8 +16,9 @@ class MemoryTransport:
     def __init__(self, *, bound: int, high: int) -> None:
         self._bound = bound
         self._delivery = Delivery()
+        self._high = high
         self._backlog = 0
-        self._outbox = Outbox(write=self._pass_on, backlog=lambda: self._backlog, high=high)
+        self._outbox = Outbox(self._pass_on)
         self._end_reason = ""
 
     def start(self, receive: Receive, ended: Callable[[], None]) -> None:
@@ -69,11 +70,13 @@ class MemoryTransport:
         if not other._delivery.open:
             # As with a full pipe: what the reader has no room for is the writer's backlog.
             self._backlog += sum([len(frame) for frame in received if isinstance(frame, bytes)])
+            if self._backlog > self._high:
+                self._outbox.pause()
 
     def _make_room(self) -> None:
         if self._delivery.open:
             self._other._backlog = 0
-            self._other._outbox.writable()
+            self._other._outbox.resume()
 
     def _end(self, reason: str) -> None:
         if not self._end_reason:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import cast
 
 from antiphon.jsonrpc.lines import LineSplitter
-from antiphon.transports.base import Delivery, Outbox, Receive, set_reading
+from antiphon.transports.base import OUTBOX_HIGH, OUTBOX_LOW, Delivery, Outbox, Receive, set_reading
 
 READ_SIZE = 256 * 1024
 PIPE_SIZE = 1024 * 1024
@@ -108,31 +108,28 @@ class LineWriter(asyncio.BaseProtocol):
     """Empties an outbox into a byte stream."""
 
     def __init__(self) -> None:
-        self.outbox = Outbox(write=self._write, backlog=self._backlog)
+        self.outbox = Outbox(self._write)
         self.transport: asyncio.WriteTransport | None = None
         self._fd: int | None = None
         self.lost = asyncio.Event()
 
-    @classmethod
-    def to_file(cls, fd: int) -> LineWriter:
-        writer = cls()
-        writer._fd = fd
-        return writer
+    def use_file(self, fd: int) -> None:
+        """Write to something that is no pipe, in place."""
+        self._fd = fd
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.WriteTransport, transport)
-        # Below the low mark producers go on; the outbox alone decides when they stop.
-        self.transport.set_write_buffer_limits(high=READ_SIZE, low=READ_SIZE // 2)
+        self.transport.set_write_buffer_limits(high=OUTBOX_HIGH, low=OUTBOX_LOW)
 
     def connection_lost(self, error: Exception | None) -> None:
         self.lost.set()
         self.outbox.close()
 
     def pause_writing(self) -> None:
-        pass
+        self.outbox.pause()
 
     def resume_writing(self) -> None:
-        self.outbox.writable()
+        self.outbox.resume()
 
     def _write(self, frames: Sequence[bytes]) -> None:
         data = join_lines(frames)
@@ -142,9 +139,6 @@ class LineWriter(asyncio.BaseProtocol):
             view = memoryview(data)
             while view:
                 view = view[os.write(self._fd, view) :]
-
-    def _backlog(self) -> int:
-        return self.transport.get_write_buffer_size() if self.transport is not None else 0
 
     async def aclose(self, *, deadline: float) -> None:
         """Let what is queued leave, then close. A reader that never reads does not keep us."""
@@ -169,6 +163,9 @@ class PipeTransport:
     def __init__(self, *, bound: int) -> None:
         self._reader = LineReader(bound=bound, ended=self._reading_ended)
         self._writer = LineWriter()
+        # Run for every frame, so without a call in between.
+        self.send = self._writer.outbox.send
+        self.flush = self._writer.outbox.flush
         self._end_reason = ""
 
     def start(self, receive: Receive, ended: Callable[[], None]) -> None:
@@ -179,12 +176,6 @@ class PipeTransport:
 
     def resume(self) -> None:
         self._reader.resume()
-
-    def send(self, frame: bytes) -> None:
-        self._writer.outbox.send(frame)
-
-    def flush(self) -> None:
-        self._writer.outbox.flush()
 
     @property
     def congested(self) -> bool:

@@ -13,7 +13,7 @@ from typing import Self
 from antiphon.errors import LocalError
 from antiphon.jsonrpc.lines import DEFAULT_BOUND
 from antiphon.transports.base import Receive
-from antiphon.transports.pipes import LineWriter, PipeTransport, widen
+from antiphon.transports.pipes import PipeTransport, widen
 
 
 def take_stdio() -> tuple[int, int]:
@@ -60,7 +60,7 @@ class StdioTransport(PipeTransport):
         else:
             await loop.connect_read_pipe(lambda: self._reader, os.fdopen(source, "rb", 0))
         if _is_file(sink):
-            self._writer = LineWriter.to_file(sink)
+            self._writer.use_file(sink)
         else:
             await loop.connect_write_pipe(lambda: self._writer, os.fdopen(sink, "wb", 0))
         return self

@@ -27,13 +27,20 @@ from websockets.uri import parse_uri
 
 from antiphon.errors import LinkLost
 from antiphon.jsonrpc.lines import DEFAULT_BOUND, Received
-from antiphon.transports.base import Delivery, Outbox, Receive, group_without_wrapping, set_reading
+from antiphon.transports.base import (
+    OUTBOX_HIGH,
+    OUTBOX_LOW,
+    Delivery,
+    Outbox,
+    Receive,
+    group_without_wrapping,
+    set_reading,
+)
 
 CONNECT_DEADLINE = 15.0
 CLOSE_DEADLINE = 2.0
 PING_INTERVAL = 20.0
 PING_DEADLINE = 60.0
-BUFFER_HIGH = 256 * 1024
 
 GOING_AWAY = 1001
 
@@ -52,7 +59,7 @@ class WebSocketTransport(asyncio.Protocol):
         self._protocol = protocol
         self._admit = admit
         self._delivery = Delivery()
-        self._outbox = Outbox(write=self._write, backlog=self._backlog)
+        self._outbox = Outbox(self._write)
         self._transport: asyncio.Transport
         self._loop = asyncio.get_running_loop()
         self._opened: asyncio.Future[None] = self._loop.create_future()
@@ -122,7 +129,7 @@ class WebSocketTransport(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        self._transport.set_write_buffer_limits(high=BUFFER_HIGH, low=BUFFER_HIGH // 2)
+        self._transport.set_write_buffer_limits(high=OUTBOX_HIGH, low=OUTBOX_LOW)
 
     def data_received(self, data: bytes) -> None:
         self._protocol.receive_data(data)
@@ -135,7 +142,7 @@ class WebSocketTransport(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         if self._ping_timer is not None:
             self._ping_timer.cancel()
-        if not self._opened.done():
+        if not self._opened.done() and self._admit is None:  # only a client waits for it
             reason = self._protocol.handshake_exc or error or "it closed the link"
             self._opened.set_exception(LinkLost(f"no WebSocket was opened: {reason}"))
         self._end_reason = self._end_reason or self._why()
@@ -144,10 +151,10 @@ class WebSocketTransport(asyncio.Protocol):
         self._lost.set()
 
     def pause_writing(self) -> None:
-        pass
+        self._outbox.pause()
 
     def resume_writing(self) -> None:
-        self._outbox.writable()
+        self._outbox.resume()
 
     def _why(self) -> str:
         if self._protocol.close_code not in (None, 1006):
@@ -233,9 +240,6 @@ class WebSocketTransport(asyncio.Protocol):
                 self._transport.write_eof()
             else:
                 self._transport.close()
-
-    def _backlog(self) -> int:
-        return self._transport.get_write_buffer_size()
 
 
 async def connect_websocket(

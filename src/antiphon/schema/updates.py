@@ -1,0 +1,76 @@
+"""Reads whole `session/update` lines, one or many at once: the hot path of a stream.
+
+Only what is written as every peer we know writes it, and decodes strictly, is read here. Everything else is
+`None`: then go the general way, by `frames.decode` and `Codec.params`, which knows repair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from antiphon.jsonrpc.lines import Received
+from antiphon.schema.methods import Kind, find
+from antiphon.schema.wire import choose
+
+UPDATE = "session/update"
+_START = b'{"jsonrpc":"2.0","method":"session/update","params":'
+_PARAMS = slice(len(_START), -1)
+_CLOSING_BRACE = ord("}")
+_LONG = 16 * 1024
+"""From here on a view of the line costs less than a copy of it."""
+_REFUSALS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
+
+class UpdateReader:
+    """The types of every update of one version, and the two ways to read them."""
+
+    __slots__ = ("_decode_lines", "_decode_params")
+
+    _decode_params: Callable[[bytes | memoryview], Any]
+    _decode_lines: Callable[[bytes], list[Any]]
+
+    def __init__(self, version: int) -> None:
+        method = find(Kind.NOTIFICATION, UPDATE, version)
+        assert method is not None
+        line = msgspec.defstruct(
+            "UpdateLine",
+            [
+                ("jsonrpc", Literal["2.0"]),
+                ("method", Literal["session/update"]),
+                ("params", method.params),
+                ("id", UnsetType, UNSET),  # a request is no notification
+            ],
+            gc=False,
+        )
+        self._decode_params = msgspec.json.Decoder(method.params, dec_hook=choose).decode
+        self._decode_lines = msgspec.json.Decoder(line, dec_hook=choose).decode_lines
+
+    def read(self, line: Received) -> Any:
+        """The typed params of one line, or `None`.
+
+        The envelope is compared and not parsed, and what it holds has to be one value and nothing more.
+        """
+        if not isinstance(line, bytes) or not line.startswith(_START) or line[-1] != _CLOSING_BRACE:
+            return None
+        try:
+            return self._decode_params(line[_PARAMS] if len(line) < _LONG else memoryview(line)[_PARAMS])
+        except _REFUSALS:
+            return None
+
+    def read_all(self, lines: Sequence[Received]) -> list[Any] | None:
+        """The typed params of many lines, in one call, or `None` where one of them is not for us."""
+        try:
+            read = self._decode_lines(b"\n".join(lines))  # type: ignore[arg-type]
+        except (TypeError, *_REFUSALS):  # a TypeError is an `Overlong` among them
+            return None
+        # A frame that did not come as a line may hold newlines of its own.
+        return [line.params for line in read] if len(read) == len(lines) else None
+
+
+def is_update(line: Received) -> bool:
+    """Whether a line looks like an update; that it is one shows when it is read."""
+    return isinstance(line, bytes) and line.startswith(_START)
