@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from antiphon.errors import ErrorObject, LocalError
+from antiphon.jsonrpc.frames import Notification
 from antiphon.jsonrpc.lines import Overlong
-from antiphon.jsonrpc.peer import Answered, BatchPolicy, Called, CancelAsked, Fault, Notified, Peer
+from antiphon.jsonrpc.peer import Answered, BatchPolicy, CancelAsked, Fault, Inbound, Peer
 
 
 def line(**fields: Any) -> bytes:
@@ -23,8 +24,8 @@ def only(events: list[Any]) -> Any:
 
 def called(peer: Peer, frame: bytes) -> Any:
     event = only(peer.receive(frame))
-    assert isinstance(event, Called), event
-    return event.inbound
+    assert isinstance(event, Inbound), event
+    return event
 
 
 def refusal(events: list[Any]) -> dict[str, Any]:
@@ -114,7 +115,7 @@ def test_rpc_12_responses_are_never_answered() -> None:
 
 def test_rpc_08_a_notification_is_an_event_and_nothing_is_sent() -> None:
     event = only(Peer().receive(line(method="m", params={})))
-    assert isinstance(event, Notified)
+    assert isinstance(event, Notification)
 
 
 def test_rpc_14_an_array_gets_one_refusal_and_none_of_it_runs() -> None:
@@ -133,11 +134,11 @@ def test_rpc_15_an_accepted_batch_is_answered_by_one_array_after_the_last_of_it(
     peer = Peer(batch=BatchPolicy.ACCEPT)
     events = peer.receive(batch({"id": 1, "method": "a"}, {"method": "n"}, 42, {"id": 2, "method": "b"}))
     first, note, bad, second = events
-    assert isinstance(note, Notified)
+    assert isinstance(note, Notification)
     assert isinstance(bad, Fault)
     assert bad.reply is None
-    assert peer.answer(second.inbound, b'"two"') is None
-    answers = json.loads(peer.answer(first.inbound, b'"one"') or b"")
+    assert peer.answer(second, b'"two"') is None
+    answers = json.loads(peer.answer(first, b'"one"') or b"")
     assert [(answer["id"], answer.get("result")) for answer in answers] == [
         (None, None),
         (2, "two"),
@@ -147,7 +148,9 @@ def test_rpc_15_an_accepted_batch_is_answered_by_one_array_after_the_last_of_it(
 
 def test_rpc_15_a_batch_of_notifications_is_answered_by_nothing_and_of_rubbish_by_errors() -> None:
     peer = Peer(batch=BatchPolicy.ACCEPT)
-    assert all(isinstance(event, Notified) for event in peer.receive(batch({"method": "a"}, {"method": "b"})))
+    assert all(
+        isinstance(event, Notification) for event in peer.receive(batch({"method": "a"}, {"method": "b"}))
+    )
     *_, last = peer.receive(batch(1, [2]))
     assert [answer["error"]["code"] for answer in json.loads(last.reply)] == [-32600, -32600]
 

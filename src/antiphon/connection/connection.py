@@ -34,7 +34,7 @@ from antiphon.errors import (
 )
 from antiphon.jsonrpc import frames
 from antiphon.jsonrpc.lines import Received
-from antiphon.jsonrpc.peer import Answered, BatchPolicy, Called, CancelAsked, Inbound, Notified, Peer
+from antiphon.jsonrpc.peer import Answered, BatchPolicy, CancelAsked, Inbound, Peer
 from antiphon.schema import opening
 from antiphon.schema.codec import Codec, codec
 from antiphon.schema.methods import Kind
@@ -96,7 +96,9 @@ class Connection:
         self._codec: Codec | None = None
         self._updates: UpdateReader | None = None
         self._tap = tap
-        self._send = transport.send if tap is None else self._tapped_send
+        self._send = self._tapped(transport.send)
+        # For a call or an answer: the gathering of a tick would only keep somebody waiting.
+        self._send_now = self._tapped(transport.send_now)
         self._group = asyncio.TaskGroup()
         self._outside = contextvars.copy_context()
         self._background: set[asyncio.Task[None]] = set()
@@ -193,15 +195,16 @@ class Connection:
             raise LocalError("nothing can be sent before `initialize` has succeeded")
         return self._codec
 
-    def _tapped_send(self, frame: bytes) -> None:
-        assert self._tap is not None
-        self._tap("out", frame)
-        self._transport.send(frame)
+    def _tapped(self, send: Callable[[bytes], None]) -> Callable[[bytes], None]:
+        tap = self._tap
+        if tap is None:
+            return send
 
-    def _send_now(self, frame: bytes) -> None:
-        """For a call or an answer: the gathering of a tick would only keep somebody waiting."""
-        self._send(frame)
-        self._transport.flush()
+        def tapped(frame: bytes) -> None:
+            tap("out", frame)
+            send(frame)
+
+        return tapped
 
     # --- receiving ---------------------------------------------------------------------------------
 
@@ -272,12 +275,12 @@ class Connection:
     def _receive(self, frame: Received) -> None:
         size = len(frame) if isinstance(frame, bytes) else 0
         for event in self._peer.receive(frame):
-            if isinstance(event, Called):
-                self._called(event.inbound, size)
+            if isinstance(event, Inbound):
+                self._called(event, size)
             elif isinstance(event, Answered):
                 self._answered(event, size)
-            elif isinstance(event, Notified):
-                self._notified(event.notification, size)
+            elif isinstance(event, frames.Notification):
+                self._notified(event, size)
             elif isinstance(event, CancelAsked):
                 # In the lane of its request, so that it finds the request begun or not begun.
                 lane = self._lanes.get(session_named(event.inbound.params))
@@ -318,7 +321,7 @@ class Connection:
                 self._admit(opening.Input.INITIALIZE, "this connection is already initialized")
                 job = Job(inbound, self._lanes.get(None), self._open, None, bytes)
             else:
-                if self.role is Role.AGENT:
+                if self.role is Role.AGENT and self._opening.state is not opening.State.IN_USE:
                     self._admit(opening.Input.REQUEST, "the connection is not initialized")
                 job = self._job(inbound)
         except AntiphonError as error:

@@ -33,7 +33,7 @@ class Lane:
         self.size = 0
         self.busy = False
         self.serial = 0
-        self.waiting: set[asyncio.Future[Any]] = set()
+        self.waiting: tuple[asyncio.Future[Any], ...] = ()
         """What the handler at work in this lane waits to be read."""
         self.worker: asyncio.Task[None] | None = None
         self.gated = False
@@ -106,12 +106,12 @@ class Lane:
     @contextmanager
     def waits_for(self, future: asyncio.Future[Any]) -> Iterator[None]:
         """While this lane's handler waits for `future`, a full lane does not stop the reading."""
-        self.waiting.add(future)
+        self.waiting = (*self.waiting, future)
         self._lanes.relieved(self)
         try:
             yield
         finally:
-            self.waiting.discard(future)
+            self.waiting = tuple(other for other in self.waiting if other is not future)
 
 
 class Lanes:

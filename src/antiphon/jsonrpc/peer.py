@@ -74,16 +74,6 @@ class _BatchReply:
         self.parts: list[bytes] = []
 
 
-class Called(Struct, frozen=True):
-    """A request to serve. Answer it with `Peer.answer` or `Peer.fail`, exactly once."""
-
-    inbound: Inbound
-
-
-class Notified(Struct, frozen=True):
-    notification: Notification
-
-
 class Answered(Struct, frozen=True):
     """A call of ours came back, with `result` or with `error`."""
 
@@ -106,7 +96,8 @@ class Fault(Struct, frozen=True):
     reply: bytes | None = None
 
 
-Event = Called | Notified | Answered | CancelAsked | Fault
+Event = Inbound | Notification | Answered | CancelAsked | Fault
+"""An `Inbound` is a request to serve: answer it with `Peer.answer` or `Peer.fail`, exactly once."""
 
 
 class _CancelParams(Struct, rename="camel"):
@@ -115,11 +106,6 @@ class _CancelParams(Struct, rename="camel"):
 
 _cancel_params = msgspec.json.Decoder(_CancelParams)
 _encode = msgspec.json.Encoder().encode
-
-
-def _key(id: RequestId) -> tuple[type, RequestId]:
-    """`1`, `1.0` and `"1"` are three ids (RPC-05)."""
-    return (type(id), id)
 
 
 class Peer:
@@ -134,6 +120,7 @@ class Peer:
         self._batch = batch
         self._decode = decode
         self._next_id = 0
+        # By type and value: `1`, `1.0` and `"1"` are three ids (RPC-05).
         self._calls: dict[tuple[type, RequestId], Call] = {}
         self._inbound: dict[tuple[type, RequestId], Inbound] = {}
         self._nameless: list[Inbound] = []
@@ -164,7 +151,7 @@ class Peer:
         if isinstance(frame, Notification):
             if frame.method == CANCEL_REQUEST:
                 return self._cancel_asked(frame, line)
-            return Notified(frame)
+            return frame
         if isinstance(frame, Failure):
             return self._answered(frame.id, None, frame.error, line)
         return Fault(f"a malformed response was dropped: {frame.reason}", line[:200])
@@ -175,17 +162,17 @@ class Peer:
         inbound = Inbound(request, reply)
         if request.id is None:
             self._nameless.append(inbound)
-        elif _key(request.id) in self._inbound:
+        elif (type(request.id), request.id) in self._inbound:
             # Answering under that id would answer the first request with the second's error (RPC-06).
             return self._refuse(InvalidRequest("this id is still in use"), line, reply)
         else:
-            self._inbound[_key(request.id)] = inbound
+            self._inbound[(type(request.id), request.id)] = inbound
         if reply is not None:
             reply.outstanding += 1
-        return Called(inbound)
+        return inbound
 
     def _answered(self, id: RequestId, result: Raw | None, error: ErrorObject | None, line: bytes) -> Event:
-        call = self._calls.pop(_key(id), None)
+        call = self._calls.pop((type(id), id), None)
         if call is None:
             return Fault("a response to no call of ours was dropped", line[:200])
         if call.abandoned:
@@ -197,7 +184,7 @@ class Peer:
             id = _cancel_params.decode(notification.params or b"{}").request_id
         except msgspec.MsgspecError as error:
             return Fault(f"a malformed {CANCEL_REQUEST} was ignored: {error}", line[:200])
-        inbound = self._inbound.get(_key(id))
+        inbound = self._inbound.get((type(id), id))
         if inbound is None:
             return Fault(f"a {CANCEL_REQUEST} came too late or for no request", line[:200])  # RPC-33
         inbound.cancelled = True
@@ -237,12 +224,12 @@ class Peer:
     def call(self, method: str, params: bytes) -> tuple[Call, bytes]:
         call = Call(self._next_id, method)
         self._next_id += 1
-        self._calls[_key(call.id)] = call
+        self._calls[int, call.id] = call
         return call, frames.encode_request(call.id, method, params)
 
     def cancel(self, call: Call) -> bytes | None:
         """Ask the other side to stop; its answer is still awaited. None where that is too late."""
-        if call.cancel_sent or _key(call.id) not in self._calls:
+        if call.cancel_sent or (int, call.id) not in self._calls:
             return None
         call.cancel_sent = True
         return frames.encode_notification(CANCEL_REQUEST, b'{"requestId":%d}' % call.id)
@@ -264,7 +251,7 @@ class Peer:
             raise LocalError(f"{inbound.method} was answered twice")
         inbound.answered = True
         if inbound.id is not None:
-            self._inbound.pop(_key(inbound.id), None)
+            self._inbound.pop((type(inbound.id), inbound.id), None)
         elif inbound in self._nameless:
             self._nameless.remove(inbound)
         reply = inbound._reply

@@ -56,8 +56,8 @@ class Transport(Protocol):
     def send(self, frame: bytes) -> None:
         """Queue one frame. Frames of one tick leave together, in order; after the end they vanish."""
 
-    def flush(self) -> None:
-        """Let what is queued leave now, and not at the end of the tick: someone waits for it."""
+    def send_now(self, frame: bytes) -> None:
+        """Queue one frame, and let all that is queued leave at once: someone waits for it."""
 
     @property
     def congested(self) -> bool:
@@ -205,6 +205,11 @@ class Outbox:
         elif not self._scheduled:
             self._scheduled = True
             asyncio.get_running_loop().call_soon(self._tick)
+
+    def send_now(self, frame: bytes) -> None:
+        if not self._closed:
+            self._queued.append(frame)
+            self.flush()
 
     def _tick(self) -> None:
         self._scheduled = False

@@ -35,8 +35,8 @@ class MemoryTransport:
     def send(self, frame: bytes) -> None:
         self._outbox.send(frame)
 
-    def flush(self) -> None:
-        self._outbox.flush()
+    def send_now(self, frame: bytes) -> None:
+        self._outbox.send_now(frame)
 
     @property
     def congested(self) -> bool:

@@ -165,7 +165,7 @@ class PipeTransport:
         self._writer = LineWriter()
         # Run for every frame, so without a call in between.
         self.send = self._writer.outbox.send
-        self.flush = self._writer.outbox.flush
+        self.send_now = self._writer.outbox.send_now
         self._end_reason = ""
 
     def start(self, receive: Receive, ended: Callable[[], None]) -> None:
