@@ -22,7 +22,16 @@ from antiphon.errors import (
 from antiphon.jsonrpc.peer import BatchPolicy, Inbound
 from antiphon.schema import v1
 from antiphon.transports.memory import memory_pair
-from tests.connection.scripted import BOTH_SHAPES, DEADLINE, V1_ANSWER, V2_ANSWER, Scripted, agent, client
+from tests.connection.scripted import (
+    BOTH_SHAPES,
+    DEADLINE,
+    V1_ANSWER,
+    V2_ANSWER,
+    Scripted,
+    accept_any,
+    agent,
+    client,
+)
 
 NEW = {"cwd": "/", "mcpServers": []}
 
@@ -90,6 +99,20 @@ async def test_rpc_06_a_duplicate_id_is_refused_and_the_first_request_still_answ
         assert (refused["id"], refused["error"]["code"]) == (None, -32600)
         gate.set()
         assert (await other.receive())["id"] == 5
+
+
+async def test_rpc_38_a_frame_over_the_bound_gives_one_clear_error_and_the_connection_lives() -> None:
+    ours, theirs = memory_pair(bound=1000)
+    other = Scripted(theirs)
+    async with Connection(
+        ours, role=Role.AGENT, on_initialize=accept_any, requests={"session/new": new_session}
+    ):
+        await other.request(1, "initialize", BOTH_SHAPES)
+        other.send(id=2, method="session/new", params={**NEW, "_meta": {"x": "y" * 2000}})
+        refused = await other.receive()
+        assert (refused["id"], refused["error"]["code"]) == (None, -32600)
+        assert "over the bound of 1000" in refused["error"]["message"]
+        assert "result" in await other.request(3, "session/new", NEW)
 
 
 async def test_a_switch_lets_batches_in() -> None:
