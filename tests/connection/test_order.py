@@ -143,6 +143,33 @@ async def test_prompt_then_cancel_a_thousand_times_is_never_inverted_and_never_h
             assert log == [f"prompt {session}", f"cancel {session}"]
 
 
+async def test_a_prompt_and_its_cancel_keep_their_order_also_behind_a_busy_lane() -> None:
+    log: list[str] = []
+    cancelled = asyncio.Event()
+
+    async def slow(params: Any) -> None:
+        await asyncio.sleep(0.01)
+        log.append("slow")
+
+    async def on_prompt(params: v1.PromptRequest, inbound: Inbound) -> v1.PromptResponse:
+        log.append("prompt")
+        await cancelled.wait()
+        return v1.PromptResponse(stop_reason=v1.StopReason.CANCELLED)
+
+    def on_cancel(params: v1.CancelNotification) -> None:
+        log.append("cancel")
+        cancelled.set()
+
+    handlers: dict[str, Any] = {"_slow": slow, "session/cancel": on_cancel}
+    async with agent(requests={"session/prompt": on_prompt}, notifications=handlers) as (_, other):
+        other.send(method="_slow", params={"sessionId": "s"})
+        prompt = {"sessionId": "s", "prompt": [{"type": "text", "text": "x"}]}
+        other.send(id=1, method="session/prompt", params=prompt)
+        other.send(method="session/cancel", params={"sessionId": "s"})
+        assert (await other.receive())["result"] == {"stopReason": "cancelled"}
+    assert log == ["slow", "prompt", "cancel"]
+
+
 async def test_updates_before_the_answer_to_new_are_handled_before_its_caller_wakes() -> None:
     seen: list[str] = []
 
@@ -221,6 +248,7 @@ async def test_a_handler_may_call_the_peer_from_inside_a_full_lane() -> None:
         request = await other.expect("_ask")
         for n in range(100):
             other.update("s", f"behind {n}")
+            await asyncio.sleep(0)  # each in a read of its own, and the answer behind a full lane
         other.send(id=request["id"], result={"yes": True})
         async with asyncio.timeout(DEADLINE):
             await done.wait()

@@ -85,11 +85,10 @@ class Calls:
             self._deliver(pending, 0, failure())
 
     def _deliver(self, pending: _Pending, size: int, outcome: Raw | AntiphonError) -> None:
-        lane = None if pending.session is None else self._lanes.find(pending.session)
-        if lane is None or lane.idle:
+        if pending.session is None or self._lanes.idle(pending.session):
             settle((pending.answer, outcome))
         else:
-            lane.put(size, settle, ((pending.answer, outcome),))
+            self._lanes.get(pending.session).put(size, settle, ((pending.answer, outcome),))
 
 
 def settle(settled: tuple[asyncio.Future[Raw], Raw | AntiphonError]) -> None:

@@ -111,7 +111,7 @@ class Connection:
             report=_report_error,
         )
         self._calls = Calls(self._peer, self._lanes, self._send_now)
-        self._serving = Serving(self._peer, send=self._send_now, context=self._context)
+        self._serving = Serving(self._peer, self._lanes, send=self._send_now, context=self._context)
         self._lost: LinkLost | None = None
         self._closing = False
         self._closed = asyncio.Event()
@@ -319,7 +319,7 @@ class Connection:
         try:
             if self.role is Role.AGENT and inbound.method == INITIALIZE:
                 self._admit(opening.Input.INITIALIZE, "this connection is already initialized")
-                job = Job(inbound, self._lanes.get(None), self._open, None, bytes)
+                job = Job(inbound, None, self._open, None, bytes)
             else:
                 if self.role is Role.AGENT and self._opening.state is not opening.State.IN_USE:
                     self._admit(opening.Input.REQUEST, "the connection is not initialized")
@@ -340,7 +340,7 @@ class Connection:
         if handler is None:
             raise MethodNotFound(inbound.method)
         params = codec.params(Kind.REQUEST, inbound.method, inbound.params)
-        return Job(inbound, self._lanes.get(session_of(params)), handler, params, codec.encode)
+        return Job(inbound, session_of(params), handler, params, codec.encode)
 
     # --- opening -----------------------------------------------------------------------------------
 

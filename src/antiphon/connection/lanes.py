@@ -26,7 +26,7 @@ Act = Callable[[Any], Awaitable[None] | None]
 class Lane:
     """The ordered work of one session. `key` is the session's id; None is the connection itself."""
 
-    __slots__ = ("_lanes", "_queue", "busy", "gated", "key", "serial", "size", "waiting", "worker")
+    __slots__ = ("_lanes", "_queue", "busy", "key", "serial", "size", "waiting", "worker")
 
     def __init__(self, key: str | None, lanes: Lanes) -> None:
         self.key = key
@@ -36,14 +36,12 @@ class Lane:
         self.waiting: tuple[asyncio.Future[Any], ...] = ()
         """What the handler at work in this lane waits to be read."""
         self.worker: asyncio.Task[None] | None = None
-        self.gated = False
-        """Set while a step was begun without a worker: whatever comes next waits for it."""
         self._lanes = lanes
         self._queue: deque[tuple[int, Act, Sequence[Any]]] = deque()
 
     @property
     def idle(self) -> bool:
-        return not self.busy and not self._queue and not self.gated
+        return not self.busy and not self._queue
 
     @property
     def full(self) -> bool:
@@ -56,16 +54,8 @@ class Lane:
         self.size += size
         if self.size > self._lanes.bound:
             self._lanes.over_bound(self)
-        if self.worker is None and not self.gated:
+        if self.worker is None:
             self.worker = self._lanes.start(self._work())
-
-    def ungate(self) -> None:
-        """The step that was begun is coming to its first `await` before anything else can run."""
-        self.gated = False
-        if self._queue:
-            self.worker = self._lanes.start(self._work())
-        else:
-            self._lanes.emptied(self)
 
     async def _work(self) -> None:
         queue, enter = self._queue, _inside.set
@@ -142,8 +132,10 @@ class Lanes:
             lane = self._lanes[key] = Lane(key, self)
         return lane
 
-    def find(self, key: str) -> Lane | None:
-        return self._lanes.get(key)
+    def idle(self, key: str | None) -> bool:
+        """Whether nothing of this lane is at work or waiting: then the next thing may go at once."""
+        lane = self._lanes.get(key)
+        return lane is None or lane.idle
 
     def over_bound(self, lane: Lane) -> None:
         self.over.add(lane)

@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from antiphon.connection.lanes import Lane
+from antiphon.connection.lanes import Lanes
 from antiphon.errors import AntiphonError, ErrorObject, LocalError, RequestCancelled, to_wire_error
 from antiphon.jsonrpc.peer import Inbound, Peer
 
@@ -22,10 +22,10 @@ logger = logging.getLogger("antiphon.connection")
 
 
 class Job(Struct, frozen=True):
-    """A request, the lane it belongs to, and what makes its result and writes it."""
+    """A request, the session it belongs to, and what makes its result and writes it."""
 
     inbound: Inbound
-    lane: Lane
+    session: str | None
     handler: Callable[[Any, Inbound], Awaitable[Any]]
     params: Any
     encode: Callable[[Any], bytes]
@@ -35,13 +35,18 @@ class Serving:
     """Every request being served, and the tasks of their handlers. `context` is what those run in."""
 
     def __init__(
-        self, peer: Peer, *, send: Callable[[bytes], None], context: Callable[[], contextvars.Context]
+        self,
+        peer: Peer,
+        lanes: Lanes,
+        *,
+        send: Callable[[bytes], None],
+        context: Callable[[], contextvars.Context],
     ) -> None:
         self._peer = peer
+        self._lanes = lanes
         self._send = send
         self._context = context
         self._tasks: dict[Inbound, asyncio.Task[None]] = {}
-        self._unbegun: dict[Inbound, Callable[[], None]] = {}
         self._aborted = False
 
     @property
@@ -50,12 +55,12 @@ class Serving:
 
     def serve(self, job: Job, size: int) -> None:
         """Let a request take its place in its lane."""
-        if job.lane.idle:
-            # Nothing stands before it: begin at once, and let what comes behind wait for that.
-            job.lane.gated = True
-            self._begin(job, job.lane.ungate)
+        if self._lanes.idle(job.session):
+            # Nothing stands before it. What comes behind it is scheduled behind its first step, for the
+            # loop runs what is ready in the order in which it became so.
+            self._start(job, None)
         else:
-            job.lane.put(size, self._take, (job,))
+            self._lanes.get(job.session).put(size, self._take, (job,))
 
     def fail(self, inbound: Inbound, error: ErrorObject) -> None:
         frame = self._peer.fail(inbound, error)
@@ -69,44 +74,40 @@ class Serving:
             task.cancel()
 
     async def abort(self) -> None:
-        """End every handler that is still at work (RPC-36)."""
+        """End every handler that is still at work (RPC-36), and let none begin."""
         self._aborted = True
         tasks = self.tasks
         for task in tasks:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
-        # Who was cancelled before its first step has not passed its lane on.
-        for begun in self._unbegun.values():
-            begun()
-        self._unbegun.clear()
-        self._tasks.clear()
 
     async def _take(self, job: Job) -> None:
+        """In its lane: the lane goes on when the handler has come to its first `await`."""
         if job.inbound.cancelled or self._aborted:
             self.fail(job.inbound, RequestCancelled().to_wire())
             return
-        begun = asyncio.get_running_loop().create_future()
-        self._begin(job, lambda: begun.set_result(None))
-        await begun
+        begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        task = self._start(job, begun)
+        await asyncio.wait((begun, task), return_when=asyncio.FIRST_COMPLETED)
 
-    def _begin(self, job: Job, begun: Callable[[], None]) -> None:
-        """Start the handler. `begun` is called in the step that brings it to its first `await`."""
-        self._unbegun[job.inbound] = begun
-        task = asyncio.get_running_loop().create_task(self._answer(job), context=self._context())
-        self._tasks[job.inbound] = task
+    def _start(self, job: Job, begun: asyncio.Future[None] | None) -> asyncio.Task[None]:
+        work = self._answer(job, begun)
+        task = self._tasks[job.inbound] = asyncio.get_running_loop().create_task(
+            work, context=self._context()
+        )
+        return task
 
-    async def _answer(self, job: Job) -> None:
+    async def _answer(self, job: Job, begun: asyncio.Future[None] | None) -> None:
+        if begun is not None:
+            begun.set_result(None)
         inbound = job.inbound
-        self._unbegun.pop(inbound)()
         try:
             result = await job.handler(job.params, inbound)
             encoded = b"{}" if result is None else job.encode(result)
         except asyncio.CancelledError:
             # RPC-31, RPC-34: cancelled by its sender or by our own ending, it is answered all the same.
             self.fail(inbound, RequestCancelled().to_wire())
-            if not inbound.cancelled:
-                raise
         except Exception as error:
             if inbound.cancelled:
                 # What a library makes of being cancelled is no error of the request.
