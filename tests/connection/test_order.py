@@ -170,6 +170,31 @@ async def test_a_prompt_and_its_cancel_keep_their_order_also_behind_a_busy_lane(
     assert log == ["slow", "prompt", "cancel"]
 
 
+async def test_a_stream_that_never_has_to_wait_can_still_be_cancelled() -> None:
+    stopped = False
+
+    async def on_prompt(params: v1.PromptRequest, inbound: Inbound) -> v1.PromptResponse:
+        chunk = v1.AgentMessageChunk(content=v1.TextContent(text="x" * 1000))
+        update = v1.SessionNotification(session_id=params.session_id, update=chunk)
+        while not stopped:
+            await connection.notify("session/update", update)
+        return v1.PromptResponse(stop_reason=v1.StopReason.CANCELLED)
+
+    def on_cancel(params: v1.CancelNotification) -> None:
+        nonlocal stopped
+        stopped = True
+
+    handlers = {"session/cancel": on_cancel}
+    async with agent(requests={"session/prompt": on_prompt}, notifications=handlers) as (connection, other):
+        prompt = {"sessionId": "s", "prompt": [{"type": "text", "text": "x"}]}
+        other.send(id=1, method="session/prompt", params=prompt)
+        await other.expect("session/update")
+        other.send(method="session/cancel", params={"sessionId": "s"})
+        while (frame := await other.receive()).get("id") != 1:
+            assert frame["method"] == "session/update"
+        assert frame["result"] == {"stopReason": "cancelled"}
+
+
 async def test_updates_before_the_answer_to_new_are_handled_before_its_caller_wakes() -> None:
     seen: list[str] = []
 

@@ -76,3 +76,30 @@ def test_a_reader_that_goes_away_ends_the_agent_without_a_traceback() -> None:
     assert agent.wait(30) == 0
     assert agent.stderr.read() == b""
     agent.stderr.close()
+
+
+def test_an_agent_that_nobody_hears_any_more_ends_though_its_stdin_stays_open() -> None:
+    agent = subprocess.Popen(
+        [sys.executable, AGENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert agent.stdin is not None
+    assert agent.stdout is not None
+    assert agent.stderr is not None
+
+    def ask(id: int, method: str, **params: object) -> None:
+        assert agent.stdin is not None
+        frame = {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
+        agent.stdin.write(json.dumps(frame).encode() + b"\n")
+        agent.stdin.flush()
+
+    ask(1, "initialize", protocolVersion=1)
+    agent.stdout.readline()
+    ask(2, "session/new", cwd="/", mcpServers=[])
+    session = json.loads(agent.stdout.readline())["result"]["sessionId"]
+    ask(3, "session/prompt", sessionId=session, prompt=[{"type": "text", "text": "stream 1000000000"}])
+    agent.stdout.readline()
+    agent.stdout.close()
+    assert agent.wait(30) == 0
+    assert agent.stderr.read() == b""
+    agent.stderr.close()
+    agent.stdin.close()

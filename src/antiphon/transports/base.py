@@ -190,6 +190,7 @@ class Outbox:
         self._size = 0
         self._scheduled = False
         self._closed = False
+        self._paused = False
         self.congested = False
         """Whether producers should wait; looked at for every frame, so kept and not computed."""
         self._waiters: deque[asyncio.Future[None]] = deque()
@@ -199,12 +200,14 @@ class Outbox:
             return
         self._queued.append(frame)
         self._size += len(frame) + 1
-        if self._size >= WRITE_SIZE:
-            # A long tick must not keep the reader waiting for its first byte.
-            self.flush()
-        elif not self._scheduled:
+        if not self._scheduled:
             self._scheduled = True
             asyncio.get_running_loop().call_soon(self._tick)
+        if self._size >= WRITE_SIZE:
+            # A producer that never has to wait would never let anyone else run, not even who cancels it:
+            # after so much it waits for the end of the tick, and the reader gets its first bytes now.
+            self.flush()
+            self.congested = True
 
     def send_now(self, frame: bytes) -> None:
         if not self._closed:
@@ -214,6 +217,8 @@ class Outbox:
     def _tick(self) -> None:
         self._scheduled = False
         self.flush()
+        if self.congested and not self._paused:
+            self.resume()
 
     def flush(self) -> None:
         if self._queued and not self._closed:
@@ -228,10 +233,10 @@ class Outbox:
             await waiter
 
     def pause(self) -> None:
-        self.congested = not self._closed
+        self._paused = self.congested = not self._closed
 
     def resume(self) -> None:
-        self.congested = False
+        self._paused = self.congested = False
         while self._waiters:
             waiter = self._waiters.popleft()
             if not waiter.done():

@@ -107,7 +107,8 @@ class LineReader(asyncio.Protocol):
 class LineWriter(asyncio.BaseProtocol):
     """Empties an outbox into a byte stream."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, lost: Callable[[], None] = lambda: None) -> None:
+        self._on_lost = lost
         self.outbox = Outbox(self._write)
         self.transport: asyncio.WriteTransport | None = None
         self._fd: int | None = None
@@ -124,6 +125,7 @@ class LineWriter(asyncio.BaseProtocol):
     def connection_lost(self, error: Exception | None) -> None:
         self.lost.set()
         self.outbox.close()
+        self._on_lost()
 
     def pause_writing(self) -> None:
         self.outbox.pause()
@@ -162,7 +164,7 @@ class PipeTransport:
 
     def __init__(self, *, bound: int) -> None:
         self._reader = LineReader(bound=bound, ended=self._reading_ended)
-        self._writer = LineWriter()
+        self._writer = LineWriter(lost=self._writing_ended)
         # Run for every frame, so without a call in between.
         self.send = self._writer.outbox.send
         self.send_now = self._writer.outbox.send_now
@@ -202,6 +204,9 @@ class PipeTransport:
     def _reading_ended(self, reason: str) -> None:
         self._note_end(reason)
         self._reader.delivery.end()
+
+    def _writing_ended(self) -> None:
+        """Nobody reads us any more. There may still be something to read, so this ends nothing here."""
 
     def _note_end(self, reason: str) -> None:
         self._end_reason = self._end_reason or reason

@@ -70,6 +70,10 @@ class StdioTransport(PipeTransport):
         if self._file is not None:
             self._reading = asyncio.get_running_loop().create_task(self._reader.read_file(self._file))
 
+    def _writing_ended(self) -> None:
+        # Whoever started us has gone: an agent that nobody hears has nothing left to do.
+        self._reader.finish("the other side closed its input")
+
     async def aclose(self) -> None:
         if self._reading is not None:
             self._reading.cancel()
