@@ -138,7 +138,9 @@ async def test_a_switch_lets_batches_in() -> None:
         (RequestError(-32000, "Log in\nfirst"), -32000, "Log in first"),
     ],
 )
-async def test_rpc_22_an_exception_becomes_a_wire_error_that_leaks_nothing(error, code, told, caplog) -> None:
+async def test_rpc_21_rpc_22_an_exception_becomes_a_wire_error_that_leaks_nothing(
+    error, code, told, caplog
+) -> None:
     async def fail(params: Any, inbound: Inbound) -> Any:
         raise error
 
@@ -293,11 +295,14 @@ async def test_the_bodys_own_exception_comes_out_as_it_is() -> None:
             raise ZeroDivisionError
 
 
-async def test_a_tap_sees_every_frame_both_ways_and_in_order() -> None:
+async def test_rpc_13_a_tap_sees_every_frame_both_ways_and_none_we_send_is_an_array() -> None:
     seen: list[tuple[str, Any]] = []
-    async with agent(tap=lambda way, frame: seen.append((way, json.loads(frame)["id"]))) as (_, other):
+    async with agent(tap=lambda way, frame: seen.append((way, json.loads(frame)))) as (_, other):
         await other.request(1, "_x")
-    assert seen == [("in", "init"), ("out", "init"), ("in", 1), ("out", 1)]
+        other.raw(b'[{"jsonrpc":"2.0","id":2,"method":"_x"}]')
+        await other.receive()
+    assert [way for way, _ in seen] == ["in", "out"] * 3
+    assert [frame["id"] for way, frame in seen if way == "out"] == ["init", 1, None]
 
 
 # --- the opening ------------------------------------------------------------------------------------
@@ -383,7 +388,7 @@ async def test_rpc_03_null_ids_are_refused_once_v2_is_agreed_and_served_in_v1() 
             assert ("result" in answer) is served
 
 
-async def test_init_07_what_stands_right_behind_the_answer_is_read_in_its_version() -> None:
+async def test_init_07_init_29_what_stands_right_behind_the_answer_is_read_in_its_version() -> None:
     seen: list[Any] = []
     ours, theirs = memory_pair()
     other = Scripted(theirs)

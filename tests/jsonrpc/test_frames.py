@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -57,7 +58,7 @@ def test_rpc_02_a_null_id_makes_a_request_and_a_missing_one_a_notification() -> 
         b'{"jsonrpc":"2.0","method":"m","params":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
     ],
 )
-def test_rpc_10_what_is_no_json_is_a_parse_error(line: bytes) -> None:
+def test_rpc_10_trans_01_what_is_no_json_in_utf_8_is_a_parse_error(line: bytes) -> None:
     with pytest.raises(ParseError):
         frames.decode(line)
 
@@ -139,3 +140,16 @@ def test_mending_changes_nothing_that_was_whole(value) -> None:
 def test_no_bytes_whatever_raise_anything_but_the_senders_fault(line: bytes) -> None:
     with contextlib.suppress(ParseError, InvalidRequest):
         frames.decode(line)
+
+
+@given(values)
+def test_trans_02_no_frame_we_write_holds_a_newline(value) -> None:
+    params = msgspec.json.encode({"value": value})
+    for frame in (
+        frames.encode_request("a\nb", "m\n", params),
+        frames.encode_notification("m\n", params),
+        frames.encode_response(1, params),
+        frames.encode_failure(None, ErrorObject(1, "x\ny", value)),
+    ):
+        assert b"\n" not in frame
+        assert isinstance(json.loads(frame), dict)

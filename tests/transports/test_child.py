@@ -39,7 +39,7 @@ async def gone(pid: int) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_lines_go_in_and_come_out() -> None:
+async def test_trans_04_only_frames_go_in_and_come_out() -> None:
     child = await ChildTransport.spawn(["cat"])
     child.send(b'{"a":1}')
     child.send(b'{"b":2}')

@@ -82,7 +82,7 @@ MAKERS = [memory, pipes, websocket_client_first, websocket_server_first, websock
 
 
 @pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
-async def test_the_contract_is_kept(make) -> None:
+async def test_trans_08_the_contract_is_kept(make) -> None:
     await check_transport(make)
 
 
