@@ -157,6 +157,69 @@ class LaneOverflow(LocalError):
     """A handler waited for a call while more arrived behind it than its lane may hold."""
 
 
+class StoreError(LocalError):
+    """A store could not do what it was asked; what it held before is unharmed."""
+
+
+class StaleWriter(StoreError):
+    """Somebody else has written since: the journal or the snapshot is not where the writer thought it was."""
+
+    def __init__(self, session_id: str, *, expected: int, actual: int) -> None:
+        super().__init__(f"session {session_id} is at {actual}, not at {expected}: it was written elsewhere")
+        self.session_id = session_id
+        self.expected = expected
+        self.actual = actual
+
+
+class StoreFull(StoreError):
+    """There is no room: nothing of this write was kept, and a later one may succeed."""
+
+
+class StoreBusy(StoreError):
+    """Another process held the store's file for longer than we wait."""
+
+
+class StoreCorrupt(StoreError):
+    """A part of the store cannot be read. What is readable elsewhere in it still is.
+
+    Where a journal is damaged, `resume` is the cursor after the damage, if one could be found.
+    """
+
+    def __init__(self, detail: str, *, resume: int | None = None) -> None:
+        super().__init__(detail)
+        self.resume = resume
+
+
+class StoreTooNew(StoreError):
+    """The store was written by a later version of Antiphon."""
+
+
+class SessionExists(StoreError):
+    """A session with this id is already there."""
+
+
+class SessionClaimed(StoreError):
+    """The session is open elsewhere; `owner` and `pid` say by whom."""
+
+    def __init__(self, session_id: str, *, owner: str, pid: int) -> None:
+        super().__init__(f"session {session_id} is open in {owner} (process {pid})")
+        self.session_id = session_id
+        self.owner = owner
+        self.pid = pid
+
+
+class SessionUnknown(ResourceNotFound):
+    """There is no session with this id, or it was deleted."""
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(f"no session {session_id}")
+        self.session_id = session_id
+
+
+class CursorInvalid(InvalidParams):
+    """A page of a list was asked for with a cursor that no list gave out (SESS-35)."""
+
+
 def one_line(text: str, *, limit: int = 300) -> str:
     """`text` as a wire error message: one short, non-empty line (RPC-22)."""
     line = " ".join(text.split()) or AntiphonError.summary

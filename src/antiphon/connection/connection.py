@@ -25,6 +25,7 @@ from antiphon.connection.lanes import LANE_BOUND, Lanes
 from antiphon.connection.serving import Job, Serving
 from antiphon.errors import (
     AntiphonError,
+    ErrorObject,
     InvalidRequest,
     LinkLost,
     LocalError,
@@ -187,6 +188,28 @@ class Connection:
             raise self._failure()
         encode = (self._codec or self._agreed()).encode
         self._send(frames.encode_notification(method, b"{}" if params is None else encode(params)))
+        if self._transport.congested:
+            await self._transport.drain()
+
+    def answer(self, inbound: Inbound, result: Any) -> None:
+        """Answer a request from outside its handler, where the answer has its place in a stream of updates.
+
+        `result` is typed, or an `ErrorObject`. The handler's own result is then not sent any more.
+        """
+        if self._lost is not None:
+            return
+        if isinstance(result, ErrorObject):
+            self._serving.fail(inbound, result)
+        else:
+            self._serving.answer(inbound, self._agreed().encode(result))
+
+    def update(self, params: bytes) -> None:
+        """Send the params of a `session/update` that are JSON already; `drain` waits while it is congested."""
+        if self._lost is None:
+            self._send(frames.encode_notification(UPDATE, params))
+
+    async def drain(self) -> None:
+        """Wait until the link can take more, or has ended."""
         if self._transport.congested:
             await self._transport.drain()
 

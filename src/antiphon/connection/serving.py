@@ -62,8 +62,14 @@ class Serving:
         else:
             self._lanes.get(job.session).put(size, self._take, (job,))
 
+    def answer(self, inbound: Inbound, result: bytes) -> None:
+        """Answer a request; what was answered before stays as it was."""
+        frame = None if inbound.answered else self._peer.answer(inbound, result)
+        if frame is not None:
+            self._send(frame)
+
     def fail(self, inbound: Inbound, error: ErrorObject) -> None:
-        frame = self._peer.fail(inbound, error)
+        frame = None if inbound.answered else self._peer.fail(inbound, error)
         if frame is not None:
             self._send(frame)
 
@@ -117,8 +123,6 @@ class Serving:
                 logger.exception("the handler of %s failed", inbound.method)
             self.fail(inbound, to_wire_error(error))
         else:
-            frame = self._peer.answer(inbound, encoded)
-            if frame is not None:
-                self._send(frame)
+            self.answer(inbound, encoded)
         finally:
             del self._tasks[inbound]

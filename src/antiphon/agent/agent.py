@@ -1,0 +1,129 @@
+"""Agent: a name, a prompt handler and a store; it serves as many clients and sessions as there are."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from antiphon.agent.link import Link
+from antiphon.agent.session import AgentSession, Handler, new_id
+from antiphon.agent.turn import AgentTurn
+from antiphon.errors import LocalError, ResourceNotFound
+from antiphon.live.session import LiveSession
+from antiphon.schema import v2
+from antiphon.schema.v2.prompt import StopReason
+from antiphon.stores.base import Store
+from antiphon.stores.memory import MemoryStore
+from antiphon.transports.base import Transport
+from antiphon.transports.loop import run
+from antiphon.transports.stdio import StdioTransport
+
+
+def now() -> int:
+    """Milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+class Agent:
+    """`@agent.on_prompt` gives it its work, `agent.run()` serves an editor over stdio.
+
+    Sessions are kept in memory unless a store is given.
+    """
+
+    def __init__(self, name: str, *, version: str = "0.0.0", store: Store | None = None) -> None:
+        self.name = name
+        self.version = version
+        self.store: Store = MemoryStore() if store is None else store
+        self._handler: Handler | None = None
+        self._sessions: dict[str, AgentSession] = {}
+        self._opening: dict[str, asyncio.Task[AgentSession]] = {}
+        self._open: dict[str, AsyncExitStack] = {}
+
+    def on_prompt(self, handler: Handler) -> Handler:
+        """Run this for every prompt. Its return ends the turn; a stop reason it returns is reported."""
+        if self._handler is not None:
+            raise LocalError("an agent has one prompt handler")
+        self._handler = handler
+        return handler
+
+    # --- serving -----------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Serve stdin and stdout until the client closes them."""
+        run(self._run_stdio())
+
+    async def _run_stdio(self) -> None:
+        async with self.serving():
+            await self.serve(await StdioTransport.open())
+
+    async def serve(self, transport: Transport) -> None:
+        """Serve one client until it is gone; call it for each, inside `serving`."""
+        await Link(self, transport).run()
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[Agent]:
+        """The agent's life: at its end every session is put away, in the store."""
+        try:
+            yield self
+        finally:
+            for session in tuple(self._sessions.values()):
+                await self.release(session)
+            await self.store.aclose()
+
+    # --- sessions ----------------------------------------------------------------------------------
+
+    def find(self, session_id: str) -> AgentSession | None:
+        """A session that is live here."""
+        return self._sessions.get(session_id)
+
+    async def create(self, params: v2.NewSessionRequest) -> AgentSession:
+        live = await LiveSession.create(
+            self.store,
+            session_id=new_id("sess"),
+            cwd=params.cwd,
+            additional_directories=params.additional_directories,
+            clock=now,
+        )
+        return await self._enter(live)
+
+    async def open(self, session_id: str) -> AgentSession:
+        """A session from the store; one that is live already is that one. A turn that was cut short by the
+        end of an earlier process ends as interrupted (invariant 4)."""
+        session = self.find(session_id)
+        if session is not None:
+            return session
+        task = self._opening.get(session_id)
+        if task is None:
+            task = self._opening[session_id] = asyncio.get_running_loop().create_task(self._reopen(session_id))
+            task.add_done_callback(lambda _: self._opening.pop(session_id, None))
+        return await asyncio.shield(task)
+
+    async def _reopen(self, session_id: str) -> AgentSession:
+        if await self.store.get(session_id) is None:
+            raise ResourceNotFound("no such session", data={"sessionId": session_id})
+        session = await self._enter(await LiveSession.open(self.store, session_id, clock=now))
+        session.emit(session.fold.interrupt())
+        return session
+
+    async def _enter(self, live: LiveSession) -> AgentSession:
+        stack = AsyncExitStack()
+        await stack.enter_async_context(live)
+        session = AgentSession(live, self._work)
+        self._sessions[live.session_id] = session
+        self._open[live.session_id] = stack
+        return session
+
+    async def release(self, session: AgentSession) -> None:
+        """Put a session away; it can be opened again."""
+        if self._sessions.pop(session.id, None) is not None:
+            await session.stop()
+            await self._open.pop(session.id).aclose()
+
+    async def _work(self, turn: AgentTurn) -> StopReason | str | None:
+        if self._handler is None:
+            raise LocalError("this agent has no prompt handler: decorate one with `@agent.on_prompt`")
+        return await self._handler(turn)
+
+

@@ -1,0 +1,250 @@
+"""AgentSession: one session of an agent, and the turns it works through.
+
+Everything that happens goes through the live session's journal; this file decides when a prompt is taken, runs
+the handler of its turn as a task, and turns a cancel into a task cancellation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from msgspec import Raw
+
+from antiphon.agent.turn import AgentTurn, Prompt
+from antiphon.engine.events import AnyBody, Delivery, QuestionClosed, QuestionEnd, QuestionOpened
+from antiphon.engine.prompts import Entry, Outcome
+from antiphon.engine.reading import encode
+from antiphon.engine.session import Session
+from antiphon.engine.turn import INTERRUPTED
+from antiphon.errors import AntiphonError
+from antiphon.live.session import LiveSession
+from antiphon.schema import v2
+from antiphon.schema.codec import codec
+from antiphon.schema.v2.prompt import StopReason
+
+logger = logging.getLogger("antiphon.agent")
+
+Handler = Callable[[AgentTurn], Awaitable[StopReason | str | None]]
+PERMISSION = "session/request_permission"
+INTERNAL = v2.Error(code=v2.ErrorCode.INTERNAL_ERROR, message=AntiphonError.summary)
+
+
+def new_id(kind: str) -> str:
+    """An id that is unique and says what it is of."""
+    return f"{kind}_{secrets.token_hex(12)}"
+
+
+class AgentSession:
+    def __init__(self, live: LiveSession, handler: Handler) -> None:
+        self._live = live
+        self._handler = handler
+        self._turn: AgentTurn | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._cancelling = False
+        self._begun = False
+        self._questions: dict[str, asyncio.Future[v2.RequestPermissionOutcome]] = {}
+
+    @property
+    def id(self) -> str:
+        return self._live.session_id
+
+    @property
+    def live(self) -> LiveSession:
+        return self._live
+
+    @property
+    def fold(self) -> Session:
+        """Everything this session holds: messages, tool calls, plans, its queue and its state."""
+        return self._live.fold
+
+    @property
+    def cwd(self) -> str:
+        assert self.fold.created is not None
+        return self.fold.created.cwd
+
+    # --- what happens ------------------------------------------------------------------------------
+
+    def emit(self, bodies: Sequence[AnyBody]) -> None:
+        self._live.emit(bodies)
+        for body in bodies:
+            if isinstance(body, QuestionClosed):
+                self._closed_question(body)
+
+    async def update(self, update: v2.SessionUpdate) -> None:
+        """Say something to everyone who follows the session, now and later."""
+        self.emit(self.fold.update(update))
+        await self._live.breathe()
+
+    async def set_title(self, title: str | None) -> None:
+        await self.update(v2.SessionInfoUpdate(title=title))
+
+    # --- prompts and turns -------------------------------------------------------------------------
+
+    def submit(
+        self,
+        content: Sequence[v2.ContentBlock] | Raw,
+        *,
+        held: bool = True,
+        delivery: Delivery = Delivery.QUEUE,
+        operation_id: str | None = None,
+        sender: str | None = None,
+        meta: dict[str, Any] | None = None,
+    ) -> Outcome:
+        """A prompt has come; it is taken at once if the session is idle."""
+        outcome = self.fold.prompts.submit(
+            content,
+            message_id=new_id("msg"),
+            state=self.fold.state,
+            delivery=delivery,
+            held=held,
+            operation_id=operation_id,
+            sender=sender,
+            meta=meta,
+        )
+        self.emit(outcome.events)
+        return outcome
+
+    def advance(self) -> None:
+        """Take the next prompt, if one may be taken now."""
+        following = self.fold.prompts.next(self.fold.state)
+        if following is None:
+            return
+        if following.cancel_first:
+            self._cancel_turn()
+        elif self._task is None:
+            self._take(following.entry)
+            self._start(AgentTurn(self, Prompt(following.entry.message_id, following.entry.content)))
+
+    def _take(self, entry: Entry) -> None:
+        # The answer, the message and the state in one commit, in this order (PROMPT-V2-02, -04, -10).
+        self.emit(self.fold.prompts.accept(entry.message_id).events)
+        self.emit(self.fold.run())
+
+    def take_steering(self) -> list[Prompt]:
+        """A break point: what was sent to steer the open turn joins it now, in order."""
+        taken: list[Prompt] = []
+        while (following := self.fold.prompts.next(self.fold.state, at_break_point=True)) is not None:
+            if following.cancel_first or following.entry.delivery is not Delivery.STEER:
+                break
+            self._take(following.entry)
+            taken.append(Prompt(following.entry.message_id, following.entry.content))
+        return taken
+
+    def _start(self, turn: AgentTurn) -> None:
+        self._cancelling = self._begun = False
+        self._turn = turn
+        self._task = asyncio.get_running_loop().create_task(self._run(turn))
+
+    async def _run(self, turn: AgentTurn) -> None:
+        reason: StopReason | None = StopReason.END_TURN
+        error: v2.Error | None = None
+        self._begun = True
+        try:
+            returned = None if self._cancelling else await self._handler(turn)
+            if returned is not None:
+                reason = StopReason(returned)
+        except asyncio.CancelledError:
+            reason, error = self._how_it_ended(None)
+        except Exception as failure:
+            reason, error = self._how_it_ended(failure)
+        if self._cancelling:
+            reason, error = StopReason.CANCELLED, None  # PROMPT-V2-35: whatever the handler made of it
+        self._end(reason, error, turn.usage)
+
+    def _how_it_ended(self, failure: Exception | None) -> tuple[StopReason, v2.Error | None]:
+        if self._cancelling:
+            # PROMPT-V1-15, PROMPT-V2-36: what a library raises when it is aborted is no error.
+            return StopReason.CANCELLED, None
+        if failure is None:
+            return StopReason.ERROR, INTERRUPTED
+        logger.error("the prompt handler failed", exc_info=failure)
+        return StopReason.ERROR, INTERNAL
+
+    def _end(self, reason: StopReason | None, error: v2.Error | None, usage: v2.Usage | None) -> None:
+        self._turn = self._task = None
+        self.emit(self.fold.end(reason, error=error, usage=usage))
+        self.advance()
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[AgentTurn]:
+        """Open a turn that no prompt asked for (PROMPT-V2-27); it ends with the block."""
+        if self._task is not None or self._turn is not None:
+            raise AntiphonError("a turn is open already")
+        turn = self._turn = AgentTurn(self, None)
+        self.emit(self.fold.run())
+        reason: StopReason = StopReason.END_TURN
+        error: v2.Error | None = None
+        try:
+            yield turn
+        except BaseException:
+            reason, error = StopReason.ERROR, INTERNAL
+            raise
+        finally:
+            self._end(reason, error, turn.usage)
+
+    # --- cancelling and closing --------------------------------------------------------------------
+
+    def cancel(self, *, message_id: str | None = None) -> None:
+        """`session/cancel`, of the open turn or, with a message id, only of the turn that took it."""
+        cancelled = self.fold.cancel(message_id=message_id)
+        self.emit(cancelled.events)
+        if cancelled.turn is not None:
+            self._cancel_turn()
+
+    def _cancel_turn(self) -> None:
+        self._cancelling = True
+        # A task that is cancelled before its first step never runs, and its turn would never end.
+        if self._task is not None and self._begun:
+            self._task.cancel()
+
+    async def stop(self) -> None:
+        """The process ends: a turn at work is cut short, and says so."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def close(self) -> None:
+        """Cancel what is at work, wait for its last updates, and close."""
+        self.cancel()
+        if self._task is not None:
+            await asyncio.wait([self._task])
+        self.emit(self.fold.close())
+        await self._live.durable()
+
+    # --- questions ---------------------------------------------------------------------------------
+
+    async def ask(self, request: v2.RequestPermissionRequest) -> v2.RequestPermissionOutcome:
+        """Ask whoever follows the session, and wait for the first answer; with nobody there it waits."""
+        question_id = new_id("question")
+        answer: asyncio.Future[v2.RequestPermissionOutcome] = asyncio.get_running_loop().create_future()
+        self._questions[question_id] = answer
+        self.emit(
+            [QuestionOpened(question_id=question_id, method=PERMISSION, params=Raw(encode(request)))]
+        )
+        self.emit(self.fold.block())
+        try:
+            return await answer
+        finally:
+            self._questions.pop(question_id, None)
+            self.emit(self.fold.questions.cancel(question_id).events)
+            if not self.fold.questions.open:
+                self.emit(self.fold.unblock())
+
+    def heard(self, question_id: str, outcome: v2.RequestPermissionOutcome) -> None:
+        """A client answered; only the first answer counts."""
+        result = encode(v2.RequestPermissionResponse(outcome=outcome))
+        self.emit(self.fold.questions.answer(question_id, result).events)
+
+    def _closed_question(self, body: QuestionClosed) -> None:
+        waiting = self._questions.get(body.question_id)
+        if waiting is None or waiting.done():
+            return
+        if body.end is QuestionEnd.ANSWERED:
+            waiting.set_result(codec(2).result(PERMISSION, body.result).outcome)
+        else:
+            waiting.set_result(v2.CancelledPermissionOutcome())  # PERM-V2-08

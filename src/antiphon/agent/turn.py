@@ -1,0 +1,93 @@
+"""AgentTurn: what a prompt handler works with."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from antiphon.agent.writers import MessageWriter, ToolCallWriter
+from antiphon.schema import v2
+
+if TYPE_CHECKING:
+    from antiphon.agent.session import AgentSession
+
+
+class Prompt(Struct, frozen=True):
+    """What the user said."""
+
+    message_id: str
+    content: list[v2.ContentBlock]
+
+    @property
+    def text(self) -> str:
+        """Its plain text, blocks joined by newlines."""
+        return "\n".join(block.text for block in self.content if isinstance(block, v2.TextContent))
+
+
+class AgentTurn:
+    """One span of foreground work. It ends when its handler returns: with `end_turn`, or with the stop reason
+    that is returned; an exception ends it as an error, a cancel as cancelled."""
+
+    def __init__(self, session: AgentSession, prompt: Prompt | None) -> None:
+        self.session = session
+        self._prompt = prompt
+        self.usage: v2.Usage | None = None
+
+    @property
+    def prompt(self) -> Prompt:
+        """The prompt that opened this turn; a turn the agent opened by itself has none."""
+        if self._prompt is None:
+            raise AttributeError("no prompt opened this turn")
+        return self._prompt
+
+    @asynccontextmanager
+    async def message(self) -> AsyncIterator[MessageWriter]:
+        """A message of the agent, streamed: every `write` is a chunk of it."""
+        yield MessageWriter(self.session, thought=False)
+
+    @asynccontextmanager
+    async def thought(self) -> AsyncIterator[MessageWriter]:
+        """A thought, streamed like a message."""
+        yield MessageWriter(self.session, thought=True)
+
+    async def say(self, text: str) -> str:
+        """A whole message at once; its id, by which it can be replaced later."""
+        writer = MessageWriter(self.session, thought=False)
+        await writer.replace(text)
+        return writer.message_id
+
+    @asynccontextmanager
+    async def tool_call(
+        self, title: str, *, kind: str = "other", raw_input: Any = None, name: str | None = None
+    ) -> AsyncIterator[ToolCallWriter]:
+        """A tool call: in progress inside the block, completed after it, failed if the block raises."""
+        call = ToolCallWriter(self.session)
+        await call.open(title, kind=kind, raw_input=raw_input, name=name)
+        try:
+            yield call
+        except BaseException:
+            await call.end("failed")
+            raise
+        await call.end("completed")
+
+    async def plan(self, entries: Iterable[str | v2.PlanEntry], *, plan_id: str = "main") -> None:
+        """Show the plan, whole; a later call with the same id replaces it."""
+        items: Sequence[v2.PlanEntry] = [
+            entry
+            if isinstance(entry, v2.PlanEntry)
+            else v2.PlanEntry(
+                content=entry,
+                priority=v2.PlanEntryPriority.MEDIUM,
+                status=v2.PlanEntryStatus.PENDING,
+            )
+            for entry in entries
+        ]
+        content = v2.PlanItems(plan_id=v2.PlanId(plan_id), entries=list(items))
+        await self.session.update(v2.PlanUpdate(plan=content))
+
+    def steered(self) -> list[Prompt]:
+        """A break point: what the user sent to steer this turn, taken in now."""
+        return self.session.take_steering()

@@ -1,0 +1,97 @@
+"""Writers: a message and a tool call, written piece by piece."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from msgspec import UNSET
+
+from antiphon.schema import v2
+
+if TYPE_CHECKING:
+    from antiphon.agent.session import AgentSession
+
+ALLOW = v2.PermissionOption(
+    option_id=v2.PermissionOptionId("allow"), name="Allow", kind=v2.PermissionOptionKind.ALLOW_ONCE
+)
+REJECT = v2.PermissionOption(
+    option_id=v2.PermissionOptionId("reject"), name="Reject", kind=v2.PermissionOptionKind.REJECT_ONCE
+)
+
+
+class MessageWriter:
+    """One message: chunks are appended, and the whole can be replaced."""
+
+    def __init__(self, session: AgentSession, *, thought: bool) -> None:
+        self._session = session
+        self._thought = thought
+        self.message_id = v2.MessageId(f"msg_{secrets.token_hex(12)}")
+
+    async def write(self, content: str | v2.ContentBlock) -> None:
+        """Append a piece."""
+        block = v2.TextContent(text=content) if isinstance(content, str) else content
+        kind = v2.AgentThoughtChunk if self._thought else v2.AgentMessageChunk
+        await self._session.update(kind(message_id=self.message_id, content=block))
+
+    async def replace(self, *content: str | v2.ContentBlock) -> None:
+        """Put this in place of all that was written."""
+        blocks = [v2.TextContent(text=one) if isinstance(one, str) else one for one in content]
+        kind = v2.AgentThought if self._thought else v2.AgentMessage
+        await self._session.update(kind(message_id=self.message_id, content=blocks))
+
+
+class ToolCallWriter:
+    """One tool call."""
+
+    def __init__(self, session: AgentSession) -> None:
+        self._session = session
+        self.tool_call_id = v2.ToolCallId(f"call_{secrets.token_hex(12)}")
+        self._ended = False
+
+    async def open(self, title: str, *, kind: str, raw_input: Any, name: str | None) -> None:
+        await self._patch(
+            title=title,
+            kind=v2.ToolKind(kind),
+            status=v2.ToolCallStatus.IN_PROGRESS,
+            raw_input=UNSET if raw_input is None else raw_input,
+            name=UNSET if name is None else name,
+        )
+
+    async def write(self, content: str | v2.ContentBlock) -> None:
+        """Append a piece of output."""
+        block = v2.TextContent(text=content) if isinstance(content, str) else content
+        chunk = v2.ToolCallContentChunk(tool_call_id=self.tool_call_id, content=v2.Content(content=block))
+        await self._session.update(chunk)
+
+    async def request_permission(
+        self, *, options: Sequence[v2.PermissionOption] = (ALLOW, REJECT), title: str | None = None
+    ) -> bool:
+        """Ask whether it may be done; True only if an option that allows was chosen."""
+        call = self._session.fold.tools.get(self.tool_call_id)
+        known = title or (None if call is None else call.title) or "Permission required"
+        request = v2.RequestPermissionRequest(
+            session_id=v2.SessionId(self._session.id),
+            title=known,
+            options=list(options),
+            subject=v2.ToolCallPermissionSubject(tool_call=v2.ToolCallUpdate(tool_call_id=self.tool_call_id)),
+        )
+        outcome = await self._session.ask(request)
+        if not isinstance(outcome, v2.SelectedPermissionOutcome):
+            return False
+        return any(
+            option.option_id == outcome.option_id and option.kind.startswith("allow") for option in options
+        )
+
+    async def fail(self) -> None:
+        """End it as failed."""
+        await self.end("failed")
+
+    async def end(self, status: str) -> None:
+        if not self._ended:
+            self._ended = True
+            await self._patch(status=v2.ToolCallStatus(status))
+
+    async def _patch(self, **fields: Any) -> None:
+        await self._session.update(v2.SessionToolCallUpdate(tool_call_id=self.tool_call_id, **fields))

@@ -1,0 +1,203 @@
+"""Config options, modes and commands of a v2 session as v1 has them: in results and in updates (24.2, 24.4).
+
+v1 names an option `id` and a group `group`, knows booleans only where the client asked, and has modes beside
+options: they mirror the first select option of category `mode` (CONF-V1-04).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+from antiphon.bridge import losses
+from antiphon.bridge.content import recast
+from antiphon.bridge.losses import Ledger, mark
+from antiphon.schema import v1, v2
+from antiphon.schema.wire import Unknown
+
+Sent: TypeAlias = v1.AvailableCommandsUpdate | v1.ConfigOptionUpdate | v1.CurrentModeUpdate
+
+
+class Configuration:
+    """What one v1 client knows of a session's options, modes and commands."""
+
+    __slots__ = ("_boolean", "_ledger", "_mode")
+
+    def __init__(self, ledger: Ledger, *, boolean: bool) -> None:
+        self._ledger = ledger
+        self._boolean = boolean
+        """Whether the client takes boolean options (CONF-V1-06)."""
+        self._mode: str | None = None
+
+    def new_session(self, result: v2.NewSessionResponse) -> v1.NewSessionResponse:
+        options, _ = self._options(result.config_options)
+        return v1.NewSessionResponse(
+            session_id=v1.SessionId(result.session_id),
+            modes=self._modes(result.config_options),
+            config_options=options or None,
+            meta=result.meta,
+        )
+
+    def fork_session(self, result: v2.ForkSessionResponse) -> v1.ForkSessionResponse:
+        options, _ = self._options(result.config_options)
+        return v1.ForkSessionResponse(
+            session_id=v1.SessionId(result.session_id),
+            modes=self._modes(result.config_options),
+            config_options=options or None,
+            meta=result.meta,
+        )
+
+    def load_session(self, result: v2.ResumeSessionResponse) -> v1.LoadSessionResponse:
+        options, _ = self._options(result.config_options)
+        return v1.LoadSessionResponse(
+            modes=self._modes(result.config_options), config_options=options or None, meta=result.meta
+        )
+
+    def resume_session(self, result: v2.ResumeSessionResponse) -> v1.ResumeSessionResponse:
+        return recast(self.load_session(result), v1.ResumeSessionResponse)
+
+    def set_config_option(
+        self, result: v2.SetSessionConfigOptionResponse
+    ) -> v1.SetSessionConfigOptionResponse:
+        """The answer to the client that set it; its modes are in step with that from here on."""
+        options, dropped = self._options(result.config_options)
+        mode = mode_option(result.config_options)
+        self._mode = None if mode is None else mode.current_value
+        return v1.SetSessionConfigOptionResponse(
+            config_options=options,
+            meta=mark(result.meta, {"configOptions": dropped}) if dropped else result.meta,
+        )
+
+    def commands(self, update: v2.AvailableCommandsUpdate) -> list[Sent]:
+        shown, dropped = [], []
+        for command in update.available_commands:
+            twin = self._command(command)
+            if twin is None:
+                dropped.append(command)
+            else:
+                shown.append(twin)
+        meta = mark(update.meta, {"availableCommands": dropped}) if dropped else update.meta
+        return [v1.AvailableCommandsUpdate(available_commands=shown, meta=meta)]
+
+    def initial_commands(self, commands: Sequence[v2.AvailableCommand]) -> list[Sent]:
+        """v1 results have no commands: they are sent after the answer (24.2)."""
+        if not commands:
+            return []
+        return self.commands(v2.AvailableCommandsUpdate(available_commands=list(commands)))
+
+    def options(self, update: v2.ConfigOptionUpdate) -> list[Sent]:
+        shown, dropped = self._options(update.config_options)
+        meta = mark(update.meta, {"configOptions": dropped}) if dropped else update.meta
+        sent: list[Sent] = [v1.ConfigOptionUpdate(config_options=shown, meta=meta)]
+        mode = mode_option(update.config_options)
+        # A client that was never given modes cannot be told of another current one.
+        if mode is not None and self._mode is not None and mode.current_value != self._mode:
+            sent.append(v1.CurrentModeUpdate(current_mode_id=v1.SessionModeId(mode.current_value)))
+            self._mode = mode.current_value
+        return sent
+
+    def _modes(self, options: Iterable[v2.SessionConfigOption]) -> v1.SessionModeState | None:
+        mode = mode_option(options)
+        if mode is None:
+            return None
+        self._mode = mode.current_value
+        values = [value for group in mode.options for value in _values(group)]
+        return v1.SessionModeState(
+            current_mode_id=v1.SessionModeId(mode.current_value),
+            available_modes=[
+                v1.SessionMode(
+                    id=v1.SessionModeId(value.value),
+                    name=value.name,
+                    description=value.description,
+                    meta=value.meta,
+                )
+                for value in values
+            ],
+        )
+
+    def _options(
+        self, options: Iterable[v2.SessionConfigOption]
+    ) -> tuple[list[v1.SessionConfigOption], list[v2.SessionConfigOption]]:
+        shown: list[v1.SessionConfigOption] = []
+        dropped: list[v2.SessionConfigOption] = []
+        for option in options:
+            if isinstance(option, v2.SessionConfigSelect):
+                shown.append(_select(option))
+            elif isinstance(option, v2.SessionConfigBoolean) and self._boolean:
+                shown.append(
+                    v1.SessionConfigBoolean(
+                        id=v1.SessionConfigId(option.config_id),
+                        name=option.name,
+                        description=option.description,
+                        category=_category(option.category),
+                        current_value=option.current_value,
+                        meta=option.meta,
+                    )
+                )
+            else:
+                self._ledger.lose(losses.CONFIG_OPTION, option)
+                dropped.append(option)
+        return shown, dropped
+
+    def _command(self, command: v2.AvailableCommand) -> v1.AvailableCommand | None:
+        if isinstance(command, dict):
+            self._ledger.lose(losses.COMMAND_TYPE, command)
+            name, description = command.get("name"), command.get("description")
+            if not isinstance(name, str) or not isinstance(description, str):
+                return None
+            return v1.AvailableCommand(name=name, description=description, meta=mark(None, command))
+        meta, taken = command.meta, None
+        if isinstance(command.input, Unknown):
+            self._ledger.lose(losses.COMMAND_INPUT, command)
+            meta = mark(meta, {"input": command.input})
+        elif command.input is not None:
+            taken = recast(command.input, v1.UnstructuredCommandInput)
+        return v1.AvailableCommand(name=command.name, description=command.description, input=taken, meta=meta)
+
+
+def mode_option(options: Iterable[v2.SessionConfigOption]) -> v2.SessionConfigSelect | None:
+    """The option that v1's modes mirror: the first select of category `mode`."""
+    for option in options:
+        if (
+            isinstance(option, v2.SessionConfigSelect)
+            and option.category == v2.SessionConfigOptionCategory.MODE
+        ):
+            return option
+    return None
+
+
+def _values(
+    entry: v2.SessionConfigSelectOption | v2.SessionConfigSelectGroup,
+) -> list[v2.SessionConfigSelectOption]:
+    return [entry] if isinstance(entry, v2.SessionConfigSelectOption) else entry.options
+
+
+def _select(option: v2.SessionConfigSelect) -> v1.SessionConfigSelect:
+    values = [
+        recast(entry, v1.SessionConfigSelectOption)
+        for entry in option.options
+        if isinstance(entry, v2.SessionConfigSelectOption)
+    ]
+    groups = [
+        v1.SessionConfigSelectGroup(
+            group=v1.SessionConfigGroupId(entry.group_id),
+            name=entry.name,
+            options=[recast(value, v1.SessionConfigSelectOption) for value in entry.options],
+            meta=entry.meta,
+        )
+        for entry in option.options
+        if isinstance(entry, v2.SessionConfigSelectGroup)
+    ]
+    return v1.SessionConfigSelect(
+        id=v1.SessionConfigId(option.config_id),
+        name=option.name,
+        description=option.description,
+        category=_category(option.category),
+        current_value=v1.SessionConfigValueId(option.current_value),
+        options=groups or values,
+        meta=option.meta,
+    )
+
+
+def _category(category: v2.SessionConfigOptionCategory | None) -> v1.SessionConfigOptionCategory | None:
+    return None if category is None else v1.SessionConfigOptionCategory(category)

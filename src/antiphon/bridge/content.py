@@ -1,0 +1,164 @@
+"""Content blocks in both directions: v1 and v2 differ in what is open, in icons and in two ranges (CONT)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from antiphon.bridge import losses
+from antiphon.bridge.losses import Ledger, mark
+from antiphon.schema import v1, v2
+
+T = TypeVar("T", bound=Struct)
+_ROLES = {v2.Role.ASSISTANT: v1.Role.ASSISTANT, v2.Role.USER: v1.Role.USER}
+
+
+def recast(value: Struct, type: type[T]) -> T:
+    """A struct of one version as its twin of the other; both have the same plain fields."""
+    return type(**msgspec.structs.asdict(value))
+
+
+class ContentDown:
+    """v2 blocks as v1 blocks. An unknown one becomes a text that says so (24.4)."""
+
+    __slots__ = ("_ledger",)
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    def block(self, block: v2.ContentBlock) -> v1.ContentBlock:
+        if isinstance(block, dict):
+            self._ledger.lose(losses.CONTENT_TYPE, block)
+            return placeholder(block)
+        meta = block.meta
+        annotations = None
+        if block.annotations is not None:
+            annotations = self._annotations(block.annotations)
+        match block:
+            case v2.TextContent():
+                return v1.TextContent(text=block.text, annotations=annotations, meta=meta)
+            case v2.ImageContent():
+                return v1.ImageContent(
+                    data=block.data,
+                    mime_type=block.mime_type,
+                    uri=block.uri,
+                    annotations=annotations,
+                    meta=meta,
+                )
+            case v2.AudioContent():
+                return v1.AudioContent(
+                    data=block.data, mime_type=block.mime_type, annotations=annotations, meta=meta
+                )
+            case v2.EmbeddedResource():
+                return v1.EmbeddedResource(
+                    resource=_resource_down(block.resource), annotations=annotations, meta=meta
+                )
+        if block.icons is not None:
+            self._ledger.lose(losses.CONTENT_ICONS, block)
+            meta = mark(meta, {"icons": block.icons})
+        return v1.ResourceLink(
+            name=block.name,
+            uri=block.uri,
+            title=block.title,
+            description=block.description,
+            mime_type=block.mime_type,
+            size=block.size,
+            annotations=annotations,
+            meta=meta,
+        )
+
+    def blocks(self, blocks: Iterable[v2.ContentBlock]) -> list[v1.ContentBlock]:
+        return [self.block(block) for block in blocks]
+
+    def _annotations(self, given: v2.Annotations) -> v1.Annotations:
+        audience, meta = None, given.meta
+        if given.audience is not None:
+            audience = [_ROLES[role] for role in given.audience if role in _ROLES]
+            if len(audience) < len(given.audience):
+                self._ledger.lose(losses.CONTENT_AUDIENCE, given)
+                meta = mark(meta, {"audience": given.audience})
+        return v1.Annotations(
+            audience=audience, last_modified=given.last_modified, priority=given.priority, meta=meta
+        )
+
+
+class ContentUp:
+    """v1 blocks as v2 blocks."""
+
+    __slots__ = ("_ledger",)
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    def block(self, block: v1.ContentBlock) -> v2.ContentBlock:
+        annotations = None
+        if block.annotations is not None:
+            annotations = self._annotations(block.annotations)
+        match block:
+            case v1.TextContent():
+                return v2.TextContent(text=block.text, annotations=annotations, meta=block.meta)
+            case v1.ImageContent():
+                return v2.ImageContent(
+                    data=block.data,
+                    mime_type=block.mime_type,
+                    uri=block.uri,
+                    annotations=annotations,
+                    meta=block.meta,
+                )
+            case v1.AudioContent():
+                return v2.AudioContent(
+                    data=block.data, mime_type=block.mime_type, annotations=annotations, meta=block.meta
+                )
+            case v1.EmbeddedResource():
+                return v2.EmbeddedResource(
+                    resource=_resource_up(block.resource), annotations=annotations, meta=block.meta
+                )
+        size, meta = block.size, block.meta
+        if size is not None and size < 0:  # CONT-04
+            self._ledger.lose(losses.RESOURCE_SIZE, block)
+            size, meta = None, mark(meta, {"size": size})
+        return v2.ResourceLink(
+            name=block.name,
+            uri=block.uri,
+            title=block.title,
+            description=block.description,
+            mime_type=block.mime_type,
+            size=size,
+            annotations=annotations,
+            meta=meta,
+        )
+
+    def blocks(self, blocks: Iterable[v1.ContentBlock]) -> list[v2.ContentBlock]:
+        return [self.block(block) for block in blocks]
+
+    def _annotations(self, given: v1.Annotations) -> v2.Annotations:
+        priority, meta = given.priority, given.meta
+        if priority is not None and not 0 <= priority <= 1:  # CONT-04
+            self._ledger.lose(losses.ANNOTATION_PRIORITY, given)
+            priority, meta = None, mark(meta, {"priority": priority})
+        return v2.Annotations(
+            audience=None if given.audience is None else [v2.Role(role) for role in given.audience],
+            last_modified=given.last_modified,
+            priority=priority,
+            meta=meta,
+        )
+
+
+def placeholder(raw: dict[str, Any]) -> v1.TextContent:
+    """A text in place of something of unknown type; the whole of it stays in `_meta`."""
+    return v1.TextContent(text=f"[{raw.get('type', 'unknown')}]", meta=mark(None, raw))
+
+
+def _resource_down(resource: v2.EmbeddedResourceResource) -> v1.EmbeddedResourceResource:
+    if isinstance(resource, v2.TextResourceContents):
+        return recast(resource, v1.TextResourceContents)
+    return recast(resource, v1.BlobResourceContents)
+
+
+def _resource_up(resource: v1.EmbeddedResourceResource) -> v2.EmbeddedResourceResource:
+    if isinstance(resource, v1.TextResourceContents):
+        return recast(resource, v2.TextResourceContents)
+    return recast(resource, v2.BlobResourceContents)

@@ -1,0 +1,211 @@
+"""One session, written in the dialect of each connection.
+
+A writer belongs to an attachment: it turns v2 updates into what goes on the wire there, and knows how prompts
+are answered and questions asked. An update comes typed and as the bytes it was encoded to when it was born;
+wherever the dialect allows, those bytes go out untouched.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Sequence
+from typing import TypeAlias
+
+import msgspec
+
+from antiphon.bridge.downgrade import Downgrade
+from antiphon.bridge.losses import Report
+from antiphon.bridge.permissions import Asked, ask, ask_v1
+from antiphon.bridge.prompts import Answer, RequestId, Taken, end_v1, refuse_v1
+from antiphon.bridge.spelling import as_proposed
+from antiphon.errors import ErrorObject
+from antiphon.schema import v1, v2
+from antiphon.schema.v1.optins import PromptAccepted, TurnComplete
+from antiphon.schema.v2.proposed import PromptTaken
+from antiphon.schema.version import Agreement, Dialect, OptIns
+from antiphon.schema.wire import Unknown, Wire
+
+OURS = "_antiphon_"
+"""How the updates of our own begin: only a client that asked for one gets it."""
+
+Setup: TypeAlias = v2.NewSessionResponse | v2.ForkSessionResponse | v2.ResumeSessionResponse
+Sent: TypeAlias = bytes | Answer
+"""Something to send: the bytes of an update, or an answer."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Writer(ABC):
+    """One session towards one client."""
+
+    dialect: Dialect
+
+    def __init__(self, *, extensions: Collection[str] = ()) -> None:
+        self._extensions = frozenset(extensions)
+
+    @abstractmethod
+    def write(self, update: v2.SessionUpdate, raw: bytes) -> Sequence[bytes]:
+        """The updates to send for one update; `raw` is its encoding."""
+
+    def flush(self) -> Sequence[bytes]:
+        """What was held back until now, for when the client has caught up and the session is quiet."""
+        return ()
+
+    @abstractmethod
+    def inserted(self, message_id: str) -> Taken | None:
+        """The answer to this client's prompt at its insertion; `None` if it is answered at the end.
+
+        To be called before the message itself is written.
+        """
+
+    @abstractmethod
+    def ended(self, idle: v2.StateUpdate, requests: Sequence[RequestId] = ()) -> list[Sent]:
+        """What follows the updates of a turn at its end. `requests` are this client's inserted and
+        unanswered prompts, oldest first."""
+
+    def refused(self, request: RequestId, error: ErrorObject, *, cancelled: bool = False) -> list[Sent]:
+        """The answer to a prompt that was never inserted; `cancelled` if the client's own cancel did that."""
+        return [Answer(request, error)]
+
+    @abstractmethod
+    def asked(self, request: v2.RequestPermissionRequest, *, question: str) -> Asked | None:
+        """A permission question as this client gets it; `None`: it cannot be asked and is cancelled."""
+
+    @abstractmethod
+    def opened(self, result: Setup, *, loaded: bool = False) -> tuple[Wire, Sequence[bytes]]:
+        """The result of new, fork, load or resume, and the updates that follow the answer."""
+
+    @abstractmethod
+    def configured(self, result: v2.SetSessionConfigOptionResponse) -> Wire:
+        """The result of `session/set_config_option`."""
+
+    def _withheld(self, update: v2.SessionUpdate) -> bool:
+        if type(update) is not Unknown:
+            return False
+        tag = str(update.get("sessionUpdate"))
+        return tag.startswith(OURS) and tag not in self._extensions
+
+
+class V2Writer(Writer):
+    """The published draft: what the session is made of."""
+
+    dialect = Dialect.V2
+
+    def write(self, update: v2.SessionUpdate, raw: bytes) -> Sequence[bytes]:
+        return () if self._withheld(update) else (raw,)
+
+    def inserted(self, message_id: str) -> Taken | None:
+        return v2.PromptResponse(message_id=v2.MessageId(message_id))
+
+    def ended(self, idle: v2.StateUpdate, requests: Sequence[RequestId] = ()) -> list[Sent]:
+        return []  # TC-11: the idle state says it
+
+    def asked(self, request: v2.RequestPermissionRequest, *, question: str) -> Asked | None:
+        return ask(request)
+
+    def opened(self, result: Setup, *, loaded: bool = False) -> tuple[Wire, Sequence[bytes]]:
+        return result, ()
+
+    def configured(self, result: v2.SetSessionConfigOptionResponse) -> Wire:
+        return result
+
+
+class ProposedWriter(V2Writer):
+    """v2 as first proposed: another spelling of the state, and `{}` for a prompt taken."""
+
+    dialect = Dialect.V2_PROPOSED
+
+    def write(self, update: v2.SessionUpdate, raw: bytes) -> Sequence[bytes]:
+        respelled = as_proposed(update)
+        return super().write(update, raw) if respelled is None else (_encode(respelled),)
+
+    def inserted(self, message_id: str) -> Taken | None:
+        return PromptTaken()
+
+
+class V1Writer(Writer):
+    """v1, with what the client opted in to."""
+
+    dialect = Dialect.V1
+
+    def __init__(
+        self,
+        capabilities: v1.ClientCapabilities | None = None,
+        opt_ins: OptIns | None = None,
+        *,
+        extensions: Collection[str] = (),
+        report: Report | None = None,
+    ) -> None:
+        super().__init__(extensions=extensions)
+        self.downgrade = Downgrade(capabilities, opt_ins, extensions=extensions, report=report)
+        self._opt_ins = self.downgrade.opt_ins
+
+    def write(self, update: v2.SessionUpdate, raw: bytes) -> Sequence[bytes]:
+        if self.downgrade.passes(update):
+            return (raw,)
+        return _all(self.downgrade.apply(update))
+
+    def flush(self) -> Sequence[bytes]:
+        return _all(self.downgrade.flush())
+
+    def inserted(self, message_id: str) -> Taken | None:
+        known_as = self.downgrade.own(message_id)
+        if self._opt_ins.prompt_lifecycle:
+            return PromptAccepted(message_id=v1.MessageId(known_as))
+        return None
+
+    def ended(self, idle: v2.StateUpdate, requests: Sequence[RequestId] = ()) -> list[Sent]:
+        steps = end_v1(idle, requests, opt_ins=self._opt_ins, ledger=self.downgrade.ledger)
+        return [*self.flush(), *map(_sent, steps)]
+
+    def refused(self, request: RequestId, error: ErrorObject, *, cancelled: bool = False) -> list[Sent]:
+        return [*map(_sent, refuse_v1(request, error, cancelled=cancelled, opt_ins=self._opt_ins))]
+
+    def asked(self, request: v2.RequestPermissionRequest, *, question: str) -> Asked | None:
+        return ask_v1(request, self.downgrade, question=question)
+
+    def opened(self, result: Setup, *, loaded: bool = False) -> tuple[Wire, Sequence[bytes]]:
+        configuration = self.downgrade.configuration
+        later = _all(configuration.initial_commands(result.available_commands))
+        if isinstance(result, v2.NewSessionResponse):
+            return configuration.new_session(result), later
+        if isinstance(result, v2.ForkSessionResponse):
+            return configuration.fork_session(result), later
+        if loaded:
+            return configuration.load_session(result), later
+        return configuration.resume_session(result), later
+
+    def configured(self, result: v2.SetSessionConfigOptionResponse) -> Wire:
+        return self.downgrade.configuration.set_config_option(result)
+
+
+def writer(
+    agreement: Agreement,
+    *,
+    capabilities: v1.ClientCapabilities | None = None,
+    extensions: Collection[str] = (),
+    report: Report | None = None,
+) -> Writer:
+    """The writer for what a connection agreed on; `capabilities` are those of a v1 client."""
+    match agreement.dialect:
+        case Dialect.V1:
+            return V1Writer(capabilities, agreement.opt_ins, extensions=extensions, report=report)
+        case Dialect.V2_PROPOSED:
+            return ProposedWriter(extensions=extensions)
+        case _:
+            return V2Writer(extensions=extensions)
+
+
+def update_params(session_id: bytes, update: bytes, meta: bytes | None = None) -> bytes:
+    """The params of `session/update`, put together from parts that are JSON already."""
+    if meta is None:
+        return b'{"sessionId":%b,"update":%b}' % (session_id, update)
+    return b'{"sessionId":%b,"update":%b,"_meta":%b}' % (session_id, update, meta)
+
+
+def _all(updates: Iterable[v1.SessionUpdate]) -> list[bytes]:
+    return [_encode(update) for update in updates]
+
+
+def _sent(step: TurnComplete | Answer) -> Sent:
+    return step if isinstance(step, Answer) else _encode(step)

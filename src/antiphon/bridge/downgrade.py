@@ -1,0 +1,245 @@
+"""One v2 session as one v1 client sees it: fed with v2 updates in order, gives the v1 updates to send.
+
+A `Downgrade` belongs to an attachment. It never raises for anything v2 can say: what v1 cannot is in
+`losses`. The parts that need memory of their own have modules of their own; here they are put together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from antiphon.bridge import losses
+from antiphon.bridge.configuration import Configuration
+from antiphon.bridge.content import ContentDown, recast
+from antiphon.bridge.downgrade_messages import Messages, merge_meta
+from antiphon.bridge.downgrade_plans import Plans
+from antiphon.bridge.downgrade_tools import Tools
+from antiphon.bridge.losses import Ledger, Report, mark
+from antiphon.bridge.spelling import normalize
+from antiphon.schema import v1, v2
+from antiphon.schema.v1 import optins
+from antiphon.schema.v2.proposed import StateChange
+from antiphon.schema.version import OptIns
+from antiphon.schema.wire import Unknown
+
+_CHUNKS = (v2.AgentMessageChunk, v2.AgentThoughtChunk, v2.UserMessageChunk)
+
+
+class Downgrade:
+    """The state machine between a v2 session and a v1 client."""
+
+    def __init__(
+        self,
+        capabilities: v1.ClientCapabilities | None = None,
+        opt_ins: OptIns | None = None,
+        *,
+        extensions: Collection[str] = (),
+        report: Report | None = None,
+    ) -> None:
+        """`extensions` are the updates outside v1's closed set that the client asked for, by their tag."""
+        capabilities = capabilities or v1.ClientCapabilities()
+        session = capabilities.session or v1.ClientSessionCapabilities()
+        options = session.config_options
+        self.opt_ins = opt_ins or OptIns()
+        self.ledger = Ledger(report)
+        self.content = ContentDown(self.ledger)
+        self.messages = Messages(self.content, self.ledger, self.opt_ins)
+        self.tools = Tools(self.content, self.ledger)
+        self.configuration = Configuration(
+            self.ledger, boolean=options is not None and options.boolean is not None
+        )
+        self._plans = Plans(self.ledger, several=capabilities.plan is not None)
+        self._extensions = frozenset(extensions)
+        self._notices = session.notices is not None
+        self._compaction = session.compaction is not None
+        self._subagents = capabilities.subagents is not None
+        self._noticed = 0
+        self._info_meta: dict[str, Any] = {}
+        self._cost: v1.Cost | None = None
+        self._handlers: dict[type, Callable[[Any], Sequence[v1.SessionUpdate]]] = {
+            v2.UserMessageChunk: self.messages.chunk,
+            v2.AgentMessageChunk: self.messages.chunk,
+            v2.AgentThoughtChunk: self.messages.chunk,
+            v2.UserMessage: self.messages.whole,
+            v2.AgentMessage: self.messages.whole,
+            v2.AgentThought: self.messages.whole,
+            v2.SessionStateUpdate: self._state,
+            StateChange: lambda update: self.apply(normalize(update)),
+            v2.SessionToolCallUpdate: self.tools.update,
+            v2.ToolCallContentChunk: self.tools.chunk,
+            v2.TerminalUpdate: self.tools.terminal_update,
+            v2.TerminalOutputChunk: self.tools.terminal_chunk,
+            v2.PlanUpdate: self._plans.update,
+            v2.PlanRemoved: self._plans.removed,
+            v2.AvailableCommandsUpdate: self.configuration.commands,
+            v2.ConfigOptionUpdate: self.configuration.options,
+            v2.SessionInfoUpdate: self._info,
+            v2.UsageUpdate: self._usage,
+            v2.Notice: self._notice,
+            v2.CompactionUpdate: self._compaction_update,
+            v2.CompactionSummaryChunk: self._compaction_chunk,
+            v2.SubagentUpdate: self._subagent,
+            v2.SessionMessage: self._session_message,
+            v2.SessionMessageChunk: self._session_message_chunk,
+            Unknown: self._unknown,
+        }
+
+    def apply(self, update: v2.SessionUpdate) -> Sequence[v1.SessionUpdate]:
+        """The v1 updates for one v2 update."""
+        return self._handlers[type(update)](update)
+
+    def passes(self, update: v2.SessionUpdate) -> bool:
+        """Whether the bytes of `update` may go out as they are. If so it counts as applied; else apply it."""
+        return isinstance(update, _CHUNKS) and self.messages.passes(update)
+
+    def flush(self) -> Sequence[v1.SessionUpdate]:
+        """What is held back for the sake of bandwidth; every state update brings it along too."""
+        return self.tools.flush()
+
+    def own(self, message_id: str) -> str:
+        """This client's prompt was inserted as that message. Gives the id the client knows it by."""
+        return self.messages.own(message_id)
+
+    def _state(self, update: v2.SessionStateUpdate) -> list[v1.SessionUpdate]:
+        sent: list[v1.SessionUpdate] = list(self.flush())
+        if not self.opt_ins.prompt_lifecycle:
+            self.ledger.lose(losses.STATE, update)
+            return sent
+        sent.append(
+            optins.SessionStateUpdate(
+                state=v1.State(update.state),
+                stop_reason=None if update.stop_reason is None else v1.IdleStopReason(update.stop_reason),
+                error=None if update.error is None else _error(update.error),
+                usage=None if update.usage is None else recast(update.usage, v1.Usage),
+                background=None if update.background is None else msgspec.to_builtins(update.background),
+                meta=update.meta,
+            )
+        )
+        return sent
+
+    def _info(self, update: v2.SessionInfoUpdate) -> list[v1.SessionUpdate]:
+        self._info_meta = merge_meta(self._info_meta, update.meta)
+        return [
+            v1.SessionInfoUpdate(
+                title=update.title,
+                updated_at=update.updated_at,
+                meta=UNSET if update.meta is UNSET else dict(self._info_meta),
+            )
+        ]
+
+    def _usage(self, update: v2.UsageUpdate) -> list[v1.SessionUpdate]:
+        if update.cost is not UNSET:  # USAGE-04: v1 cannot say "as before"
+            self._cost = None if update.cost is None else recast(update.cost, v1.Cost)
+        return [v1.UsageUpdate(used=update.used, size=update.size, cost=self._cost, meta=update.meta)]
+
+    def _notice(self, notice: v2.Notice) -> Sequence[v1.SessionUpdate]:
+        if self._notices:
+            return [
+                v1.Notice(
+                    severity=v1.NoticeSeverity(notice.severity),
+                    title=notice.title,
+                    description=notice.description,
+                    meta=notice.meta,
+                )
+            ]
+        self.ledger.lose(losses.NOTICE, notice)  # NOTE-01
+        self._noticed += 1
+        text = notice.title if not notice.description else f"{notice.title}\n\n{notice.description}"
+        return self.messages.chunk(
+            v2.AgentMessageChunk(
+                message_id=v2.MessageId(f"b:notice:{self._noticed}"),
+                content=v2.TextContent(text=text),
+                meta=mark(notice.meta, notice),
+            )
+        )
+
+    def _compaction_update(self, update: v2.CompactionUpdate) -> list[v1.SessionUpdate]:
+        if not self._compaction:
+            self.ledger.lose(losses.COMPACTION, update)  # COMP-01
+            return []
+        summary = update.summary
+        return [
+            v1.CompactionUpdate(
+                compaction_id=v1.CompactionId(update.compaction_id),
+                status=v1.CompactionStatus(update.status),
+                summary=self.content.blocks(summary) if isinstance(summary, list) else summary,
+                error=update.error,
+                meta=update.meta,
+            )
+        ]
+
+    def _compaction_chunk(self, chunk: v2.CompactionSummaryChunk) -> list[v1.SessionUpdate]:
+        if not self._compaction:
+            self.ledger.lose(losses.COMPACTION, chunk)
+            return []
+        return [
+            v1.CompactionSummaryChunk(
+                compaction_id=v1.CompactionId(chunk.compaction_id),
+                content=self.content.block(chunk.content),
+                meta=chunk.meta,
+            )
+        ]
+
+    def _subagent(self, update: v2.SubagentUpdate) -> list[v1.SessionUpdate]:
+        if not self._subagents:
+            self.ledger.lose(losses.SUBAGENT, update)
+            return []
+        fields = msgspec.structs.asdict(update)
+        state = update.state
+        if isinstance(state, v2.StateUpdate):
+            if state.background is not None:
+                self.ledger.lose(losses.SUBAGENT_STATE, update)
+                fields["meta"] = mark(update.meta or None, {"state": state})
+            fields["state"] = v1.StateUpdate(
+                state=v1.State(state.state),
+                stop_reason=None if state.stop_reason is None else v1.IdleStopReason(state.stop_reason),
+                error=None if state.error is None else _error(state.error),
+                usage=None if state.usage is None else recast(state.usage, v1.Usage),
+                meta=state.meta,
+            )
+        elif isinstance(state, Unknown):
+            self.ledger.lose(losses.SUBAGENT_STATE, update)
+            fields["meta"] = mark(update.meta or None, {"state": state})
+            fields["state"] = UNSET
+        if isinstance(update.capabilities, v2.SubagentSessionCapabilities):
+            cancel = update.capabilities.cancel
+            fields["capabilities"] = v1.SubagentSessionCapabilities(
+                cancel=None if cancel is None else recast(cancel, v1.SessionCancelCapabilities),
+                meta=update.capabilities.meta,
+            )
+        return [v1.SubagentUpdate(**fields)]
+
+    def _session_message(self, update: v2.SessionMessage) -> list[v1.SessionUpdate]:
+        if not self._subagents:
+            self.ledger.lose(losses.SUBAGENT, update)
+            return []
+        fields = msgspec.structs.asdict(update)
+        if isinstance(update.content, list):
+            fields["content"] = self.content.blocks(update.content)
+        return [v1.SessionMessage(**fields)]
+
+    def _session_message_chunk(self, chunk: v2.SessionMessageChunk) -> list[v1.SessionUpdate]:
+        if not self._subagents:
+            self.ledger.lose(losses.SUBAGENT, chunk)
+            return []
+        return [
+            v1.SessionMessageChunk(
+                message_id=v1.MessageId(chunk.message_id),
+                content=self.content.block(chunk.content),
+                meta=chunk.meta,
+            )
+        ]
+
+    def _unknown(self, update: Unknown) -> list[v1.SessionUpdate]:
+        if update.get("sessionUpdate") in self._extensions:
+            return [update]
+        self.ledger.lose(losses.UNKNOWN_UPDATE, update)  # EXT-10: v1's union is closed
+        return []
+
+
+def _error(error: v2.Error) -> v1.Error:
+    return v1.Error(code=v1.ErrorCode(error.code), message=error.message, data=error.data)

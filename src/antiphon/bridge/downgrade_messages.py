@@ -1,0 +1,261 @@
+"""Messages towards a v1 client: v2 patches them by id, v1 only ever appends (24.4, MSG)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from hashlib import blake2b
+from typing import Any, TypeAlias
+
+import msgspec
+from msgspec import UNSET
+
+from antiphon.bridge import losses
+from antiphon.bridge.content import ContentDown
+from antiphon.bridge.losses import Ledger, mark
+from antiphon.schema import v1, v2
+from antiphon.schema.v1 import optins
+from antiphon.schema.version import OptIns
+
+Chunk: TypeAlias = v2.UserMessageChunk | v2.AgentMessageChunk | v2.AgentThoughtChunk
+Whole: TypeAlias = v2.UserMessage | v2.AgentMessage | v2.AgentThought
+Sent: TypeAlias = (
+    v1.UserMessageChunk
+    | v1.AgentMessageChunk
+    | v1.AgentThoughtChunk
+    | optins.MessageUpdate
+    | optins.UserMessage
+)
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Role(StrEnum):
+    """The three types of message; v2 ids are unique within one of them (MSG-08)."""
+
+    USER = "user"
+    AGENT = "agent"
+    THOUGHT = "thought"
+
+
+ROLE_OF: dict[type[Chunk | Whole], Role] = {
+    v2.UserMessageChunk: Role.USER,
+    v2.UserMessage: Role.USER,
+    v2.AgentMessageChunk: Role.AGENT,
+    v2.AgentMessage: Role.AGENT,
+    v2.AgentThoughtChunk: Role.THOUGHT,
+    v2.AgentThought: Role.THOUGHT,
+}
+_CHUNK_OF: dict[Role, type[v1.UserMessageChunk | v1.AgentMessageChunk | v1.AgentThoughtChunk]] = {
+    Role.USER: v1.UserMessageChunk,
+    Role.AGENT: v1.AgentMessageChunk,
+    Role.THOUGHT: v1.AgentThoughtChunk,
+}
+
+
+class _Shown:
+    """What a v1 client has of one message's content: enough to know whether other content extends it.
+
+    Adjacent plain texts count as one text, however they were cut. Only a digest is kept, so that an
+    attachment costs by the number of messages and not by their length.
+    """
+
+    __slots__ = ("_digest", "_size")
+
+    def __init__(self) -> None:
+        self._digest = blake2b(digest_size=16)
+        self._size = 0
+
+    def add(self, block: v2.ContentBlock) -> None:
+        data = _flat(block)
+        self._digest.update(data)
+        self._size += len(data)
+
+    @property
+    def any(self) -> bool:
+        return self._size > 0
+
+    def rest(self, content: list[v2.ContentBlock]) -> list[v2.ContentBlock] | None:
+        """What `content` has after what is shown, or `None` where it begins differently."""
+        if self._size == 0:
+            return content
+        digest, left = blake2b(digest_size=16), self._size
+        for index, block in enumerate(content):
+            data = _flat(block)
+            digest.update(data[:left])
+            if len(data) >= left:
+                if digest.digest() != self._digest.digest():
+                    return None
+                rest = content[index + 1 :]
+                if len(data) > left:
+                    text = data[left:].replace(b"\0\0", b"\0").decode("utf-8", "surrogatepass")
+                    rest.insert(0, v2.TextContent(text=text))
+                return rest
+            left -= len(data)
+        return None
+
+
+def _flat(block: v2.ContentBlock) -> bytes:
+    """A block as bytes that no sequence of other blocks yields: text as it is, the rest with its length."""
+    if isinstance(block, v2.TextContent) and block.annotations is None and block.meta is None:
+        return block.text.encode("utf-8", "surrogatepass").replace(b"\0", b"\0\0")
+    data = _encode(block)
+    return b"\0\1%d:" % len(data) + data
+
+
+class _Message:
+    __slots__ = ("id", "marks", "meta", "meta_due", "role", "shown", "silent")
+
+    def __init__(self, role: Role, id: str) -> None:
+        self.role = role
+        self.id = id
+        """The id it has for the v1 client."""
+        self.marks: dict[str, Any] | None = None
+        """What the next chunk tells about its original."""
+        self.meta: dict[str, Any] = {}
+        self.meta_due = False
+        self.shown = _Shown()
+        self.silent = False
+        """Whether the client has it because it wrote it."""
+
+
+class Messages:
+    """Every message of a session as one v1 client knows it."""
+
+    __slots__ = ("_content", "_ids", "_ledger", "_messages", "_opt_ins")
+
+    def __init__(self, content: ContentDown, ledger: Ledger, opt_ins: OptIns) -> None:
+        self._content = content
+        self._ledger = ledger
+        self._opt_ins = opt_ins
+        self._messages: dict[tuple[Role, str], _Message] = {}
+        self._ids: set[str] = set()
+
+    def own(self, message_id: str) -> str:
+        """The client itself prompted this message. Gives the id it has for the client.
+
+        Without the future flag it is not echoed to its author (PROMPT-V1-22).
+        """
+        known = (Role.USER, message_id) in self._messages
+        message = self._message(Role.USER, message_id)
+        message.silent = message.silent or not (known or self._opt_ins.prompt_lifecycle)
+        return message.id
+
+    def passes(self, chunk: Chunk) -> bool:
+        """Whether a chunk is in v1 what it is in v2, byte for byte. If so, it counts as sent."""
+        content = chunk.content
+        if type(content) is not v2.TextContent or content.annotations is not None:
+            return False
+        message = self._message(ROLE_OF[type(chunk)], chunk.message_id)
+        if message.silent or message.meta_due or message.marks or message.id != chunk.message_id:
+            return False
+        message.shown.add(content)
+        return True
+
+    def chunk(self, chunk: Chunk) -> list[Sent]:
+        message = self._message(ROLE_OF[type(chunk)], chunk.message_id)
+        message.shown.add(chunk.content)
+        if message.silent:
+            return []
+        return [self._chunk(message, chunk.content, chunk.meta)]
+
+    def whole(self, update: Whole) -> list[Sent]:
+        message = self._message(ROLE_OF[type(update)], update.message_id)
+        if message.role is Role.USER and self._opt_ins.prompt_lifecycle:
+            return [self._as_patch(message, update)]
+        meta_changed = self._patch_meta(message, update.meta)
+        if update.content is UNSET:
+            if meta_changed and message.shown.any:
+                self._ledger.lose(losses.MESSAGE_META, update)
+            return []
+        content = update.content or []
+        rest = message.shown.rest(content)
+        if rest is not None:
+            for block in rest:
+                message.shown.add(block)
+            if meta_changed and not rest and message.shown.any:
+                self._ledger.lose(losses.MESSAGE_META, update)
+            return [] if message.silent else [self._chunk(message, block) for block in rest]
+        return self._replace(message, update, content)
+
+    def _replace(self, message: _Message, update: Whole, content: list[v2.ContentBlock]) -> list[Sent]:
+        message.shown = _Shown()
+        for block in content:
+            message.shown.add(block)
+        if self._opt_ins.message_update and not message.silent:
+            message.meta_due = False
+            return [
+                optins.MessageUpdate(
+                    message_id=v1.MessageId(message.id),
+                    update_type="replace",
+                    content=self._content.blocks(content),
+                    meta=dict(message.meta) or None,
+                )
+            ]
+        self._ledger.lose(losses.MESSAGE_REPLACED if content else losses.MESSAGE_CLEARED, update)
+        message.silent = False
+        message.marks = {"messageId": update.message_id, "replaces": message.id}
+        message.meta_due = bool(message.meta)
+        message.id = self._free_id(update.message_id)
+        return [self._chunk(message, block) for block in content]
+
+    def _as_patch(self, message: _Message, update: Whole) -> optins.UserMessage:
+        """Under the future flag user messages are patches in v1 too."""
+        content, meta = update.content, update.meta
+        if message.marks is not None and meta is not None:
+            meta = mark(meta or None, message.marks)
+            message.marks = None
+        return optins.UserMessage(
+            message_id=v1.MessageId(message.id),
+            content=self._content.blocks(content) if isinstance(content, list) else content,
+            meta=meta,
+        )
+
+    def _chunk(self, message: _Message, block: v2.ContentBlock, meta: dict[str, Any] | None = None) -> Sent:
+        if message.meta_due:
+            meta = {**message.meta, **(meta or {})}
+            message.meta_due = False
+        if message.marks is not None:
+            meta = mark(meta, message.marks)
+            message.marks = None
+        return _CHUNK_OF[message.role](
+            content=self._content.block(block), message_id=v1.MessageId(message.id), meta=meta
+        )
+
+    def _message(self, role: Role, id: str) -> _Message:
+        message = self._messages.get((role, id))
+        if message is None:
+            shown_id = id
+            if id in self._ids:  # MSG-07: v1 ids are unique in the session, whatever the type
+                self._ledger.lose(losses.MESSAGE_ID, id)
+                shown_id = self._free_id(f"{role}:{id}")
+            self._ids.add(shown_id)
+            message = self._messages[role, id] = _Message(role, shown_id)
+            if shown_id != id:
+                message.marks = {"messageId": id}
+        return message
+
+    def _free_id(self, wanted: str) -> str:
+        id, number = wanted, 1
+        while id in self._ids:
+            number += 1
+            id = f"{wanted}~{number}"
+        self._ids.add(id)
+        return id
+
+    def _patch_meta(self, message: _Message, patch: Any) -> bool:
+        """Merges a `_meta` patch (MSG-18); whether that changed anything."""
+        merged = merge_meta(message.meta, patch)
+        if merged == message.meta:
+            return False
+        message.meta, message.meta_due = merged, True
+        return True
+
+
+def merge_meta(current: dict[str, Any], patch: Any) -> dict[str, Any]:
+    """`_meta` after a patch by key: absent keeps, `null` clears, a key that is `null` goes (MSG-18)."""
+    if patch is UNSET:
+        return current
+    if patch is None:
+        return {}
+    merged = {**current, **patch}
+    return {key: value for key, value in merged.items() if value is not None}

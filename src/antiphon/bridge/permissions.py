@@ -1,0 +1,119 @@
+"""Permission questions per dialect: how one is asked, and what its answer means (24.5, PERM)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import msgspec
+from msgspec import Struct, structs
+
+from antiphon.bridge import losses
+from antiphon.bridge.downgrade import Downgrade
+from antiphon.bridge.losses import mark
+from antiphon.schema import v1, v2
+
+CANCELLED = v2.CancelledPermissionOutcome()
+"""Not approved: cancelled, dismissed, or an answer that cannot be taken as approval (PERM-V2-06..08)."""
+
+Answered: TypeAlias = v1.RequestPermissionResponse | v2.RequestPermissionResponse
+_encode = msgspec.json.Encoder().encode
+_KIND = {v2.PermissionOptionKind(kind): kind for kind in v1.PermissionOptionKind}
+
+
+class Asked(Struct, frozen=True):
+    """A question as one client gets it: the updates that go before, and the params of the request."""
+
+    updates: Sequence[bytes]
+    params: v1.RequestPermissionRequest | v2.RequestPermissionRequest
+
+    def outcome(self, answer: Answered | None) -> v2.RequestPermissionOutcome:
+        """What an answer means. `None` is an error instead of an answer, `-32800` among them."""
+        if answer is None:
+            return CANCELLED
+        outcome = answer.outcome
+        if isinstance(outcome, v1.SelectedPermissionOutcome | v2.SelectedPermissionOutcome):
+            if all(option.option_id != outcome.option_id for option in self.params.options):
+                return CANCELLED  # PERM-V2-06
+            return v2.SelectedPermissionOutcome(
+                option_id=v2.PermissionOptionId(outcome.option_id), meta=outcome.meta
+            )
+        if isinstance(outcome, v2.CancelledPermissionOutcome):
+            return outcome
+        return CANCELLED  # PERM-V2-07: also for what we do not know
+
+
+def ask(request: v2.RequestPermissionRequest) -> Asked:
+    """A question to a v2 client."""
+    return Asked(updates=(), params=request)
+
+
+def ask_v1(request: v2.RequestPermissionRequest, downgrade: Downgrade, *, question: str) -> Asked | None:
+    """A question to a v1 client, which only knows questions about tool calls.
+
+    `question` names it, for a tool call that has to be made up. `None` if the client cannot be given a
+    single option: then it counts as answered with `CANCELLED`.
+    """
+    options, dropped = [], []
+    for option in request.options:
+        kind = _KIND.get(option.kind)
+        if kind is None:  # a wrong hint could lead to automatic approval
+            downgrade.ledger.lose(losses.PERMISSION_OPTION, option)
+            dropped.append(option)
+        else:
+            options.append(
+                v1.PermissionOption(
+                    option_id=v1.PermissionOptionId(option.option_id),
+                    name=option.name,
+                    kind=kind,
+                    meta=option.meta,
+                )
+            )
+    if not options:
+        return None
+    updates, call = _subject(request, downgrade, f"perm:{question}")
+    words = [text for text in (request.title, request.description) if text]
+    if call.title is None:
+        call = structs.replace(call, title=request.title)
+    if call.title == request.title:
+        words = words[1:] if request.title else words
+    if words:
+        text = v1.Content(content=v1.TextContent(text="\n\n".join(words)))
+        call = structs.replace(call, content=[*(call.content or ()), text])
+        downgrade.tools.repeat_content(call.tool_call_id)
+    params = v1.RequestPermissionRequest(
+        session_id=v1.SessionId(request.session_id),
+        tool_call=call,
+        options=options,
+        meta=mark(request.meta, {"options": dropped}) if dropped else request.meta,
+    )
+    return Asked(updates=[_encode(update) for update in updates], params=params)
+
+
+def _subject(
+    request: v2.RequestPermissionRequest, downgrade: Downgrade, made_up: str
+) -> tuple[Sequence[v1.SessionUpdate], v1.ToolCallUpdate]:
+    """What the question is about as a tool call, and what the client has to be told of it first."""
+    subject = request.subject
+    if isinstance(subject, v2.ToolCallPermissionSubject):
+        # PERM-V2-03: the subject is an update of the call, and comes before the question.
+        updates = downgrade.tools.update(subject.tool_call, untitled=request.title)
+        known = downgrade.tools.snapshot(subject.tool_call.tool_call_id)
+        assert known is not None
+        return updates, known
+    if isinstance(subject, v2.CommandPermissionSubject):
+        raw_input: dict[str, Any] = {"command": subject.command, "cwd": subject.cwd}
+        id = made_up if subject.tool_call_id is None else subject.tool_call_id
+        call = downgrade.tools.snapshot(id) or v1.ToolCallUpdate(tool_call_id=v1.ToolCallId(id))
+        return (), structs.replace(
+            call,
+            title=subject.command if call.title is None else call.title,
+            kind=v1.ToolKind.EXECUTE,
+            raw_input=raw_input,
+            meta={**(call.meta or {}), **(subject.meta or {})} or None,
+        )
+    call = v1.ToolCallUpdate(tool_call_id=v1.ToolCallId(made_up))
+    if subject is not None:
+        downgrade.ledger.lose(losses.PERMISSION_SUBJECT, subject)
+        call = structs.replace(call, meta=mark(None, {"subject": subject}))
+    return (), call

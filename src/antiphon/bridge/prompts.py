@@ -1,0 +1,107 @@
+"""How a prompt is answered and how a turn's end is told, per dialect (24.3, PROMPT, TC).
+
+v2 answers a prompt when it is inserted and tells the end by the state; v1 answers at the end. What is given
+here is a list to be sent in order: updates, and answers to requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from antiphon.bridge import losses
+from antiphon.bridge.content import recast
+from antiphon.bridge.losses import Ledger, mark
+from antiphon.errors import AntiphonError, ErrorObject, RequestCancelled, one_line
+from antiphon.schema import v1, v2
+from antiphon.schema.v1.optins import PromptAccepted, TurnComplete
+from antiphon.schema.v2.proposed import PromptTaken
+from antiphon.schema.version import OptIns
+
+RequestId: TypeAlias = int | str | None
+Taken: TypeAlias = v2.PromptResponse | PromptTaken | PromptAccepted
+"""The answers that are given when a prompt is inserted."""
+
+INTERRUPTED = v2.SessionStateUpdate(
+    state=v2.State.IDLE,
+    stop_reason=v2.StopReason.ERROR,
+    error=v2.Error(
+        code=v2.ErrorCode.INTERNAL_ERROR, message="The turn was interrupted", data={"reason": "interrupted"}
+    ),
+)
+"""How a turn ends that was cut short: towards v2 this, towards v1 the error in it."""
+
+
+class Answer(Struct, frozen=True):
+    """The answer to the prompt request with this id: a result, or an error."""
+
+    request: RequestId
+    given: v1.PromptResponse | Taken | ErrorObject
+
+
+Step: TypeAlias = TurnComplete | Answer
+"""One thing to send when a turn ends."""
+
+
+def end_v1(
+    idle: v2.StateUpdate, requests: Sequence[RequestId], *, opt_ins: OptIns, ledger: Ledger
+) -> list[Step]:
+    """What a v1 client with these open prompts is sent when its turn ends, oldest prompt first.
+
+    A client without any still gets the end of the turn, if it asked for that.
+    """
+    if opt_ins.prompt_lifecycle:
+        return []  # answered at insertion; the state tells the end
+    given = _end(idle, ledger)
+    told = opt_ins.turn_complete and isinstance(given, v1.PromptResponse)
+    if not requests:
+        return [_turn_complete(given)] if told and isinstance(given, v1.PromptResponse) else []
+    steps: list[Step] = []
+    for request in requests:
+        if told and isinstance(given, v1.PromptResponse):
+            steps.append(_turn_complete(given, request))  # TC-02, TC-03, TC-08
+        steps.append(Answer(request, given))
+    return steps
+
+
+def refuse_v1(request: RequestId, error: ErrorObject, *, cancelled: bool, opt_ins: OptIns) -> list[Step]:
+    """What a v1 client is sent for a prompt that was never inserted; `cancelled` if by its own cancel."""
+    if not cancelled or error.code != RequestCancelled.code or opt_ins.prompt_lifecycle:
+        return [Answer(request, error)]
+    given = v1.PromptResponse(stop_reason=v1.StopReason.CANCELLED)  # PROMPT-V1-14, PROMPT-V1-15
+    if opt_ins.turn_complete:
+        return [_turn_complete(given, request), Answer(request, given)]
+    return [Answer(request, given)]
+
+
+def _end(idle: v2.StateUpdate, ledger: Ledger) -> v1.PromptResponse | ErrorObject:
+    reason = idle.stop_reason
+    if reason == v2.StopReason.ERROR:
+        error = idle.error
+        if error is None:
+            return ErrorObject(AntiphonError.code, AntiphonError.summary, {"reason": "error"})
+        return ErrorObject(int(error.code), one_line(error.message), error.data)
+    usage = None if idle.usage is None else recast(idle.usage, v1.Usage)
+    if reason is not None and reason.known:
+        return v1.PromptResponse(stop_reason=v1.StopReason(reason), usage=usage, meta=idle.meta)
+    ledger.lose(losses.STOP_REASON, idle)
+    return v1.PromptResponse(
+        stop_reason=v1.StopReason.END_TURN, usage=usage, meta=mark(idle.meta, {"stopReason": reason})
+    )
+
+
+_NO_REQUEST = object()
+
+
+def _turn_complete(given: v1.PromptResponse, request: object = _NO_REQUEST) -> TurnComplete:
+    reason = v1.IdleStopReason(given.stop_reason)
+    if request is _NO_REQUEST:
+        return TurnComplete(stop_reason=reason)
+    return TurnComplete(stop_reason=reason, prompt_request_id=_named(request))
+
+
+def _named(request: object) -> str:
+    """A request id as a string (TC-04, SD-30)."""
+    return "null" if request is None else str(request)

@@ -1,0 +1,133 @@
+"""What a v1 client asks of a session, as v2 asks it (24.2, v1 to v2).
+
+Params in, params out; a request that v2 cannot express raises `InvalidParams`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from antiphon.bridge.configuration import mode_option
+from antiphon.bridge.content import ContentUp, recast
+from antiphon.bridge.losses import Ledger, Report
+from antiphon.errors import InvalidParams
+from antiphon.schema import v1, v2
+
+SetOption: TypeAlias = v2.SetSessionConfigOptionId | v2.SetSessionConfigOptionBoolean
+
+
+def prompt(params: v1.PromptRequest, *, report: Report | None = None) -> v2.PromptRequest:
+    if not params.prompt:  # PROMPT-V2-01
+        raise InvalidParams("a prompt needs at least one content block")
+    return v2.PromptRequest(
+        session_id=v2.SessionId(params.session_id),
+        prompt=ContentUp(Ledger(report)).blocks(params.prompt),
+        meta=params.meta,
+    )
+
+
+def cancel(params: v1.CancelNotification) -> v2.CancelSessionNotification:
+    return recast(params, v2.CancelSessionNotification)
+
+
+def new_session(params: v1.NewSessionRequest, *, report: Report | None = None) -> v2.NewSessionRequest:
+    return v2.NewSessionRequest(
+        cwd=params.cwd,
+        additional_directories=params.additional_directories,
+        mcp_servers=mcp_servers(params.mcp_servers),
+        system_prompt=_system_prompt(params.system_prompt, report),
+        meta=params.meta,
+    )
+
+
+def load_session(params: v1.LoadSessionRequest, *, report: Report | None = None) -> v2.ResumeSessionRequest:
+    """A load is a resume with everything replayed."""
+    return v2.ResumeSessionRequest(
+        session_id=v2.SessionId(params.session_id),
+        cwd=params.cwd,
+        additional_directories=params.additional_directories,
+        mcp_servers=mcp_servers(params.mcp_servers),
+        replay_from=v2.ReplayFromStart(),
+        system_prompt=_system_prompt(params.system_prompt, report),
+        meta=params.meta,
+    )
+
+
+def resume_session(
+    params: v1.ResumeSessionRequest, *, report: Report | None = None
+) -> v2.ResumeSessionRequest:
+    return v2.ResumeSessionRequest(
+        session_id=v2.SessionId(params.session_id),
+        cwd=params.cwd,
+        additional_directories=params.additional_directories,
+        mcp_servers=mcp_servers(params.mcp_servers),
+        system_prompt=_system_prompt(params.system_prompt, report),
+        meta=params.meta,
+    )
+
+
+def fork_session(params: v1.ForkSessionRequest, *, report: Report | None = None) -> v2.ForkSessionRequest:
+    return v2.ForkSessionRequest(
+        session_id=v2.SessionId(params.session_id),
+        cwd=params.cwd,
+        additional_directories=params.additional_directories,
+        mcp_servers=mcp_servers(params.mcp_servers),
+        system_prompt=_system_prompt(params.system_prompt, report),
+        meta=params.meta,
+    )
+
+
+def set_mode(params: v1.SetSessionModeRequest, options: Iterable[v2.SessionConfigOption]) -> SetOption:
+    """A mode is set through the option that the modes mirror, of the session's `options`."""
+    mode = mode_option(options)
+    if mode is None:
+        raise InvalidParams("the session has no modes")
+    return v2.SetSessionConfigOptionId(
+        session_id=v2.SessionId(params.session_id),
+        config_id=mode.config_id,
+        value=v2.SessionConfigValueId(params.mode_id),
+        meta=params.meta,
+    )
+
+
+def set_config_option(params: v1.SetSessionConfigOptionRequest) -> SetOption:
+    if isinstance(params, v1.SetSessionConfigOptionBoolean):
+        return recast(params, v2.SetSessionConfigOptionBoolean)
+    return recast(params, v2.SetSessionConfigOptionId)
+
+
+def mcp_servers(servers: Iterable[v1.McpServer]) -> list[v2.McpServer]:
+    return [_mcp_server(server) for server in servers]
+
+
+def _mcp_server(server: v1.McpServer) -> v2.McpServer:
+    match server:
+        case v1.McpServerStdio():
+            return v2.McpServerStdio(
+                name=server.name,
+                command=server.command,
+                args=server.args,
+                env=[recast(variable, v2.EnvVariable) for variable in server.env],
+                meta=server.meta,
+            )
+        case v1.McpServerHttp():
+            return v2.McpServerHttp(
+                name=server.name,
+                url=server.url,
+                headers=[recast(header, v2.HttpHeader) for header in server.headers],
+                meta=server.meta,
+            )
+        case v1.McpServerAcp():
+            return recast(server, v2.McpServerAcp)
+    raise InvalidParams(f"MCP server {server.name!r}: the transport `sse` is not supported")
+
+
+def _system_prompt(given: v1.SystemPrompt | None, report: Report | None) -> v2.SystemPrompt | None:
+    if given is None:
+        return None
+    return v2.SystemPrompt(
+        mode=v2.SystemPromptMode(given.mode),
+        content=ContentUp(Ledger(report)).blocks(given.content),
+        meta=given.meta,
+    )

@@ -1,0 +1,130 @@
+"""The output of an agent's terminal as text that is safe to show (TERMV2-05, TERMV2-09).
+
+Bytes come in pieces, and a piece may end inside a character or an escape sequence. Escape sequences are
+dropped; carriage return, backspace and erase-in-line act on the current line, so that a progress bar is one
+line and not a thousand.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+LIMIT = 256 * 1024
+"""How many characters are kept: the last ones, as a terminal's scrollback does."""
+OMITTED = "[earlier output omitted]\n"
+_LONGEST_SEQUENCE = 4096
+
+_SEQUENCE = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*(?P<final>[@-~])"
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x9c|\x1b\\|(?=\x1b[^\\]))"
+    r"|\x1b(?:[ -/]+[0-~]|[0-OQ-WYZ\\`-~])"
+)
+_UNFINISHED = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*"
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c]*\x1b?"
+    r"|\x1b[ -/]*"
+)
+_INTRODUCER = re.compile(r"[\x1b\x90\x98\x9b\x9d-\x9f]")
+_ERASE = "\x0b"
+"""Stands for erase-in-line between the two passes; a vertical tab of the output itself is dropped before."""
+_MOVES = re.compile(r"([\r\x08\x0b])")
+_DROPPED = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)])
+for _kept in "\t\n\r\x08\x0b":
+    del _DROPPED[ord(_kept)]
+
+
+class TerminalText:
+    """The text of one terminal, fed with bytes."""
+
+    __slots__ = ("_column", "_decoder", "_line", "_lines", "_omitted", "_size", "_unfinished")
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._unfinished = ""
+        self._lines: list[str] = []
+        self._line: list[str] = []
+        self._column: int | None = None
+        """Where the next character goes in the current line; `None` is its end."""
+        self._size = 0
+        self._omitted = False
+
+    def feed(self, data: bytes) -> int:
+        """Appends output. Gives the number of characters that came with it."""
+        text = self._unfinished + self._decoder.decode(data)
+        self._unfinished = ""
+        if not text.isprintable():
+            text = self._without_sequences(text.replace(_ERASE, ""))
+        self._append(text)
+        if self._size > 2 * LIMIT:
+            self._trim()
+        return len(text)
+
+    def clear(self) -> None:
+        self.__init__()  # type: ignore[misc]
+
+    @property
+    def size(self) -> int:
+        """About how long `text` is."""
+        return min(self._size, LIMIT)
+
+    @property
+    def text(self) -> str:
+        """What the terminal shows, its last `LIMIT` characters."""
+        text = "".join(self._lines) + "".join(self._line)
+        if len(text) > LIMIT:
+            return OMITTED + text[-LIMIT:]
+        return OMITTED + text if self._omitted else text
+
+    def _without_sequences(self, text: str) -> str:
+        text = _SEQUENCE.sub(lambda found: _ERASE if found["final"] == "K" else "", text)
+        begun = _INTRODUCER.search(text)
+        if begun is not None:
+            rest = text[begun.start() :]
+            if _UNFINISHED.fullmatch(rest) and len(rest) <= _LONGEST_SEQUENCE:
+                text, self._unfinished = text[: begun.start()], rest
+        return text.translate(_DROPPED).replace("\r\n", "\n")
+
+    def _append(self, text: str) -> None:
+        *complete, last = text.split("\n")
+        for line in complete:
+            self._write(line)
+            self._lines += self._line
+            self._lines.append("\n")
+            self._line, self._column = [], None
+            self._size += 1
+        self._write(last)
+
+    def _write(self, text: str) -> None:
+        if self._column is None and "\r" not in text and "\b" not in text:
+            text = text.replace(_ERASE, "")
+            if text:
+                self._line.append(text)
+                self._size += len(text)
+            return
+        line = before = "".join(self._line)
+        column = len(line) if self._column is None else self._column
+        for piece in _MOVES.split(text):
+            match piece:
+                case "\r":
+                    column = 0
+                case "\b":
+                    column = max(0, column - 1)
+                case "\x0b":
+                    line = line[:column]
+                case _:
+                    line = line[:column] + piece + line[column + len(piece) :]
+                    column += len(piece)
+        self._line = [line] if line else []
+        self._column = column if column < len(line) else None
+        self._size += len(line) - len(before)
+
+    def _trim(self) -> None:
+        text = "".join(self._lines)
+        if len(text) <= LIMIT:  # one endless line
+            line = "".join(self._line)[-LIMIT:]
+            self._lines, self._line, self._column = [], [line], None
+        else:
+            self._lines = [text[-LIMIT:]]
+        self._size = sum(map(len, self._lines)) + sum(map(len, self._line))
+        self._omitted = True

@@ -1,0 +1,79 @@
+"""Content that grows by chunks, and the one rule by which `_meta` is patched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import UNSET, UnsetType
+
+from antiphon.schema.v2.content import ContentBlock, TextContent
+
+_RUN = 1024
+
+
+def is_plain(block: ContentBlock) -> bool:
+    """Whether a block is text and nothing else."""
+    return type(block) is TextContent and block.annotations is None and block.meta is None
+
+
+class Content:
+    """Blocks, of which the last one may be plain text that still grows.
+
+    A chunk of plain text extends plain text that stands last, however that came there; so the content is the
+    same whether it was streamed, or replayed whole and then streamed on. Blocks of one array stay apart.
+    """
+
+    __slots__ = ("_blocks", "_pieces", "_runs")
+
+    def __init__(self) -> None:
+        self._blocks: list[ContentBlock] = []
+        self._runs: list[str] = []
+        self._pieces: list[str] = []
+        # The plain text that stands last is `_runs` and then `_pieces`, joined when asked for. Pieces are
+        # joined into a run now and then: a million short strings take ten times the room of their text.
+
+    def replace(self, blocks: Sequence[ContentBlock]) -> None:
+        self._blocks = list(blocks)
+        self._runs = []
+        self._pieces = []
+        if self._blocks and is_plain(self._blocks[-1]):
+            last = self._blocks.pop()
+            assert isinstance(last, TextContent)
+            self._pieces.append(last.text)
+
+    def append(self, block: ContentBlock) -> None:
+        if type(block) is TextContent and block.annotations is None and block.meta is None:
+            pieces = self._pieces
+            pieces.append(block.text)
+            if len(pieces) == _RUN:
+                self._runs.append("".join(pieces))
+                pieces.clear()
+            return
+        self._blocks = [*self.blocks, block]
+        self._runs = []
+        self._pieces = []
+
+    @property
+    def blocks(self) -> list[ContentBlock]:
+        """A list of its own."""
+        if not self._pieces and not self._runs:
+            return self._blocks.copy()
+        text = "".join([*self._runs, *self._pieces])
+        self._runs = [text]
+        self._pieces = []
+        return [*self._blocks, TextContent(text=text)]
+
+    @property
+    def text(self) -> str:
+        """What is text in it."""
+        return "".join(block.text for block in self.blocks if isinstance(block, TextContent))
+
+
+def patch_meta(current: dict[str, Any], patch: dict[str, Any] | UnsetType | None) -> dict[str, Any]:
+    """`current` after a patch: absent keeps, null clears, a key replaces, a null key removes (MSG-18)."""
+    if patch is UNSET:
+        return current
+    if not patch:
+        return {} if patch is None else current
+    return {key: value for key, value in (current | patch).items() if value is not None}

@@ -1,0 +1,242 @@
+"""Event: the numbered facts a session is made of, and their one form as bytes.
+
+A fact that commands return is a *body*; whoever appends it gives it a number and a time. What came from the
+wire is held as the bytes it was written with, so that journal, replay and fan-out reuse them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Any, Generic, TypeAlias, TypeVar, overload
+
+import msgspec
+from msgspec import Raw, Struct, field
+
+from antiphon.engine.reading import CONTENT, UPDATES
+from antiphon.engine.reading import encode as encode_json
+from antiphon.errors import ErrorObject, LocalError
+from antiphon.schema.v2.content import ContentBlock
+from antiphon.schema.v2.updates import SessionUpdate
+
+FORMAT = 1
+"""The journal's format, named by its first event. Every format ever released is read for ever."""
+
+
+class UnreadableEvent(LocalError):
+    """Bytes that are not an event of any format this version knows."""
+
+
+T = TypeVar("T")
+
+
+class lazy(Generic[T]):  # noqa: N801
+    """`functools.cached_property` without its lock, which costs more than reading an update."""
+
+    def __init__(self, make: Callable[[Any], T]) -> None:
+        self._make = make
+        self._name = make.__name__
+        self.__doc__ = make.__doc__
+
+    @overload
+    def __get__(self, owner: None, kind: Any) -> lazy[T]: ...
+    @overload
+    def __get__(self, owner: object, kind: Any) -> T: ...
+    def __get__(self, owner: object | None, kind: Any) -> lazy[T] | T:
+        if owner is None:
+            return self
+        made = owner.__dict__[self._name] = self._make(owner)
+        return made
+
+
+class Body(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type"):
+    """What happened, not yet numbered. The tag is the journal's name for it and never changes."""
+
+
+class SessionCreated(Body, frozen=True, kw_only=True, omit_defaults=False, tag="session_created"):
+    """The first event; it names the format of the journal, so nothing is left out of it."""
+
+    session_id: str
+    cwd: str
+    additional_directories: tuple[str, ...] = ()
+    meta: dict[str, Any] = {}
+    format: int = FORMAT
+
+
+class SessionReopened(Body, frozen=True, kw_only=True, tag="session_reopened"):
+    """A closed session is worked in again; its further roots may be others now."""
+
+    additional_directories: tuple[str, ...] | None = None
+
+
+class SessionClosed(Body, frozen=True, kw_only=True, tag="session_closed"):
+    pass
+
+
+class Updated(Body, frozen=True, kw_only=True, dict=True, tag="update"):
+    """A v2 session update, as the bytes it was born with."""
+
+    raw: Raw = field(name="update")
+
+    @classmethod
+    def of(cls, update: SessionUpdate, *, raw: bytes | Raw | None = None) -> Updated:
+        """The update as a fact: encoded now, unless it came with the bytes its sender wrote."""
+        if raw is None:
+            raw = encode_json(update)
+        body = cls(raw=raw if type(raw) is Raw else Raw(raw))
+        body.__dict__["update"] = update  # read once already: `cached_property` finds it here
+        return body
+
+    @lazy
+    def update(self) -> SessionUpdate:
+        """The typed update; an unknown one is kept whole. Raises `Malformed`."""
+        return UPDATES.read(self.raw)
+
+
+class Delivery(StrEnum):
+    """How a prompt that comes while the session works is taken."""
+
+    QUEUE = "queue"
+    STEER = "steer"
+    INTERRUPT = "interrupt"
+
+
+class PromptQueued(Body, frozen=True, kw_only=True, dict=True, tag="prompt_queued"):
+    """A prompt waits for its place. `held`: a `session/prompt` is answered when it gets it; otherwise it was
+    injected and outlives its request."""
+
+    message_id: str
+    raw_content: Raw = field(name="content")
+    delivery: Delivery = Delivery.QUEUE
+    held: bool = False
+    operation_id: str | None = None
+    sender: str | None = None
+    meta: dict[str, Any] | None = None
+
+    @lazy
+    def content(self) -> list[ContentBlock]:
+        return CONTENT.read(self.raw_content)
+
+
+class PromptEdited(Body, frozen=True, kw_only=True, tag="prompt_edited"):
+    message_id: str
+    raw_content: Raw = field(name="content")
+
+
+class PromptMoved(Body, frozen=True, kw_only=True, tag="prompt_moved"):
+    """Moved before another queued prompt, or to the end."""
+
+    message_id: str
+    before: str | None = None
+
+
+class PromptWithdrawn(Body, frozen=True, kw_only=True, tag="prompt_withdrawn"):
+    message_id: str
+
+
+class PromptRejected(Body, frozen=True, kw_only=True, tag="prompt_rejected"):
+    message_id: str
+    error: ErrorObject
+
+
+class PromptSent(Body, frozen=True, kw_only=True, tag="prompt_sent"):
+    """Committed before it is written to an upstream agent, and never written again."""
+
+    message_id: str
+
+
+class PromptAccepted(Body, frozen=True, kw_only=True, tag="prompt_accepted"):
+    """Inserted into the conversation; the answer to its request. `became`: the id an upstream agent gave it,
+    where that is another one."""
+
+    message_id: str
+    became: str | None = None
+
+
+class QueuePaused(Body, frozen=True, kw_only=True, tag="queue_paused"):
+    pass
+
+
+class QueueResumed(Body, frozen=True, kw_only=True, tag="queue_resumed"):
+    pass
+
+
+class QuestionOpened(Body, frozen=True, kw_only=True, tag="question_opened"):
+    """The agent asks. It belongs to the open turn, or to the background work that is named."""
+
+    question_id: str
+    method: str
+    params: Raw
+    tool_call_id: str | None = None
+    terminal_id: str | None = None
+
+
+class QuestionEnd(StrEnum):
+    ANSWERED = "answered"
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"
+
+
+NO_RESULT = Raw(b"null")
+
+
+class QuestionClosed(Body, frozen=True, kw_only=True, tag="question_closed"):
+    """How a question ended; `result` is the answer as it was written, `by` who gave it."""
+
+    question_id: str
+    end: QuestionEnd
+    result: Raw = NO_RESULT
+    by: str | None = None
+
+
+AnyBody: TypeAlias = (
+    SessionCreated
+    | SessionReopened
+    | SessionClosed
+    | Updated
+    | PromptQueued
+    | PromptEdited
+    | PromptMoved
+    | PromptWithdrawn
+    | PromptRejected
+    | PromptSent
+    | PromptAccepted
+    | QueuePaused
+    | QueueResumed
+    | QuestionOpened
+    | QuestionClosed
+)
+
+
+class Event(Struct, frozen=True, gc=False):
+    """One immutable, numbered fact about a session. `at` is in milliseconds since 1970."""
+
+    seq: int
+    at: int
+    body: AnyBody
+
+
+_decoder = msgspec.json.Decoder(Event)
+
+
+def encode_event(event: Event) -> bytes:
+    """One JSON object, without a newline in it."""
+    line = encode_json(event)
+    # A peer may have written an update over several lines where its transport does not mind.
+    return msgspec.json.format(line, indent=-1) if b"\n" in line else line
+
+
+def decode_event(line: bytes | Raw | memoryview) -> Event:
+    """Raises `UnreadableEvent`."""
+    try:
+        return _decoder.decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise UnreadableEvent(str(error)) from None
+
+
+def decode_events(lines: bytes) -> list[Event]:
+    """Many events, one per line, in one call. Raises `UnreadableEvent`."""
+    try:
+        return _decoder.decode_lines(lines)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise UnreadableEvent(str(error)) from None

@@ -1,0 +1,293 @@
+"""The fold of a journal: what every event does to the parts of a session, and what can be read there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final, Protocol, Self, TypeAlias, TypeGuard
+
+from msgspec.structs import replace
+
+from antiphon.engine import events as e
+from antiphon.engine.compactions import Compactions
+from antiphon.engine.events import Event, Updated
+from antiphon.engine.facts import Facts
+from antiphon.engine.journal import JournalGap
+from antiphon.engine.plans import Plans
+from antiphon.engine.prompts import Entry, Prompts
+from antiphon.engine.questions import Questions
+from antiphon.engine.terminals import Terminals
+from antiphon.engine.tools import ToolCall, ToolCalls
+from antiphon.engine.transcript import Message, MessageType, Transcript
+from antiphon.engine.turn import (
+    AnyStateUpdate,
+    Turn,
+    Turns,
+    TurnState,
+)
+from antiphon.schema.repair import Malformed
+from antiphon.schema.v2 import (
+    commands,
+    compaction,
+    config_options,
+    messages,
+    plans,
+    prompt,
+    proposed,
+    session_list,
+    terminals,
+    tool_calls,
+    usage,
+)
+from antiphon.schema.v2.prompt import BackgroundWork
+from antiphon.schema.v2.updates import SessionUpdate
+from antiphon.schema.wire import Unknown
+
+
+class Item(Protocol):
+    """Something a session holds, at the place where it first appeared."""
+
+    key: str
+    """Its name among the snapshot's parts."""
+    position: int
+    """The number of the event that made it."""
+
+    def materialize(self) -> Any:
+        """The one update that says all of it."""
+
+
+class Folding:
+    """A session folded up to `last_seq`. Read it; change it by `apply` alone."""
+
+    __slots__ = (
+        "_dirty", "_items", "closed", "compactions", "created", "facts", "last_seq", "plans", "prompts",
+        "questions", "terminals", "tools", "transcript", "turns",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.last_seq = 0
+        self.created: e.SessionCreated | None = None
+        self.closed = False
+        self.turns: Final = Turns()
+        self.transcript: Final = Transcript()
+        self.tools: Final = ToolCalls()
+        self.terminals: Final = Terminals()
+        self.plans: Final = Plans()
+        self.compactions: Final = Compactions()
+        self.facts: Final = Facts()
+        self.prompts: Final = Prompts()
+        self.questions: Final = Questions()
+        self._items: dict[str, Item] = {}
+        self._dirty: set[str] = set()
+
+    # What there is
+
+    @property
+    def state(self) -> TurnState:
+        return self.turns.state
+
+    @property
+    def turn(self) -> Turn | None:
+        """The open turn."""
+        return self.turns.current
+
+    @property
+    def background(self) -> list[BackgroundWork] | None:
+        return self.turns.background
+
+    @property
+    def items(self) -> list[Item]:
+        """Everything that is replayed, in the order of first appearance."""
+        return list(self._items.values())
+
+    @property
+    def messages(self) -> list[Message]:
+        return [item for item in self._items.values() if isinstance(item, Message)]
+
+    @property
+    def tool_calls(self) -> list[ToolCall]:
+        return list(self.tools)
+
+    @property
+    def queue(self) -> list[Entry]:
+        return self.prompts.queued
+
+    def message(self, type: MessageType, id: str) -> Message | None:
+        return self.transcript.get(type, id)
+
+    def __eq__(self, other: object) -> bool:
+        return self._view() == other._view() if isinstance(other, Folding) else NotImplemented
+
+    def _view(self) -> tuple[Any, ...]:
+        return (
+            self.last_seq,
+            self.created,
+            self.closed,
+            self.turns.part(),
+            self.prompts.part(),
+            self.prompts.entries,
+            self.questions.all,
+            [(item.key, item.position, item.materialize()) for item in self._items.values()],
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    # The fold
+
+    def apply(self, event: Event) -> None:
+        """Folds the next event. Raises `JournalGap` if it is not the next one.
+
+        What does not fit what is there (a journal of another hand) is passed over: state is never corrupted.
+        """
+        if event.seq != self.last_seq + 1:
+            raise JournalGap(self.last_seq + 1, event.seq)
+        self.last_seq = event.seq
+        body = event.body
+        if type(body) is Updated:
+            try:
+                update = body.update
+            except Malformed:
+                return
+            fold = _UPDATES.get(type(update))
+            if fold is not None:
+                fold(self, update, event)
+        else:
+            _BODIES[type(body)](self, body, event)
+
+    def fold(self, events: Iterable[Event]) -> Self:
+        """Applies all of them; gives itself."""
+        for event in events:
+            self.apply(event)
+        return self
+
+    # Folds of one update or body each
+
+    def _chunk(self, update: Any, event: Event) -> None:
+        message = self.transcript.chunk(update, position=event.seq)
+        self._touch(message)
+
+    def _touch(self, item: Item) -> None:
+        key = item.key
+        if key not in self._items:
+            self._items[key] = item
+        self._dirty.add(key)
+
+    def _plan_removed(self, update: plans.PlanRemoved, event: Event) -> None:
+        plan = self.plans.remove(update)
+        if plan is not None:
+            del self._items[plan.key]
+            self._dirty.add(plan.key)
+
+    def _state(self, update: AnyStateUpdate, event: Event) -> None:
+        self.turns.apply(update, seq=event.seq, at=event.at)
+        self._dirty.add("turn")
+
+    def _unknown(self, update: Unknown, event: Event) -> None:
+        if is_state(update):
+            self._state(update, event)
+
+    def _prompt(self, body: Any, event: Event) -> None:
+        self._dirty.add("queue")
+        match body:
+            case e.PromptQueued():
+                self.prompts.apply_queued(body)
+            case e.PromptEdited():
+                self.prompts.apply_edited(body)
+            case e.PromptMoved():
+                self.prompts.apply_moved(body)
+            case e.PromptWithdrawn():
+                self.prompts.apply_withdrawn(body, seq=event.seq)
+            case e.PromptRejected():
+                self.prompts.apply_rejected(body, seq=event.seq)
+            case e.PromptSent():
+                self.prompts.apply_sent(body)
+            case e.PromptAccepted():
+                if self.prompts.apply_accepted(body, seq=event.seq):
+                    self.turns.take(body.became or body.message_id)
+                    self._dirty.add("turn")
+            case e.QueuePaused():
+                self.prompts.paused = True
+            case e.QueueResumed():
+                self.prompts.paused = False
+
+    def _question_opened(self, body: e.QuestionOpened, event: Event) -> None:
+        turn_id = None if self.turn is None else self.turn.turn_id
+        call = self.questions.apply_opened(body, seq=event.seq, turn_id=turn_id)
+        if call is not None:
+            self._touch(self.tools.patch(call, position=event.seq))
+
+    def _question_closed(self, body: e.QuestionClosed, event: Event) -> None:
+        self.questions.apply_closed(body, seq=event.seq)
+
+    def _session(self, body: Any, event: Event) -> None:
+        self._dirty.add("session")
+        match body:
+            case e.SessionCreated():
+                self.created = self.created or body
+            case e.SessionClosed():
+                self.closed = True
+            case e.SessionReopened():
+                self.closed = False
+                if self.created is not None and body.additional_directories is not None:
+                    self.created = replace(self.created, additional_directories=body.additional_directories)
+
+
+def is_state(update: SessionUpdate) -> TypeGuard[AnyStateUpdate]:
+    """Whether an update is about the state, a known one or not."""
+    if isinstance(update, Unknown):
+        return update.get("sessionUpdate") in ("state_update", "state_change")
+    return isinstance(update, prompt.SessionStateUpdate | proposed.StateChange)
+
+
+Fold: TypeAlias = Callable[[Folding, Any, Event], None]
+
+
+def _item(change: Callable[[Folding, Any, int], Item]) -> Fold:
+    def fold(session: Folding, update: Any, event: Event) -> None:
+        session._touch(change(session, update, event.seq))
+
+    return fold
+
+
+_message = _item(lambda session, update, seq: session.transcript.patch(update, position=seq))
+
+_UPDATES: dict[type, Fold] = {
+    messages.UserMessageChunk: Folding._chunk,
+    messages.AgentMessageChunk: Folding._chunk,
+    messages.AgentThoughtChunk: Folding._chunk,
+    messages.UserMessage: _message,
+    messages.AgentMessage: _message,
+    messages.AgentThought: _message,
+    tool_calls.SessionToolCallUpdate: _item(lambda s, u, seq: s.tools.patch(u, position=seq)),
+    tool_calls.ToolCallContentChunk: _item(lambda s, u, seq: s.tools.chunk(u, position=seq)),
+    terminals.TerminalUpdate: _item(lambda s, u, seq: s.terminals.patch(u, position=seq)),
+    terminals.TerminalOutputChunk: _item(lambda s, u, seq: s.terminals.chunk(u, position=seq)),
+    plans.PlanUpdate: _item(lambda s, u, seq: s.plans.replace(u, position=seq)),
+    plans.PlanRemoved: Folding._plan_removed,
+    compaction.CompactionUpdate: _item(lambda s, u, seq: s.compactions.patch(u, position=seq)),
+    compaction.CompactionSummaryChunk: _item(lambda s, u, seq: s.compactions.chunk(u, position=seq)),
+    commands.AvailableCommandsUpdate: _item(lambda s, u, seq: s.facts.set_commands(u, position=seq)),
+    config_options.ConfigOptionUpdate: _item(lambda s, u, seq: s.facts.set_config(u, position=seq)),
+    session_list.SessionInfoUpdate: _item(lambda s, u, seq: s.facts.patch_info(u, position=seq)),
+    usage.UsageUpdate: _item(lambda s, u, seq: s.facts.patch_usage(u, position=seq)),
+    prompt.SessionStateUpdate: Folding._state,
+    proposed.StateChange: Folding._state,
+    Unknown: Folding._unknown,
+}
+"""What is not here passes by: it reaches who is attached, and is not replayed (NOTE-05)."""
+
+_BODIES: dict[type, Fold] = {
+    e.SessionCreated: Folding._session,
+    e.SessionReopened: Folding._session,
+    e.SessionClosed: Folding._session,
+    e.PromptQueued: Folding._prompt,
+    e.PromptEdited: Folding._prompt,
+    e.PromptMoved: Folding._prompt,
+    e.PromptWithdrawn: Folding._prompt,
+    e.PromptRejected: Folding._prompt,
+    e.PromptSent: Folding._prompt,
+    e.PromptAccepted: Folding._prompt,
+    e.QueuePaused: Folding._prompt,
+    e.QueueResumed: Folding._prompt,
+    e.QuestionOpened: Folding._question_opened,
+    e.QuestionClosed: Folding._question_closed,
+}

@@ -1,0 +1,344 @@
+"""The prompt queue: what waits to be said, in which order, and what may still be done to it.
+
+A prompt is queued, then sent (where an upstream agent has to take it), then accepted; or it is withdrawn or
+rejected. Until accepted it can be edited, moved and withdrawn, and not after.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from msgspec import Raw
+from msgspec.structs import replace
+
+from antiphon.engine.events import (
+    AnyBody,
+    Delivery,
+    PromptAccepted,
+    PromptEdited,
+    PromptMoved,
+    PromptQueued,
+    PromptRejected,
+    PromptSent,
+    PromptWithdrawn,
+    QueuePaused,
+    QueueResumed,
+    Updated,
+)
+from antiphon.engine.prompt_states import ACTIONS, TAKING, Action, PromptState, Refusal, Same, When
+from antiphon.engine.reading import CONTENT, encode, kept
+from antiphon.engine.turn import TurnState
+from antiphon.errors import ErrorObject, RequestCancelled
+from antiphon.schema.v2.content import ContentBlock
+from antiphon.schema.wire import Wire
+
+REMEMBERED = 1024
+"""How many settled prompts a session remembers. As long as one is, its operation id gives the first outcome
+again and a late withdrawal is told apart from an unknown id; open ones are never forgotten."""
+
+_RANK = {Delivery.INTERRUPT: 0, Delivery.STEER: 1, Delivery.QUEUE: 2}
+_NO_CONTENT = Raw(b"[]")
+
+
+class Entry(Wire, frozen=True, kw_only=True):
+    """A prompt and what became of it. A settled one keeps no content."""
+
+    message_id: str
+    raw_content: Raw
+    delivery: Delivery
+    held: bool
+    state: PromptState = PromptState.QUEUED
+    operation_id: str | None = None
+    sender: str | None = None
+    meta: dict[str, Any] | None = None
+    became: str | None = None
+    error: ErrorObject | None = None
+    settled: int = 0
+    """The number of the event that settled it."""
+
+    @property
+    def content(self) -> list[ContentBlock]:
+        return CONTENT.read(self.raw_content)
+
+
+class QueuePart(Wire, frozen=True, kw_only=True):
+    order: tuple[str, ...]
+    sent: tuple[str, ...]
+    paused: bool
+
+
+class Outcome(NamedTuple):
+    """What a command leads to: the facts to append, and the prompt as it is now or why not."""
+
+    events: tuple[AnyBody, ...] = ()
+    entry: Entry | None = None
+    refusal: Refusal | None = None
+    repeated: bool = False
+    """The operation id was seen before: `entry` is what it led to then."""
+
+
+class Next(NamedTuple):
+    """What may be taken now; with `cancel_first`, once the open turn has been cancelled for it."""
+
+    entry: Entry
+    cancel_first: bool
+
+
+class Prompts:
+    """The fold of everything that happened to prompts, and the commands on them."""
+
+    __slots__ = ("_entries", "_operations", "_order", "_sent", "_settled", "changed", "paused")
+
+    def __init__(self) -> None:
+        self._entries: dict[str, Entry] = {}
+        self._operations: dict[str, str] = {}
+        self._order: list[str] = []
+        self._sent: list[str] = []
+        self._settled: deque[str] = deque()
+        self.paused = False
+        self.changed: set[str] = set()
+        """Entries that changed since somebody emptied this."""
+
+    # What there is
+
+    @property
+    def queued(self) -> list[Entry]:
+        """What waits, in the order in which it will be taken within its delivery."""
+        return [self._entries[id] for id in self._order]
+
+    @property
+    def sent(self) -> list[Entry]:
+        """What an upstream agent has, and has not answered."""
+        return [self._entries[id] for id in self._sent]
+
+    def get(self, message_id: str) -> Entry | None:
+        """A prompt that is open, or settled and still remembered."""
+        return self._entries.get(message_id)
+
+    def shown_as(self, message_id: str) -> str:
+        """The id of the message that a prompt became."""
+        entry = self._entries.get(message_id)
+        return message_id if entry is None or entry.became is None else entry.became
+
+    def of_operation(self, operation_id: str) -> Entry | None:
+        message_id = self._operations.get(operation_id)
+        return None if message_id is None else self._entries[message_id]
+
+    def next(self, state: TurnState, *, at_break_point: bool = False) -> Next | None:
+        """What may be taken now: an interrupting prompt before a steering one before a queued one, each in
+        their order. Nothing while an upstream agent has one that it has not answered."""
+        if self.paused or not self._order or self._sent:
+            return None
+        entry = min(self.queued, key=lambda entry: _RANK[entry.delivery])
+        match TAKING[state, entry.delivery]:
+            case When.NOW:
+                return Next(entry, cancel_first=False)
+            case When.AT_BREAK_POINT if at_break_point:
+                return Next(entry, cancel_first=False)
+            case When.AFTER_CANCEL:
+                return Next(entry, cancel_first=True)
+        return None
+
+    # Commands
+
+    def submit(
+        self,
+        content: Sequence[ContentBlock] | Raw,
+        *,
+        message_id: str,
+        state: TurnState,
+        delivery: Delivery = Delivery.QUEUE,
+        held: bool,
+        operation_id: str | None = None,
+        sender: str | None = None,
+        meta: dict[str, Any] | None = None,
+    ) -> Outcome:
+        """A new prompt; or, for an operation id that is known, what it led to the first time."""
+        if operation_id is not None and (known := self.of_operation(operation_id)) is not None:
+            return Outcome(entry=known, repeated=True)
+        raw = _raw(content)
+        if _is_empty(raw):
+            return Outcome(refusal=Refusal.EMPTY)  # PROMPT-V2-01
+        if delivery is Delivery.STEER and not held and state is TurnState.IDLE:
+            return Outcome(refusal=Refusal.NO_RUNNING_TURN)
+        body = PromptQueued(
+            message_id=message_id,
+            raw_content=raw,
+            delivery=delivery,
+            held=held,
+            operation_id=operation_id,
+            sender=sender,
+            meta=meta,
+        )
+        return Outcome((body,), _entry(body))
+
+    def edit(self, message_id: str, content: Sequence[ContentBlock] | Raw) -> Outcome:
+        """New content; id, delivery and place stay."""
+        raw = _raw(content)
+        if _is_empty(raw):
+            return Outcome(refusal=Refusal.EMPTY)
+        return self._act(Action.EDIT, message_id, PromptEdited(message_id=message_id, raw_content=raw))
+
+    def move(self, message_id: str, *, before: str | None = None) -> Outcome:
+        """Before another prompt that waits, or to the end."""
+        if before is not None and before not in self._order:
+            found = self._entries.get(before)
+            settled = found is not None and found.state in (PromptState.SENT, PromptState.ACCEPTED)
+            return Outcome(refusal=Refusal.ALREADY_DELIVERED if settled else Refusal.UNKNOWN_MESSAGE_ID)
+        return self._act(Action.MOVE, message_id, PromptMoved(message_id=message_id, before=before))
+
+    def withdraw(self, message_id: str, *, returned: bool = False) -> Outcome:
+        """Takes a prompt back. One that was sent is only `returned` by the agent that has it."""
+        action = Action.RETURN if returned else Action.WITHDRAW
+        return self._act(action, message_id, PromptWithdrawn(message_id=message_id))
+
+    def send(self, message_id: str) -> Outcome:
+        """To be committed before it is written to an upstream agent; no events, no writing."""
+        return self._act(Action.SEND, message_id, PromptSent(message_id=message_id))
+
+    def accept(self, message_id: str, *, became: str | None = None, echo: bool = True) -> Outcome:
+        """Inserts it: the answer, then the user message at its place, in one commit (SD-07).
+
+        Without `echo` the user message is left to the upstream agent, which sends its own.
+        """
+        entry = self._entries.get(message_id)
+        bodies: tuple[AnyBody, ...] = (PromptAccepted(message_id=message_id, became=became),)
+        if echo and entry is not None:
+            shown = encode(message_id if became is None else became)
+            raw = b'{"sessionUpdate":"user_message","messageId":%b,"content":%b}'
+            bodies = (*bodies, Updated(raw=Raw(raw % (shown, bytes(entry.raw_content)))))  # PROMPT-V2-04
+        return self._act(Action.ACCEPT, message_id, *bodies)
+
+    def reject(self, message_id: str, error: ErrorObject) -> Outcome:
+        """It will not be inserted, and its sender is told why (PROMPT-V2-55)."""
+        return self._act(Action.REJECT, message_id, PromptRejected(message_id=message_id, error=error))
+
+    def cancel(self) -> tuple[AnyBody, ...]:
+        """What `session/cancel` does here: held prompts are answered -32800 (PROMPT-V2-34), injected ones
+        stay and wait to be asked for: a cancel never starts the queue."""
+        error = ErrorObject(RequestCancelled.code, RequestCancelled.summary)
+        bodies: list[AnyBody] = [
+            PromptRejected(message_id=entry.message_id, error=error) for entry in self.queued if entry.held
+        ]
+        if not self.paused and any(not entry.held for entry in self.queued):
+            bodies.append(QueuePaused())
+        return tuple(bodies)
+
+    def resume(self) -> tuple[AnyBody, ...]:
+        return (QueueResumed(),) if self.paused else ()
+
+    def _act(self, action: Action, message_id: str, *bodies: AnyBody) -> Outcome:
+        entry = self._entries.get(message_id)
+        if entry is None:
+            return Outcome(refusal=Refusal.UNKNOWN_MESSAGE_ID)
+        match ACTIONS[entry.state, action]:
+            case Refusal() as refusal:
+                return Outcome(entry=entry, refusal=refusal)
+            case Same():
+                return Outcome(entry=entry, repeated=True)
+        return Outcome(bodies, entry)
+
+    # The fold
+
+    def apply_queued(self, body: PromptQueued) -> None:
+        if body.message_id in self._entries or body.operation_id in self._operations:
+            return
+        self._entries[body.message_id] = _entry(body)
+        self._order.append(body.message_id)
+        if body.operation_id is not None:
+            self._operations[body.operation_id] = body.message_id
+        self.paused = False  # whoever prompts wants the session to go on
+        self.changed.add(body.message_id)
+
+    def apply_edited(self, body: PromptEdited) -> None:
+        if self._allows(Action.EDIT, body.message_id):
+            self._change(body.message_id, raw_content=kept(body.raw_content))
+
+    def apply_moved(self, body: PromptMoved) -> None:
+        if not self._allows(Action.MOVE, body.message_id) or body.before == body.message_id:
+            return
+        self._order.remove(body.message_id)
+        at = self._order.index(body.before) if body.before in self._order else len(self._order)
+        self._order.insert(at, body.message_id)
+
+    def apply_withdrawn(self, body: PromptWithdrawn, *, seq: int) -> None:
+        if self._allows(Action.RETURN, body.message_id):
+            self._settle(body.message_id, PromptState.WITHDRAWN, seq)
+
+    def apply_rejected(self, body: PromptRejected, *, seq: int) -> None:
+        if self._allows(Action.REJECT, body.message_id):
+            self._change(body.message_id, error=body.error)
+            self._settle(body.message_id, PromptState.REJECTED, seq)
+
+    def apply_sent(self, body: PromptSent) -> None:
+        if self._allows(Action.SEND, body.message_id):
+            self._order.remove(body.message_id)
+            self._sent.append(body.message_id)
+            self._change(body.message_id, state=PromptState.SENT)
+
+    def apply_accepted(self, body: PromptAccepted, *, seq: int) -> bool:
+        """Whether it was one that could be."""
+        if not self._allows(Action.ACCEPT, body.message_id):
+            return False
+        self._change(body.message_id, became=body.became)
+        self._settle(body.message_id, PromptState.ACCEPTED, seq)
+        return True
+
+    def _allows(self, action: Action, message_id: str) -> bool:
+        entry = self._entries.get(message_id)
+        return entry is not None and isinstance(ACTIONS[entry.state, action], PromptState)
+
+    def _change(self, message_id: str, **fields: Any) -> None:
+        self._entries[message_id] = replace(self._entries[message_id], **fields)
+        self.changed.add(message_id)
+
+    def _settle(self, message_id: str, state: PromptState, seq: int) -> None:
+        waiting = self._sent if message_id in self._sent else self._order
+        waiting.remove(message_id)
+        self._change(message_id, state=state, raw_content=_NO_CONTENT, meta=None, settled=seq)
+        self._settled.append(message_id)
+        if len(self._settled) > REMEMBERED:
+            forgotten = self._entries.pop(self._settled.popleft())
+            self.changed.add(forgotten.message_id)
+            if forgotten.operation_id is not None:
+                self._operations.pop(forgotten.operation_id, None)
+
+    # To be kept
+
+    @property
+    def entries(self) -> Mapping[str, Entry]:
+        return self._entries
+
+    def part(self) -> QueuePart:
+        return QueuePart(order=tuple(self._order), sent=tuple(self._sent), paused=self.paused)
+
+    def restore(self, part: QueuePart, entries: Sequence[Entry]) -> None:
+        self._order = list(part.order)
+        self._sent = list(part.sent)
+        self.paused = part.paused
+        self._entries = {entry.message_id: entry for entry in entries}
+        self._operations = {e.operation_id: e.message_id for e in entries if e.operation_id is not None}
+        settled = sorted((entry for entry in entries if entry.settled), key=lambda entry: entry.settled)
+        self._settled = deque(entry.message_id for entry in settled)
+
+
+def _entry(body: PromptQueued) -> Entry:
+    return Entry(
+        message_id=body.message_id,
+        raw_content=kept(body.raw_content),
+        delivery=body.delivery,
+        held=body.held,
+        operation_id=body.operation_id,
+        sender=body.sender,
+        meta=body.meta,
+    )
+
+
+def _raw(content: Sequence[ContentBlock] | Raw) -> Raw:
+    return kept(content) if isinstance(content, Raw) else Raw(encode(list(content)))
+
+
+def _is_empty(raw: Raw) -> bool:
+    return bytes(raw).strip()[1:-1].strip() == b""

@@ -1,0 +1,232 @@
+"""Pending permissions (and what else an agent asks): they wait with nobody attached, and end exactly once."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from msgspec import Raw
+from msgspec.structs import replace
+
+from antiphon.engine.events import NO_RESULT, QuestionClosed, QuestionEnd, QuestionOpened
+from antiphon.engine.reading import Reader, kept
+from antiphon.engine.turn import TurnId
+from antiphon.schema.repair import Malformed
+from antiphon.schema.v2.permissions import (
+    PermissionOption,
+    PermissionOptionKind,
+    RequestPermissionRequest,
+    RequestPermissionResponse,
+    SelectedPermissionOutcome,
+    ToolCallPermissionSubject,
+)
+from antiphon.schema.v2.tool_calls import ToolCallUpdate
+from antiphon.schema.wire import Wire
+
+REQUEST_PERMISSION = "session/request_permission"
+REMEMBERED = 256
+"""How many ended questions a session remembers, to tell a late answer from one to an unknown question."""
+
+_REQUESTS: Reader[RequestPermissionRequest] = Reader(RequestPermissionRequest)
+_RESPONSES: Reader[RequestPermissionResponse] = Reader(RequestPermissionResponse)
+_APPROVALS = frozenset({PermissionOptionKind.ALLOW_ONCE, PermissionOptionKind.ALLOW_ALWAYS})
+
+
+class QuestionState(StrEnum):
+    OPEN = "open"
+    ANSWERED = "answered"
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"
+
+
+class Unanswerable(StrEnum):
+    """Why an end did not count: somebody else's was first, or nobody asked."""
+
+    ALREADY_ENDED = "already_ended"
+    UNKNOWN_QUESTION = "unknown_question"
+
+
+_Q = QuestionState
+
+ENDS: Mapping[tuple[QuestionState, QuestionEnd], QuestionState | Unanswerable] = {
+    (_Q.OPEN, QuestionEnd.ANSWERED): _Q.ANSWERED,
+    (_Q.OPEN, QuestionEnd.CANCELLED): _Q.CANCELLED,
+    (_Q.OPEN, QuestionEnd.EXPIRED): _Q.EXPIRED,
+    (_Q.ANSWERED, QuestionEnd.ANSWERED): Unanswerable.ALREADY_ENDED,
+    (_Q.ANSWERED, QuestionEnd.CANCELLED): Unanswerable.ALREADY_ENDED,
+    (_Q.ANSWERED, QuestionEnd.EXPIRED): Unanswerable.ALREADY_ENDED,
+    (_Q.CANCELLED, QuestionEnd.ANSWERED): Unanswerable.ALREADY_ENDED,  # PROMPT-V2-26
+    (_Q.CANCELLED, QuestionEnd.CANCELLED): Unanswerable.ALREADY_ENDED,
+    (_Q.CANCELLED, QuestionEnd.EXPIRED): Unanswerable.ALREADY_ENDED,
+    (_Q.EXPIRED, QuestionEnd.ANSWERED): Unanswerable.ALREADY_ENDED,
+    (_Q.EXPIRED, QuestionEnd.CANCELLED): Unanswerable.ALREADY_ENDED,
+    (_Q.EXPIRED, QuestionEnd.EXPIRED): Unanswerable.ALREADY_ENDED,
+}
+
+
+class Question(Wire, frozen=True, kw_only=True):
+    """One thing the agent asked. `turn_id` is set where it belongs to a turn and not to background work.
+    An ended one keeps no params."""
+
+    question_id: str
+    method: str
+    params: Raw
+    opened: int
+    """The number of the event that opened it."""
+    state: QuestionState = QuestionState.OPEN
+    turn_id: TurnId | None = None
+    tool_call_id: str | None = None
+    terminal_id: str | None = None
+    result: Raw = NO_RESULT
+    by: str | None = None
+    ended: int = 0
+
+    @property
+    def permission(self) -> RequestPermissionRequest | None:
+        """What it asks, where it asks for permission."""
+        if self.method != REQUEST_PERMISSION:
+            return None
+        try:
+            return _REQUESTS.read(self.params)
+        except Malformed:
+            return None
+
+    def chosen(self, result: bytes | Raw) -> PermissionOption | None:
+        """The offered option that an answer selects; anything else selects none (PERM-V2-06, -07, -08)."""
+        permission = self.permission
+        if permission is None:
+            return None
+        try:
+            outcome = _RESPONSES.read(result).outcome
+        except Malformed:
+            return None
+        if not isinstance(outcome, SelectedPermissionOutcome):
+            return None
+        return next((option for option in permission.options if option.option_id == outcome.option_id), None)
+
+    def approved_by(self, result: bytes | Raw) -> bool:
+        """Whether an answer lets the agent go on. An option of an unknown kind does not."""
+        option = self.chosen(result)
+        return option is not None and option.kind in _APPROVALS
+
+
+class Ending(NamedTuple):
+    """What ending a question leads to: the facts to append, or why not."""
+
+    events: tuple[QuestionClosed, ...] = ()
+    question: Question | None = None
+    refusal: Unanswerable | None = None
+
+
+class Questions:
+    """The open questions, in the order they were asked, and the last ones that ended."""
+
+    __slots__ = ("_by_id", "_ended", "_open", "changed")
+
+    def __init__(self) -> None:
+        self._by_id: dict[str, Question] = {}
+        self._open: dict[str, None] = {}
+        self._ended: deque[str] = deque()
+        self.changed: set[str] = set()
+        """Questions that changed since somebody emptied this."""
+
+    @property
+    def open(self) -> list[Question]:
+        return [self._by_id[id] for id in self._open]
+
+    def get(self, question_id: str) -> Question | None:
+        return self._by_id.get(question_id)
+
+    def of_turn(self, turn_id: TurnId) -> list[Question]:
+        """The open ones of a turn."""
+        return [question for question in self.open if question.turn_id == turn_id]
+
+    def requires_action(self, turn_id: TurnId | None, *, others_running: bool) -> list[Question]:
+        """What the whole turn waits for: nothing, while anything else of it runs (PROMPT-V2-23, -25)."""
+        return [] if others_running or turn_id is None else self.of_turn(turn_id)
+
+    # Commands
+
+    def answer(self, question_id: str, result: bytes | Raw, *, by: str | None = None) -> Ending:
+        """The first answer counts, also one that approves nothing: who gave it will not be asked again."""
+        return self._end(question_id, QuestionEnd.ANSWERED, result=kept(result), by=by)
+
+    def cancel(self, question_id: str) -> Ending:
+        return self._end(question_id, QuestionEnd.CANCELLED)
+
+    def expire(self, question_id: str) -> Ending:
+        return self._end(question_id, QuestionEnd.EXPIRED)
+
+    def close_all(self, questions: Sequence[Question], end: QuestionEnd) -> tuple[QuestionClosed, ...]:
+        return tuple(event for q in questions for event in self._end(q.question_id, end).events)
+
+    def _end(
+        self, question_id: str, end: QuestionEnd, *, result: Raw = NO_RESULT, by: str | None = None
+    ) -> Ending:
+        question = self._by_id.get(question_id)
+        if question is None:
+            return Ending(refusal=Unanswerable.UNKNOWN_QUESTION)
+        verdict = ENDS[question.state, end]
+        if isinstance(verdict, Unanswerable):
+            return Ending(question=question, refusal=verdict)
+        body = QuestionClosed(question_id=question_id, end=end, result=result, by=by)
+        return Ending((body,), question)
+
+    # The fold
+
+    def apply_opened(
+        self, body: QuestionOpened, *, seq: int, turn_id: TurnId | None
+    ) -> ToolCallUpdate | None:
+        """Opens it; gives the tool call it is about, to be applied like an update (PERM-V2-03)."""
+        if body.question_id in self._by_id:
+            return None
+        background = body.tool_call_id is not None or body.terminal_id is not None
+        question = Question(
+            question_id=body.question_id,
+            method=body.method,
+            params=kept(body.params),
+            opened=seq,
+            turn_id=None if background else turn_id,
+            tool_call_id=body.tool_call_id,
+            terminal_id=body.terminal_id,
+        )
+        self._by_id[question.question_id] = question
+        self._open[question.question_id] = None
+        self.changed.add(question.question_id)
+        permission = question.permission
+        subject = None if permission is None else permission.subject
+        return subject.tool_call if isinstance(subject, ToolCallPermissionSubject) else None
+
+    def apply_closed(self, body: QuestionClosed, *, seq: int) -> None:
+        question = self._by_id.get(body.question_id)
+        if question is None:
+            return
+        state = ENDS[question.state, body.end]
+        if isinstance(state, Unanswerable):
+            return
+        self._by_id[question.question_id] = replace(
+            question, state=state, params=Raw(b"{}"), result=kept(body.result), by=body.by, ended=seq
+        )
+        del self._open[question.question_id]
+        self.changed.add(question.question_id)
+        self._ended.append(question.question_id)
+        if len(self._ended) > REMEMBERED:
+            forgotten = self._ended.popleft()
+            del self._by_id[forgotten]
+            self.changed.add(forgotten)
+
+    # To be kept
+
+    @property
+    def all(self) -> Mapping[str, Question]:
+        """The open ones and those that are remembered."""
+        return self._by_id
+
+    def restore(self, questions: Sequence[Question]) -> None:
+        self._by_id = {question.question_id: question for question in questions}
+        asked = sorted(questions, key=lambda question: question.opened)
+        self._open = {q.question_id: None for q in asked if q.state is QuestionState.OPEN}
+        ended = sorted((q for q in questions if q.ended), key=lambda question: question.ended)
+        self._ended = deque(question.question_id for question in ended)

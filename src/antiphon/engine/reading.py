@@ -1,0 +1,46 @@
+"""Reads v2 values that the journal holds as bytes: strictly, and once more with repair where that fails."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from msgspec import Raw
+
+from antiphon.schema.repair import Malformed, repair
+from antiphon.schema.v2.content import ContentBlock
+from antiphon.schema.v2.updates import SessionUpdate
+from antiphon.schema.wire import choose
+
+T = TypeVar("T")
+_REFUSALS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+_plain = msgspec.json.Decoder().decode
+encode = msgspec.json.Encoder().encode
+
+
+class Reader(Generic[T]):
+    """Reads one type; an unknown variant comes out whole (EXT-07)."""
+
+    __slots__ = ("_decode", "_type")
+
+    def __init__(self, type: Any) -> None:
+        self._type = type
+        self._decode = msgspec.json.Decoder(type, dec_hook=choose).decode
+
+    def read(self, raw: bytes | Raw) -> T:
+        """Raises `Malformed`."""
+        try:
+            return self._decode(raw)  # type: ignore[no-any-return]
+        except msgspec.ValidationError:
+            return repair(2).build(self._type, _plain(raw))  # type: ignore[no-any-return]
+        except _REFUSALS as error:
+            raise Malformed(str(error)) from None
+
+
+UPDATES: Reader[SessionUpdate] = Reader(SessionUpdate)
+CONTENT: Reader[list[ContentBlock]] = Reader(list[ContentBlock])
+
+
+def kept(raw: bytes | Raw) -> Raw:
+    """`raw` on its own: one that msgspec cut out of a line keeps the whole line alive."""
+    return Raw(bytes(raw))

@@ -1,0 +1,154 @@
+"""Session: the fold of a journal, and the commands that need more than one part of it.
+
+A command returns the bodies to append and changes nothing: they count once they are applied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from msgspec import UNSET, Raw, UnsetType
+
+from antiphon.engine import events as e
+from antiphon.engine.events import AnyBody, Updated
+from antiphon.engine.folding import Folding, is_state
+from antiphon.engine.prompts import Entry
+from antiphon.engine.questions import Question
+from antiphon.engine.turn import (
+    INTERRUPTED,
+    Command,
+    Effect,
+    Turn,
+    TurnState,
+)
+from antiphon.errors import AntiphonError, ErrorObject
+from antiphon.schema.v2 import (
+    usage,
+)
+from antiphon.schema.v2.errors import Error
+from antiphon.schema.v2.prompt import BackgroundWork, StopReason
+from antiphon.schema.v2.updates import SessionUpdate
+
+_REJECTED = ErrorObject(AntiphonError.code, "The agent was lost", {"reason": "interrupted"})
+
+
+class Cancelled(NamedTuple):
+    """What `session/cancel` leads to."""
+
+    ignored: bool = False
+    """The turn it names has ended."""
+    events: tuple[AnyBody, ...] = ()
+    turn: Turn | None = None
+    """The turn to cancel: flush its updates, then end it as cancelled (PROMPT-V2-35)."""
+    answered: tuple[Entry, ...] = ()
+    """The held prompts to be answered -32800 once the events are committed."""
+    questions: tuple[Question, ...] = ()
+    """The questions of that turn, to be taken back from whoever was asked (PROMPT-V2-41)."""
+
+
+class Session(Folding):
+    """A session folded up to `last_seq`. Read it; change it by `apply` alone."""
+
+    __slots__ = ()
+
+    def update(self, update: SessionUpdate, *, raw: bytes | Raw | None = None) -> tuple[AnyBody, ...]:
+        """An update of the agent's. One that ends a turn first cancels the questions of that turn."""
+        body = Updated.of(update, raw=raw)
+        if self.turn is None or not is_state(update) or self.turns.effect_of(update) is not Effect.ENDED:
+            return (body,)
+        pending = self.questions.of_turn(self.turn.turn_id)
+        return (*self.questions.close_all(pending, e.QuestionEnd.CANCELLED), body)
+
+    def run(self) -> tuple[AnyBody, ...]:
+        """Foreground work starts or goes on; a prompt that was just accepted joins it."""
+        return self._report(Command.RUN)
+
+    def block(self, *, others_running: bool = False) -> tuple[AnyBody, ...]:
+        """`requires_action`, where it is due: a question of the turn is open and nothing else of it runs."""
+        turn_id = None if self.turn is None else self.turn.turn_id
+        waiting = self.questions.requires_action(turn_id, others_running=others_running)
+        if not waiting:
+            return ()
+        named = [question.question_id for question in waiting]
+        return self._report(Command.BLOCK, meta={"antiphon": {"waitingFor": named}})
+
+    def unblock(self) -> tuple[AnyBody, ...]:
+        """Progress resumes (PROMPT-V2-24)."""
+        return self._report(Command.UNBLOCK)
+
+    def report_background(self, background: Sequence[BackgroundWork]) -> tuple[AnyBody, ...]:
+        """The complete list, on a repeated snapshot (PROMPT-V2-21, -44)."""
+        return self._report(Command.REPEAT, background=background)
+
+    def end(
+        self,
+        stop_reason: StopReason | None,
+        *,
+        error: Error | None = None,
+        usage: usage.Usage | None = None,
+        background: Sequence[BackgroundWork] | UnsetType = UNSET,
+    ) -> tuple[AnyBody, ...]:
+        """Ends the open turn; nothing where none is open, so a turn ends once."""
+        ended = self.turns.command(
+            Command.END, stop_reason=stop_reason, error=error, usage=usage, background=background
+        )
+        return () if ended is None else self.update(ended)
+
+    def interrupt(self) -> tuple[AnyBody, ...]:
+        """The agent is gone, by death or by a restart of ours: the open turn is cut short, every question
+        expires, what was sent and not answered is rejected; what waits stays."""
+        bodies: list[AnyBody] = [
+            body
+            for entry in self.prompts.sent
+            for body in self.prompts.reject(entry.message_id, _REJECTED).events
+        ]
+        bodies += self.questions.close_all(self.questions.open, e.QuestionEnd.EXPIRED)
+        gone: Sequence[BackgroundWork] | UnsetType = UNSET if self.background is None else ()
+        ended = None
+        if self.state is not TurnState.IDLE:
+            ended = self.turns.command(
+                Command.END, stop_reason=StopReason.ERROR, error=INTERRUPTED, background=gone
+            )
+        elif self.background:
+            ended = self.turns.command(Command.REPEAT, background=gone)
+        return (*bodies, *(() if ended is None else (Updated.of(ended),)))
+
+    def cancel(self, *, message_id: str | None = None) -> Cancelled:
+        """`session/cancel`. With a message id only the turn that took it is meant, while it is open.
+
+        Background work goes on, and so do its questions (PROMPT-V2-40, PERM-V2-10).
+        """
+        turn = self.turn
+        if message_id is not None and not self.turns.took(self.prompts.shown_as(message_id)):
+            return Cancelled(ignored=True)
+        pending = () if turn is None else tuple(self.questions.of_turn(turn.turn_id))
+        answered = tuple(entry for entry in self.queue if entry.held)
+        closing = self.questions.close_all(pending, e.QuestionEnd.CANCELLED)
+        return Cancelled(
+            events=(*self.prompts.cancel(), *closing), turn=turn, answered=answered, questions=pending
+        )
+
+    def close(self) -> tuple[AnyBody, ...]:
+        """`session/close`: as a cancel, and background work ends too (SESS-39)."""
+        if self.closed:
+            return ()
+        closing = self.questions.close_all(self.questions.open, e.QuestionEnd.CANCELLED)
+        gone: Sequence[BackgroundWork] | UnsetType = UNSET if self.background is None else ()
+        ended = None
+        if self.state is not TurnState.IDLE:
+            ended = self.turns.command(Command.END, stop_reason=StopReason.CANCELLED, background=gone)
+        elif self.background:
+            ended = self.turns.command(Command.REPEAT, background=gone)
+        state = () if ended is None else (Updated.of(ended),)
+        return (*self.prompts.cancel(), *closing, *state, e.SessionClosed())
+
+    def _report(
+        self,
+        command: Command,
+        *,
+        background: Sequence[BackgroundWork] | UnsetType = UNSET,
+        meta: dict[str, Any] | None = None,
+    ) -> tuple[AnyBody, ...]:
+        update = self.turns.command(command, background=background, meta=meta)
+        return () if update is None else (Updated.of(update),)

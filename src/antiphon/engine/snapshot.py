@@ -1,0 +1,142 @@
+"""Snapshots: a session folded up to a cursor, kept in parts; and replay, made from the same parts.
+
+The part of an item is the one update that says all of it, with its place. So a snapshot is updated item by
+item and not rewritten, replay needs no fold, and restoring is folding the replay at the places it names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+from msgspec import Raw
+
+from antiphon.engine.events import Event, SessionCreated, Updated
+from antiphon.engine.folding import Item
+from antiphon.engine.journal import Cursor
+from antiphon.engine.prompts import Entry, QueuePart
+from antiphon.engine.questions import Question
+from antiphon.engine.reading import Reader, encode
+from antiphon.engine.session import Session
+from antiphon.engine.turn import TurnPart
+from antiphon.schema.wire import Wire
+
+SESSION, TURN, QUEUE, PROMPT, QUESTION = "session", "turn", "queue", "prompt/", "question/"
+
+
+class SessionPart(Wire, frozen=True, kw_only=True):
+    created: SessionCreated | None = None
+    closed: bool = False
+
+
+class ItemPart(Wire, frozen=True, kw_only=True):
+    position: int
+    update: Raw
+
+
+_sessions: Reader[SessionPart] = Reader(SessionPart)
+_turns: Reader[TurnPart] = Reader(TurnPart)
+_queues: Reader[QueuePart] = Reader(QueuePart)
+_entries: Reader[Entry] = Reader(Entry)
+_questions: Reader[Question] = Reader(Question)
+_items = msgspec.json.Decoder(ItemPart)
+
+
+def parts(session: Session) -> dict[str, bytes]:
+    """All parts, by name."""
+    made = {
+        SESSION: encode(SessionPart(created=session.created, closed=session.closed)),
+        TURN: encode(session.turns.part()),
+        QUEUE: encode(session.prompts.part()),
+    }
+    made |= {f"{PROMPT}{id}": encode(entry) for id, entry in session.prompts.entries.items()}
+    made |= {f"{QUESTION}{id}": encode(question) for id, question in session.questions.all.items()}
+    made |= {item.key: _item_part(item) for item in session.items}
+    return made
+
+
+def take_dirty(session: Session) -> dict[str, bytes | None]:
+    """The parts that changed since the last time; `None` for one that is gone."""
+    made: dict[str, bytes | None] = {}
+    for key in session._dirty:
+        match key:
+            case "session":
+                made[key] = encode(SessionPart(created=session.created, closed=session.closed))
+            case "turn":
+                made[key] = encode(session.turns.part())
+            case "queue":
+                made[key] = encode(session.prompts.part())
+            case _:
+                item = session._items.get(key)
+                made[key] = None if item is None else _item_part(item)
+    for id in session.prompts.changed:
+        entry = session.prompts.get(id)
+        made[f"{PROMPT}{id}"] = None if entry is None else encode(entry)
+    for id in session.questions.changed:
+        question = session.questions.get(id)
+        made[f"{QUESTION}{id}"] = None if question is None else encode(question)
+    _clean(session)
+    return made
+
+
+def restore(parts: Mapping[str, bytes], cursor: Cursor) -> Session:
+    """The session whose parts these are, folded up to `cursor`. Raises `Malformed`."""
+    session = Session()
+    for part in _in_order(parts):
+        # Events are folded one after the other, and a part stands at the number of the one that made it.
+        session.last_seq = part.position - 1
+        session.apply(Event(part.position, 0, Updated(raw=part.update)))
+    if SESSION in parts:
+        about = _sessions.read(parts[SESSION])
+        session.created, session.closed = about.created, about.closed
+    if TURN in parts:
+        session.turns.restore(_turns.read(parts[TURN]))
+    if QUEUE in parts:
+        entries = [_entries.read(part) for key, part in parts.items() if key.startswith(PROMPT)]
+        session.prompts.restore(_queues.read(parts[QUEUE]), entries)
+    session.questions.restore(
+        [_questions.read(part) for key, part in parts.items() if key.startswith(QUESTION)]
+    )
+    session.last_seq = cursor
+    _clean(session)
+    return session
+
+
+def replay(session: Session) -> Iterator[bytes]:
+    """The session as v2 updates: each item whole, once, in the order of first appearance (SESS-18, -25).
+
+    The state is not among them: `state_update` closes a replay.
+    """
+    for item in session.items:
+        yield encode(item.materialize())
+
+
+def replay_parts(parts: Mapping[str, bytes]) -> Iterator[bytes]:
+    """The same from a kept snapshot, without folding it."""
+    for part in _in_order(parts):
+        yield bytes(part.update)
+
+
+def state_update(session: Session) -> bytes:
+    """The update that closes every replay, also an empty one (SESS-21)."""
+    return encode(session.turns.snapshot())
+
+
+def _in_order(parts: Mapping[str, bytes]) -> list[ItemPart]:
+    others = (PROMPT, QUESTION)
+    made = [
+        _items.decode(part)
+        for key, part in parts.items()
+        if key not in (SESSION, TURN, QUEUE) and not key.startswith(others)
+    ]
+    return sorted(made, key=lambda part: part.position)
+
+
+def _item_part(item: Item) -> bytes:
+    return encode(ItemPart(position=item.position, update=Raw(encode(item.materialize()))))
+
+
+def _clean(session: Session) -> None:
+    session._dirty.clear()
+    session.prompts.changed.clear()
+    session.questions.changed.clear()

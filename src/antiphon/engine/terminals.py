@@ -1,0 +1,131 @@
+"""Terminals: what an agent's own terminals show, byte by byte."""
+
+from __future__ import annotations
+
+from binascii import Error, a2b_base64, b2a_base64
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import UNSET
+
+from antiphon.engine.content import patch_meta
+from antiphon.schema.v2.identifiers import TerminalId
+from antiphon.schema.v2.terminals import (
+    TerminalCapabilities,
+    TerminalExitStatus,
+    TerminalOutput,
+    TerminalOutputChunk,
+    TerminalSize,
+    TerminalUpdate,
+)
+
+_FIELDS = ("command", "cwd", "exit_status", "size", "capabilities")
+
+
+class Terminal:
+    """One terminal; of a new one nothing is known (TERMV2-03)."""
+
+    __slots__ = (
+        "_output", "capabilities", "command", "cwd", "exit_status", "id", "key", "meta", "position", "size",
+    )  # fmt: skip
+
+    def __init__(self, id: TerminalId, *, position: int) -> None:
+        self.id = id
+        self.key = f"terminal/{id}"
+        self.position = position
+        self.command: str | None = None
+        self.cwd: str | None = None
+        self.exit_status: TerminalExitStatus | None = None
+        self.size: TerminalSize | None = None
+        self.capabilities: TerminalCapabilities | None = None
+        self.meta: dict[str, Any] = {}
+        self._output: bytearray | None = None
+
+    @property
+    def output(self) -> bytes | None:
+        """Every byte so far, or `None` where the output was never reported."""
+        return None if self._output is None else bytes(self._output)
+
+    @property
+    def text(self) -> str:
+        """The output as text; a character that was cut between chunks is whole again (TERMV2-05)."""
+        return (self.output or b"").decode(errors="replace")
+
+    @property
+    def exited(self) -> bool:
+        return self.exit_status is not None  # TERMV2-06: whatever it says
+
+    def append(self, data: str) -> None:
+        piece = _decoded(data)  # TERMV2-05: each chunk on its own
+        if piece is None:
+            return
+        if self._output is None:
+            self._output = bytearray()
+        self._output += piece
+
+    def patch(self, update: TerminalUpdate) -> None:
+        for name in _FIELDS:
+            value = getattr(update, name)
+            if value is not UNSET:
+                setattr(self, name, value)
+        if update.output is None:
+            self._output = None
+        elif update.output is not UNSET:
+            whole = _decoded(update.output.data)
+            if whole is not None:
+                self._output = bytearray(whole)  # TERMV2-04
+        self.meta = patch_meta(self.meta, update.meta)
+
+    def materialize(self) -> TerminalUpdate:
+        """One snapshot (SESS-25), cleared fields as `null`."""
+        output = self.output
+        return TerminalUpdate(
+            terminal_id=self.id,
+            command=self.command,
+            cwd=self.cwd,
+            output=None
+            if output is None
+            else TerminalOutput(data=b2a_base64(output, newline=False).decode("ascii")),
+            exit_status=self.exit_status,
+            size=self.size,
+            capabilities=self.capabilities,
+            meta=self.meta or None,
+        )
+
+
+class Terminals:
+    __slots__ = ("_by_id",)
+
+    def __init__(self) -> None:
+        self._by_id: dict[str, Terminal] = {}
+
+    def __iter__(self) -> Iterator[Terminal]:
+        """In the order of first appearance."""
+        return iter(self._by_id.values())
+
+    def get(self, id: str) -> Terminal | None:
+        return self._by_id.get(id)
+
+    def patch(self, update: TerminalUpdate, *, position: int) -> Terminal:
+        terminal = self._of(update.terminal_id, position)
+        terminal.patch(update)
+        return terminal
+
+    def chunk(self, update: TerminalOutputChunk, *, position: int) -> Terminal:
+        terminal = self._of(update.terminal_id, position)
+        terminal.append(update.data)
+        return terminal
+
+    def _of(self, id: TerminalId, position: int) -> Terminal:
+        terminal = self._by_id.get(id)
+        if terminal is None:  # TERMV2-02
+            terminal = self._by_id[id] = Terminal(id, position=position)
+        return terminal
+
+
+def _decoded(data: str) -> bytes | None:
+    """The bytes of a chunk, or `None`: what is not base64 is skipped, and what was there stays."""
+    try:
+        return a2b_base64(data)
+    except (Error, ValueError):
+        return None

@@ -1,0 +1,113 @@
+"""Tool calls: patched by id, `null` resets, content chunks append."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+from msgspec import UNSET
+
+from antiphon.engine.content import patch_meta
+from antiphon.schema.v2.identifiers import ToolCallId
+from antiphon.schema.v2.tool_calls import (
+    SessionToolCallUpdate,
+    ToolCallCapabilities,
+    ToolCallContent,
+    ToolCallContentChunk,
+    ToolCallLocation,
+    ToolCallStatus,
+    ToolCallUpdate,
+    ToolKind,
+)
+
+AnyToolCallUpdate: TypeAlias = ToolCallUpdate | SessionToolCallUpdate
+
+FINAL = frozenset({ToolCallStatus.COMPLETED, ToolCallStatus.FAILED, ToolCallStatus.CANCELLED})  # TOOL-V2-08
+_SCALARS = ("name", "title", "kind", "status", "raw_input", "raw_output", "capabilities")
+_RESETS: dict[str, Any] = {"kind": ToolKind.OTHER, "status": ToolCallStatus.PENDING}  # TOOL-V2-02
+
+
+class ToolCall:
+    """One tool call; a new one has the defaults of TOOL-V2-03."""
+
+    __slots__ = (
+        "capabilities", "content", "id", "key", "kind", "locations", "meta", "name", "position", "raw_input",
+        "raw_output", "status", "title",
+    )  # fmt: skip
+
+    def __init__(self, id: ToolCallId, *, position: int) -> None:
+        self.id = id
+        self.key = f"tool/{id}"
+        self.position = position
+        self.name: str | None = None
+        self.title: str | None = None
+        self.kind = ToolKind.OTHER
+        self.status = ToolCallStatus.PENDING
+        self.content: list[ToolCallContent] = []
+        self.locations: list[ToolCallLocation] = []
+        self.raw_input: Any = None
+        self.raw_output: Any = None
+        self.capabilities: ToolCallCapabilities | None = None
+        self.meta: dict[str, Any] = {}
+
+    @property
+    def final(self) -> bool:
+        """Whether it has ended; an unknown status is still in progress (TOOL-V2-07)."""
+        return self.status in FINAL
+
+    def patch(self, update: AnyToolCallUpdate) -> None:
+        for name in _SCALARS:
+            value = getattr(update, name)
+            if value is not UNSET:
+                setattr(self, name, _RESETS.get(name) if value is None else value)
+        if update.content is not UNSET:
+            self.content = list(update.content or ())
+        if update.locations is not UNSET:
+            self.locations = list(update.locations or ())
+        self.meta = patch_meta(self.meta, update.meta)
+
+    def materialize(self) -> SessionToolCallUpdate:
+        """All fields, cleared ones as `null`: it replaces what a client holds."""
+        return SessionToolCallUpdate(
+            tool_call_id=self.id,
+            name=self.name,
+            title=self.title,
+            kind=self.kind,
+            status=self.status,
+            content=self.content,
+            locations=self.locations,
+            raw_input=self.raw_input,
+            raw_output=self.raw_output,
+            capabilities=self.capabilities,
+            meta=self.meta or None,
+        )
+
+
+class ToolCalls:
+    __slots__ = ("_by_id",)
+
+    def __init__(self) -> None:
+        self._by_id: dict[str, ToolCall] = {}
+
+    def __iter__(self) -> Iterator[ToolCall]:
+        """In the order of first appearance."""
+        return iter(self._by_id.values())
+
+    def get(self, id: str) -> ToolCall | None:
+        return self._by_id.get(id)
+
+    def patch(self, update: AnyToolCallUpdate, *, position: int) -> ToolCall:
+        call = self._of(update.tool_call_id, position)
+        call.patch(update)
+        return call
+
+    def chunk(self, update: ToolCallContentChunk, *, position: int) -> ToolCall:
+        call = self._of(update.tool_call_id, position)
+        call.content.append(update.content)  # items stay apart: a chunk is one of them (TOOL-V2-05)
+        return call
+
+    def _of(self, id: ToolCallId, position: int) -> ToolCall:
+        call = self._by_id.get(id)
+        if call is None:  # TOOL-V2-01, TOOL-V2-06
+            call = self._by_id[id] = ToolCall(id, position=position)
+        return call

@@ -1,0 +1,287 @@
+"""The turn: which states a session is in, what a state update means there, and what to report.
+
+Two total tables. `REPORTS` reads a state update, our own or an agent's; `COMMANDS` says which one to write.
+A state update is a snapshot of the session: only one that leaves a turn ends it (PROMPT-V2-19, -20).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any, NewType, TypeAlias
+
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
+from antiphon.schema.v2.errors import Error, ErrorCode
+from antiphon.schema.v2.prompt import BackgroundWork, SessionStateUpdate, State, StopReason
+from antiphon.schema.v2.proposed import StateChange
+from antiphon.schema.v2.usage import Usage
+from antiphon.schema.wire import Unknown, Wire
+
+TurnId = NewType("TurnId", int)
+"""The number of the event that opened the turn."""
+AnyStateUpdate: TypeAlias = SessionStateUpdate | StateChange | Unknown
+
+
+class TurnState(StrEnum):
+    IDLE = "idle"
+    RUNNING = "running"
+    REQUIRES_ACTION = "requires_action"
+    UNSURE = "unsure"
+    """A state we do not know, and no turn is open: busy until a known one comes (PROMPT-V2-48)."""
+    OBSCURED = "obscured"
+    """The same, with a turn open: that state ended nothing (PROMPT-V2-50)."""
+
+
+class Report(StrEnum):
+    """What a state update says."""
+
+    RUNNING = "running"
+    REQUIRES_ACTION = "requires_action"
+    IDLE = "idle"
+    OTHER = "other"
+
+
+class Effect(StrEnum):
+    """What a state update did."""
+
+    OPENED = "opened"
+    ENDED = "ended"
+    BLOCKED = "blocked"
+    UNBLOCKED = "unblocked"
+    REPEATED = "repeated"
+    OBSCURED = "obscured"
+
+
+class Command(StrEnum):
+    """What the side that works wants to report."""
+
+    RUN = "run"
+    BLOCK = "block"
+    UNBLOCK = "unblock"
+    END = "end"
+    REPEAT = "repeat"
+
+
+_T, _R, _E = TurnState, Report, Effect
+
+REPORTS: Mapping[tuple[TurnState, Report], tuple[TurnState, Effect]] = {
+    (_T.IDLE, _R.RUNNING): (_T.RUNNING, _E.OPENED),
+    (_T.IDLE, _R.REQUIRES_ACTION): (_T.REQUIRES_ACTION, _E.OPENED),  # PROMPT-V2-10
+    (_T.IDLE, _R.IDLE): (_T.IDLE, _E.REPEATED),
+    (_T.IDLE, _R.OTHER): (_T.UNSURE, _E.OBSCURED),
+    (_T.RUNNING, _R.RUNNING): (_T.RUNNING, _E.REPEATED),
+    (_T.RUNNING, _R.REQUIRES_ACTION): (_T.REQUIRES_ACTION, _E.BLOCKED),
+    (_T.RUNNING, _R.IDLE): (_T.IDLE, _E.ENDED),
+    (_T.RUNNING, _R.OTHER): (_T.OBSCURED, _E.OBSCURED),
+    (_T.REQUIRES_ACTION, _R.RUNNING): (_T.RUNNING, _E.UNBLOCKED),  # PROMPT-V2-24
+    (_T.REQUIRES_ACTION, _R.REQUIRES_ACTION): (_T.REQUIRES_ACTION, _E.REPEATED),
+    (_T.REQUIRES_ACTION, _R.IDLE): (_T.IDLE, _E.ENDED),
+    (_T.REQUIRES_ACTION, _R.OTHER): (_T.OBSCURED, _E.OBSCURED),
+    (_T.UNSURE, _R.RUNNING): (_T.RUNNING, _E.OPENED),
+    (_T.UNSURE, _R.REQUIRES_ACTION): (_T.REQUIRES_ACTION, _E.OPENED),
+    (_T.UNSURE, _R.IDLE): (_T.IDLE, _E.REPEATED),  # no turn was seen to open, so none ends
+    (_T.UNSURE, _R.OTHER): (_T.UNSURE, _E.REPEATED),
+    (_T.OBSCURED, _R.RUNNING): (_T.RUNNING, _E.UNBLOCKED),
+    (_T.OBSCURED, _R.REQUIRES_ACTION): (_T.REQUIRES_ACTION, _E.BLOCKED),
+    (_T.OBSCURED, _R.IDLE): (_T.IDLE, _E.ENDED),
+    (_T.OBSCURED, _R.OTHER): (_T.OBSCURED, _E.REPEATED),
+}
+
+COMMANDS: Mapping[tuple[TurnState, Command], State | None] = {
+    (_T.IDLE, Command.RUN): State.RUNNING,
+    (_T.IDLE, Command.BLOCK): State.REQUIRES_ACTION,
+    (_T.IDLE, Command.UNBLOCK): None,  # PROMPT-V2-26: what has ended is not resumed
+    (_T.IDLE, Command.END): None,  # a turn ends once
+    (_T.IDLE, Command.REPEAT): State.IDLE,
+    (_T.RUNNING, Command.RUN): None,  # PROMPT-V2-22: one more activity is no transition
+    (_T.RUNNING, Command.BLOCK): State.REQUIRES_ACTION,
+    (_T.RUNNING, Command.UNBLOCK): None,
+    (_T.RUNNING, Command.END): State.IDLE,
+    (_T.RUNNING, Command.REPEAT): State.RUNNING,
+    (_T.REQUIRES_ACTION, Command.RUN): State.RUNNING,
+    (
+        _T.REQUIRES_ACTION,
+        Command.BLOCK,
+    ): State.REQUIRES_ACTION,  # PROMPT-V2-21: for something else
+    (_T.REQUIRES_ACTION, Command.UNBLOCK): State.RUNNING,
+    (_T.REQUIRES_ACTION, Command.END): State.IDLE,
+    (_T.REQUIRES_ACTION, Command.REPEAT): State.REQUIRES_ACTION,
+    (_T.UNSURE, Command.RUN): State.RUNNING,
+    (_T.UNSURE, Command.BLOCK): State.REQUIRES_ACTION,
+    (_T.UNSURE, Command.UNBLOCK): None,
+    (_T.UNSURE, Command.END): State.IDLE,
+    (_T.UNSURE, Command.REPEAT): None,  # what we do not know we do not repeat
+    (_T.OBSCURED, Command.RUN): State.RUNNING,
+    (_T.OBSCURED, Command.BLOCK): State.REQUIRES_ACTION,
+    (_T.OBSCURED, Command.UNBLOCK): State.RUNNING,
+    (_T.OBSCURED, Command.END): State.IDLE,
+    (_T.OBSCURED, Command.REPEAT): None,
+}
+
+INTERRUPTED = Error(
+    code=ErrorCode.INTERNAL_ERROR, message="The turn was interrupted", data={"reason": "interrupted"}
+)
+"""Why a turn ended that was cut short: its agent died, or the process that held the session."""
+
+
+class Opener(StrEnum):
+    PROMPT = "prompt"
+    AGENT = "agent"
+
+
+class Turn(Wire, frozen=True, kw_only=True):
+    """One span of foreground work, open or ended."""
+
+    turn_id: TurnId
+    opened_at: int
+    opened_by: Opener
+    prompts: tuple[str, ...] = ()
+    """The prompts it took, by message id, in their order."""
+    ended_at: int | None = None
+    stop_reason: StopReason | None = None
+    error: Error | None = None
+    usage: Usage | None = None
+
+    @property
+    def ended(self) -> bool:
+        return self.ended_at is not None
+
+    @property
+    def interrupted(self) -> bool:
+        data = None if self.error is None else self.error.data
+        return isinstance(data, dict) and data.get("reason") == "interrupted"
+
+
+class TurnPart(Wire, frozen=True, kw_only=True):
+    """All of `Turns`, to be kept."""
+
+    state: TurnState
+    current: Turn | None = None
+    last: Turn | None = None
+    latest: SessionStateUpdate | None = None
+    unknown: dict[str, Any] | None = None
+    accepted: tuple[str, ...] = ()
+
+
+class Turns:
+    """The turn that is open, if one is, and the last one that ended."""
+
+    __slots__ = ("_accepted", "current", "last", "latest", "state")
+
+    def __init__(self) -> None:
+        self.state = TurnState.IDLE
+        self.current: Turn | None = None
+        self.last: Turn | None = None
+        self.latest: SessionStateUpdate | Unknown | None = None
+        """The last state update, whole: what a late joiner is told (SESS-21)."""
+        self._accepted: tuple[str, ...] = ()
+
+    @property
+    def background(self) -> list[BackgroundWork] | None:
+        """The work that goes on behind the turns; `None` is not reported, never none (PROMPT-V2-47)."""
+        return None if self.latest is None or isinstance(self.latest, Unknown) else self.latest.background
+
+    def effect_of(self, update: AnyStateUpdate) -> Effect:
+        """What applying a state update would do."""
+        return REPORTS[self.state, report_of(update)][1]
+
+    def apply(self, update: AnyStateUpdate, *, seq: int, at: int) -> Effect:
+        self.state, effect = REPORTS[self.state, report_of(update)]
+        if isinstance(update, StateChange):
+            update = as_state_update(update)
+        self.latest = update
+        if effect is Effect.OPENED:
+            self.current = Turn(
+                turn_id=TurnId(seq),
+                opened_at=at,
+                opened_by=Opener.PROMPT if self._accepted else Opener.AGENT,
+                prompts=self._accepted,
+            )
+            self._accepted = ()
+        elif effect is Effect.ENDED and self.current is not None and not isinstance(update, Unknown):
+            self.last = replace(
+                self.current,
+                ended_at=at,
+                stop_reason=update.stop_reason,
+                error=update.error,
+                usage=update.usage,
+            )
+            self.current = None
+        return effect
+
+    def take(self, message_id: str) -> None:
+        """A prompt was accepted: into the open turn, or into the one it will open."""
+        if self.current is None:
+            self._accepted = (*self._accepted, message_id)
+        else:
+            self.current = replace(self.current, prompts=(*self.current.prompts, message_id))
+
+    def took(self, message_id: str) -> bool:
+        """Whether the open turn, or the one about to open, took a prompt."""
+        return message_id in (self._accepted if self.current is None else self.current.prompts)
+
+    def command(
+        self,
+        command: Command,
+        *,
+        stop_reason: StopReason | None = None,
+        error: Error | None = None,
+        usage: Usage | None = None,
+        background: Sequence[BackgroundWork] | UnsetType = UNSET,
+        meta: dict[str, Any] | None = None,
+    ) -> SessionStateUpdate | None:
+        """The state update to send, or `None` where there is nothing to say.
+
+        Once `background` was reported it is on every update, as it was unless given (PROMPT-V2-45).
+        """
+        state = COMMANDS[self.state, command]
+        if state is None:
+            return None
+        listed = self.background if background is UNSET else list(background)
+        if command is Command.REPEAT and isinstance(self.latest, SessionStateUpdate):
+            return replace(self.latest, background=listed)
+        return SessionStateUpdate(
+            state=state, stop_reason=stop_reason, error=error, usage=usage, background=listed, meta=meta
+        )
+
+    def snapshot(self) -> SessionStateUpdate | Unknown:
+        """The state now, to close a replay with (SESS-21)."""
+        return SessionStateUpdate(state=State.IDLE) if self.latest is None else self.latest
+
+    def part(self) -> TurnPart:
+        known = self.latest if isinstance(self.latest, SessionStateUpdate) else None
+        return TurnPart(
+            state=self.state,
+            current=self.current,
+            last=self.last,
+            latest=known,
+            unknown=self.latest if isinstance(self.latest, Unknown) else None,
+            accepted=self._accepted,
+        )
+
+    def restore(self, part: TurnPart) -> None:
+        self.state = part.state
+        self.current = part.current
+        self.last = part.last
+        self.latest = part.latest if part.unknown is None else Unknown(part.unknown)
+        self._accepted = part.accepted
+
+
+def report_of(update: AnyStateUpdate) -> Report:
+    if isinstance(update, Unknown) or update.state is State.UNKNOWN:
+        return Report.OTHER
+    return Report(update.state)
+
+
+def as_state_update(update: StateChange) -> SessionStateUpdate:
+    """The published spelling of a state update as first proposed (SD-01)."""
+    return SessionStateUpdate(
+        state=update.state,
+        stop_reason=update.stop_reason,
+        error=update.error,
+        usage=update.usage,
+        background=update.background,
+        meta=update.meta,
+    )

@@ -1,0 +1,1 @@
+"""Live sessions: the engine's fold, the store's journal, and whoever follows them."""

@@ -1,0 +1,204 @@
+"""LiveSession: a fold, its journal in a store, and the order in which the two move.
+
+`emit` numbers events and folds them at once, so whoever decides next decides on what has happened. They reach
+the store in batches (what was emitted while the last commit was under way), and nobody else before that: the
+fold runs ahead of the store, the tail never does (invariant 1: commit before publish).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any, Self
+
+from antiphon.engine.events import AnyBody, Event, SessionCreated, decode_event, encode_event
+from antiphon.engine.journal import Cursor
+from antiphon.engine.session import Session
+from antiphon.engine.snapshot import restore, take_dirty
+from antiphon.errors import LocalError, SessionUnknown, StoreError
+from antiphon.live.tail import Stretch, Tail
+from antiphon.stores.base import Batch, RecordPatch, SessionRecord, Store
+
+SNAPSHOT_EVERY = 2000
+"""After so many events the snapshot in the store is brought up to date."""
+
+AHEAD = 1024
+"""How many events a producer may be ahead of the store."""
+
+Clock = Callable[[], int]
+"""Milliseconds since 1970."""
+
+
+class LiveSession:
+    """An async context manager: events are committed while it is open, and all of them when it closes."""
+
+    def __init__(self, store: Store, fold: Session, *, clock: Clock) -> None:
+        if fold.created is None:
+            raise LocalError("a live session begins with its creation")
+        self.session_id = fold.created.session_id
+        self.fold = fold
+        self._store = store
+        self._clock = clock
+        self._pending: list[Event] = []
+        self._tail = Tail(fold.last_seq)
+        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+        self._emitted = asyncio.Event()
+        self._closing = False
+        self._failure: StoreError | None = None
+        self._committer: asyncio.Task[None] | None = None
+        self._snapshot = fold.last_seq
+        self._group = asyncio.TaskGroup()
+
+    @classmethod
+    async def create(
+        cls,
+        store: Store,
+        *,
+        session_id: str,
+        cwd: str,
+        clock: Clock,
+        additional_directories: Iterable[str] = (),
+        meta: dict[str, Any] | None = None,
+    ) -> Self:
+        """Begin a session; it is in the store when this returns."""
+        created = SessionCreated(
+            session_id=session_id,
+            cwd=cwd,
+            additional_directories=tuple(additional_directories),
+            meta=meta or {},
+        )
+        now = clock()
+        event = Event(1, now, created)
+        record = SessionRecord(
+            session_id=session_id,
+            cwd=cwd,
+            additional_directories=created.additional_directories,
+            created_at=now,
+            updated_at=now,
+        )
+        await store.create(record)
+        await store.append(session_id, Batch(1, (encode_event(event),)))
+        return cls(store, Session().fold([event]), clock=clock)
+
+    @classmethod
+    async def open(cls, store: Store, session_id: str, *, clock: Clock) -> Self:
+        """Bring a session back: its snapshot, and every event since. Raises `SessionUnknown`."""
+        cursor, parts = await store.load_parts(session_id)
+        fold = restore(parts, Cursor(cursor)) if parts else Session()
+        while (page := await store.read(session_id, fold.last_seq)).batches:
+            for batch in page.batches:
+                fold.fold(map(decode_event, batch.events))
+        if fold.created is None:
+            raise SessionUnknown(session_id)
+        self = cls(store, fold, clock=clock)
+        self._snapshot = cursor
+        return self
+
+    # --- life --------------------------------------------------------------------------------------
+
+    async def __aenter__(self) -> Self:
+        await self._group.__aenter__()
+        self._committer = self._group.create_task(self._commit())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._closing = True
+        self._emitted.set()
+        await self._group.__aexit__(None, None, None)
+
+    # --- writing -----------------------------------------------------------------------------------
+
+    def emit(self, bodies: Iterable[AnyBody]) -> int:
+        """Number, fold and queue these facts; the number of the last one."""
+        if self._failure is not None:
+            raise self._failure
+        if self._closing:
+            raise LocalError("this session is no longer live here")
+        now = self._clock()
+        for body in bodies:
+            event = Event(self.fold.last_seq + 1, now, body)
+            self.fold.apply(event)
+            self._pending.append(event)
+        if self._pending:
+            self._emitted.set()
+        return self.fold.last_seq
+
+    async def durable(self, seq: int | None = None) -> None:
+        """Wait until everything up to `seq`, or everything emitted so far, is in the store."""
+        wanted = self.fold.last_seq if seq is None else seq
+        if wanted <= self._tail.last:
+            return
+        if self._failure is not None:
+            raise self._failure
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((wanted, future))
+        await future
+
+    async def breathe(self) -> None:
+        """For producers: wait while far more is emitted than committed, and let others run now and then."""
+        if len(self._pending) >= AHEAD:
+            await self.durable()
+
+    async def _commit(self) -> None:
+        while not (self._closing and not self._pending):
+            await self._emitted.wait()
+            self._emitted.clear()
+            while self._pending:
+                events, self._pending = self._pending, []
+                try:
+                    await self._append(events)
+                except StoreError as error:
+                    self._fail(error)
+                    return
+        if self.fold.last_seq > self._snapshot:
+            await self._save()
+
+    async def _append(self, events: list[Event]) -> None:
+        encoded = tuple(map(encode_event, events))
+        await self._store.append(self.session_id, Batch(events[0].seq, encoded), record=self._record(events[-1].at))
+        self._tail.add(Stretch(tuple(events), sum(map(len, encoded))))
+        self._wake(self._tail.last)
+        if self._tail.last - self._snapshot >= SNAPSHOT_EVERY and not self._pending:
+            await self._save()
+
+    def _record(self, now: int) -> RecordPatch:
+        info = self.fold.facts.info
+        return RecordPatch(
+            updated_at=now, state=str(self.fold.state), title=None if info is None else info.title
+        )
+
+    async def _save(self) -> None:
+        """Bring the snapshot up to what is committed: only now are the fold and the store the same."""
+        upto = self.fold.last_seq
+        await self._store.save_parts(self.session_id, upto, take_dirty(self.fold))
+        self._snapshot = upto
+
+    def _wake(self, last: int) -> None:
+        still: deque[tuple[int, asyncio.Future[None]]] = deque()
+        for seq, future in self._waiting:
+            if seq > last:
+                still.append((seq, future))
+            elif not future.done():
+                future.set_result(None)
+        self._waiting = still
+
+    def _fail(self, error: StoreError) -> None:
+        """What was not committed was never seen by anyone; nothing more is taken in."""
+        self._failure = error
+        self._pending.clear()
+        for _, future in self._waiting:
+            if not future.done():
+                future.set_exception(error)
+        self._waiting.clear()
+
+    # --- reading -----------------------------------------------------------------------------------
+
+    async def after(self, cursor: int) -> list[Event]:
+        """The next committed events after a cursor, at least one: from the tail, or in pages from the store."""
+        if cursor >= self._tail.last:
+            await self.durable(cursor + 1)
+        if self._tail.reaches(cursor):
+            return self._tail.after(cursor)
+        page = await self._store.read(self.session_id, cursor)
+        return [decode_event(line) for batch in page.batches for line in batch.after(cursor).events]

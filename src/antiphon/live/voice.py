@@ -1,0 +1,206 @@
+"""Voice: one client of a live session, speaking its dialect over its connection.
+
+It writes what the journal says, in order: updates as they are, the answers to this client's own prompts at
+the place where they become true, and the questions it is asked. What it hears it hands on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from antiphon.bridge.dialects import Sent, Writer, update_params
+from antiphon.bridge.permissions import CANCELLED
+from antiphon.bridge.prompts import Answer
+from antiphon.connection import Connection
+from antiphon.engine.events import (
+    Event,
+    PromptAccepted,
+    PromptRejected,
+    PromptWithdrawn,
+    QuestionClosed,
+    QuestionOpened,
+    Updated,
+)
+from antiphon.engine.questions import Question
+from antiphon.engine.reading import UPDATES, encode
+from antiphon.engine.snapshot import replay, state_update
+from antiphon.engine.turn import Effect, Turns
+from antiphon.errors import CallFailed, ErrorObject, InvalidResult, LinkLost, RequestCancelled
+from antiphon.jsonrpc.peer import Inbound
+from antiphon.live.attachment import Attachment
+from antiphon.live.session import LiveSession
+from antiphon.schema import v2
+from antiphon.schema.repair import Malformed
+
+ASK = "session/request_permission"
+
+Heard = Callable[[str, v2.RequestPermissionOutcome], None]
+"""Called with a question's id and what this client answered."""
+
+
+class Voice:
+    def __init__(self, live: LiveSession, connection: Connection, writer: Writer, *, heard: Heard) -> None:
+        self.writer = writer
+        self._live = live
+        self._connection = connection
+        self._heard = heard
+        self._session = encode(live.session_id)
+        self._turns = Turns()
+        self._turns.restore(live.fold.turns.part())
+        self._prompts: dict[str, Inbound] = {}
+        self._unanswered: dict[Any, Inbound] = {}
+        self._answered: dict[Inbound, asyncio.Future[None]] = {}
+        self._asking: dict[str, asyncio.Task[None]] = {}
+        self._attachment = Attachment(live, self._write, drain=connection.drain)
+        self._following: asyncio.Task[None] | None = None
+        self.cancelled = False
+        """Whether this client has cancelled the turn that is open: its held prompts end as cancelled."""
+
+    # --- joining and leaving -----------------------------------------------------------------------
+
+    def start(
+        self, *, history: bool = False, state: bool = False, then: Callable[[], None] = lambda: None
+    ) -> None:
+        """Follow the session from here. What is to be replayed is taken from the fold in this very step, sent
+        once it is in the store, and `then` is called before anything newer is sent."""
+        shown = list(replay(self._live.fold)) if history else []
+        closing = state_update(self._live.fold) if state else None
+        questions = self._live.fold.questions.open
+
+        def begin() -> None:
+            for raw in shown:
+                self._send_update(raw)
+            for raw in self.writer.flush():
+                self._send(raw)
+            if closing is not None:
+                self._send_update(closing)
+            then()
+            for question in questions:
+                self._ask(question)
+
+        self._following = asyncio.get_running_loop().create_task(self._attachment.follow(begin=begin))
+
+    async def stop(self) -> None:
+        """Leave the session; it goes on without this client."""
+        tasks = [task for task in (self._following, *self._asking.values()) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def caught_up(self) -> None:
+        """Wait until everything emitted so far has been written to this client."""
+        last = self._live.fold.last_seq
+        await self._attachment.reached(last)
+
+    def say(self, update: bytes) -> None:
+        """Send one update to this client alone."""
+        self._send(update)
+
+    # --- prompts -----------------------------------------------------------------------------------
+
+    def prompted(self, message_id: str, inbound: Inbound) -> asyncio.Future[None]:
+        """This prompt is this client's: it is answered when and where the journal says so."""
+        self._prompts[message_id] = inbound
+        answered = self._answered[inbound] = asyncio.get_running_loop().create_future()
+        return answered
+
+    def _answer(self, inbound: Inbound, given: Any) -> None:
+        self._connection.answer(inbound, given)
+        answered = self._answered.pop(inbound, None)
+        if answered is not None and not answered.done():
+            answered.set_result(None)
+
+    # --- writing -----------------------------------------------------------------------------------
+
+    def _write(self, events: list[Event]) -> None:
+        for event in events:
+            body = event.body
+            if isinstance(body, Updated):
+                self._updated(body, event)
+            elif isinstance(body, PromptAccepted):
+                self._accepted(body)
+            elif isinstance(body, PromptRejected):
+                self._refused(body.message_id, body.error)
+            elif isinstance(body, PromptWithdrawn):
+                self._refused(body.message_id, RequestCancelled().to_wire())
+            elif isinstance(body, QuestionOpened):
+                question = self._live.fold.questions.get(body.question_id)
+                if question is not None:
+                    self._ask(question)
+            elif isinstance(body, QuestionClosed):
+                asking = self._asking.pop(body.question_id, None)
+                if asking is not None:
+                    asking.cancel()  # an abandoned call tells the client (PROMPT-V2-41)
+
+    def _updated(self, body: Updated, event: Event) -> None:
+        try:
+            update = body.update
+        except Malformed:
+            return
+        for raw in self.writer.write(update, bytes(body.raw)):
+            self._send(raw)
+        if isinstance(update, v2.StateUpdate) and self._turns.apply(
+            update, seq=event.seq, at=event.at
+        ) is Effect.ENDED:
+            self.cancelled = False
+            unanswered, self._unanswered = self._unanswered, {}
+            self._send_all(self.writer.ended(update, list(unanswered)), unanswered)
+
+    def _accepted(self, body: PromptAccepted) -> None:
+        inbound = self._prompts.pop(body.message_id, None)
+        if inbound is None:
+            return
+        taken = self.writer.inserted(body.became or body.message_id)
+        if taken is None:
+            self._unanswered[inbound.id] = inbound
+        else:
+            self._answer(inbound, taken)
+
+    def _refused(self, message_id: str, error: ErrorObject) -> None:
+        inbound = self._prompts.pop(message_id, None)
+        if inbound is not None:
+            id: Any = inbound.id
+            self._send_all(self.writer.refused(id, error, cancelled=self.cancelled), {id: inbound})
+
+    def _send_all(self, sent: list[Sent], requests: dict[Any, Inbound]) -> None:
+        for one in sent:
+            if isinstance(one, Answer):
+                self._answer(requests[one.request], one.given)
+            else:
+                self._send(one)
+
+    def _send_update(self, raw: bytes) -> None:
+        for written in self.writer.write(UPDATES.read(raw), raw):
+            self._send(written)
+
+    def _send(self, update: bytes) -> None:
+        self._connection.update(update_params(self._session, update))
+
+    # --- questions ---------------------------------------------------------------------------------
+
+    def _ask(self, question: Question) -> None:
+        request = question.permission
+        if request is None or question.question_id in self._asking:
+            return
+        asked = self.writer.asked(request, question=question.question_id)
+        if asked is None:
+            return
+        for raw in asked.updates:
+            self._send(raw)
+
+        async def ask() -> None:
+            try:
+                answer = await self._connection.call(ASK, asked.params)
+            except (CallFailed, InvalidResult):
+                answer = None  # no approval, whatever went wrong (PERM-V2-07)
+            except LinkLost:
+                return  # it waits for others, or for this client's return
+            self._asking.pop(question.question_id, None)
+            self._heard(question.question_id, asked.outcome(answer))
+
+        self._asking[question.question_id] = asyncio.get_running_loop().create_task(ask())
+
+
+__all__ = ["CANCELLED", "Voice"]

@@ -1,0 +1,214 @@
+"""The seam between a live session and what keeps it, and the values that cross it.
+
+A cursor is a position in a journal: 0 is before the first event, and "after c" means the events numbered
+above c. `check_store` in `antiphon.testing` is the contract.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any, NamedTuple, Protocol, runtime_checkable
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from antiphon.errors import AntiphonError, CursorInvalid
+
+PAGE_BYTES = 1 << 20
+LIST_LIMIT = 50
+HIGHEST = (1 << 63) - 1
+Number = Annotated[int, msgspec.Meta(ge=-HIGHEST, le=HIGHEST)]
+
+
+class Batch(Struct, frozen=True, gc=False):
+    """Consecutive events of one session: what is committed, stored and handed out together.
+
+    An event is one JSON object in bytes, without a newline; a store does not look into it.
+    """
+
+    first: int
+    events: tuple[bytes, ...]
+
+    def __post_init__(self) -> None:
+        if self.first < 1 or not self.events:
+            raise ValueError("a batch holds at least one event, and the first event of a journal is number 1")
+
+    @property
+    def last(self) -> int:
+        return self.first + len(self.events) - 1
+
+    def after(self, cursor: int) -> Batch:
+        """The part of the batch after `cursor`, which is not behind its end."""
+        return self if cursor < self.first else Batch(cursor + 1, self.events[cursor + 1 - self.first :])
+
+
+class Page(Struct, frozen=True, gc=False):
+    """A stretch of a journal. Reading goes on at `cursor`, until that is `last`, the end of the journal."""
+
+    batches: tuple[Batch, ...]
+    cursor: int
+    last: int
+
+
+class SessionRecord(Struct, frozen=True, kw_only=True):
+    """What is known of a session beside its journal. Times are milliseconds since 1970; callers set them."""
+
+    session_id: str
+    cwd: str
+    additional_directories: tuple[str, ...] = ()
+    title: str | None = None
+    created_at: int
+    updated_at: int
+    state: str = "idle"
+    last: int = 0
+    meta: dict[str, Any] = {}
+
+
+class RecordPatch(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What changes in a record; what is left out stays. `meta` is replaced as a whole."""
+
+    cwd: str | UnsetType = UNSET
+    additional_directories: tuple[str, ...] | UnsetType = UNSET
+    title: str | UnsetType | None = UNSET
+    updated_at: int | UnsetType = UNSET
+    state: str | UnsetType = UNSET
+    meta: dict[str, Any] | UnsetType = UNSET
+
+    def changes(self) -> dict[str, Any]:
+        """The fields that are set, with their values."""
+        fields = {name: getattr(self, name) for name in self.__struct_fields__}
+        return {name: value for name, value in fields.items() if value is not UNSET}
+
+
+class Listing(NamedTuple):
+    """A page of the list of sessions, and the cursor of the next one (None: this was the last)."""
+
+    records: tuple[SessionRecord, ...]
+    next: str | None
+
+
+@runtime_checkable
+class Store(Protocol):
+    """Keeps journals, and beside each one a record and a snapshot in parts.
+
+    A method that names a session which is not there raises `SessionUnknown`. A call that is cancelled while
+    it waits may still take effect, whole; who goes on afterwards reads `get` first.
+    """
+
+    async def create(self, record: SessionRecord) -> None:
+        """Begin a session with an empty journal; an id that exists is refused with `SessionExists`."""
+
+    async def append(self, session_id: str, batch: Batch, *, record: RecordPatch | None = None) -> None:
+        """Add a batch, and return once no crash takes it back. `record` changes in the same commit.
+
+        Unless the journal ends right before the batch, nothing is written and `StaleWriter` is raised.
+        """
+
+    async def update(self, session_id: str, record: RecordPatch) -> None:
+        """Change the record alone."""
+
+    async def read(self, session_id: str, after: int, *, limit_bytes: int = PAGE_BYTES) -> Page:
+        """The events after a cursor, in order: about `limit_bytes` of them, and at least one batch.
+
+        No batches means the end of the journal. In a damaged journal everything before the damage is
+        returned; reading on at the damage raises `StoreCorrupt`.
+        """
+
+    async def grown(self, session_id: str, after: int) -> int:
+        """Wait until the journal has events after `after`, whoever wrote them; the number of the last one."""
+
+    async def save_parts(self, session_id: str, upto: int, parts: Mapping[str, bytes | None]) -> None:
+        """Move the snapshot to the cursor `upto`: parts given are put, parts given as None are removed.
+
+        All of it or nothing; a snapshot older than the kept one is refused with `StaleWriter`.
+        """
+
+    async def load_parts(self, session_id: str) -> tuple[int, dict[str, bytes]]:
+        """The snapshot's cursor and its parts; `(0, {})` where there is none."""
+
+    async def get(self, session_id: str) -> SessionRecord | None:
+        """The record of a session, with the number of its last event; None if there is no such session."""
+
+    async def list(
+        self, *, cwd: str | None = None, after: str | None = None, limit: int = LIST_LIMIT
+    ) -> Listing:
+        """Sessions, the newest first by creation, `limit` at a time; with `cwd`, those of that directory.
+
+        Creation does not change, so a session that is there all the while is listed exactly once, whatever
+        happens between two pages. A cursor that no list gave out raises `CursorInvalid`.
+        """
+
+    async def delete(self, session_id: str) -> bool:
+        """Remove a session with all that belongs to it; whether it was there."""
+
+    async def claim(self, session_id: str, owner: str) -> None:
+        """Become the one live writer of a session, in the name of `owner` (words for a person).
+
+        Refused with `SessionClaimed` while somebody else holds it. A claim ends with `release`, with the
+        store or with the process, however that ends. Claiming twice under one name is claiming once.
+        """
+
+    async def release(self, session_id: str, owner: str) -> None:
+        """Give a claim back; one that is not held, or of a session that is gone, is not missed."""
+
+    async def aclose(self) -> None:
+        """Finish what was begun, release all claims and give everything back. Safe to call twice."""
+
+
+class Waiters:
+    """Those who wait for journals to grow."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, list[tuple[int, asyncio.Future[int]]]] = {}
+
+    def add(self, session_id: str, after: int) -> asyncio.Future[int]:
+        future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(session_id, []).append((after, future))
+        future.add_done_callback(lambda _: self._discard(session_id, future))
+        return future
+
+    def _discard(self, session_id: str, future: asyncio.Future[int]) -> None:
+        left = [entry for entry in self._waiting.get(session_id, ()) if entry[1] is not future]
+        if left:
+            self._waiting[session_id] = left
+        else:
+            self._waiting.pop(session_id, None)
+
+    @property
+    def sessions(self) -> Collection[str]:
+        return self._waiting.keys()
+
+    def tell(self, session_id: str, last: int) -> None:
+        """The journal now ends at `last`."""
+        for after, future in self._waiting.get(session_id, ()):
+            if last > after and not future.done():
+                future.set_result(last)
+
+    def fail(self, session_id: str, error: AntiphonError) -> None:
+        for _, future in self._waiting.get(session_id, ()):
+            if not future.done():
+                future.set_exception(error)
+
+
+def list_cursor(record: SessionRecord) -> str:
+    """The cursor of the list after `record`."""
+    place = msgspec.json.encode((record.created_at, record.session_id))
+    return base64.urlsafe_b64encode(place).decode()
+
+
+def list_place(cursor: str) -> tuple[int, str]:
+    """Where a cursor points: creation time and id of the last session that was listed."""
+    try:
+        place = base64.b64decode(cursor.encode(), altchars=b"-_", validate=True)
+        return msgspec.json.decode(place, type=tuple[Number, str])
+    except (binascii.Error, UnicodeEncodeError, msgspec.DecodeError) as error:
+        raise CursorInvalid("this list cursor was not given out here") from error
+
+
+def check_reading(after: int, limit: int) -> None:
+    """A cursor is a number from 0 on, and a page holds something."""
+    if not 0 <= after <= HIGHEST or limit < 1:
+        raise ValueError("a cursor is a number from 0 on, and a limit one from 1 on")

@@ -1,0 +1,165 @@
+"""A store in memory: for sessions that need not outlive their process, and for tests."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections.abc import Mapping
+from operator import attrgetter
+
+import msgspec
+
+from antiphon.errors import SessionClaimed, SessionExists, SessionUnknown, StaleWriter, StoreError
+from antiphon.stores.base import (
+    LIST_LIMIT,
+    PAGE_BYTES,
+    Batch,
+    Listing,
+    Page,
+    RecordPatch,
+    SessionRecord,
+    Waiters,
+    check_reading,
+    list_cursor,
+    list_place,
+)
+
+
+class _Kept:
+    """One session. The batches are the callers' own objects: nothing is copied."""
+
+    __slots__ = ("batches", "last", "owner", "parts", "record", "snapshot")
+
+    def __init__(self, record: SessionRecord) -> None:
+        self.record = record
+        self.last = 0
+        self.batches: list[Batch] = []
+        self.snapshot = 0
+        self.parts: dict[str, bytes] = {}
+        self.owner: str | None = None
+
+    def listed(self) -> SessionRecord:
+        return msgspec.structs.replace(self.record, last=self.last)
+
+
+class MemoryStore:
+    """Keeps sessions until it is closed. Nothing in it waits, except `grown`."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[str, _Kept] = {}
+        self._waiters = Waiters()
+        self._closed = False
+
+    def _kept(self, session_id: str) -> _Kept:
+        self._check_open()
+        try:
+            return self._sessions[session_id]
+        except KeyError:
+            raise SessionUnknown(session_id) from None
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreError("the store is closed")
+
+    async def create(self, record: SessionRecord) -> None:
+        self._check_open()
+        if record.session_id in self._sessions:
+            raise SessionExists(f"session {record.session_id} is already there")
+        self._sessions[record.session_id] = _Kept(record)
+
+    async def append(self, session_id: str, batch: Batch, *, record: RecordPatch | None = None) -> None:
+        kept = self._kept(session_id)
+        if any(b"\n" in event for event in batch.events):
+            raise ValueError("an event is one line")
+        if kept.last != batch.first - 1:
+            raise StaleWriter(session_id, expected=batch.first - 1, actual=kept.last)
+        if record is not None:
+            kept.record = msgspec.structs.replace(kept.record, **record.changes())
+        kept.batches.append(batch)
+        kept.last = batch.last
+        self._waiters.tell(session_id, kept.last)
+
+    async def update(self, session_id: str, record: RecordPatch) -> None:
+        kept = self._kept(session_id)
+        kept.record = msgspec.structs.replace(kept.record, **record.changes())
+
+    async def read(self, session_id: str, after: int, *, limit_bytes: int = PAGE_BYTES) -> Page:
+        check_reading(after, limit_bytes)
+        kept = self._kept(session_id)
+        batches: list[Batch] = []
+        cursor, size = after, 0
+        at = bisect_right(kept.batches, after, key=attrgetter("last"))
+        while at < len(kept.batches) and size < limit_bytes:
+            batches.append(kept.batches[at].after(cursor))
+            cursor = batches[-1].last
+            size += sum(map(len, batches[-1].events))
+            at += 1
+        return Page(tuple(batches), cursor, kept.last)
+
+    async def grown(self, session_id: str, after: int) -> int:
+        kept = self._kept(session_id)
+        return kept.last if kept.last > after else await self._waiters.add(session_id, after)
+
+    async def save_parts(self, session_id: str, upto: int, parts: Mapping[str, bytes | None]) -> None:
+        kept = self._kept(session_id)
+        if upto < kept.snapshot:
+            raise StaleWriter(session_id, expected=upto, actual=kept.snapshot)
+        if upto > kept.last:
+            raise ValueError(f"a snapshot up to {upto} of a journal that ends at {kept.last}")
+        kept.snapshot = upto
+        for name, part in parts.items():
+            if part is None:
+                kept.parts.pop(name, None)
+            else:
+                kept.parts[name] = part
+
+    async def load_parts(self, session_id: str) -> tuple[int, dict[str, bytes]]:
+        kept = self._kept(session_id)
+        return kept.snapshot, dict(kept.parts)
+
+    async def get(self, session_id: str) -> SessionRecord | None:
+        self._check_open()
+        kept = self._sessions.get(session_id)
+        return kept.listed() if kept is not None else None
+
+    async def list(
+        self, *, cwd: str | None = None, after: str | None = None, limit: int = LIST_LIMIT
+    ) -> Listing:
+        check_reading(0, limit)
+        self._check_open()
+        place = list_place(after) if after is not None else None
+        found = sorted(
+            (
+                (kept.record.created_at, session_id)
+                for session_id, kept in self._sessions.items()
+                if cwd is None or kept.record.cwd == cwd
+            ),
+            reverse=True,
+        )
+        if place is not None:
+            found = [entry for entry in found if entry < place]
+        records = tuple(self._sessions[session_id].listed() for _, session_id in found[:limit])
+        return Listing(records, list_cursor(records[-1]) if len(found) > limit else None)
+
+    async def delete(self, session_id: str) -> bool:
+        self._check_open()
+        self._waiters.fail(session_id, SessionUnknown(session_id))
+        return self._sessions.pop(session_id, None) is not None
+
+    async def claim(self, session_id: str, owner: str) -> None:
+        kept = self._kept(session_id)
+        if kept.owner is not None and kept.owner != owner:
+            raise SessionClaimed(session_id, owner=kept.owner, pid=os.getpid())
+        kept.owner = owner
+
+    async def release(self, session_id: str, owner: str) -> None:
+        self._check_open()
+        kept = self._sessions.get(session_id)
+        if kept is not None and kept.owner == owner:
+            kept.owner = None
+
+    async def aclose(self) -> None:
+        self._closed = True
+        for session_id in list(self._waiters.sessions):
+            self._waiters.fail(session_id, StoreError("the store is closed"))
+        self._sessions.clear()

@@ -1,0 +1,295 @@
+"""A store in a SQLite file, which several processes may share."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import TypeVar
+
+from antiphon.errors import AntiphonError, SessionUnknown, StoreError
+from antiphon.stores import sqlite_journal
+from antiphon.stores import sqlite_statements as statements
+from antiphon.stores.base import (
+    LIST_LIMIT,
+    PAGE_BYTES,
+    Batch,
+    Listing,
+    Page,
+    RecordPatch,
+    SessionRecord,
+    Waiters,
+    check_reading,
+    list_place,
+)
+from antiphon.stores.sqlite_errors import store_error
+from antiphon.stores.sqlite_presence import Presence
+from antiphon.stores.sqlite_schema import Durability, open_reader, open_writer
+from antiphon.stores.sqlite_writer import Write, Writer
+
+T = TypeVar("T")
+
+PATIENCE = 10.0
+POLL = 0.05
+
+
+class SQLiteStore:
+    """Keeps sessions in the file `path`, which is made if it is not there, and opened with the first call.
+
+    With `durability="process"` what was appended survives the process, kill -9 included; with `"power"` a
+    power cut as well, and every commit waits for the disk. `patience` is how long, in seconds, a call waits
+    for other processes that write; `poll` is how often it is looked whether they did, while somebody waits
+    in `grown`. One store belongs to one event loop.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        durability: str = Durability.PROCESS,
+        patience: float = PATIENCE,
+        poll: float = POLL,
+    ) -> None:
+        self.path = Path(path).absolute()
+        self.durability = Durability(durability)
+        self._patience = patience
+        self._poll_every = poll
+        self._threads: tuple[ThreadPoolExecutor, ThreadPoolExecutor] | None = None
+        self._connections: tuple[sqlite3.Connection, sqlite3.Connection] | None = None
+        self._writer: Writer | None = None
+        self._presence = Presence(self.path)
+        self._opening = asyncio.Lock()
+        self._waiters = Waiters()
+        self._timer: asyncio.TimerHandle | None = None
+        self._polling = False
+        self._data_version: int | None = None
+        self._closed = False
+
+    async def __aenter__(self) -> SQLiteStore:
+        await self.open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def open(self) -> None:
+        """Open the file now, to learn now if that cannot be done."""
+        await self._opened()
+
+    async def _opened(self) -> Writer:
+        if self._closed:
+            raise StoreError(f"the store of {self.path} is closed")
+        if self._writer is not None:
+            return self._writer
+        async with self._opening:
+            if self._writer is None:
+                if self._threads is None:
+                    self._threads = (
+                        ThreadPoolExecutor(1, thread_name_prefix="antiphon-store-write"),
+                        ThreadPoolExecutor(1, thread_name_prefix="antiphon-store-read"),
+                    )
+                loop = asyncio.get_running_loop()
+                unpurged = await loop.run_in_executor(self._threads[0], self._open_connections)
+                assert self._connections is not None
+                self._writer = Writer(
+                    self._connections[0],
+                    str(self.path),
+                    self._threads[0],
+                    in_place=self.durability is Durability.PROCESS,
+                    patience=self._patience,
+                )
+                for key in unpurged:
+                    await self._purge(self._writer, key)
+            return self._writer
+
+    def _open_connections(self) -> tuple[int, ...]:
+        """In the writer's thread. A caller that was cancelled may have come so far before."""
+        try:
+            if self._connections is None:
+                writer = open_writer(self.path, self.durability, patience=self._patience)
+                try:
+                    self._connections = writer, open_reader(self.path, patience=self._patience)
+                except BaseException:
+                    writer.close()
+                    raise
+            return statements.deletions(self._connections[1])
+        except sqlite3.Error as error:
+            raise store_error(error, str(self.path)) from error
+        except OSError as error:
+            raise StoreError(f"{self.path} cannot be opened: {error.strerror}") from error
+
+    async def _write(
+        self, apply: Callable[[sqlite3.Connection], T], *, size: int = 0, single: bool = False
+    ) -> T:
+        writer = self._writer
+        if writer is None or self._closed:
+            writer = await self._opened()
+        return await writer.do(Write(apply, size=size, single=single))
+
+    async def _read(self, query: Callable[[sqlite3.Connection], T]) -> T:
+        await self._opened()
+        assert self._connections is not None
+        assert self._threads is not None
+        try:
+            return await asyncio.get_running_loop().run_in_executor(
+                self._threads[1], query, self._connections[1]
+            )
+        except sqlite3.Error as error:
+            raise store_error(error, str(self.path)) from error
+
+    async def create(self, record: SessionRecord) -> None:
+        await self._write(lambda connection: statements.create(connection, record))
+
+    async def append(self, session_id: str, batch: Batch, *, record: RecordPatch | None = None) -> None:
+        events = b"\n".join(batch.events)
+        if events.count(b"\n") != len(batch.events) - 1:
+            raise ValueError("an event is one line")
+        await self._write(
+            lambda connection: statements.append(connection, session_id, batch, events, record),
+            size=len(events),
+            single=record is None,
+        )
+        self._waiters.tell(session_id, batch.last)
+
+    async def update(self, session_id: str, record: RecordPatch) -> None:
+        await self._write(lambda connection: statements.update(connection, session_id, record))
+
+    async def read(self, session_id: str, after: int, *, limit_bytes: int = PAGE_BYTES) -> Page:
+        check_reading(after, limit_bytes)
+        path = str(self.path)
+        return await self._read(
+            lambda connection: sqlite_journal.read(connection, path, session_id, after, limit_bytes)
+        )
+
+    async def save_parts(self, session_id: str, upto: int, parts: Mapping[str, bytes | None]) -> None:
+        await self._write(
+            lambda connection: statements.save_parts(connection, session_id, upto, parts),
+            size=sum([len(part) for part in parts.values() if part is not None]),
+        )
+
+    async def load_parts(self, session_id: str) -> tuple[int, dict[str, bytes]]:
+        return await self._read(lambda connection: statements.load_parts(connection, session_id))
+
+    async def get(self, session_id: str) -> SessionRecord | None:
+        return await self._read(lambda connection: statements.get(connection, session_id))
+
+    async def list(
+        self, *, cwd: str | None = None, after: str | None = None, limit: int = LIST_LIMIT
+    ) -> Listing:
+        check_reading(0, limit)
+        place = list_place(after) if after is not None else None
+        return await self._read(lambda connection: statements.list_sessions(connection, cwd, place, limit))
+
+    async def delete(self, session_id: str) -> bool:
+        key = await self._write(lambda connection: statements.delete(connection, session_id))
+        self._waiters.fail(session_id, SessionUnknown(session_id))
+        if key is not None:
+            await self._purge(await self._opened(), key)
+        return key is not None
+
+    async def _purge(self, writer: Writer, key: int) -> None:
+        while not await writer.do(Write(partial(statements.purge, key=key))):
+            pass
+
+    async def claim(self, session_id: str, owner: str) -> None:
+        await self._write(lambda connection: statements.claim(connection, session_id, owner, self._presence))
+
+    async def release(self, session_id: str, owner: str) -> None:
+        await self._write(
+            lambda connection: statements.release(connection, session_id, owner, self._presence)
+        )
+
+    async def grown(self, session_id: str, after: int) -> int:
+        await self._opened()
+        # First in the list, then looking: what is appended in between is not missed.
+        waiting = self._waiters.add(session_id, after)
+        try:
+            last = await self._read(lambda connection: statements.last(connection, session_id))
+            if last > after:
+                return last
+            self._look_again()
+            return await waiting
+        finally:
+            if not waiting.cancel() and not waiting.cancelled():
+                waiting.exception()  # seen, also if it was something else that ended the wait
+
+    def _look_again(self) -> None:
+        """Have a look at what other processes wrote, as long as somebody waits for it."""
+        if self._timer is None and not self._polling and not self._closed and self._waiters.sessions:
+            self._timer = asyncio.get_running_loop().call_later(self._poll_every, self._look)
+
+    def _look(self) -> None:
+        self._timer = None
+        if self._waiters.sessions and self._threads is not None and not self._closed:
+            self._polling = True
+            job = partial(self._news, tuple(self._waiters.sessions))
+            future = asyncio.get_running_loop().run_in_executor(self._threads[1], job)
+            future.add_done_callback(self._looked)
+
+    def _news(self, session_ids: tuple[str, ...]) -> dict[str, int | None]:
+        """In the reader's thread. A counter tells whether anything was committed at all."""
+        assert self._connections is not None
+        reader = self._connections[1]
+        (version,) = reader.execute("PRAGMA data_version").fetchone()
+        if version == self._data_version:
+            return {}
+        found = statements.lasts(reader, session_ids)
+        self._data_version = version
+        return found
+
+    def _looked(self, done: asyncio.Future[dict[str, int | None]]) -> None:
+        self._polling = False
+        error = done.exception()
+        if isinstance(error, sqlite3.Error):
+            self._fail_waiters(store_error(error, str(self.path)))
+        elif error is not None:
+            raise error
+        else:
+            for session_id, last in done.result().items():
+                if last is None:
+                    self._waiters.fail(session_id, SessionUnknown(session_id))
+                else:
+                    self._waiters.tell(session_id, last)
+        self._look_again()
+
+    def _fail_waiters(self, error: AntiphonError) -> None:
+        for session_id in tuple(self._waiters.sessions):
+            self._waiters.fail(session_id, error)
+
+    async def aclose(self) -> None:
+        if self._closed:
+            return
+        async with self._opening:
+            self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        self._fail_waiters(StoreError(f"the store of {self.path} is closed"))
+        if self._writer is not None:
+            if self._presence.shown:
+                with suppress(StoreError):  # a claim without its presence is void
+                    await self._writer.do(Write(partial(statements.release_all, presence=self._presence)))
+            await self._writer.aclose()
+        if self._threads is not None:
+            loop = asyncio.get_running_loop()
+            for thread, close in zip(
+                self._threads[::-1], (self._close_reader, self._close_writer), strict=True
+            ):
+                await loop.run_in_executor(thread, close)
+                thread.shutdown()
+
+    def _close_reader(self) -> None:
+        if self._connections is not None:
+            self._connections[1].close()
+
+    def _close_writer(self) -> None:
+        if self._connections is not None:
+            self._connections[0].close()
+        self._presence.close()

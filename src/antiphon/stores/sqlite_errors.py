@@ -1,0 +1,38 @@
+"""What SQLite says, as errors of ours that name the file."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from antiphon.errors import StoreBusy, StoreCorrupt, StoreError, StoreFull
+
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+
+
+def primary_code(error: sqlite3.Error) -> int:
+    """The result code without its details; 0 for what the sqlite3 module raises by itself."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+def is_busy(error: BaseException) -> bool:
+    return isinstance(error, sqlite3.Error) and primary_code(error) in _BUSY
+
+
+def is_damage(error: BaseException) -> bool:
+    return isinstance(error, sqlite3.Error) and primary_code(error) in _DAMAGED
+
+
+def store_error(error: sqlite3.Error, path: str) -> StoreError:
+    """The error to raise for `error` of the database at `path`."""
+    code = primary_code(error)
+    if code in _DAMAGED:
+        return StoreCorrupt(f"{path} is damaged: {error}")
+    if code in _BUSY:
+        return StoreBusy(f"{path} is held by another process: {error}")
+    if code == sqlite3.SQLITE_FULL:
+        return StoreFull(f"no room to write {path}: {error}")
+    name = getattr(error, "sqlite_errorname", type(error).__name__)
+    if name == "SQLITE_IOERR_WRITE":
+        return StoreError(f"{path}: the disk, a quota or a limit refused a write ({name})")
+    return StoreError(f"{path}: {error} ({name})")

@@ -1,0 +1,66 @@
+"""Whether the process behind a claim still lives, asked of the kernel.
+
+A store that claims sessions keeps a file beside the database locked for as long as it is open. The kernel
+lets go of the lock when the process ends, however it ends; a process id could be somebody else's by then, or
+of another container. (All who share a write-ahead log share a kernel.)
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+
+
+class Presence:
+    """The lock file of one open store; made with its first claim."""
+
+    def __init__(self, database: Path) -> None:
+        self._database = database
+        self._file: int | None = None
+        self.name = secrets.token_hex(8)
+
+    def _path(self, name: str) -> Path:
+        return self._database.with_name(f"{self._database.name}-owner-{name}")
+
+    def show(self) -> None:
+        """Be seen as alive from here on. To be called in a write transaction: that keeps sweepers apart."""
+        if self._file is None:
+            self._sweep()
+            path = self._path(self.name)
+            self._file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    @property
+    def shown(self) -> bool:
+        return self._file is not None
+
+    def alive(self, name: str) -> bool:
+        """Whether the store with this presence is open."""
+        try:
+            file = os.open(self._path(name), os.O_RDONLY)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(file)
+        return False
+
+    def _sweep(self) -> None:
+        """Remove what dead processes left."""
+        prefix = self._path("").name
+        for path in self._database.parent.iterdir():
+            if path.name.startswith(prefix) and not self.alive(path.name.removeprefix(prefix)):
+                path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        if self._file is not None:
+            with suppress(FileNotFoundError):
+                self._path(self.name).unlink()
+            os.close(self._file)
+            self._file = None

@@ -1,0 +1,176 @@
+"""The tables of a SQLite store, how older ones become these, and how a connection to them is opened."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from enum import StrEnum
+from pathlib import Path
+
+from antiphon.errors import StoreError, StoreTooNew
+from antiphon.stores.sqlite_errors import is_busy
+
+APPLICATION_ID = 0x414E5450  # "ANTP": tells our files from another program's
+
+
+class Durability(StrEnum):
+    """What a committed batch survives."""
+
+    PROCESS = "process"
+    """The end of the process, kill -9 included. A loss of power may take the last moments, never the file."""
+
+    POWER = "power"
+    """A loss of power as well: every commit waits for the disk."""
+
+
+# In WAL mode a commit is in the operating system's hands before it returns, whatever `synchronous` says: that
+# is what survives kill -9. NORMAL syncs at checkpoints only, which keeps the file whole through a power cut;
+# OFF would save those few syncs and risk the file.
+_SYNCHRONOUS = {Durability.PROCESS: "NORMAL", Durability.POWER: "FULL"}
+
+MIGRATIONS: tuple[str, ...] = (
+    # A session's key is never used again, so what is left of a deleted session can be removed later, in
+    # slices (`deletions`). A batch is one row, its events joined by newlines: one row per event takes three
+    # times as long. It is found by its last number: the newest batch and the one after a cursor are then each
+    # one seek away. Rows lie in the order of arrival; laid out by session, an append touches one tree instead
+    # of two, but the trees of many sessions writing at once are rebuilt all the time (half the speed).
+    """
+    CREATE TABLE sessions (
+        key INTEGER PRIMARY KEY AUTOINCREMENT,
+        id TEXT NOT NULL UNIQUE,
+        cwd TEXT NOT NULL,
+        additional_directories TEXT NOT NULL,
+        title TEXT,
+        created_at INTEGER NOT NULL,
+        updated_at INTEGER NOT NULL,
+        state TEXT NOT NULL,
+        meta TEXT NOT NULL,
+        snapshot INTEGER NOT NULL DEFAULT 0
+    );
+    CREATE INDEX sessions_by_creation ON sessions (created_at, id);
+    CREATE TABLE batches (
+        session INTEGER NOT NULL,
+        first INTEGER NOT NULL,
+        last INTEGER NOT NULL,
+        events BLOB NOT NULL,
+        PRIMARY KEY (session, last)
+    );
+    CREATE TABLE parts (
+        session INTEGER NOT NULL,
+        name TEXT NOT NULL,
+        part BLOB NOT NULL,
+        PRIMARY KEY (session, name)
+    );
+    CREATE TABLE claims (
+        session INTEGER PRIMARY KEY,
+        owner TEXT NOT NULL,
+        pid INTEGER NOT NULL,
+        presence TEXT NOT NULL
+    );
+    CREATE TABLE deletions (session INTEGER PRIMARY KEY);
+    """,
+)
+
+
+def create_file(path: Path) -> None:
+    """Make the file, and its directory where that is missing, for nobody but us.
+
+    SQLite gives the files it adds (-wal, -shm) the permissions of the database.
+    """
+    if path.exists():
+        return
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError:
+        return  # another process was faster
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)  # a journal that survives a power cut needs a file that does
+    finally:
+        os.close(folder)
+
+
+def open_writer(path: Path, durability: Durability, *, patience: float) -> sqlite3.Connection:
+    """A connection that writes, to a file of the present version."""
+    create_file(path)
+    connection = _connect(path, patience)
+    try:
+        version = _refuse_foreign(connection, path)
+        _use_wal(connection, patience)
+        connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[durability]}")
+        if durability is Durability.POWER:
+            connection.execute("PRAGMA fullfsync = ON")  # macOS: a plain fsync does not reach the disk
+            connection.execute("PRAGMA checkpoint_fullfsync = ON")
+        # The writer decides when to checkpoint: never on the event loop.
+        connection.execute("PRAGMA wal_autocheckpoint = 0")
+        # Some builds zero freed pages by default; a replaced part would then be written twice.
+        connection.execute("PRAGMA secure_delete = FAST")
+        if version < len(MIGRATIONS):
+            migrate(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def open_reader(path: Path, *, patience: float) -> sqlite3.Connection:
+    """A connection that reads."""
+    connection = _connect(path, patience)
+    connection.execute("PRAGMA query_only = ON")
+    return connection
+
+
+def migrate(connection: sqlite3.Connection, path: Path) -> None:
+    """Bring the tables to the present version, in one transaction; two processes may try at once."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        version = _refuse_foreign(connection, path)
+        for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
+            for statement in script.split(";"):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {number}")
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _connect(path: Path, patience: float) -> sqlite3.Connection:
+    return sqlite3.connect(
+        os.fspath(path), timeout=patience, isolation_level=None, check_same_thread=False, cached_statements=64
+    )
+
+
+def _refuse_foreign(connection: sqlite3.Connection, path: Path) -> int:
+    """The version of the tables (0: none yet); another program's file and a later version are refused."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    if application != APPLICATION_ID and (tables or version or application):
+        raise StoreError(f"{path} is a database of another program")
+    if version > len(MIGRATIONS):
+        raise StoreTooNew(
+            f"{path} was written by a later Antiphon (version {version} of the tables, "
+            f"this one knows {len(MIGRATIONS)})"
+        )
+    return int(version)
+
+
+def _use_wal(connection: sqlite3.Connection, patience: float) -> None:
+    """Two processes that open a new file at once: one switches it, and SQLite does not wait by itself."""
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        except sqlite3.OperationalError as error:
+            if not is_busy(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.005)
+        else:
+            if mode != "wal":
+                raise StoreError(f"a write-ahead log is not possible here (SQLite stays in mode {mode})")
+            return

@@ -1,0 +1,258 @@
+"""The one writer of a SQLite store: what came while it was busy is committed together.
+
+Small writes are committed in place, on the event loop's thread: that takes a third of the time of a trip to
+another thread, and a thread would have to fight the loop for the interpreter at every statement. A write
+goes to the writer's thread when it is large, when it has to wait for the disk (`power`) or for another
+process, and when it is the first after a checkpoint, which syncs. The loop and the thread never use the
+connection at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from contextlib import suppress
+from typing import Any, Generic, TypeVar
+
+from antiphon.errors import AntiphonError, StoreError
+from antiphon.stores.sqlite_errors import is_busy, store_error
+
+T = TypeVar("T")
+
+IN_PLACE_BYTES = 128 * 1024
+"""More than this is not written on the loop's thread: about a tenth of a millisecond."""
+
+GROUP_BYTES = 8 << 20
+"""More than this is not gathered into one transaction, unless one write alone is larger."""
+
+CHECKPOINT_BYTES = 8 << 20
+"""After this much was written, the log is moved into the database."""
+
+ROW_BYTES = 8 * 1024
+"""What a write adds to the log beside its bytes: the pages it touches."""
+
+
+class Write(Generic[T]):
+    """One write, to be done in a transaction with others.
+
+    `apply` raises an `AntiphonError` before it has written anything, to refuse; after any other exception the
+    transaction is rolled back. `single` says that it is one statement, which needs no transaction around it.
+    """
+
+    __slots__ = ("apply", "future", "single", "size")
+
+    def __init__(
+        self, apply: Callable[[sqlite3.Connection], T], *, size: int = 0, single: bool = False
+    ) -> None:
+        self.apply = apply
+        self.size = size
+        self.single = single
+        self.future: asyncio.Future[T] | None = None
+
+
+Outcome = tuple[Any, Exception | None]
+
+
+class Writer:
+    """Commits writes through one connection. To be used from one event loop."""
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        path: str,
+        executor: Executor,
+        *,
+        in_place: bool,
+        patience: float,
+    ) -> None:
+        self._connection = connection
+        self._path = path
+        self._executor = executor
+        self._in_place = in_place
+        self._patience = patience
+        self._queue: list[Write[Any]] = []
+        self._in_thread = False
+        self._scheduled = False
+        self._crowded = False
+        self._fresh_log = True
+        self._since_checkpoint = 0
+        self._closed = False
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self.commits = 0
+        """How many transactions there were; `bench/session_store.py` compares with as many."""
+
+    async def do(self, write: Write[T]) -> T:
+        """Commit a write and return its result. It may be committed even if the caller stops waiting."""
+        if self._closed:
+            raise StoreError(f"the store of {self._path} is closed")
+        loop = asyncio.get_running_loop()
+        if not (self._in_thread or self._scheduled or self._crowded) and self._may_be_in_place(write.size):
+            # The second one in this turn of the loop waits for the end of it: nobody writes without ever
+            # letting the others run, and those who come together are committed together.
+            self._schedule(loop)
+            outcomes = self._try_in_place([write])
+            if outcomes is not None:
+                value, error = outcomes[0]
+                if error is not None:
+                    raise error
+                return value  # type: ignore[no-any-return]
+        write.future = loop.create_future()
+        self._queue.append(write)
+        self._idle.clear()
+        if not self._in_thread:
+            self._schedule(loop)
+        return await write.future
+
+    async def aclose(self) -> None:
+        """Take no more, and finish what is queued or under way. The connection is left open."""
+        self._closed = True
+        await self._idle.wait()
+
+    def _may_be_in_place(self, size: int) -> bool:
+        return self._in_place and not self._fresh_log and size <= IN_PLACE_BYTES
+
+    def _schedule(self, loop: asyncio.AbstractEventLoop) -> None:
+        if not self._scheduled:
+            self._scheduled = True
+            loop.call_soon(self._turn)
+
+    def _turn(self) -> None:
+        """The end of a turn of the loop in which something was written or queued."""
+        self._scheduled = False
+        if not self._in_thread:
+            self._next()
+
+    def _next(self) -> None:
+        if self._since_checkpoint >= CHECKPOINT_BYTES and not self._closed:
+            self._run_in_thread(self._checkpoint, [])
+            return
+        group = self._take()
+        self._crowded = len(group) > 1
+        if not group:
+            self._idle.set()
+            return
+        if self._may_be_in_place(sum([write.size for write in group])):
+            outcomes = self._try_in_place(group)
+            if outcomes is not None:
+                self._settle(group, outcomes)
+                if self._queue or self._since_checkpoint >= CHECKPOINT_BYTES:
+                    self._schedule(asyncio.get_running_loop())
+                else:
+                    self._idle.set()
+                return
+        self._run_in_thread(lambda: self._commit_patiently(group), group)
+
+    def _take(self) -> list[Write[Any]]:
+        """The next group: all that is queued, as far as it fits into one transaction."""
+        size = 0
+        for count, write in enumerate(self._queue):
+            size += write.size
+            if size > GROUP_BYTES and count:
+                group, self._queue = self._queue[:count], self._queue[count:]
+                return group
+        group, self._queue = self._queue, []
+        return group
+
+    def _try_in_place(self, group: Sequence[Write[Any]]) -> list[Outcome] | None:
+        """Commit without waiting; None if another process is writing."""
+        try:
+            return self._commit(group)
+        except sqlite3.OperationalError as error:
+            if is_busy(error):
+                return None
+            raise
+
+    def _run_in_thread(self, job: Callable[[], list[Outcome]], group: list[Write[Any]]) -> None:
+        self._in_thread = True
+        self._idle.clear()
+        future = asyncio.get_running_loop().run_in_executor(self._executor, job)
+        future.add_done_callback(lambda done: self._came_back(done, group))
+
+    def _came_back(self, done: asyncio.Future[list[Outcome]], group: list[Write[Any]]) -> None:
+        self._in_thread = False
+        error = done.exception()
+        if isinstance(error, Exception):  # nothing that is known of; those who wait shall know
+            self._settle(group, [(None, error)] * len(group))
+        else:
+            self._settle(group, done.result())
+        self._next()
+
+    def _settle(self, group: Sequence[Write[Any]], outcomes: Sequence[Outcome]) -> None:
+        for write, (value, error) in zip(group, outcomes, strict=True):
+            assert write.future is not None
+            if write.future.done():
+                continue  # the caller stopped waiting
+            if error is not None:
+                write.future.set_exception(error)
+            else:
+                write.future.set_result(value)
+
+    # What follows runs on the thread that has the connection.
+
+    def _commit_patiently(self, group: Sequence[Write[Any]]) -> list[Outcome]:
+        self._connection.execute(f"PRAGMA busy_timeout = {round(self._patience * 1000)}")
+        try:
+            outcomes = self._commit(group)
+        except sqlite3.OperationalError as error:
+            return [(None, self._told(error)) for _ in group]
+        finally:
+            self._connection.execute("PRAGMA busy_timeout = 0")
+        self._fresh_log = False
+        return outcomes
+
+    def _commit(self, group: Sequence[Write[Any]]) -> list[Outcome]:
+        """Commit a group; raises only if another process is in the way, and then nothing was done."""
+        try:
+            if len(group) == 1 and group[0].single:
+                outcomes = [_outcome(group[0], self._connection)]
+            else:
+                outcomes = _transaction(self._connection, group)
+        except Exception as error:
+            if is_busy(error):
+                raise
+            if len(group) > 1:
+                # One of them is the cause, or there is room for some: each has its own chance.
+                return [self._commit_alone(write) for write in group]
+            return [(None, self._told(error))]
+        self.commits += 1
+        self._since_checkpoint += sum([write.size + ROW_BYTES for write in group])
+        return outcomes
+
+    def _commit_alone(self, write: Write[Any]) -> Outcome:
+        try:
+            return self._commit([write])[0]
+        except sqlite3.OperationalError as error:
+            return None, self._told(error)
+
+    def _told(self, error: Exception) -> Exception:
+        return store_error(error, self._path) if isinstance(error, sqlite3.Error) else error
+
+    def _checkpoint(self) -> list[Outcome]:
+        # If it fails, or a reader keeps some of the log in use, the log stays for the next time.
+        with suppress(sqlite3.Error):
+            self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        self._since_checkpoint = 0
+        self._fresh_log = True
+        return []
+
+
+def _outcome(write: Write[Any], connection: sqlite3.Connection) -> Outcome:
+    try:
+        return write.apply(connection), None
+    except AntiphonError as refusal:
+        return None, refusal
+
+
+def _transaction(connection: sqlite3.Connection, group: Sequence[Write[Any]]) -> list[Outcome]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        outcomes = [_outcome(write, connection) for write in group]
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    return outcomes

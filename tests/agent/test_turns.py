@@ -1,0 +1,282 @@
+"""A turn on the wire, in every version and dialect, out of one agent."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from antiphon.agent import Agent, AgentTurn
+from antiphon.errors import RequestError
+from examples import smallest_agent, tool_agent
+from tests.agent.talk import client, session
+
+
+@pytest.fixture
+def agent() -> Agent:
+    """The smallest example, anew."""
+    made = Agent("smallest", version="1.0")
+    made.on_prompt(smallest_agent.answer)
+    return made
+
+
+@pytest.fixture
+def tools() -> Agent:
+    made = Agent("tools", version="1.0")
+    made.on_prompt(tool_agent.work)
+    return made
+
+
+async def test_prompt_v2_02_prompt_v2_03_prompt_v2_04_prompt_v2_10_prompt_v2_11_the_answer_then_message_then_states(
+    agent: Agent,
+) -> None:
+    async with session(agent) as (talk, id):
+        talk.prompt(1, id, "hello")
+        idle = await talk.update("state_update", state="idle")
+        assert talk.story()[2:] == [
+            "= 1",
+            "user_message",
+            "state_update running",
+            "agent_message_chunk",
+            "agent_message_chunk",
+            "agent_message_chunk",
+            "state_update idle",
+        ]
+        answer = await talk.answer_to(1)
+        user = talk.seen[3]["params"]["update"]
+        assert answer["result"] == {"messageId": user["messageId"]}
+        assert user["content"] == [{"type": "text", "text": "hello"}]
+        assert idle["stopReason"] == "end_turn"
+        assert talk.text() == "You said: hello"
+
+
+async def test_prompt_v2_08_msg_04_two_prompts_two_ids_and_one_id_for_all_chunks_of_a_message(agent: Agent) -> None:
+    async with session(agent) as (talk, id):
+        ids = set()
+        for n in (1, 2):
+            talk.prompt(n, id, "x")
+            ids.add((await talk.answer_to(n))["result"]["messageId"])
+            await talk.update("state_update", state="idle")
+        assert len(ids) == 2
+        chunks = [f["params"]["update"] for f in talk.seen if f.get("params", {}).get("update", {}).get("messageId")]
+        by_message: dict[str, int] = {}
+        for update in chunks:
+            if update["sessionUpdate"] == "agent_message_chunk":
+                by_message[update["messageId"]] = by_message.get(update["messageId"], 0) + 1
+        assert sorted(by_message.values()) == [3, 3]
+
+
+async def test_prompt_v1_02_prompt_v1_03_prompt_v1_22_in_v1_the_answer_ends_the_turn_and_nothing_is_echoed(
+    agent: Agent,
+) -> None:
+    async with session(agent, 1) as (talk, id):
+        talk.prompt(1, id, "hello")
+        assert (await talk.answer_to(1))["result"] == {"stopReason": "end_turn"}
+        assert talk.story()[2:] == ["agent_message_chunk"] * 3 + ["= 1"]
+
+
+async def test_the_first_proposal_is_spoken_where_it_is_asked_for(agent: Agent) -> None:
+    async with session(agent, 2, _meta={"antiphon": {"dialect": "proposed"}}) as (talk, id):
+        talk.prompt(1, id, "hello")
+        idle = await talk.update("state_change", state="idle")
+        assert idle["stop_reason"] == "end_turn"
+        assert "stopReason" not in idle
+        assert (await talk.answer_to(1))["result"] == {}
+        assert talk.story()[2:5] == ["= 1", "user_message", "state_change running"]
+
+
+async def test_tc_01_tc_02_tc_03_tc_04_tc_05_turn_complete_comes_once_and_last_where_it_was_agreed(agent: Agent) -> None:
+    wanted = {"clientCapabilities": {"_meta": {"antiphon": {"turnComplete": True}}}}
+    async with session(agent, 1, **wanted) as (talk, id):
+        capabilities = talk.seen[0]["result"]["agentCapabilities"]
+        assert capabilities["sessionCapabilities"]["turnComplete"] == {}
+        assert capabilities["_meta"]["antiphon"] == {"turnComplete": True}
+        talk.prompt(7, id, "hello")
+        await talk.answer_to(7)
+        assert talk.story()[2:] == [*["agent_message_chunk"] * 3, "turn_complete", "= 7"]
+        complete = talk.seen[-2]["params"]["update"]
+        assert complete == {"sessionUpdate": "turn_complete", "promptRequestId": "7", "stopReason": "end_turn"}
+    async with session(agent, 1) as (talk, id):
+        assert "turnComplete" not in talk.seen[0]["result"]["agentCapabilities"]["sessionCapabilities"]
+        talk.prompt(1, id, "hello")
+        await talk.answer_to(1)
+        assert "turn_complete" not in talk.story()
+
+
+async def test_the_future_flag_gives_v1_shapes_with_the_new_lifecycle(agent: Agent) -> None:
+    wanted = {"clientCapabilities": {"_meta": {"antiphon": {"promptLifecycle": 2, "turnComplete": True}}}}
+    async with session(agent, 1, **wanted) as (talk, id):
+        talk.prompt(1, id, "hello")
+        await talk.update("state_update", state="idle")
+        assert talk.story()[2:5] == ["= 1", "user_message", "state_update running"]
+        assert set((await talk.answer_to(1))["result"]) == {"messageId"}
+        assert "turn_complete" not in talk.story()
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("choice", ["allow", "reject", "nonsense", "cancelled"])
+async def test_perm_v2_06_perm_v2_08_perm_v2_11_a_permission_is_asked_and_only_an_offered_allow_allows(
+    tools: Agent, version: int, choice: str
+) -> None:
+    async with session(tools, version) as (talk, id):
+        talk.prompt(1, id, "permission")
+        asked = await talk.request("session/request_permission")
+        assert [option["optionId"] for option in asked["params"]["options"]] == ["allow", "reject"]
+        assert ("state_update requires_action" in talk.story()) is (version == 2)
+        outcome = {"outcome": "cancelled"} if choice == "cancelled" else {"outcome": "selected", "optionId": choice}
+        talk.send(id=asked["id"], result={"outcome": outcome})
+        status = "completed" if choice == "allow" else "failed"
+        await talk.update("tool_call_update", status=status)
+        if version == 2:
+            await talk.update("state_update", state="idle", stopReason="end_turn")
+            states = [line for line in talk.story() if line.startswith("state_update")]
+            assert [state.split()[1] for state in states] == ["running", "requires_action", "running", "idle"]
+        else:
+            assert (await talk.answer_to(1))["result"]["stopReason"] == "end_turn"
+            assert "plan" in talk.story()
+            assert "tool_call" in talk.story()
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_prompt_v1_14_prompt_v1_16_prompt_v2_35_prompt_v2_37_a_cancel_ends_as_cancelled_after_the_late_updates(
+    tools: Agent, version: int
+) -> None:
+    async with session(tools, version) as (talk, id):
+        talk.prompt(1, id, "wait")
+        await talk.update("agent_message_chunk")
+        talk.send(method="session/cancel", params={"sessionId": id})
+        if version == 2:
+            await talk.update("state_update", state="idle", stopReason="cancelled")
+            assert talk.story()[-1] == "state_update idle"
+        else:
+            assert (await talk.answer_to(1))["result"] == {"stopReason": "cancelled"}
+        assert talk.text() == "waiting no longer"
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_prompt_v1_12_prompt_v2_41_a_cancel_takes_the_question_back(tools: Agent, version: int) -> None:
+    async with session(tools, version) as (talk, id):
+        talk.prompt(1, id, "permission")
+        asked = await talk.request("session/request_permission")
+        talk.send(method="session/cancel", params={"sessionId": id})
+        taken_back = await talk.request("$/cancel_request")
+        assert taken_back["params"] == {"requestId": asked["id"]}
+        talk.send(id=asked["id"], result={"outcome": {"outcome": "selected", "optionId": "allow"}})
+        if version == 2:
+            await talk.update("state_update", state="idle", stopReason="cancelled")
+        else:
+            assert (await talk.answer_to(1))["result"] == {"stopReason": "cancelled"}
+
+
+@pytest.mark.parametrize("raised", [RuntimeError("aborted by the model's library"), KeyError("private")])
+async def test_prompt_v1_15_prompt_v2_36_what_a_library_raises_on_cancel_is_no_error(raised: Exception) -> None:
+    agent = Agent("stumbling")
+
+    @agent.on_prompt
+    async def work(turn: AgentTurn) -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            raise raised from None
+
+    async with session(agent, 1) as (talk, id):
+        talk.prompt(1, id, "x")
+        talk.send(method="session/cancel", params={"sessionId": id})
+        assert (await talk.answer_to(1))["result"] == {"stopReason": "cancelled"}
+
+
+async def test_prompt_v2_16_prompt_v2_17_prompt_v1_18_a_failure_shows_on_the_idle_or_as_an_error_and_leaks_nothing() -> None:
+    agent = Agent("failing")
+
+    @agent.on_prompt
+    async def work(turn: AgentTurn) -> None:
+        raise RequestError(1, "secret") if False else ValueError("password=hunter2")
+
+    async with session(agent) as (talk, id):
+        talk.prompt(1, id, "x")
+        idle = await talk.update("state_update", state="idle", stopReason="error")
+        assert idle["error"] == {"code": -32603, "message": "Internal error"}
+        assert "result" in await talk.answer_to(1)
+    async with session(agent, 1) as (talk, id):
+        talk.prompt(1, id, "x")
+        assert (await talk.answer_to(1))["error"] == {"code": -32603, "message": "Internal error"}
+
+
+@pytest.mark.parametrize("reason", ["refusal", "max_tokens", "max_turn_requests", "_mine"])
+async def test_prompt_v1_05_prompt_v2_15_a_returned_stop_reason_is_reported(reason: str) -> None:
+    agent = Agent("stopping")
+
+    @agent.on_prompt
+    async def work(turn: AgentTurn) -> str:
+        return reason
+
+    async with session(agent) as (talk, id):
+        talk.prompt(1, id, "x")
+        await talk.update("state_update", state="idle", stopReason=reason)
+    async with session(agent, 1) as (talk, id):
+        talk.prompt(1, id, "x")
+        result = (await talk.answer_to(1))["result"]
+        assert result["stopReason"] == ("end_turn" if reason == "_mine" else reason)
+
+
+async def test_consecutive_messages_of_one_kind_are_told_apart_by_their_ids() -> None:
+    agent = Agent("twice")
+
+    @agent.on_prompt
+    async def work(turn: AgentTurn) -> None:
+        for text in ("one", "two"):
+            async with turn.message() as message:
+                await message.write(text)
+
+    for version in (1, 2):
+        async with session(agent, version) as (talk, id):
+            talk.prompt(1, id, "x")
+            first = await talk.update("agent_message_chunk")
+            second = await talk.update("agent_message_chunk")
+            assert first["messageId"] != second["messageId"]
+
+
+async def test_msg_13_a_message_replaced_reaches_v2_as_an_upsert_and_an_opted_in_v1_client_as_message_update() -> None:
+    agent = Agent("correcting")
+
+    @agent.on_prompt
+    async def work(turn: AgentTurn) -> None:
+        async with turn.message() as message:
+            await message.write("wrong")
+            await message.replace("right")
+
+    async with session(agent) as (talk, id):
+        talk.prompt(1, id, "x")
+        whole = await talk.update("agent_message")
+        assert whole["content"] == [{"type": "text", "text": "right"}]
+    wanted = {"clientCapabilities": {"_meta": {"antiphon": {"messageUpdate": True}}}}
+    async with session(agent, 1, **wanted) as (talk, id):
+        talk.prompt(1, id, "x")
+        replaced = await talk.update("message_update", updateType="replace")
+        assert replaced["content"] == [{"type": "text", "text": "right"}]
+
+
+async def test_rpc_25_a_prompt_to_an_unknown_session_is_32002_with_its_id(agent: Agent) -> None:
+    for version in (1, 2):
+        async with client(agent, version) as talk:
+            talk.prompt(1, "nobody", "x")
+            error = (await talk.answer_to(1))["error"]
+            assert (error["code"], error["data"]) == (-32002, {"sessionId": "nobody"})
+
+
+async def test_rpc_43_sess_04_a_relative_cwd_is_refused(agent: Agent) -> None:
+    async with client(agent) as talk:
+        talk.send(id=1, method="session/new", params={"cwd": "here"})
+        assert (await talk.answer_to(1))["error"]["code"] == -32602
+
+
+@pytest.mark.parametrize("block", [{"type": "_mine", "x": 1}, {"type": "video"}])
+async def test_prompt_v2_01_prompt_v2_09_a_prompt_of_unknown_content_or_of_none_is_refused(
+    agent: Agent, block: dict[str, Any]
+) -> None:
+    async with session(agent) as (talk, id):
+        for n, prompt in enumerate(([block], [])):
+            talk.send(id=n, method="session/prompt", params={"sessionId": id, "prompt": prompt})
+            assert (await talk.answer_to(n))["error"]["code"] == -32602
+        assert "user_message" not in talk.story()

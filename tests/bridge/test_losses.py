@@ -1,0 +1,210 @@
+"""The table of losses is complete: every row is reached, every lossy branch names one."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import antiphon.bridge
+from antiphon.bridge import losses, requests
+from antiphon.bridge.dialects import V1Writer
+from antiphon.bridge.losses import LOSSES, ORIGINAL, Announced, Loss
+from antiphon.bridge.prompts import Answer
+from antiphon.schema.codec import codec
+from antiphon.schema.methods import Kind
+from tests.bridge.wire import b64, capabilities, originals, permission, plain, read, shown, text
+
+SOURCES = sorted(Path(antiphon.bridge.__file__).parent.glob("*.py"))
+CONSTANTS = {name: value for name, value in vars(losses).items() if isinstance(value, Loss)}
+
+
+def named_rows() -> list[str]:
+    """The rows that the code names where it loses something. Fails on a loss without one."""
+    found = []
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr == "lose"
+            ):
+                given = node.args[0]
+                for row in (given.body, given.orelse) if isinstance(given, ast.IfExp) else (given,):
+                    where = f"{path.name}:{node.lineno}"
+                    assert isinstance(row, ast.Attribute), where
+                    assert ast.unparse(row.value) == "losses", where
+                    assert row.attr in CONSTANTS, where
+                    found.append(row.attr)
+    return found
+
+
+def test_24_every_lossy_branch_names_a_row_and_every_row_is_named() -> None:
+    assert set(named_rows()) == set(CONSTANTS)
+    assert {constant.name for constant in CONSTANTS.values()} == set(LOSSES)
+    assert all(name == constant.name.upper() for name, constant in CONSTANTS.items())
+
+
+def test_24_the_original_is_written_in_one_place() -> None:
+    for path in SOURCES:
+        if path.name != "losses.py":
+            assert ORIGINAL not in path.read_text(), path.name
+
+
+def tool(**fields: Any) -> dict[str, Any]:
+    return {"sessionUpdate": "tool_call_update", "toolCallId": "t", **fields}
+
+
+def plan(**entry: Any) -> dict[str, Any]:
+    full = {"content": "a", "priority": "low", "status": "pending", **entry}
+    return {"sessionUpdate": "plan_update", "plan": {"type": "items", "planId": "p", "entries": [full]}}
+
+
+def message(**fields: Any) -> dict[str, Any]:
+    return {"sessionUpdate": "agent_message", "messageId": "m", **fields}
+
+
+def block(content: dict[str, Any]) -> dict[str, Any]:
+    return {"sessionUpdate": "agent_message_chunk", "messageId": "m", "content": content}
+
+
+TERMINAL = {"type": "terminal", "terminalId": "x"}
+ODD = {"type": "_odd"}
+SAID = message(content=[text("a")])
+NOTICE = {"sessionUpdate": "notice", "severity": "info", "title": "T"}
+SUBAGENT = {
+    "sessionUpdate": "subagent_update",
+    "sessionId": "sub",
+    "state": {"state": "idle", "background": []},
+}
+
+UPDATES: dict[str, list[dict[str, Any]]] = {
+    "message_replaced": [SAID, message(content=[text("b")])],
+    "message_cleared": [SAID, message(content=None)],
+    "message_meta": [SAID, message(_meta={"k": 1})],
+    "message_id": [SAID, {"sessionUpdate": "agent_thought", "messageId": "m", "content": [text("a")]}],
+    "content_type": [block(ODD)],
+    "content_audience": [block({**text("a"), "annotations": {"audience": ["_odd"]}})],
+    "content_icons": [
+        block({"type": "resource_link", "name": "x", "uri": "x:y", "icons": [{"src": "data:,"}]})
+    ],
+    "tool_status": [tool(status="paused")],
+    "tool_kind": [tool(kind="_odd")],
+    "tool_cleared": [tool(title="T"), tool(title=None)],
+    "tool_capabilities": [tool(capabilities={"cancel": {}})],
+    "tool_content_type": [tool(content=[ODD])],
+    "tool_chunk_meta": [
+        {
+            "sessionUpdate": "tool_call_content_chunk",
+            "toolCallId": "t",
+            "content": shown("a"),
+            "_meta": {"k": 1},
+        }
+    ],
+    "terminal": [tool(content=[TERMINAL])],
+    "terminal_alone": [{"sessionUpdate": "terminal_update", "terminalId": "x"}],
+    "terminal_data": [
+        tool(content=[TERMINAL]),
+        {"sessionUpdate": "terminal_output_chunk", "terminalId": "x", "data": "%"},
+        {"sessionUpdate": "terminal_output_chunk", "terminalId": "x", "data": b64("fine")},
+    ],
+    "diff": [tool(content=[{"type": "diff", "changes": [{"operation": "delete", "path": "/a"}]}])],
+    "plan_entry_cancelled": [plan(status="cancelled")],
+    "plan_entry_value": [plan(status="_odd")],
+    "plan_type": [{"sessionUpdate": "plan_update", "plan": {"type": "_odd", "planId": "p"}}],
+    "command_type": [
+        {
+            "sessionUpdate": "available_commands_update",
+            "availableCommands": [{"type": "_odd", "name": "a", "description": "A"}],
+        }
+    ],
+    "command_input": [
+        {
+            "sessionUpdate": "available_commands_update",
+            "availableCommands": [{"type": "command", "name": "a", "description": "A", "input": ODD}],
+        }
+    ],
+    "config_option": [
+        {
+            "sessionUpdate": "config_option_update",
+            "configOptions": [{"type": "boolean", "configId": "b", "name": "B", "currentValue": True}],
+        }
+    ],
+    "notice": [NOTICE],
+    "compaction": [{"sessionUpdate": "compaction_update", "compactionId": "c", "status": "completed"}],
+    "subagent": [SUBAGENT],
+    "state": [{"sessionUpdate": "state_update", "state": "running"}],
+    "unknown_update": [{"sessionUpdate": "_odd"}],
+}
+"""For each row updates that reach it, written to a client that asked for nothing."""
+
+
+def asked(to: V1Writer, **fields: Any) -> list[Any]:
+    option = {"optionId": "y", "name": "Y", "kind": "allow_once"}
+    made = to.asked(permission(**{"title": "T", "options": [option], **fields}), question="1")
+    assert made is not None
+    return [plain(made.params)]
+
+
+def prompted(report: Callable[[Loss, Any], None], **fields: Any) -> list[Any]:
+    link = {"type": "resource_link", "uri": "x:y", "name": "x", **fields}
+    raw = msgspec.json.encode({"sessionId": "s", "prompt": [link]})
+    return [plain(requests.prompt(codec(1).params(Kind.REQUEST, "session/prompt", raw), report=report))]
+
+
+def ended(to: V1Writer) -> list[Any]:
+    idle = read({"sessionUpdate": "state_update", "state": "idle", "stopReason": "_odd"})
+    return [plain(step.given) for step in to.ended(idle, [1]) if isinstance(step, Answer)]
+
+
+def other_ways(name: str, to: V1Writer, report: Callable[[Loss, Any], None]) -> list[Any]:
+    """What reaches a row that no update to a plain client reaches."""
+    options = [
+        {"optionId": id, "name": id, "kind": kind} for id, kind in (("y", "allow_once"), ("o", "_odd"))
+    ]
+    match name:
+        case "stop_reason":
+            return ended(to)
+        case "permission_option":
+            return asked(to, options=options)
+        case "permission_subject":
+            return asked(to, subject=ODD)
+        case "annotation_priority":
+            return prompted(report, annotations={"priority": 7.0})
+        case "resource_size":
+            return prompted(report, size=-1)
+        case "subagent_state":
+            able = V1Writer(capabilities(subagents={}), report=report)
+            given = read(SUBAGENT)
+            return [plain(raw) for raw in able.write(given, msgspec.json.encode(given))]
+    raise AssertionError(f"nothing reaches {name}")
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_24_every_row_is_reached_and_announced_as_it_says(name: str) -> None:
+    lost: list[str] = []
+
+    def report(loss: Loss, original: Any) -> None:
+        assert original is not None
+        lost.append(loss.name)
+
+    to = V1Writer(report=report)
+    sent: list[Any] = []
+    if name in UPDATES:
+        for given in map(read, UPDATES[name]):
+            sent += [plain(raw) for raw in to.write(given, msgspec.json.encode(given))]
+    else:
+        sent = other_ways(name, to, report)
+    assert name in lost
+    if LOSSES[name].announced is Announced.META:
+        assert originals(sent)
+    elif name != "terminal_data":  # beside it stands a terminal, whose original is told
+        assert not originals(sent)
+
+
+def test_without_a_report_nothing_is_kept() -> None:
+    losses.Ledger().lose(losses.STATE, "x")

@@ -1,0 +1,188 @@
+"""A question is answered exactly once, and does not outlive what it belongs to."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import Raw
+
+from antiphon.engine import events as e
+from antiphon.engine import questions as questions_module
+from antiphon.engine.events import AnyBody, QuestionEnd
+from antiphon.engine.journal import Cursor
+from antiphon.engine.questions import ENDS, Ending, Question, QuestionState, Unanswerable
+from antiphon.engine.session import Session
+from antiphon.engine.snapshot import parts, restore
+from antiphon.engine.turn import TurnId
+from antiphon.schema.v2.prompt import SessionStateUpdate, State, StopReason
+
+from .journals import BODIES, asked, commit, folded, permission, raw, selected, state, update
+
+
+def open_ids(session: Session) -> list[str]:
+    return [question.question_id for question in session.questions.open]
+
+
+def test_every_end_in_every_state_is_decided() -> None:
+    assert set(ENDS) == set(product(QuestionState, QuestionEnd))
+
+
+def test_a_question_waits_with_its_params_as_they_were_written() -> None:
+    session = folded(state("running"), asked("q", permission("allow_once", title="Run it?")))
+    assert session.questions.open == [
+        Question(
+            question_id="q",
+            method="session/request_permission",
+            params=permission("allow_once", title="Run it?"),
+            opened=2,
+            turn_id=TurnId(1),
+        )
+    ]
+
+
+def test_the_first_answer_counts_and_no_other_does() -> None:
+    session = folded(state("running"), asked("q"))
+    first = session.questions.answer("q", selected("allow_once"), by="ann")
+    assert commit(session, first.events) == [
+        e.QuestionClosed(question_id="q", end=QuestionEnd.ANSWERED, result=selected("allow_once"), by="ann")
+    ]
+    ended = session.questions.get("q")
+    late = Ending(question=ended, refusal=Unanswerable.ALREADY_ENDED)
+    assert session.questions.answer("q", selected("allow_once"), by="bob") == late
+    assert session.questions.cancel("q") == late
+    assert session.questions.expire("q") == late
+    assert session.questions.answer("never", selected("x")).refusal is Unanswerable.UNKNOWN_QUESTION
+
+
+@pytest.mark.parametrize(
+    ("result", "approved"),
+    [
+        (selected("allow_once"), True),
+        (selected("allow_always"), True),
+        (selected("reject_once"), False),
+        (selected("_maybe"), False),
+        (selected("not offered"), False),  # PERM-V2-06
+        (raw({"outcome": {"outcome": "_shrugged", "optionId": "allow_once"}}), False),  # PERM-V2-07
+        (raw({"outcome": {"outcome": "cancelled"}}), False),  # PERM-V2-08
+        (raw({"outcome": {"outcome": "selected"}}), False),
+        (raw(["nonsense"]), False),
+        (Raw(b"{"), False),
+    ],
+)
+def test_only_an_offered_option_that_allows_is_approval_perm_v2_06_07_08(
+    result: Raw, *, approved: bool
+) -> None:
+    session = folded(asked("q", permission("allow_once", "allow_always", "reject_once", "_maybe")))
+    assert session.questions.open[0].approved_by(result) is approved
+
+
+def test_a_question_about_a_tool_call_applies_it_like_an_update_perm_v2_03() -> None:
+    call = {"toolCallId": "t", "title": "Run", "kind": "execute"}
+    asking = folded(asked("q", permission(subject={"type": "tool_call", "toolCall": call})))
+    told = folded(update("tool_call_update", **call))
+    assert [call.materialize() for call in asking.tool_calls] == [
+        call.materialize() for call in told.tool_calls
+    ]
+
+
+def test_a_title_and_a_command_alter_no_tool_call_perm_v2_02_04() -> None:
+    subject = {"type": "command", "command": "ls", "cwd": "/", "toolCallId": "t"}
+    assert folded(asked("q", permission(subject=subject))).tool_calls == []
+
+
+def test_cancel_takes_back_the_questions_of_the_turn_and_keeps_those_of_background_work_perm_v2_10() -> None:
+    session = folded(
+        asked("before", tool_call_id="t"),
+        state("running"),
+        asked("a"),
+        asked("b", terminal_id="x"),
+        asked("c"),
+    )
+    cancelled = session.cancel()
+    assert [question.question_id for question in cancelled.questions] == ["a", "c"]
+    commit(session, cancelled.events)
+    assert open_ids(session) == ["before", "b"]
+
+
+def test_questions_end_with_their_turn_before_the_idle_that_ends_it() -> None:
+    session = folded(state("running"), asked("a"), asked("b", tool_call_id="t"))
+    bodies = commit(session, session.update(SessionStateUpdate(state=State.IDLE)))
+    assert bodies[0] == e.QuestionClosed(question_id="a", end=QuestionEnd.CANCELLED)
+    assert open_ids(session) == ["b"]
+
+
+def test_close_cancels_every_question_and_ends_background_work_sess_39() -> None:
+    session = folded(
+        state("running", background=[{"type": "tool_call", "toolCallId": "t"}]),
+        asked("a"),
+        asked("b", tool_call_id="t"),
+    )
+    commit(session, session.close())
+    assert open_ids(session) == []
+    assert (session.closed, session.background) == (True, [])
+    assert session.turns.last is not None
+    assert session.turns.last.stop_reason is StopReason.CANCELLED
+    assert session.close() == ()
+
+
+def test_questions_expire_with_the_agent_that_asked_them() -> None:
+    session = folded(state("running"), asked("a"), asked("b", tool_call_id="t"))
+    commit(session, session.interrupt())
+    assert [question.state for question in session.questions.all.values()] == [QuestionState.EXPIRED] * 2
+
+
+def test_requires_action_is_due_only_when_the_whole_turn_waits_prompt_v2_23_24_25() -> None:
+    session = folded(state("running"), asked("bg", terminal_id="x"))
+    assert session.block() == ()
+    commit(session, [asked("a"), asked("b")])
+    assert session.block(others_running=True) == ()
+    commit(session, session.block())
+    assert session.turns.latest == SessionStateUpdate(
+        state=State.REQUIRES_ACTION, meta={"antiphon": {"waitingFor": ["a", "b"]}}
+    )
+    commit(session, session.questions.answer("a", selected("allow_once")).events)
+    assert session.state.value == "requires_action"  # PROMPT-V2-25: one of several
+    commit(session, session.questions.answer("b", selected("allow_once")).events)
+    commit(session, session.unblock())
+    assert session.state.value == "running"
+
+
+def test_an_answer_to_work_that_has_ended_resumes_nothing_prompt_v2_26() -> None:
+    session = folded(state("running"), asked("a"))
+    commit(session, session.end(StopReason.CANCELLED))
+    assert session.questions.answer("a", selected("allow_once")).refusal is Unanswerable.ALREADY_ENDED
+    assert session.unblock() == ()
+
+
+def test_ended_questions_are_forgotten_in_their_order_and_open_ones_never(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(questions_module, "REMEMBERED", 1)
+    session = folded(asked("open"))
+    for id in "ab":
+        commit(session, [asked(id)])
+        commit(session, session.questions.cancel(id).events)
+    assert set(session.questions.all) == {"open", "b"}
+    assert restore(parts(session), Cursor(session.last_seq)) == session
+
+
+@given(st.lists(BODIES, max_size=25), st.sampled_from(["end", "cancel", "interrupt", "close", "update"]))
+def test_after_the_end_of_a_turn_no_question_of_it_is_open(bodies: list[AnyBody], how: str) -> None:
+    session = folded(*bodies)
+    turn = session.turn
+    if turn is None:
+        return
+    if how == "cancel":
+        commit(session, session.cancel().events)
+    ends = {"interrupt": session.interrupt, "close": session.close}
+    if how == "close" and session.closed:
+        return
+    if how == "update":
+        commit(session, session.update(SessionStateUpdate(state=State.IDLE)))
+    else:
+        commit(session, ends.get(how, lambda: session.end(StopReason.CANCELLED))())
+    assert session.turn is None
+    assert session.questions.of_turn(turn.turn_id) == []

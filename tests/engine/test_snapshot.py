@@ -1,0 +1,182 @@
+"""A snapshot, and the rest of the journal folded onto it, is the session; replay says all of it."""
+
+from __future__ import annotations
+
+import time
+
+import msgspec
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from antiphon.engine import events as e
+from antiphon.engine.events import Event, Updated, decode_event, decode_events, encode_event
+from antiphon.engine.journal import Cursor
+from antiphon.engine.session import Session
+from antiphon.engine.snapshot import parts, replay, replay_parts, restore, state_update, take_dirty
+
+from .journals import JOURNALS, asked, chunk, events, folded, queued, raw, state, text, update
+
+
+@settings(max_examples=300)
+@given(JOURNALS, st.data())
+def test_a_snapshot_at_any_cut_and_the_rest_fold_to_the_same_session(
+    journal: list[Event], data: st.DataObject
+) -> None:
+    cut = data.draw(st.integers(0, len(journal)))
+    whole = Session().fold(journal)
+    restored = restore(parts(Session().fold(journal[:cut])), Cursor(cut))
+    assert restored == Session().fold(journal[:cut])
+    assert restored.fold(journal[cut:]) == whole
+
+
+@settings(max_examples=200)
+@given(JOURNALS, st.integers(1, 9))
+def test_parts_updated_now_and_then_are_the_parts_of_the_whole(journal: list[Event], step: int) -> None:
+    session = Session()
+    kept = parts(session)
+    for start in range(0, len(journal), step):
+        session.fold(journal[start : start + step])
+        for key, part in take_dirty(session).items():
+            if part is None:
+                kept.pop(key, None)
+            else:
+                kept[key] = part
+    assert kept == parts(session)
+    assert take_dirty(session) == {}
+
+
+@settings(max_examples=300)
+@given(JOURNALS)
+def test_folding_a_replay_gives_what_was_replayed(journal: list[Event]) -> None:
+    session = Session().fold(journal)
+    updates = list(replay(session))
+    again = Session().fold(events(*(Updated(raw=msgspec.Raw(update)) for update in updates)))
+    assert [item.materialize() for item in again.items] == [item.materialize() for item in session.items]
+    assert [item.key for item in again.items] == [item.key for item in session.items]
+    assert list(replay(again)) == updates
+    assert list(replay_parts(parts(session))) == updates
+    twice = [*updates, *updates]  # SESS-23: what a client holds already is replaced, not added to
+    doubled = Session().fold(events(*(Updated(raw=msgspec.Raw(update)) for update in twice)))
+    assert list(replay(doubled)) == updates
+
+
+@settings(max_examples=200)
+@given(JOURNALS)
+def test_events_mean_the_same_after_they_were_written_and_read(journal: list[Event]) -> None:
+    lines = [encode_event(event) for event in journal]
+    read = [decode_event(line) for line in lines]
+    assert read == journal
+    assert decode_events(b"\n".join(lines)) == journal
+    assert Session().fold(read) == Session().fold(journal)
+
+
+@settings(max_examples=100)
+@given(JOURNALS)
+def test_a_client_that_joins_by_replay_reaches_the_same_items_as_the_others(
+    journal: list[Event],
+) -> None:
+    """Invariant 2: content is the same whether it was streamed, or replayed whole and then streamed on."""
+    cut = len(journal) // 2
+    joined = [Updated(raw=msgspec.Raw(update)) for update in replay(Session().fold(journal[:cut]))]
+    bodies = [
+        *joined,
+        *(event.body for event in journal[cut:] if not isinstance(event.body, e.SessionCreated)),
+    ]
+    late = Session().fold(events(*bodies))
+    assert [item.materialize() for item in late.items] == [
+        item.materialize() for item in Session().fold(journal).items
+    ]
+
+
+def test_replay_is_each_item_whole_in_the_order_of_first_appearance_sess_18_sess_25_comp_06() -> None:
+    session = folded(
+        update("plan_update", plan={"type": "items", "planId": "p", "entries": []}),
+        chunk("m", "Let me "),
+        update("compaction_summary_chunk", compactionId="k", content=text("sum")),
+        update("tool_call_update", toolCallId="t", title="Read"),
+        update("terminal_output_chunk", terminalId="x", data="4g=="),
+        chunk("m", "see."),
+        update("terminal_output_chunk", terminalId="x", data="grA="),
+        update("compaction_update", compactionId="k", status="completed"),
+        update("notice", severity="info", title="Not again"),
+        update("session_info_update", title="T"),
+        state("running"),
+    )
+    assert [msgspec.json.decode(line) for line in replay(session)] == [
+        {"sessionUpdate": "plan_update", "plan": {"type": "items", "planId": "p", "entries": []}},
+        {"sessionUpdate": "agent_message", "messageId": "m", "content": [text("Let me see.")], "_meta": None},
+        {
+            "sessionUpdate": "compaction_update", "compactionId": "k", "status": "completed",
+            "summary": [text("sum")], "error": None, "_meta": None,
+        },
+        {
+            "sessionUpdate": "tool_call_update", "toolCallId": "t", "name": None, "title": "Read",
+            "kind": "other", "status": "pending", "content": [], "locations": [], "rawInput": None,
+            "rawOutput": None, "capabilities": None, "_meta": None,
+        },
+        {
+            "sessionUpdate": "terminal_update", "terminalId": "x", "command": None, "cwd": None,
+            "output": {"data": "4oKw"}, "exitStatus": None, "size": None, "capabilities": None, "_meta": None,
+        },
+        {"sessionUpdate": "session_info_update", "title": "T", "updatedAt": None, "_meta": None},
+    ]  # fmt: skip
+
+
+def test_a_replay_closes_with_the_state_as_it_was_last_reported_sess_21() -> None:
+    assert msgspec.json.decode(state_update(Session())) == {"sessionUpdate": "state_update", "state": "idle"}
+    working = folded(state("requires_action", background=[], _meta={"antiphon": {"waitingFor": ["q"]}}))
+    assert msgspec.json.decode(state_update(working)) == {
+        "sessionUpdate": "state_update",
+        "state": "requires_action",
+        "background": [],
+        "_meta": {"antiphon": {"waitingFor": ["q"]}},
+    }
+    odd = folded(state("_dreaming", depth=3))
+    assert msgspec.json.decode(state_update(odd)) == {
+        "sessionUpdate": "state_update", "state": "_dreaming", "depth": 3,
+    }  # fmt: skip
+
+
+def test_only_what_changed_is_written_again() -> None:
+    session = folded(chunk("a", "x"), chunk("b", "y"), queued("p"), asked("q"))
+    assert set(take_dirty(session)) == {
+        "message/agent/a", "message/agent/b", "queue", "prompt/p", "question/q",
+    }  # fmt: skip
+    session.fold(events(chunk("b", "z"), after=4))
+    assert take_dirty(session) == {
+        "message/agent/b": msgspec.json.encode(
+            {
+                "position": 2,
+                "update": {
+                    "sessionUpdate": "agent_message",
+                    "messageId": "b",
+                    "content": [text("yz")],
+                    "_meta": None,
+                },
+            }
+        )
+    }
+
+
+@example(10, 1)
+@given(st.integers(1, 50), st.integers(1, 5))
+def test_replay_says_the_same_however_finely_a_message_was_cut(pieces: int, messages: int) -> None:
+    finely = folded(*(chunk(f"m{n}", "x") for n in range(messages) for _ in range(pieces)))
+    whole = folded(*(chunk(f"m{n}", "x" * pieces) for n in range(messages)))
+    assert list(replay(finely)) == list(replay(whole))
+
+
+def test_a_chunk_costs_the_same_however_long_its_message_is() -> None:
+    """Not a benchmark: it fails where appending copies the message (a thousand times the work)."""
+    body = update("agent_message_chunk", messageId="m", content=text("x" * 100))
+    session = Session()
+    started = time.perf_counter()
+    for seq in range(1, 100_001):
+        session.apply(Event(seq, 0, body))
+    assert time.perf_counter() - started < 5
+    assert len(session.messages[0].text) == 10_000_000
+
+
+def test_an_old_snapshot_without_newer_parts_restores_to_a_new_session() -> None:
+    assert restore({}, Cursor(0)) == Session()
+    assert raw({}) == msgspec.Raw(b"{}")

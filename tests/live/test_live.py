@@ -1,0 +1,249 @@
+"""A live session: committed before published, one order for all, and no cut shows where a client joined."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from antiphon.engine.events import AnyBody, Event, Updated
+from antiphon.engine.session import Session
+from antiphon.errors import LocalError, SessionUnknown, StoreError, StoreFull
+from antiphon.live.attachment import Attachment
+from antiphon.live.session import SNAPSHOT_EVERY, LiveSession
+from antiphon.live.tail import TAIL_BYTES
+from antiphon.schema import v2
+from antiphon.stores.memory import MemoryStore
+from antiphon.stores.sqlite import SQLiteStore
+
+DEADLINE = 20.0
+
+
+def chunk(text: str, message_id: str = "m") -> AnyBody:
+    content = v2.TextContent(text=text)
+    return Updated.of(v2.AgentMessageChunk(message_id=v2.MessageId(message_id), content=content))
+
+
+def texts(events: list[Event]) -> list[str]:
+    updates: list[Any] = [event.body.update for event in events if isinstance(event.body, Updated)]
+    return [update.content.text for update in updates]
+
+
+def clock() -> int:
+    return 1_800_000_000_000
+
+
+async def create(store: Any, session_id: str = "s") -> LiveSession:
+    return await LiveSession.create(store, session_id=session_id, cwd="/", clock=clock)
+
+
+class Gated(MemoryStore):
+    """A store whose commits can be held back, or made to fail."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.failure: StoreError | None = None
+        self.commits = 0
+
+    async def append(self, *arguments: Any, **options: Any) -> None:
+        await self.gate.wait()
+        if self.failure is not None:
+            raise self.failure
+        self.commits += 1
+        await super().append(*arguments, **options)
+
+
+class Client:
+    """Collects what an attachment writes; `congested` makes it stop taking."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.arrived = asyncio.Event()
+        self.room = asyncio.Event()
+        self.room.set()
+
+    def write(self, events: list[Event]) -> None:
+        self.events += events
+        self.arrived.set()
+
+    async def drain(self) -> None:
+        await self.room.wait()
+
+    async def until(self, last: int) -> None:
+        async with asyncio.timeout(DEADLINE):
+            while not self.events or self.events[-1].seq < last:
+                self.arrived.clear()
+                await self.arrived.wait()
+
+
+@asynccontextmanager
+async def following(live: LiveSession, client: Client, **options: Any) -> AsyncIterator[Attachment]:
+    attachment = Attachment(live, client.write, drain=client.drain, cursor=options.pop("cursor", None))
+    task = asyncio.ensure_future(attachment.follow(**options))
+    try:
+        yield attachment
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_an_event_reaches_a_client_only_after_the_store_has_it() -> None:
+    store, client = Gated(), Client()
+    async with await create(store) as live, following(live, client):
+        store.gate.clear()
+        seq = live.emit([chunk("one"), chunk("two")])
+        assert live.fold.messages[0].text == "onetwo", "the fold runs ahead"
+        durable = asyncio.ensure_future(live.durable())
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert client.events == []
+        assert not durable.done()
+        store.gate.set()
+        await client.until(seq)
+        await durable
+        assert texts(client.events) == ["one", "two"]
+        record = await store.get("s")
+        assert record is not None
+        assert record.last == seq
+
+
+async def test_what_was_emitted_during_a_commit_goes_into_the_next_one() -> None:
+    store = Gated()
+    async with await create(store) as live:
+        store.commits = 0
+        store.gate.clear()
+        live.emit([chunk("0")])
+        await asyncio.sleep(0)
+        for n in range(1, 100):
+            live.emit([chunk(str(n))])
+        store.gate.set()
+        await live.durable()
+        assert store.commits == 2
+
+
+async def test_every_attachment_gets_the_same_events_once_in_one_order() -> None:
+    clients = [Client() for _ in range(5)]
+    async with await create(MemoryStore()) as live, asyncio.TaskGroup() as group:
+        tasks = []
+        for n in range(300):
+            if n % 60 == 0:
+                client = clients[n // 60]
+                attachment = Attachment(live, client.write, drain=client.drain)
+                tasks.append(group.create_task(attachment.follow()))
+            live.emit([chunk(str(n))])
+            if n % 7 == 0:
+                await asyncio.sleep(0)
+        last = live.fold.last_seq
+        for client in clients:
+            await client.until(last)
+        for task in tasks:
+            task.cancel()
+        for n, client in enumerate(clients):
+            assert texts(client.events) == [str(text) for text in range(n * 60, 300)]
+
+
+async def test_a_replay_and_what_follows_it_have_no_gap_and_no_overlap() -> None:
+    """Joined in the middle of a stream, while part of it is not committed yet."""
+    store, client = Gated(), Client()
+    async with await create(store) as live:
+        live.emit([chunk("a")])
+        await live.durable()
+        store.gate.clear()
+        live.emit([chunk("b")])
+        shown = live.fold.messages[0].text
+        begun: list[str] = []
+        async with following(live, client, begin=lambda: begun.append(shown)):
+            live.emit([chunk("c")])
+            for _ in range(5):
+                await asyncio.sleep(0)
+            assert begun == [], "what is not in the store is not replayed"
+            store.gate.set()
+            await client.until(live.fold.last_seq)
+            assert "".join([*begun, *texts(client.events)]) == "abc"
+
+
+async def test_a_client_that_stops_reading_holds_up_nobody_and_catches_up_from_the_store() -> None:
+    slow, quick = Client(), Client()
+    async with await create(MemoryStore()) as live, following(live, slow), following(live, quick):
+        slow.room.clear()
+        big = "x" * 10_000
+        total = 3 * TAIL_BYTES // len(big)
+        for n in range(total):
+            live.emit([chunk(f"{n} {big}")])
+            if n % 50 == 0:
+                await live.durable()
+        await quick.until(live.fold.last_seq)
+        assert len(slow.events) < total
+        assert not live._tail.reaches(slow.events[-1].seq if slow.events else 1)
+        slow.room.set()
+        await slow.until(live.fold.last_seq)
+        assert [event.seq for event in slow.events] == [event.seq for event in quick.events]
+        assert texts(slow.events) == texts(quick.events)
+
+
+async def test_a_store_that_fails_takes_nothing_back_that_was_seen_and_lets_nothing_more_in() -> None:
+    store, client = Gated(), Client()
+    async with await create(store) as live, following(live, client):
+        seen = live.emit([chunk("kept")])
+        await client.until(seen)
+        store.failure = StoreFull("the disk is full")
+        live.emit([chunk("lost")])
+        with pytest.raises(StoreFull):
+            await live.durable()
+        with pytest.raises(StoreFull):
+            live.emit([chunk("refused")])
+        assert texts(client.events) == ["kept"]
+    store.failure = None
+    async with await LiveSession.open(store, "s", clock=clock) as again:
+        assert again.fold.messages[0].text == "kept"
+
+
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+@pytest.mark.parametrize("events", [3, SNAPSHOT_EVERY + 100])
+async def test_a_session_brought_back_is_the_session_that_was(kind: str, events: int, tmp_path: Path) -> None:
+    store: Any = MemoryStore() if kind == "memory" else SQLiteStore(tmp_path / "s.db")
+    async with await create(store) as live:
+        for n in range(events):
+            live.emit([chunk(f"{n} ", message_id=f"m{n % 9}")])
+            if n % 500 == 0:
+                await live.durable()
+        before = live.fold
+    cursor, parts = await store.load_parts("s")
+    assert cursor == before.last_seq, "closing brings the snapshot up to date"
+    assert parts
+    async with await LiveSession.open(store, "s", clock=clock) as again:
+        assert again.fold == before
+        live_again = again.emit([chunk("more", message_id="new")])
+        await again.durable()
+        assert live_again == before.last_seq + 1
+    await store.aclose()
+
+
+async def test_a_session_without_a_snapshot_is_brought_back_from_its_journal_alone() -> None:
+    store = MemoryStore()
+    live = await create(store)
+    async with live:
+        live.emit([chunk("a"), chunk("b")])
+        await live.durable()
+        copy = Session()
+        page = await store.read("s", 0)
+        from antiphon.engine.events import decode_event
+
+        copy.fold(decode_event(line) for batch in page.batches for line in batch.events)
+        assert copy == live.fold
+
+
+async def test_an_unknown_session_and_a_closed_one_are_clear_errors() -> None:
+    store = MemoryStore()
+    with pytest.raises(SessionUnknown):
+        await LiveSession.open(store, "nobody", clock=clock)
+    async with await create(store) as live:
+        pass
+    with pytest.raises(LocalError, match="no longer live"):
+        live.emit([chunk("late")])
