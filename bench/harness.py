@@ -2,7 +2,7 @@
 
 A group is a list of measurements (each runs once per round, one after the other) and a list of ratios
 between them. A ratio is taken within each round, so that what the machine does at the time weighs on both
-sides; the median over the rounds is reported with its spread.
+sides; the median over the rounds is reported with its spread. A figure is a measurement with a bar of its own.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,13 +28,10 @@ class Measurement:
     measure: Callable[[], float]
 
 
-@dataclass(frozen=True)
-class Ratio:
-    """`ours` over `theirs`, and what it has to be: `at_least` or `at_most` (neither: only reported)."""
+@dataclass(frozen=True, kw_only=True)
+class Barred:
+    """What a number has to be: `at_least` or `at_most` (neither: only reported)."""
 
-    key: str
-    ours: str
-    theirs: str
     at_least: float | None = None
     at_most: float | None = None
 
@@ -49,10 +46,42 @@ class Ratio:
         )
 
 
+@dataclass(frozen=True)
+class Ratio(Barred):
+    """`ours` over `theirs`."""
+
+    key: str
+    ours: str
+    theirs: str
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return self.ours, self.theirs
+
+    def of(self, values: Mapping[str, Sequence[float]]) -> list[float]:
+        pairs = zip(values[self.ours], values[self.theirs], strict=False)
+        return [ours / theirs for ours, theirs in pairs]
+
+
+@dataclass(frozen=True)
+class Figure(Barred):
+    """A measurement as it is, in its unit."""
+
+    key: str
+    measurement: str
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return (self.measurement,)
+
+    def of(self, values: Mapping[str, Sequence[float]]) -> list[float]:
+        return list(values[self.measurement])
+
+
 def run_group(
-    group: str, measurements: Sequence[Measurement], ratios: Sequence[Ratio], *, rounds: int
+    group: str, measurements: Sequence[Measurement], ratios: Sequence[Ratio | Figure], *, rounds: int
 ) -> dict[str, float | None]:
-    """Measure, print the tables, write `bench/results/GROUP.json`; returns the ratios."""
+    """Measure, print the tables, write `bench/results/GROUP.json`; returns the ratios and figures."""
     values: dict[str, list[float]] = {measurement.name: [] for measurement in measurements}
     missing: dict[str, str] = {}
     began = time.monotonic()
@@ -78,12 +107,11 @@ def run_group(
     print(f"\n{'ratio':36} {'median':>12}  {'spread':>25}  bar")
     medians: dict[str, float | None] = {}
     for ratio in ratios:
-        pairs = list(zip(values[ratio.ours], values[ratio.theirs], strict=False))
-        if not pairs:
+        found = ratio.of(values)
+        if not found:
             medians[ratio.key] = None
-            print(f"{ratio.key:36} {'—':>12}  {missing.get(ratio.theirs) or missing.get(ratio.ours)}")
+            print(f"{ratio.key:36} {'—':>12}  {next(missing[part] for part in ratio.parts if part in missing)}")
             continue
-        found = [ours / theirs for ours, theirs in pairs]
         value = medians[ratio.key] = statistics.median(found)
         spread = f"{min(found):.3g} … {max(found):.3g}"
         verdict = "" if not ratio.bar() else "met" if ratio.met(value) else "MISSED"

@@ -1,4 +1,4 @@
-"""A client by hand, talking to a real agent: plain JSON over a memory pair, everything it gets kept in order."""
+"""A client by hand, talking to a real agent: plain JSON over a memory pair, all it gets kept in order."""
 
 from __future__ import annotations
 
@@ -94,7 +94,9 @@ async def client(agent: Agent, version: int = 2, **initialize: Any) -> AsyncIter
     async with asyncio.TaskGroup() as group:
         serving = group.create_task(agent.serve(ours))
         shape = (
-            {"clientInfo": INFO, "clientCapabilities": {}} if version == 1 else {"info": INFO, "capabilities": {}}
+            {"clientInfo": INFO, "clientCapabilities": {}}
+            if version == 1
+            else {"info": INFO, "capabilities": {}}
         )
         await talk.call("init", "initialize", protocolVersion=version, **{**shape, **initialize})
         try:
@@ -105,9 +107,7 @@ async def client(agent: Agent, version: int = 2, **initialize: Any) -> AsyncIter
 
 
 @asynccontextmanager
-async def session(
-    agent: Agent, version: int = 2, **initialize: Any
-) -> AsyncIterator[tuple[Talk, str]]:
+async def session(agent: Agent, version: int = 2, **initialize: Any) -> AsyncIterator[tuple[Talk, str]]:
     """A client with a new session."""
     async with client(agent, version, **initialize) as talk:
         yield talk, (await talk.call("new", "session/new", cwd="/", mcpServers=[]))["sessionId"]

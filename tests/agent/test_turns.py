@@ -6,10 +6,10 @@ import asyncio
 from typing import Any
 
 import pytest
+from examples import smallest_agent, tool_agent
 
 from antiphon.agent import Agent, AgentTurn
 from antiphon.errors import RequestError
-from examples import smallest_agent, tool_agent
 from tests.agent.talk import client, session
 
 
@@ -28,7 +28,7 @@ def tools() -> Agent:
     return made
 
 
-async def test_prompt_v2_02_prompt_v2_03_prompt_v2_04_prompt_v2_10_prompt_v2_11_the_answer_then_message_then_states(
+async def test_prompt_v2_02_prompt_v2_03_prompt_v2_04_prompt_v2_10_prompt_v2_11_answer_message_states(
     agent: Agent,
 ) -> None:
     async with session(agent) as (talk, id):
@@ -51,7 +51,9 @@ async def test_prompt_v2_02_prompt_v2_03_prompt_v2_04_prompt_v2_10_prompt_v2_11_
         assert talk.text() == "You said: hello"
 
 
-async def test_prompt_v2_08_msg_04_two_prompts_two_ids_and_one_id_for_all_chunks_of_a_message(agent: Agent) -> None:
+async def test_prompt_v2_08_msg_04_two_prompts_two_ids_and_one_id_for_all_chunks_of_a_message(
+    agent: Agent,
+) -> None:
     async with session(agent) as (talk, id):
         ids = set()
         for n in (1, 2):
@@ -59,7 +61,9 @@ async def test_prompt_v2_08_msg_04_two_prompts_two_ids_and_one_id_for_all_chunks
             ids.add((await talk.answer_to(n))["result"]["messageId"])
             await talk.update("state_update", state="idle")
         assert len(ids) == 2
-        chunks = [f["params"]["update"] for f in talk.seen if f.get("params", {}).get("update", {}).get("messageId")]
+        chunks = [
+            f["params"]["update"] for f in talk.seen if f.get("params", {}).get("update", {}).get("messageId")
+        ]
         by_message: dict[str, int] = {}
         for update in chunks:
             if update["sessionUpdate"] == "agent_message_chunk":
@@ -86,17 +90,23 @@ async def test_the_first_proposal_is_spoken_where_it_is_asked_for(agent: Agent) 
         assert talk.story()[2:5] == ["= 1", "user_message", "state_change running"]
 
 
-async def test_tc_01_tc_02_tc_03_tc_04_tc_05_turn_complete_comes_once_and_last_where_it_was_agreed(agent: Agent) -> None:
+async def test_tc_01_tc_02_tc_03_tc_04_tc_05_turn_complete_comes_once_and_last_where_it_was_agreed(
+    agent: Agent,
+) -> None:
     wanted = {"clientCapabilities": {"_meta": {"antiphon": {"turnComplete": True}}}}
     async with session(agent, 1, **wanted) as (talk, id):
         capabilities = talk.seen[0]["result"]["agentCapabilities"]
         assert capabilities["sessionCapabilities"]["turnComplete"] == {}
-        assert capabilities["_meta"]["antiphon"] == {"turnComplete": True}
+        assert capabilities["_meta"]["antiphon"]["turnComplete"] is True
         talk.prompt(7, id, "hello")
         await talk.answer_to(7)
         assert talk.story()[2:] == [*["agent_message_chunk"] * 3, "turn_complete", "= 7"]
         complete = talk.seen[-2]["params"]["update"]
-        assert complete == {"sessionUpdate": "turn_complete", "promptRequestId": "7", "stopReason": "end_turn"}
+        assert complete == {
+            "sessionUpdate": "turn_complete",
+            "promptRequestId": "7",
+            "stopReason": "end_turn",
+        }
     async with session(agent, 1) as (talk, id):
         assert "turnComplete" not in talk.seen[0]["result"]["agentCapabilities"]["sessionCapabilities"]
         talk.prompt(1, id, "hello")
@@ -124,7 +134,9 @@ async def test_perm_v2_06_perm_v2_08_perm_v2_11_a_permission_is_asked_and_only_a
         asked = await talk.request("session/request_permission")
         assert [option["optionId"] for option in asked["params"]["options"]] == ["allow", "reject"]
         assert ("state_update requires_action" in talk.story()) is (version == 2)
-        outcome = {"outcome": "cancelled"} if choice == "cancelled" else {"outcome": "selected", "optionId": choice}
+        outcome = (
+            {"outcome": "cancelled"} if choice == "cancelled" else {"outcome": "selected", "optionId": choice}
+        )
         talk.send(id=asked["id"], result={"outcome": outcome})
         status = "completed" if choice == "allow" else "failed"
         await talk.update("tool_call_update", status=status)
@@ -139,7 +151,7 @@ async def test_perm_v2_06_perm_v2_08_perm_v2_11_a_permission_is_asked_and_only_a
 
 
 @pytest.mark.parametrize("version", [1, 2])
-async def test_prompt_v1_14_prompt_v1_16_prompt_v2_35_prompt_v2_37_a_cancel_ends_as_cancelled_after_the_late_updates(
+async def test_prompt_v1_14_prompt_v1_16_prompt_v2_35_prompt_v2_37_a_cancel_ends_it_after_the_late_updates(
     tools: Agent, version: int
 ) -> None:
     async with session(tools, version) as (talk, id):
@@ -170,7 +182,9 @@ async def test_prompt_v1_12_prompt_v2_41_a_cancel_takes_the_question_back(tools:
 
 
 @pytest.mark.parametrize("raised", [RuntimeError("aborted by the model's library"), KeyError("private")])
-async def test_prompt_v1_15_prompt_v2_36_what_a_library_raises_on_cancel_is_no_error(raised: Exception) -> None:
+async def test_prompt_v1_15_prompt_v2_36_what_a_library_raises_on_cancel_is_no_error(
+    raised: Exception,
+) -> None:
     agent = Agent("stumbling")
 
     @agent.on_prompt
@@ -186,7 +200,7 @@ async def test_prompt_v1_15_prompt_v2_36_what_a_library_raises_on_cancel_is_no_e
         assert (await talk.answer_to(1))["result"] == {"stopReason": "cancelled"}
 
 
-async def test_prompt_v2_16_prompt_v2_17_prompt_v1_18_a_failure_shows_on_the_idle_or_as_an_error_and_leaks_nothing() -> None:
+async def test_prompt_v2_16_prompt_v2_17_prompt_v1_18_a_failure_is_told_and_leaks_nothing() -> None:
     agent = Agent("failing")
 
     @agent.on_prompt
@@ -237,7 +251,7 @@ async def test_consecutive_messages_of_one_kind_are_told_apart_by_their_ids() ->
             assert first["messageId"] != second["messageId"]
 
 
-async def test_msg_13_a_message_replaced_reaches_v2_as_an_upsert_and_an_opted_in_v1_client_as_message_update() -> None:
+async def test_msg_13_a_replaced_message_is_an_upsert_in_v2_and_message_update_in_v1() -> None:
     agent = Agent("correcting")
 
     @agent.on_prompt

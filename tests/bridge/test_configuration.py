@@ -38,12 +38,12 @@ def in_v1(option: dict[str, Any]) -> dict[str, Any]:
     return renamed
 
 
-def result(name: str, method: str, **fields: Any) -> Any:
+def result(method: str, **fields: Any) -> Any:
     return codec(2).result(method, msgspec.json.encode(fields))
 
 
 def new(**fields: Any) -> v2.NewSessionResponse:
-    made: v2.NewSessionResponse = result("", "session/new", sessionId="s", **fields)
+    made: v2.NewSessionResponse = result("session/new", sessionId="s", **fields)
     return made
 
 
@@ -77,8 +77,8 @@ def test_24_2_modes_may_be_grouped() -> None:
 
 def test_24_2_load_resume_and_fork_answer_alike() -> None:
     configuration = Down().machine.configuration
-    resumed = result("", "session/resume", configOptions=[MODE])
-    forked = result("", "session/fork", sessionId="f", configOptions=[MODE])
+    resumed = result("session/resume", configOptions=[MODE])
+    forked = result("session/fork", sessionId="f", configOptions=[MODE])
     expected = {"modes": MODES, "configOptions": [in_v1(MODE)]}
     assert plain(configuration.load_session(resumed)) == expected
     assert plain(configuration.resume_session(resumed)) == expected
@@ -104,7 +104,7 @@ def test_conf_v1_06_booleans_only_for_those_who_asked_and_unknown_types_for_none
     ]
     assert down.lost == ["config_option"] * len(dropped)
     answer = down.machine.configuration.set_config_option(
-        result("", "session/set_config_option", configOptions=given)
+        result("session/set_config_option", configOptions=given)
     )
     assert plain(answer) == {"configOptions": [*map(in_v1, sent)], **meta}
 
@@ -126,15 +126,13 @@ def test_24_4_who_set_the_mode_knows_it_from_the_answer() -> None:
     down = Down()
     down.machine.configuration.new_session(new(configOptions=[MODE]))
     code = {**MODE, "currentValue": "code"}
-    down.machine.configuration.set_config_option(
-        result("", "session/set_config_option", configOptions=[code])
-    )
+    down.machine.configuration.set_config_option(result("session/set_config_option", configOptions=[code]))
     assert len(down.feed(update("config_option_update", configOptions=[code]))) == 1
 
 
 def test_24_4_commands() -> None:
     down = Down()
-    given = [
+    given: list[Any] = [
         {"type": "command", "name": "a", "description": "A", "input": {"type": "text", "hint": "what"}},
         {"type": "command", "name": "b", "description": "B", "input": {"type": "_pick", "of": [1]}},
         {"type": "_macro", "name": "c", "description": "C"},

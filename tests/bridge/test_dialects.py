@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 import pytest
@@ -234,7 +234,7 @@ class TestRefusal:
 
 
 class TestSetup:
-    RESULT = {
+    RESULT: ClassVar = {
         "sessionId": "s",
         "configOptions": [
             {"type": "select", "configId": "m", "name": "M", "category": "mode", "currentValue": "a",
@@ -264,9 +264,9 @@ class TestSetup:
     def test_24_2_v2_results_stay(self) -> None:
         given = codec(2).result("session/new", msgspec.json.encode(self.RESULT))
         assert V2Writer().opened(given) == (given, ())
-        options = codec(2).result("session/set_config_option", msgspec.json.encode(self.RESULT))
-        assert V2Writer().configured(options) is options
+        options: Any = codec(2).result("session/set_config_option", msgspec.json.encode(self.RESULT))
         assert plain(V1Writer().configured(options))["configOptions"][0]["id"] == "m"
+        assert V2Writer().configured(options) is options
 
 
 @pytest.mark.parametrize("to", [V1Writer(), V2Writer()])

@@ -182,7 +182,7 @@ def test_cont_03_known_blocks_are_the_same_in_both(field: str) -> None:
         "priority": 0.5,
         "_meta": {"k": 1},
     }
-    blocks = {
+    blocks: dict[str, dict[str, Any]] = {
         "image": {"type": "image", "data": "aGk=", "mimeType": "image/png", "uri": "file:///x"},
         "audio": {"type": "audio", "data": "aGk=", "mimeType": "audio/ogg"},
         "resource_link": {"type": "resource_link", "uri": "file:///x", "name": "x", "size": 3, "title": "X"},

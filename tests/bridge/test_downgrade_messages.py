@@ -226,7 +226,7 @@ class TestTheFutureFlag:
     def test_sd_19_user_messages_are_patches_also_to_their_author(self) -> None:
         down = Down(None, LIFECYCLE)
         assert down.machine.own("u") == "u"
-        given = [
+        given: list[dict[str, Any]] = [
             {"sessionUpdate": "user_message", "messageId": "u", "content": [text("Hello")]},
             {"sessionUpdate": "user_message", "messageId": "u", "_meta": {"k": None}},
             {"sessionUpdate": "user_message", "messageId": "u", "content": None},

@@ -86,7 +86,7 @@ def test_plan_v2_03_another_type_of_plan_still_replaces_what_was(other: Any) -> 
 class TestAClientThatKnowsPlansById:
     def test_plan_v1_03_gets_them_one_by_one(self) -> None:
         down = Down(capabilities(plan={}))
-        given = [
+        given: list[Any] = [
             {
                 "sessionUpdate": "plan_update",
                 "plan": {"type": "items", "planId": "p", "entries": [entry("a")]},

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from antiphon.bridge import diffs
 from antiphon.bridge.downgrade_tools import EAGER
-from antiphon.schema import v2
 from tests.bridge.wire import Down, b64, plain, shown, text, update
 
 ORIGINAL = "acp.bridge/original"
@@ -65,7 +64,7 @@ def test_24_4_the_title_is_the_title_else_the_name_else_a_plain_word(fields: Any
 )
 def test_24_4_status(status: str, sent: str, lost: bool) -> None:
     down = Down()
-    meta = {"_meta": {ORIGINAL: {"status": status}}} if lost else {}
+    meta: Any = {"_meta": {ORIGINAL: {"status": status}}} if lost else {}
     assert down.feed(tool(title="T", status=status)) == [created(status=sent, **meta)]
     later = Down()
     later.feed(tool(title="T"))
@@ -196,7 +195,7 @@ def terminal_text(sent: list[dict[str, Any]]) -> list[str]:
 
 
 class TestTerminals:
-    REFERENCE = {"type": "terminal", "terminalId": "x"}
+    REFERENCE: ClassVar = {"type": "terminal", "terminalId": "x"}
 
     def test_24_4_output_is_folded_into_the_call_that_refers_to_it(self) -> None:
         down = Down()
@@ -339,4 +338,3 @@ def test_a_snapshot_has_all_that_is_known() -> None:
         "_meta": {ORIGINAL: {"status": "cancelled"}},
     }
     assert down.machine.tools.snapshot("none") is None
-    assert isinstance(tool(), v2.SessionToolCallUpdate)

@@ -187,10 +187,11 @@ def _applied(patch: str, *, new: bool) -> tuple[str | None, str]:
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.lists(st.one_of(*LOSSLESS, STATE), max_size=25), st.sampled_from([0, downgrade_tools.EAGER]))
-def test_24_4_a_v1_client_sees_what_a_v2_client_sees(steps: list[Any], eager: int) -> None:
+@given(st.lists(st.one_of(*LOSSLESS, STATE), max_size=25), st.booleans())
+def test_24_4_a_v1_client_sees_what_a_v2_client_sees(steps: list[Any], held_back: bool) -> None:
     stream = Stream()
-    with patch.object(downgrade_tools, "EAGER", eager):
+    eager, growth = (0, 0) if held_back else (downgrade_tools.EAGER, downgrade_tools.GROWTH)
+    with patch.multiple(downgrade_tools, EAGER=eager, GROWTH=growth):
         for step in steps:
             stream.step(step)
         stream.end()
@@ -219,7 +220,10 @@ def test_sd_27_with_message_update_no_message_is_ever_lost(steps: list[Any]) -> 
 
 
 IDS = {"messageId", "toolCallId", "terminalId", "planId", "compactionId"}
-ANY_UPDATE = Instances(2).of("SessionUpdate")
+TOOL_UPDATE = (
+    Instances(2).of("ToolCallUpdate").map(lambda call: {"sessionUpdate": "tool_call_update", **call})
+)
+ANY_UPDATE = Instances(2).of("SessionUpdate") | TOOL_UPDATE
 ODD_UPDATE = st.builds(
     lambda tag, extra: {"sessionUpdate": tag, **extra},
     st.sampled_from(["_odd", "plan", "tool_call", "state_change"]),

@@ -150,3 +150,20 @@ def test_24_2_set_config_option_gets_its_type(given: dict[str, Any], type: str) 
     assert strict_v2("session/set_config_option", made) == {
         "sessionId": "s", "configId": "c", "type": type, "value": given["value"],
     }  # fmt: skip
+
+
+def test_24_2_list_close_and_delete_are_the_same() -> None:
+    params: dict[str, Any] = {"cwd": "/w", "cursor": "c", "archived": "only", "_meta": {"k": 1}}
+    made = requests.list_sessions(v1_params("session/list", **params))
+    assert strict_v2("session/list", made) == params
+    listed = {
+        "sessions": [{"sessionId": "s", "cwd": "/w", "title": "T", "updatedAt": "2026-01-01T00:00:00Z"}],
+        "nextCursor": "",
+    }
+    given = codec(2).result("session/list", msgspec.json.encode(listed))
+    assert plain(requests.listed_sessions(given)) == listed
+    for method, convert in (
+        ("session/close", requests.close_session),
+        ("session/delete", requests.delete_session),
+    ):
+        assert strict_v2(method, convert(v1_params(method, sessionId="s"))) == {"sessionId": "s"}

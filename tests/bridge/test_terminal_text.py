@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -60,7 +62,7 @@ def test_termv2_09_no_control_character_survives(parts: list[str], cuts: list[in
     data = "".join(parts).encode("utf-8", "replace")
     shown = TerminalText()
     edges = [0, *sorted(cuts), len(data)]
-    for start, end in zip(edges, edges[1:], strict=False):
+    for start, end in pairwise(edges):
         shown.feed(data[start:end])
     assert not [
         char for char in shown.text if char not in "\n\t" and (ord(char) < 32 or 127 <= ord(char) < 160)

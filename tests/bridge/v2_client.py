@@ -1,4 +1,4 @@
-"""A tiny v2 client: folds v2 updates, as JSON, by the rules of sections 7, 8 and 11. Shares no code with ours."""
+"""A tiny v2 client: folds v2 updates, as JSON, by sections 7, 8 and 11. Shares no code with ours."""
 
 from __future__ import annotations
 
@@ -23,10 +23,9 @@ class V2Client:
                     update["content"]
                 )
             case "user_message" | "agent_message" | "agent_thought" as tag:
-                key = (ROLES[tag], update["messageId"])
-                self.messages.setdefault(key, [])
+                held = self.messages.setdefault((ROLES[tag], update["messageId"]), [])
                 if "content" in update:
-                    self.messages[key] = list(update["content"] or [])
+                    held[:] = update["content"] or []
             case "tool_call_update":
                 call = self.tools.setdefault(update["toolCallId"], dict(DEFAULTS))
                 for key, value in update.items():

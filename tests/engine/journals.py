@@ -123,7 +123,7 @@ def messages() -> st.SearchStrategy[AnyBody]:
 def tools() -> st.SearchStrategy[AnyBody]:
     words = st.none() | TEXTS
     anything = st.none() | st.integers(0, 3) | st.dictionaries(IDS, st.none() | TEXTS, max_size=2)
-    fields = {
+    fields: dict[str, Any] = {
         "name": words,
         "title": words,
         "kind": st.sampled_from([None, "read", "execute", "_odd"]),
@@ -142,7 +142,7 @@ def tools() -> st.SearchStrategy[AnyBody]:
 
 
 def terminals() -> st.SearchStrategy[AnyBody]:
-    fields = {
+    fields: dict[str, Any] = {
         "command": st.none() | TEXTS,
         "cwd": st.sampled_from([None, "/tmp"]),
         "output": st.none() | st.builds(lambda data: {"data": data}, BASE64),
@@ -178,10 +178,14 @@ def plans() -> st.SearchStrategy[AnyBody]:
     )
 
 
+ODD = {"type": "_x", "name": "n", "description": "d", "configId": "c", "depth": 3}
+"""Fits every open union of commands and config options."""
+
+
 def facts() -> st.SearchStrategy[AnyBody]:
-    commands = st.sampled_from([[], [{"type": "command", "name": "n", "description": "d"}], [{"type": "_x"}]])
+    commands = st.sampled_from([[], [{"type": "command", "name": "n", "description": "d"}], [ODD]])
     options = st.sampled_from(
-        [[], [{"type": "boolean", "currentValue": True, "configId": "c", "name": "n"}], [{"type": "_x"}]]
+        [[], [{"type": "boolean", "currentValue": True, "configId": "c", "name": "n"}], [ODD]]
     )
     status = st.sampled_from(["in_progress", "completed", "failed", "_odd"])
     words = st.none() | TEXTS

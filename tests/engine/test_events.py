@@ -39,7 +39,10 @@ def test_an_update_is_encoded_once_and_its_typed_form_is_kept() -> None:
 
 
 def test_an_update_keeps_the_bytes_its_sender_wrote() -> None:
-    written = b'{ "sessionUpdate":"agent_message_chunk", "messageId":"m", "x":1e2, "content":{"type":"text","text":"hi"}}'
+    written = (
+        b'{ "sessionUpdate":"agent_message_chunk", "messageId":"m", "x":1e2,'
+        b' "content":{"type":"text","text":"hi"}}'
+    )
     body = Updated.of(CHUNK, raw=written)
     read = decode_event(encode_event(Event(1, AT, body)))
     assert read.body == body

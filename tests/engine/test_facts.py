@@ -14,6 +14,7 @@ from antiphon.schema.wire import Unknown
 
 from .journals import folded, update
 
+DIAL = {"type": "_dial", "configId": "d", "name": "Dial", "currentValue": 3}
 COST = {"amount": 0.5, "currency": "EUR"}
 
 
@@ -27,7 +28,7 @@ def test_a_list_of_commands_or_options_replaces_the_earlier_one_cmd_01_conf_01()
             "available_commands_update",
             availableCommands=[{"type": "command", "name": "b", "description": "B"}],
         ),
-        update("config_option_update", configOptions=[{"type": "_dial", "currentValue": 3}]),
+        update("config_option_update", configOptions=[DIAL]),
     ).facts
     assert facts.commands is not None
     assert facts.commands.materialize() == AvailableCommandsUpdate(
@@ -35,7 +36,7 @@ def test_a_list_of_commands_or_options_replaces_the_earlier_one_cmd_01_conf_01()
     )
     assert facts.config is not None
     assert facts.config.materialize() == ConfigOptionUpdate(
-        config_options=[Unknown(type="_dial", currentValue=3)]  # CONF-V2-05
+        config_options=[Unknown(DIAL)]  # CONF-V2-05
     )
 
 

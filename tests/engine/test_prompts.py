@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +11,7 @@ from antiphon.engine import events as e
 from antiphon.engine import prompts as prompts_module
 from antiphon.engine.events import AnyBody, Delivery, Updated
 from antiphon.engine.journal import Cursor
-from antiphon.engine.prompt_states import ACTIONS, TAKING, Action, PromptState, Refusal, Same
+from antiphon.engine.prompt_states import PromptState, Refusal
 from antiphon.engine.prompts import Entry, Next, Outcome
 from antiphon.engine.session import Session
 from antiphon.engine.snapshot import parts, restore
@@ -23,7 +21,7 @@ from antiphon.schema.v2.content import TextContent
 from antiphon.schema.v2.messages import UserMessage
 from antiphon.schema.v2.prompt import StopReason
 
-from .journals import IDS, asked, chunk, commit, folded, prompts, queued, raw, state, text
+from .journals import asked, chunk, commit, folded, prompts, queued, raw, state, text
 
 HELLO = [TextContent(text="hello")]
 
@@ -35,14 +33,6 @@ def order(session: Session) -> list[str]:
 def taken(session: Session, *, at_break_point: bool = False) -> str | None:
     found = session.prompts.next(session.state, at_break_point=at_break_point)
     return None if found is None else found.entry.message_id
-
-
-def test_every_action_on_every_state_is_decided() -> None:
-    assert set(ACTIONS) == set(product(PromptState, Action))
-
-
-def test_every_delivery_in_every_state_of_the_turn_is_decided() -> None:
-    assert set(TAKING) == set(product(TurnState, Delivery))
 
 
 @given(st.lists(prompts(), max_size=20))
@@ -302,14 +292,3 @@ def test_a_second_prompt_under_the_same_id_or_operation_changes_nothing() -> Non
     before = session.queue
     commit(session, [queued("m", "second"), queued("n", "third", operation_id="op")])
     assert session.queue == before
-
-
-@given(st.sampled_from(PromptState), st.sampled_from(Action), IDS)
-def test_a_refusal_names_a_wire_error_and_a_repeat_is_a_success(
-    found: PromptState, action: Action, id: str
-) -> None:
-    verdict = ACTIONS[found, action]
-    if isinstance(verdict, Refusal):
-        assert verdict.to_wire().code < 0
-    else:
-        assert isinstance(verdict, PromptState | Same)

@@ -1,65 +1,19 @@
-"""The session as a whole: one fold, commands that change nothing, and strangers that pass by."""
+"""Commands return what to append, and what they lead to keeps the invariants."""
 
 from __future__ import annotations
 
-from typing import get_args
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from antiphon.engine import events as e
-from antiphon.engine.events import AnyBody, Event, Updated
-from antiphon.engine.folding import _UPDATES
-from antiphon.engine.journal import JournalGap
+from antiphon.engine.events import AnyBody, Updated
 from antiphon.engine.session import Cancelled, Session
-from antiphon.engine.snapshot import parts
 from antiphon.schema.v2.messages import AgentMessageChunk
-from antiphon.schema.v2.notices import Notice
 from antiphon.schema.v2.prompt import SessionStateUpdate, State, StopReason
-from antiphon.schema.v2.subagents import SessionMessage, SessionMessageChunk, SubagentUpdate
-from antiphon.schema.v2.updates import SessionUpdate
-from antiphon.schema.wire import Unknown
 
-from .journals import AT, BODIES, asked, chunk, commit, events, folded, queued, state, update
+from .journals import BODIES, asked, chunk, commit, folded, queued, state
 
 CREATED = e.SessionCreated(session_id="s", cwd="/w", additional_directories=("/x",), meta={"k": 1})
-
-
-def test_every_known_update_is_folded_or_passes_by_on_purpose() -> None:
-    passing = {Notice, SubagentUpdate, SessionMessage, SessionMessageChunk}
-    assert set(_UPDATES) | passing == {*get_args(SessionUpdate), Unknown}
-
-
-def test_an_event_that_is_not_the_next_one_is_refused() -> None:
-    session = folded(chunk("m", "x"))
-    for seq in (1, 3):
-        with pytest.raises(JournalGap):
-            session.apply(Event(seq, AT, chunk("m", "y")))
-    assert session == folded(chunk("m", "x"))
-
-
-def test_strangers_pass_by_and_change_nothing_ext_07_note_05() -> None:
-    before = parts(folded(chunk("m", "x")))
-    for stranger in (
-        update("_odd", x=1),
-        update("notice", severity="info", title="Hi"),
-        update("agent_message_chunk", messageId=3),
-        update("subagent_update", sessionId="c"),
-        Updated(raw=e.Raw(b"[1]")),
-        Updated(raw=e.Raw(b"nonsense")),
-    ):
-        assert parts(folded(chunk("m", "x"), stranger)) == before
-
-
-def test_a_session_is_created_closed_and_reopened() -> None:
-    session = folded(CREATED, e.SessionCreated(session_id="other", cwd="/"), e.SessionClosed())
-    assert (session.created, session.closed) == (CREATED, True)
-    session.fold(events(e.SessionReopened(additional_directories=("/y",)), after=3))
-    assert session.created == e.SessionCreated(
-        session_id="s", cwd="/w", additional_directories=("/y",), meta={"k": 1}
-    )
-    assert not session.closed
 
 
 @given(st.lists(BODIES, max_size=25))
@@ -99,6 +53,17 @@ def test_after_an_interruption_nothing_is_left_half_done(bodies: list[AnyBody]) 
 
 
 @given(st.lists(BODIES, max_size=25))
+def test_after_a_close_nothing_runs_waits_for_an_answer_or_is_held_sess_39(bodies: list[AnyBody]) -> None:
+    session = folded(*bodies, e.SessionReopened())
+    commit(session, session.close())
+    assert (session.closed, session.state.value, session.turn) == (True, "idle", None)
+    assert session.questions.open == []
+    assert session.prompts.sent == []
+    assert not any(entry.held for entry in session.queue)
+    assert not session.background
+
+
+@given(st.lists(BODIES, max_size=25))
 def test_after_a_cancel_and_its_end_nothing_starts_by_itself(bodies: list[AnyBody]) -> None:
     session = folded(*bodies)
     background = [question for question in session.questions.open if question.turn_id is None]
@@ -108,6 +73,14 @@ def test_after_a_cancel_and_its_end_nothing_starts_by_itself(bodies: list[AnyBod
     assert session.prompts.next(session.state) is None
     assert not any(entry.held for entry in session.queue)
     assert all(question in session.questions.open for question in background)
+
+
+def test_a_prompt_that_was_accepted_is_told_its_end_also_when_its_turn_never_opened() -> None:
+    session = folded(queued("p"), e.PromptAccepted(message_id="p"))
+    commit(session, session.interrupt())
+    assert session.turns.last is not None
+    assert (session.turns.last.prompts, session.turns.last.interrupted) == (("p",), True)
+    assert session.interrupt() == ()
 
 
 def test_cancelling_an_idle_session_does_nothing_prompt_v2_43() -> None:
@@ -138,31 +111,3 @@ def test_an_update_of_the_agents_is_appended_as_it_was_written() -> None:
     assert isinstance(body, Updated)
     assert bytes(body.raw) == b'{"as":"written"}'
     assert body.update is read
-
-
-def test_items_of_all_kinds_are_listed_in_the_order_of_first_appearance() -> None:
-    session = folded(
-        update("usage_update", used=1, size=2),
-        chunk("m", "x"),
-        update("tool_call_update", toolCallId="t"),
-        update("plan_update", plan={"type": "items", "planId": "p", "entries": []}),
-        update("terminal_update", terminalId="x"),
-        update("compaction_update", compactionId="k", status="completed"),
-        chunk("m", "y"),
-        update("session_info_update", title="T"),
-    )
-    assert [(item.key, item.position) for item in session.items] == [
-        ("facts/usage", 1),
-        ("message/agent/m", 2),
-        ("tool/t", 3),
-        ("plan/p", 4),
-        ("terminal/x", 5),
-        ("compaction/k", 6),
-        ("facts/info", 8),
-    ]
-
-
-def test_sessions_are_equal_by_what_they_hold() -> None:
-    assert folded(chunk("m", "x"), chunk("m", "y")) != folded(chunk("m", "xy"))  # by their last number
-    assert folded(chunk("m", "x"), chunk("m", "y")) == folded(chunk("m", ""), chunk("m", "xy"))
-    assert folded() != 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -31,7 +32,7 @@ def shown(*pieces: bytes | dict[str, Any]) -> Terminal:
 def test_output_is_exact_wherever_its_characters_were_cut_termv2_05(value: str, cuts: list[int]) -> None:
     data = value.encode(errors="replace")
     edges = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
-    terminal = shown(*(data[a:b] for a, b in zip(edges, edges[1:], strict=False)))
+    terminal = shown(*(data[a:b] for a, b in pairwise(edges)))
     assert terminal.output == data
     assert terminal.text == data.decode()
 
@@ -63,7 +64,7 @@ def test_fields_are_patched_and_a_snapshot_says_all_of_them_termv2_03() -> None:
     assert terminal.materialize() == TerminalUpdate(
         terminal_id=terminal.id,
         command="ls",
-        cwd="/",  # type: ignore[arg-type]
+        cwd="/",
         output=TerminalOutput(data="4oKs"),
         exit_status=TerminalExitStatus(exit_code=0),
         size=None,

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from urllib.parse import urlsplit
 
 from antiphon.agent.link import Link
 from antiphon.agent.session import AgentSession, Handler, new_id
 from antiphon.agent.turn import AgentTurn
-from antiphon.errors import LocalError, ResourceNotFound
+from antiphon.engine.events import Delivery
+from antiphon.errors import AntiphonError, LocalError, RequestError, ResourceNotFound, SessionClaimed
 from antiphon.live.session import LiveSession
 from antiphon.schema import v2
 from antiphon.schema.v2.prompt import StopReason
@@ -32,9 +35,21 @@ class Agent:
     Sessions are kept in memory unless a store is given.
     """
 
-    def __init__(self, name: str, *, version: str = "0.0.0", store: Store | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        version: str = "0.0.0",
+        store: Store | None = None,
+        busy: str = Delivery.QUEUE,
+        turn_complete: bool = False,
+    ) -> None:
+        """`busy` is what a plain prompt does while the session works: `queue`, `steer` or `interrupt`.
+        `turn_complete` sends that signal to every v1 client, not only to those that ask for it."""
         self.name = name
         self.version = version
+        self.busy = Delivery(busy)
+        self.turn_complete = turn_complete
         self.store: Store = MemoryStore() if store is None else store
         self._handler: Handler | None = None
         self._sessions: dict[str, AgentSession] = {}
@@ -50,13 +65,27 @@ class Agent:
 
     # --- serving -----------------------------------------------------------------------------------
 
-    def run(self) -> None:
-        """Serve stdin and stdout until the client closes them."""
-        run(self._run_stdio())
+    def run(self, address: str | None = None) -> None:
+        """Serve stdin and stdout until the client closes them; or, at a `ws://` address, whoever comes."""
+        if address is None:
+            run(self._run_stdio())
+            return
+        with contextlib.suppress(KeyboardInterrupt):
+            run(self._run_websocket(address))
 
     async def _run_stdio(self) -> None:
         async with self.serving():
             await self.serve(await StdioTransport.open())
+
+    async def _run_websocket(self, address: str) -> None:
+        parts = urlsplit(address)
+        if parts.scheme != "ws" or parts.hostname is None:
+            raise LocalError(f"{address!r} is no address to serve at: it looks like ws://127.0.0.1:9000")
+        from antiphon.transports.websocket import websocket_server
+
+        host, path = parts.hostname, parts.path or "/"
+        async with self.serving(), websocket_server(self.serve, host, parts.port or 0, path=path):
+            await asyncio.Event().wait()
 
     async def serve(self, transport: Transport) -> None:
         """Serve one client until it is gone; call it for each, inside `serving`."""
@@ -96,14 +125,22 @@ class Agent:
             return session
         task = self._opening.get(session_id)
         if task is None:
-            task = self._opening[session_id] = asyncio.get_running_loop().create_task(self._reopen(session_id))
+            task = self._opening[session_id] = asyncio.get_running_loop().create_task(
+                self._reopen(session_id)
+            )
             task.add_done_callback(lambda _: self._opening.pop(session_id, None))
         return await asyncio.shield(task)
 
     async def _reopen(self, session_id: str) -> AgentSession:
         if await self.store.get(session_id) is None:
             raise ResourceNotFound("no such session", data={"sessionId": session_id})
-        session = await self._enter(await LiveSession.open(self.store, session_id, clock=now))
+        try:
+            live = await LiveSession.open(self.store, session_id, clock=now)
+        except SessionClaimed as error:
+            raise RequestError(
+                AntiphonError.code, "The session is open in another process", data={"sessionId": session_id}
+            ) from error
+        session = await self._enter(live)
         session.emit(session.fold.interrupt())
         return session
 
@@ -125,5 +162,3 @@ class Agent:
         if self._handler is None:
             raise LocalError("this agent has no prompt handler: decorate one with `@agent.on_prompt`")
         return await self._handler(turn)
-
-

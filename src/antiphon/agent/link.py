@@ -10,6 +10,9 @@ import os.path
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
+from antiphon.agent import queueing
 from antiphon.agent.session import AgentSession
 from antiphon.bridge import requests as upward
 from antiphon.bridge.dialects import Writer, writer
@@ -26,6 +29,10 @@ from antiphon.transports.base import Transport
 
 if TYPE_CHECKING:
     from antiphon.agent.agent import Agent
+
+
+QUEUE = {"delivery": ["queue", "steer", "interrupt"], "inject": {"modes": ["queue", "steer"]}}
+"""What our own part of the capabilities says of the queue."""
 
 
 class Link:
@@ -45,6 +52,7 @@ class Link:
                 "session/close": self._close,
                 "session/delete": self._delete,
                 "session/prompt": self._prompt,
+                **queueing.handlers(lambda session_id: self._voice(session_id)[1]),
             },
             notifications={"session/cancel": self._cancel},
         )
@@ -67,6 +75,8 @@ class Link:
     async def _initialize(self, offer: Offer, params: Any) -> tuple[Agreement, Any]:
         able = OptIns(turn_complete=True, prompt_lifecycle=True, message_update=True)
         agreement = offer.agree(able)
+        if offer.version == V1 and self._agent.turn_complete:
+            agreement = replace(agreement, opt_ins=replace(agreement.opt_ins, turn_complete=True))
         info = {"name": self._agent.name, "version": self._agent.version}
         if offer.version != V1:
             return agreement, v2.InitializeResponse(
@@ -75,8 +85,11 @@ class Link:
                 capabilities=v2.AgentCapabilities(
                     session=v2.SessionCapabilities(
                         delete=v2.SessionDeleteCapabilities(),
-                        mcp=v2.McpCapabilities(stdio=v2.McpStdioCapabilities(), http=v2.McpHttpCapabilities()),
-                    )
+                        mcp=v2.McpCapabilities(
+                            stdio=v2.McpStdioCapabilities(), http=v2.McpHttpCapabilities()
+                        ),
+                    ),
+                    meta={META_KEY: QUEUE},
                 ),
                 meta={META_KEY: {"dialect": "proposed"}} if offer.proposed else None,
             )
@@ -97,7 +110,7 @@ class Link:
                     close=v1.SessionCloseCapabilities(),
                     turn_complete=marker,
                 ),
-                meta={META_KEY: confirmed} if confirmed else None,
+                meta={META_KEY: {**QUEUE, **confirmed}},
             ),
         )
 
@@ -119,7 +132,9 @@ class Link:
         return await self._reopen(upward.load_session(params), inbound, loaded=True)
 
     async def _resume(self, params: Any, inbound: Inbound) -> Any:
-        return await self._reopen(upward.resume_session(params) if self._v1 else params, inbound, loaded=False)
+        return await self._reopen(
+            upward.resume_session(params) if self._v1 else params, inbound, loaded=False
+        )
 
     async def _reopen(self, params: v2.ResumeSessionRequest, inbound: Inbound, *, loaded: bool) -> Any:
         if isinstance(params.replay_from, Unknown):
@@ -184,9 +199,8 @@ class Link:
             raise InvalidParams("a content block of an unknown type")  # PROMPT-V2-09, CONT-08
         ours = (wanted.meta or {}).get(META_KEY)
         ours = ours if isinstance(ours, dict) else {}
-        outcome = session.submit(
-            wanted.prompt, delivery=_delivery(ours.get("delivery")), operation_id=ours.get("operationId")
-        )
+        delivery = _delivery(ours.get("delivery")) or self._agent.busy
+        outcome = session.submit(wanted.prompt, delivery=delivery, operation_id=ours.get("operationId"))
         if outcome.refusal is not None or outcome.entry is None:
             refused = InvalidParams().to_wire() if outcome.refusal is None else outcome.refusal.to_wire()
             raise RequestError(refused.code, refused.message, data=refused.data)
@@ -244,9 +258,9 @@ def _absolute(*paths: str) -> None:
             raise InvalidParams(f"{path!r} is not an absolute path")
 
 
-def _delivery(asked: object) -> Delivery:
+def _delivery(asked: object) -> Delivery | None:
     try:
-        return Delivery(asked) if isinstance(asked, str) else Delivery.QUEUE
+        return None if asked is None else Delivery(str(asked))
     except ValueError:
         raise InvalidParams(f"{asked!r} is no way to deliver a prompt") from None
 

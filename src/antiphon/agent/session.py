@@ -1,7 +1,7 @@
 """AgentSession: one session of an agent, and the turns it works through.
 
-Everything that happens goes through the live session's journal; this file decides when a prompt is taken, runs
-the handler of its turn as a task, and turns a cancel into a task cancellation.
+Everything that happens goes through the live session's journal; this file decides when a prompt is taken,
+runs the handler of its turn as a task, and turns a cancel into a task cancellation.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 from msgspec import Raw
 
 from antiphon.agent.turn import AgentTurn, Prompt
+from antiphon.agent.writers import ToolCallWriter
 from antiphon.engine.events import AnyBody, Delivery, QuestionClosed, QuestionEnd, QuestionOpened
 from antiphon.engine.prompts import Entry, Outcome
 from antiphon.engine.reading import encode
@@ -47,6 +48,8 @@ class AgentSession:
         self._task: asyncio.Task[None] | None = None
         self._cancelling = False
         self._begun = False
+        self._background: dict[str, v2.BackgroundWork] = {}
+        self._behind: set[asyncio.Task[None]] = set()
         self._questions: dict[str, asyncio.Future[v2.RequestPermissionOutcome]] = {}
 
     @property
@@ -187,6 +190,62 @@ class AgentSession:
         finally:
             self._end(reason, error, turn.usage)
 
+    # --- background work ---------------------------------------------------------------------------
+
+    async def background(
+        self, title: str, work: Callable[[ToolCallWriter], Awaitable[None]], *, kind: str = "other"
+    ) -> str:
+        """Start work that outlives the turn; its tool call's id. It is listed on every state update while it
+        runs, a cancel does not touch it, closing the session ends it (PROMPT-V2-40, -44..46, SESS-39)."""
+        call = ToolCallWriter(self)
+        await call.open(title, kind=kind, raw_input=None, name=None)
+        item = v2.BackgroundToolCall(tool_call_id=call.tool_call_id)
+        self._background[call.tool_call_id] = item
+        self._report_background()
+        task = asyncio.get_running_loop().create_task(self._work_behind(call, work))
+        self._behind.add(task)
+        task.add_done_callback(self._behind.discard)
+        return call.tool_call_id
+
+    async def _work_behind(
+        self, call: ToolCallWriter, work: Callable[[ToolCallWriter], Awaitable[None]]
+    ) -> None:
+        status = "completed"
+        try:
+            await work(call)
+        except asyncio.CancelledError:
+            status = "cancelled"
+        except Exception:
+            logger.exception("background work failed")
+            status = "failed"
+        # PROMPT-V2-46: its last word comes before the snapshot that drops it.
+        await call.end(status)
+        del self._background[call.tool_call_id]
+        self._report_background()
+
+    def _report_background(self) -> None:
+        self.emit(self.fold.report_background(list(self._background.values())))
+
+    def soon(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run something that the session owns: it ends with it at the latest."""
+
+        async def guarded() -> None:
+            try:
+                await work
+            except Exception:
+                logger.exception("work of the session failed")
+
+        task = asyncio.get_running_loop().create_task(guarded())
+        self._behind.add(task)
+        task.add_done_callback(self._behind.discard)
+
+    async def _end_background(self) -> None:
+        tasks = tuple(self._behind)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
     # --- cancelling and closing --------------------------------------------------------------------
 
     def cancel(self, *, message_id: str | None = None) -> None:
@@ -207,12 +266,14 @@ class AgentSession:
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
+        await self._end_background()
 
     async def close(self) -> None:
         """Cancel what is at work, wait for its last updates, and close."""
         self.cancel()
         if self._task is not None:
             await asyncio.wait([self._task])
+        await self._end_background()
         self.emit(self.fold.close())
         await self._live.durable()
 
@@ -223,9 +284,7 @@ class AgentSession:
         question_id = new_id("question")
         answer: asyncio.Future[v2.RequestPermissionOutcome] = asyncio.get_running_loop().create_future()
         self._questions[question_id] = answer
-        self.emit(
-            [QuestionOpened(question_id=question_id, method=PERMISSION, params=Raw(encode(request)))]
-        )
+        self.emit([QuestionOpened(question_id=question_id, method=PERMISSION, params=Raw(encode(request)))])
         self.emit(self.fold.block())
         try:
             return await answer

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
+from antiphon.agent.commands import run_command
+from antiphon.bridge.diffs import whole_diff
 from antiphon.schema import v2
 
 if TYPE_CHECKING:
@@ -83,6 +85,20 @@ class ToolCallWriter:
         return any(
             option.option_id == outcome.option_id and option.kind.startswith("allow") for option in options
         )
+
+    async def diff(self, path: str, *, old: str | None, new: str) -> None:
+        """Show a change to a file; `old` is None for a new one."""
+        shown = whole_diff(path, old, new)
+        await self._session.update(v2.ToolCallContentChunk(tool_call_id=self.tool_call_id, content=shown))
+
+    async def run(
+        self, command: Sequence[str], *, cwd: str | None = None, env: Mapping[str, str] | None = None
+    ) -> int:
+        """Run a command, its output streamed as a terminal; a code other than 0 makes the call failed."""
+        code = await run_command(self._session, self.tool_call_id, command, cwd=cwd, env=env)
+        if code != 0:
+            await self.fail()
+        return code
 
     async def fail(self) -> None:
         """End it as failed."""

@@ -26,7 +26,7 @@ from antiphon.schema.v2.proposed import StateChange
 from antiphon.schema.version import OptIns
 from antiphon.schema.wire import Unknown
 
-_CHUNKS = (v2.AgentMessageChunk, v2.AgentThoughtChunk, v2.UserMessageChunk)
+_CHUNKS = frozenset([v2.AgentMessageChunk, v2.AgentThoughtChunk, v2.UserMessageChunk])
 
 
 class Downgrade:
@@ -94,7 +94,7 @@ class Downgrade:
 
     def passes(self, update: v2.SessionUpdate) -> bool:
         """Whether the bytes of `update` may go out as they are. If so it counts as applied; else apply it."""
-        return isinstance(update, _CHUNKS) and self.messages.passes(update)
+        return type(update) in _CHUNKS and self.messages.passes(update)  # type: ignore[arg-type]
 
     def flush(self) -> Sequence[v1.SessionUpdate]:
         """What is held back for the sake of bandwidth; every state update brings it along too."""

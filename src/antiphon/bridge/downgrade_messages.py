@@ -26,6 +26,8 @@ Sent: TypeAlias = (
     | optins.UserMessage
 )
 
+_Text = v2.TextContent
+_WAITING = 64
 _encode = msgspec.json.Encoder().encode
 
 
@@ -56,26 +58,50 @@ class _Shown:
     """What a v1 client has of one message's content: enough to know whether other content extends it.
 
     Adjacent plain texts count as one text, however they were cut. Only a digest is kept, so that an
-    attachment costs by the number of messages and not by their length.
+    attachment costs by the number of messages and not by their length; texts wait a while for each other,
+    because one digest of many costs less than many.
     """
 
-    __slots__ = ("_digest", "_size")
+    __slots__ = ("_digest", "_size", "_waiting")
 
     def __init__(self) -> None:
         self._digest = blake2b(digest_size=16)
         self._size = 0
+        self._waiting: list[str] = []
 
     def add(self, block: v2.ContentBlock) -> None:
+        if type(block) is _Text and block.annotations is None and block.meta is None:
+            self._waiting.append(block.text)
+            if len(self._waiting) < _WAITING:
+                return
+            block = self._waited()
+        elif self._waiting:
+            self._digest_of(self._waited())
+        self._digest_of(block)
+
+    def settle(self) -> None:
+        """Takes in what waits: other messages come now."""
+        if self._waiting:
+            self._digest_of(self._waited())
+
+    @property
+    def any(self) -> bool:
+        self.settle()
+        return self._size > 0
+
+    def _waited(self) -> v2.TextContent:
+        text = "".join(self._waiting)
+        self._waiting.clear()
+        return _Text(text=text)
+
+    def _digest_of(self, block: v2.ContentBlock) -> None:
         data = _flat(block)
         self._digest.update(data)
         self._size += len(data)
 
-    @property
-    def any(self) -> bool:
-        return self._size > 0
-
     def rest(self, content: list[v2.ContentBlock]) -> list[v2.ContentBlock] | None:
         """What `content` has after what is shown, or `None` where it begins differently."""
+        self.settle()
         if self._size == 0:
             return content
         digest, left = blake2b(digest_size=16), self._size
@@ -96,7 +122,7 @@ class _Shown:
 
 def _flat(block: v2.ContentBlock) -> bytes:
     """A block as bytes that no sequence of other blocks yields: text as it is, the rest with its length."""
-    if isinstance(block, v2.TextContent) and block.annotations is None and block.meta is None:
+    if isinstance(block, _Text) and block.annotations is None and block.meta is None:
         return block.text.encode("utf-8", "surrogatepass").replace(b"\0", b"\0\0")
     data = _encode(block)
     return b"\0\1%d:" % len(data) + data
@@ -121,7 +147,7 @@ class _Message:
 class Messages:
     """Every message of a session as one v1 client knows it."""
 
-    __slots__ = ("_content", "_ids", "_ledger", "_messages", "_opt_ins")
+    __slots__ = ("_content", "_ids", "_last", "_ledger", "_messages", "_opt_ins")
 
     def __init__(self, content: ContentDown, ledger: Ledger, opt_ins: OptIns) -> None:
         self._content = content
@@ -129,6 +155,7 @@ class Messages:
         self._opt_ins = opt_ins
         self._messages: dict[tuple[Role, str], _Message] = {}
         self._ids: set[str] = set()
+        self._last: _Message | None = None
 
     def own(self, message_id: str) -> str:
         """The client itself prompted this message. Gives the id it has for the client.
@@ -143,10 +170,10 @@ class Messages:
     def passes(self, chunk: Chunk) -> bool:
         """Whether a chunk is in v1 what it is in v2, byte for byte. If so, it counts as sent."""
         content = chunk.content
-        if type(content) is not v2.TextContent or content.annotations is not None:
+        if type(content) is not _Text or content.annotations is not None:
             return False
         message = self._message(ROLE_OF[type(chunk)], chunk.message_id)
-        if message.silent or message.meta_due or message.marks or message.id != chunk.message_id:
+        if message.id != chunk.message_id or message.silent or message.meta_due or message.marks:
             return False
         message.shown.add(content)
         return True
@@ -223,6 +250,10 @@ class Messages:
 
     def _message(self, role: Role, id: str) -> _Message:
         message = self._messages.get((role, id))
+        if message is not self._last:
+            if self._last is not None:
+                self._last.shown.settle()
+            self._last = message
         if message is None:
             shown_id = id
             if id in self._ids:  # MSG-07: v1 ids are unique in the session, whatever the type
@@ -232,6 +263,7 @@ class Messages:
             message = self._messages[role, id] = _Message(role, shown_id)
             if shown_id != id:
                 message.marks = {"messageId": id}
+            self._last = message
         return message
 
     def _free_id(self, wanted: str) -> str:

@@ -18,7 +18,7 @@ Sent: TypeAlias = v1.ToolCall | v1.SessionToolCallUpdate
 UNTITLED = "Tool call"
 EAGER = 4096
 """Up to this size every piece of content is sent at once; v1 resends all of it each time."""
-GROWTH = 8
+GROWTH = 4
 """Beyond, when it has grown by this fraction: then all resending together costs linear, not square."""
 _ITEM = 64
 """What an item counts for besides its text."""

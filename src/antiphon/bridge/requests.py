@@ -1,6 +1,7 @@
 """What a v1 client asks of a session, as v2 asks it (24.2, v1 to v2).
 
-Params in, params out; a request that v2 cannot express raises `InvalidParams`.
+Params in, params out; a request that v2 cannot express raises `InvalidParams`. Results that
+need memory are in `configuration`.
 """
 
 from __future__ import annotations
@@ -76,6 +77,32 @@ def fork_session(params: v1.ForkSessionRequest, *, report: Report | None = None)
         system_prompt=_system_prompt(params.system_prompt, report),
         meta=params.meta,
     )
+
+
+def list_sessions(params: v1.ListSessionsRequest) -> v2.ListSessionsRequest:
+    return v2.ListSessionsRequest(
+        cwd=params.cwd,
+        cursor=None if params.cursor is None else v2.SessionListCursor(params.cursor),
+        archived=None if params.archived is None else v2.SessionArchiveFilter(params.archived),
+        meta=params.meta,
+    )
+
+
+def listed_sessions(result: v2.ListSessionsResponse) -> v1.ListSessionsResponse:
+    """The answer to it, back in v1."""
+    return v1.ListSessionsResponse(
+        sessions=[recast(info, v1.SessionInfo) for info in result.sessions],
+        next_cursor=result.next_cursor,
+        meta=result.meta,
+    )
+
+
+def close_session(params: v1.CloseSessionRequest) -> v2.CloseSessionRequest:
+    return recast(params, v2.CloseSessionRequest)
+
+
+def delete_session(params: v1.DeleteSessionRequest) -> v2.DeleteSessionRequest:
+    return recast(params, v2.DeleteSessionRequest)
 
 
 def set_mode(params: v1.SetSessionModeRequest, options: Iterable[v2.SessionConfigOption]) -> SetOption:

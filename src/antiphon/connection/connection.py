@@ -204,7 +204,7 @@ class Connection:
             self._serving.answer(inbound, self._agreed().encode(result))
 
     def update(self, params: bytes) -> None:
-        """Send the params of a `session/update` that are JSON already; `drain` waits while it is congested."""
+        """Send the params of a `session/update` that are JSON already. `drain` is for whoever sends many."""
         if self._lost is None:
             self._send(frames.encode_notification(UPDATE, params))
 

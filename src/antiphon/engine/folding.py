@@ -18,12 +18,7 @@ from antiphon.engine.questions import Questions
 from antiphon.engine.terminals import Terminals
 from antiphon.engine.tools import ToolCall, ToolCalls
 from antiphon.engine.transcript import Message, MessageType, Transcript
-from antiphon.engine.turn import (
-    AnyStateUpdate,
-    Turn,
-    Turns,
-    TurnState,
-)
+from antiphon.engine.turn import AnyStateUpdate, Turn, Turns, TurnState
 from antiphon.schema.repair import Malformed
 from antiphon.schema.v2 import (
     commands,
@@ -162,8 +157,11 @@ class Folding:
     # Folds of one update or body each
 
     def _chunk(self, update: Any, event: Event) -> None:
-        message = self.transcript.chunk(update, position=event.seq)
-        self._touch(message)
+        message = self.transcript.chunk(update, event.seq)
+        key = message.key
+        if key not in self._items:
+            self._items[key] = message
+        self._dirty.add(key)
 
     def _touch(self, item: Item) -> None:
         key = item.key
@@ -231,11 +229,14 @@ class Folding:
                     self.created = replace(self.created, additional_directories=body.additional_directories)
 
 
+_STATES = frozenset({prompt.SessionStateUpdate, proposed.StateChange})
+
+
 def is_state(update: SessionUpdate) -> TypeGuard[AnyStateUpdate]:
     """Whether an update is about the state, a known one or not."""
-    if isinstance(update, Unknown):
+    if type(update) is Unknown:
         return update.get("sessionUpdate") in ("state_update", "state_change")
-    return isinstance(update, prompt.SessionStateUpdate | proposed.StateChange)
+    return type(update) in _STATES
 
 
 Fold: TypeAlias = Callable[[Folding, Any, Event], None]
@@ -248,7 +249,7 @@ def _item(change: Callable[[Folding, Any, int], Item]) -> Fold:
     return fold
 
 
-_message = _item(lambda session, update, seq: session.transcript.patch(update, position=seq))
+_message = _item(lambda session, update, seq: session.transcript.patch(update, seq))
 
 _UPDATES: dict[type, Fold] = {
     messages.UserMessageChunk: Folding._chunk,

@@ -215,13 +215,13 @@ class Prompts:
         """It will not be inserted, and its sender is told why (PROMPT-V2-55)."""
         return self._act(Action.REJECT, message_id, PromptRejected(message_id=message_id, error=error))
 
-    def cancel(self) -> tuple[AnyBody, ...]:
+    def cancel(self, *, closing: bool = False) -> tuple[AnyBody, ...]:
         """What `session/cancel` does here: held prompts are answered -32800 (PROMPT-V2-34), injected ones
-        stay and wait to be asked for: a cancel never starts the queue."""
+        stay and wait to be asked for: a cancel never starts the queue. What an upstream agent has, it answers
+        itself, unless the session is `closing`."""
         error = ErrorObject(RequestCancelled.code, RequestCancelled.summary)
-        bodies: list[AnyBody] = [
-            PromptRejected(message_id=entry.message_id, error=error) for entry in self.queued if entry.held
-        ]
+        ended = [entry for entry in self.queued if entry.held] + (self.sent if closing else [])
+        bodies: list[AnyBody] = [PromptRejected(message_id=entry.message_id, error=error) for entry in ended]
         if not self.paused and any(not entry.held for entry in self.queued):
             bodies.append(QueuePaused())
         return tuple(bodies)

@@ -31,10 +31,14 @@ class Reader(Generic[T]):
         """Raises `Malformed`."""
         try:
             return self._decode(raw)  # type: ignore[no-any-return]
-        except msgspec.ValidationError:
-            return repair(2).build(self._type, _plain(raw))  # type: ignore[no-any-return]
+        except _REFUSALS as error:
+            if not isinstance(error, msgspec.ValidationError):
+                raise Malformed(str(error)) from None
+        try:
+            value = _plain(raw)  # what follows a wrong value may be no JSON at all
         except _REFUSALS as error:
             raise Malformed(str(error)) from None
+        return repair(2).build(self._type, value)  # type: ignore[no-any-return]
 
 
 UPDATES: Reader[SessionUpdate] = Reader(SessionUpdate)

@@ -15,20 +15,12 @@ from antiphon.engine.events import AnyBody, Updated
 from antiphon.engine.folding import Folding, is_state
 from antiphon.engine.prompts import Entry
 from antiphon.engine.questions import Question
-from antiphon.engine.turn import (
-    INTERRUPTED,
-    Command,
-    Effect,
-    Turn,
-    TurnState,
-)
+from antiphon.engine.turn import INTERRUPTED, Command, Effect, Turn
 from antiphon.errors import AntiphonError, ErrorObject
-from antiphon.schema.v2 import (
-    usage,
-)
 from antiphon.schema.v2.errors import Error
 from antiphon.schema.v2.prompt import BackgroundWork, StopReason
 from antiphon.schema.v2.updates import SessionUpdate
+from antiphon.schema.v2.usage import Usage
 
 _REJECTED = ErrorObject(AntiphonError.code, "The agent was lost", {"reason": "interrupted"})
 
@@ -86,7 +78,7 @@ class Session(Folding):
         stop_reason: StopReason | None,
         *,
         error: Error | None = None,
-        usage: usage.Usage | None = None,
+        usage: Usage | None = None,
         background: Sequence[BackgroundWork] | UnsetType = UNSET,
     ) -> tuple[AnyBody, ...]:
         """Ends the open turn; nothing where none is open, so a turn ends once."""
@@ -104,15 +96,8 @@ class Session(Folding):
             for body in self.prompts.reject(entry.message_id, _REJECTED).events
         ]
         bodies += self.questions.close_all(self.questions.open, e.QuestionEnd.EXPIRED)
-        gone: Sequence[BackgroundWork] | UnsetType = UNSET if self.background is None else ()
-        ended = None
-        if self.state is not TurnState.IDLE:
-            ended = self.turns.command(
-                Command.END, stop_reason=StopReason.ERROR, error=INTERRUPTED, background=gone
-            )
-        elif self.background:
-            ended = self.turns.command(Command.REPEAT, background=gone)
-        return (*bodies, *(() if ended is None else (Updated.of(ended),)))
+        bodies += map(Updated.of, self.turns.cut(StopReason.ERROR, error=INTERRUPTED))
+        return tuple(bodies)
 
     def cancel(self, *, message_id: str | None = None) -> Cancelled:
         """`session/cancel`. With a message id only the turn that took it is meant, while it is open.
@@ -134,14 +119,8 @@ class Session(Folding):
         if self.closed:
             return ()
         closing = self.questions.close_all(self.questions.open, e.QuestionEnd.CANCELLED)
-        gone: Sequence[BackgroundWork] | UnsetType = UNSET if self.background is None else ()
-        ended = None
-        if self.state is not TurnState.IDLE:
-            ended = self.turns.command(Command.END, stop_reason=StopReason.CANCELLED, background=gone)
-        elif self.background:
-            ended = self.turns.command(Command.REPEAT, background=gone)
-        state = () if ended is None else (Updated.of(ended),)
-        return (*self.prompts.cancel(), *closing, *state, e.SessionClosed())
+        states = map(Updated.of, self.turns.cut(StopReason.CANCELLED))  # PROMPT-V2-38
+        return (*self.prompts.cancel(closing=True), *closing, *states, e.SessionClosed())
 
     def _report(
         self,

@@ -16,7 +16,7 @@ from antiphon.engine.folding import Item
 from antiphon.engine.journal import Cursor
 from antiphon.engine.prompts import Entry, QueuePart
 from antiphon.engine.questions import Question
-from antiphon.engine.reading import Reader, encode
+from antiphon.engine.reading import UPDATES, Reader, encode
 from antiphon.engine.session import Session
 from antiphon.engine.turn import TurnPart
 from antiphon.schema.wire import Wire
@@ -85,7 +85,8 @@ def restore(parts: Mapping[str, bytes], cursor: Cursor) -> Session:
     for part in _in_order(parts):
         # Events are folded one after the other, and a part stands at the number of the one that made it.
         session.last_seq = part.position - 1
-        session.apply(Event(part.position, 0, Updated(raw=part.update)))
+        update = UPDATES.read(part.update)  # a journal may hold what is malformed, a snapshot may not
+        session.apply(Event(part.position, 0, Updated.of(update, raw=part.update)))
     if SESSION in parts:
         about = _sessions.read(parts[SESSION])
         session.created, session.closed = about.created, about.closed

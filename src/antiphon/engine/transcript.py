@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from msgspec import UNSET
 
@@ -48,7 +48,7 @@ TYPE_OF: dict[type, MessageType] = {
 class Message:
     """One message. It stays where it first appeared (MSG-22)."""
 
-    __slots__ = ("_content", "id", "key", "meta", "position", "type")
+    __slots__ = ("_content", "append", "id", "key", "meta", "position", "type")
 
     def __init__(self, type: MessageType, id: MessageId, *, position: int) -> None:
         self.type = type
@@ -57,6 +57,7 @@ class Message:
         self.position = position
         self.meta: dict[str, Any] = {}
         self._content = Content()
+        self.append: Final = self._content.append
 
     @property
     def content(self) -> list[ContentBlock]:
@@ -65,9 +66,6 @@ class Message:
     @property
     def text(self) -> str:
         return self._content.text
-
-    def append(self, block: ContentBlock) -> None:
-        self._content.append(block)
 
     def patch(self, update: MessageUpdate) -> None:
         if update.content is not UNSET:
@@ -82,29 +80,30 @@ class Message:
 class Transcript:
     """All messages, by type and then by id."""
 
-    __slots__ = ("_by_type",)
+    __slots__ = ("_by_update",)
 
     def __init__(self) -> None:
-        self._by_type: dict[MessageType, dict[str, Message]] = {type: {} for type in MessageType}
+        by_type: dict[str, dict[str, Message]] = {type: {} for type in MessageType}
+        # By the class of the update: an enum member is slow to hash, and this is asked for every chunk.
+        self._by_update = {update: by_type[type] for update, type in TYPE_OF.items()}
 
     def get(self, type: MessageType, id: str) -> Message | None:
-        return self._by_type[type].get(id)
+        return self._by_update[WHOLE[type]].get(id)
 
-    def chunk(self, update: MessageChunk, *, position: int) -> Message:
+    def chunk(self, update: MessageChunk, position: int) -> Message:
         """Appends to the message of a chunk; the first one creates it (MSG-15)."""
-        type_ = TYPE_OF[type(update)]
-        messages = self._by_type[type_]
-        message = messages.get(update.message_id)
+        message = self._by_update[type(update)].get(update.message_id)
         if message is None:
-            message = messages[update.message_id] = Message(type_, update.message_id, position=position)
-        message._content.append(update.content)
+            message = self._create(update, position)
+        message.append(update.content)
         return message
 
-    def patch(self, update: MessageUpdate, *, position: int) -> Message:
-        type_ = TYPE_OF[type(update)]
-        messages = self._by_type[type_]
-        message = messages.get(update.message_id)
-        if message is None:
-            message = messages[update.message_id] = Message(type_, update.message_id, position=position)
+    def patch(self, update: MessageUpdate, position: int) -> Message:
+        message = self._by_update[type(update)].get(update.message_id) or self._create(update, position)
         message.patch(update)
+        return message
+
+    def _create(self, update: MessageUpdate | MessageChunk, position: int) -> Message:
+        message = Message(TYPE_OF[type(update)], update.message_id, position=position)
+        self._by_update[type(update)][message.id] = message
         return message

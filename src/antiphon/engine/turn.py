@@ -246,6 +246,21 @@ class Turns:
             state=state, stop_reason=stop_reason, error=error, usage=usage, background=listed, meta=meta
         )
 
+    def cut(self, stop_reason: StopReason, *, error: Error | None = None) -> list[SessionStateUpdate]:
+        """What to report when everything stops at once, background work too.
+
+        A prompt that was accepted and whose turn had not opened gets one, so that its end is reported.
+        """
+        gone: list[BackgroundWork] | None = None if self.background is None else []
+        ended = SessionStateUpdate(state=State.IDLE, stop_reason=stop_reason, error=error, background=gone)
+        if self.current is None and self._accepted:
+            return [SessionStateUpdate(state=State.RUNNING, background=gone), ended]
+        if self.state is not TurnState.IDLE:
+            return [ended]
+        if self.background and isinstance(self.latest, SessionStateUpdate):
+            return [replace(self.latest, background=[])]
+        return []
+
     def snapshot(self) -> SessionStateUpdate | Unknown:
         """The state now, to close a replay with (SESS-21)."""
         return SessionStateUpdate(state=State.IDLE) if self.latest is None else self.latest

@@ -21,14 +21,19 @@ class Attachment:
     """Follows a session from where it was attached; run `follow` in a task that the connection owns."""
 
     def __init__(
-        self, live: LiveSession, write: Write, *, drain: Callable[[], Awaitable[None]], cursor: int | None = None
+        self,
+        live: LiveSession,
+        write: Write,
+        *,
+        drain: Callable[[], Awaitable[None]],
+        cursor: int | None = None,
     ) -> None:
         self._live = live
         self._write = write
         self._drain = drain
         self.cursor = live.fold.last_seq if cursor is None else cursor
-        """The last event that is on its way to the client. Taken in the same step as the fold a replay is made
-        from: between the two there is no gap and no overlap (invariant 2)."""
+        """The last event that is on its way to the client. Taken in the same step as the fold a replay is
+        made from: between the two there is no gap and no overlap (invariant 2)."""
         self._begun = False
 
         self._moved = asyncio.Event()

@@ -23,8 +23,13 @@ from antiphon.stores.base import Batch, RecordPatch, SessionRecord, Store
 SNAPSHOT_EVERY = 2000
 """After so many events the snapshot in the store is brought up to date."""
 
+TELL_EVERY = 1000
+"""Milliseconds after which the time in a busy session's record is brought up to date."""
 AHEAD = 1024
 """How many events a producer may be ahead of the store."""
+
+OWNER = "a live session"
+"""In whose name a session is claimed: one process at a time works in it."""
 
 Clock = Callable[[], int]
 """Milliseconds since 1970."""
@@ -45,9 +50,11 @@ class LiveSession:
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
         self._emitted = asyncio.Event()
         self._closing = False
-        self._failure: StoreError | None = None
+        self._failure: StoreError | SessionUnknown | None = None
         self._committer: asyncio.Task[None] | None = None
         self._snapshot = fold.last_seq
+        self._told: tuple[str, str | None] | None = None
+        self._told_at = 0
         self._group = asyncio.TaskGroup()
 
     @classmethod
@@ -78,12 +85,15 @@ class LiveSession:
             updated_at=now,
         )
         await store.create(record)
+        await store.claim(session_id, OWNER)
         await store.append(session_id, Batch(1, (encode_event(event),)))
         return cls(store, Session().fold([event]), clock=clock)
 
     @classmethod
     async def open(cls, store: Store, session_id: str, *, clock: Clock) -> Self:
-        """Bring a session back: its snapshot, and every event since. Raises `SessionUnknown`."""
+        """Bring a session back: its snapshot, and every event since. Raises `SessionUnknown`, or
+        `SessionClaimed` where another process has it."""
+        await store.claim(session_id, OWNER)
         cursor, parts = await store.load_parts(session_id)
         fold = restore(parts, Cursor(cursor)) if parts else Session()
         while (page := await store.read(session_id, fold.last_seq)).batches:
@@ -105,7 +115,10 @@ class LiveSession:
     async def __aexit__(self, *_: object) -> None:
         self._closing = True
         self._emitted.set()
-        await self._group.__aexit__(None, None, None)
+        try:
+            await self._group.__aexit__(None, None, None)
+        finally:
+            await self._store.release(self.session_id, OWNER)
 
     # --- writing -----------------------------------------------------------------------------------
 
@@ -148,7 +161,7 @@ class LiveSession:
                 events, self._pending = self._pending, []
                 try:
                     await self._append(events)
-                except StoreError as error:
+                except (StoreError, SessionUnknown) as error:
                     self._fail(error)
                     return
         if self.fold.last_seq > self._snapshot:
@@ -156,17 +169,22 @@ class LiveSession:
 
     async def _append(self, events: list[Event]) -> None:
         encoded = tuple(map(encode_event, events))
-        await self._store.append(self.session_id, Batch(events[0].seq, encoded), record=self._record(events[-1].at))
+        await self._store.append(
+            self.session_id, Batch(events[0].seq, encoded), record=self._record(events[-1].at)
+        )
         self._tail.add(Stretch(tuple(events), sum(map(len, encoded))))
         self._wake(self._tail.last)
         if self._tail.last - self._snapshot >= SNAPSHOT_EVERY and not self._pending:
             await self._save()
 
-    def _record(self, now: int) -> RecordPatch:
+    def _record(self, now: int) -> RecordPatch | None:
+        """What changes in the session's record: its state and title at once, its time now and then."""
         info = self.fold.facts.info
-        return RecordPatch(
-            updated_at=now, state=str(self.fold.state), title=None if info is None else info.title
-        )
+        told = (str(self.fold.state), None if info is None else info.title)
+        if told == self._told and now - self._told_at < TELL_EVERY:
+            return None
+        self._told, self._told_at = told, now
+        return RecordPatch(updated_at=now, state=told[0], title=told[1])
 
     async def _save(self) -> None:
         """Bring the snapshot up to what is committed: only now are the fold and the store the same."""
@@ -183,7 +201,7 @@ class LiveSession:
                 future.set_result(None)
         self._waiting = still
 
-    def _fail(self, error: StoreError) -> None:
+    def _fail(self, error: StoreError | SessionUnknown) -> None:
         """What was not committed was never seen by anyone; nothing more is taken in."""
         self._failure = error
         self._pending.clear()
@@ -195,7 +213,7 @@ class LiveSession:
     # --- reading -----------------------------------------------------------------------------------
 
     async def after(self, cursor: int) -> list[Event]:
-        """The next committed events after a cursor, at least one: from the tail, or in pages from the store."""
+        """The next committed events after a cursor, at least one: from the tail, or from the store."""
         if cursor >= self._tail.last:
             await self.durable(cursor + 1)
         if self._tail.reaches(cursor):

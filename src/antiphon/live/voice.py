@@ -141,9 +141,10 @@ class Voice:
             return
         for raw in self.writer.write(update, bytes(body.raw)):
             self._send(raw)
-        if isinstance(update, v2.StateUpdate) and self._turns.apply(
-            update, seq=event.seq, at=event.at
-        ) is Effect.ENDED:
+        if (
+            isinstance(update, v2.StateUpdate)
+            and self._turns.apply(update, seq=event.seq, at=event.at) is Effect.ENDED
+        ):
             self.cancelled = False
             unanswered, self._unanswered = self._unanswered, {}
             self._send_all(self.writer.ended(update, list(unanswered)), unanswered)

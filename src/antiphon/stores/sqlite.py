@@ -31,7 +31,7 @@ from antiphon.stores.base import (
 from antiphon.stores.sqlite_errors import store_error
 from antiphon.stores.sqlite_presence import Presence
 from antiphon.stores.sqlite_schema import Durability, open_reader, open_writer
-from antiphon.stores.sqlite_writer import Write, Writer
+from antiphon.stores.sqlite_writer import UNKNOWN_BYTES, Write, Writer
 
 T = TypeVar("T")
 
@@ -189,18 +189,23 @@ class SQLiteStore:
         return await self._read(lambda connection: statements.list_sessions(connection, cwd, place, limit))
 
     async def delete(self, session_id: str) -> bool:
-        key = await self._write(lambda connection: statements.delete(connection, session_id))
+        key = await self._write(
+            lambda connection: statements.delete(connection, session_id), size=UNKNOWN_BYTES
+        )
         self._waiters.fail(session_id, SessionUnknown(session_id))
         if key is not None:
             await self._purge(await self._opened(), key)
         return key is not None
 
     async def _purge(self, writer: Writer, key: int) -> None:
-        while not await writer.do(Write(partial(statements.purge, key=key))):
+        while not await writer.do(Write(partial(statements.purge, key=key), size=UNKNOWN_BYTES)):
             pass
 
     async def claim(self, session_id: str, owner: str) -> None:
-        await self._write(lambda connection: statements.claim(connection, session_id, owner, self._presence))
+        await self._write(
+            lambda connection: statements.claim(connection, session_id, owner, self._presence),
+            size=UNKNOWN_BYTES,
+        )
 
     async def release(self, session_id: str, owner: str) -> None:
         await self._write(

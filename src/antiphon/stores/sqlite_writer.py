@@ -24,6 +24,9 @@ T = TypeVar("T")
 IN_PLACE_BYTES = 128 * 1024
 """More than this is not written on the loop's thread: about a tenth of a millisecond."""
 
+UNKNOWN_BYTES = IN_PLACE_BYTES + 1
+"""The size of a write that cannot tell how much it touches."""
+
 GROUP_BYTES = 8 << 20
 """More than this is not gathered into one transaction, unless one write alone is larger."""
 
@@ -129,11 +132,12 @@ class Writer:
         if self._since_checkpoint >= CHECKPOINT_BYTES and not self._closed:
             self._run_in_thread(self._checkpoint, [])
             return
-        group = self._take()
-        self._crowded = len(group) > 1
-        if not group:
+        if not self._queue:
+            self._crowded = False
             self._idle.set()
             return
+        group = self._take()
+        self._crowded = len(group) > 1
         if self._may_be_in_place(sum([write.size for write in group])):
             outcomes = self._try_in_place(group)
             if outcomes is not None:
@@ -147,10 +151,10 @@ class Writer:
 
     def _take(self) -> list[Write[Any]]:
         """The next group: all that is queued, as far as it fits into one transaction."""
-        size = 0
+        size, most = 0, IN_PLACE_BYTES if self._may_be_in_place(self._queue[0].size) else GROUP_BYTES
         for count, write in enumerate(self._queue):
             size += write.size
-            if size > GROUP_BYTES and count:
+            if size > most and count:
                 group, self._queue = self._queue[:count], self._queue[count:]
                 return group
         group, self._queue = self._queue, []

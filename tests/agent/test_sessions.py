@@ -1,0 +1,435 @@
+"""Sessions of an agent: many clients, joining and leaving, the queue, and coming back."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from antiphon.agent import Agent, AgentTurn
+from antiphon.stores.sqlite import SQLiteStore
+from tests.agent.talk import Talk, client, session
+
+
+class Stepwise:
+    """An agent whose turns say a word each time they are let go on, and take in what steers them."""
+
+    def __init__(self, **options: Any) -> None:
+        self.agent = Agent("stepwise", version="1", **options)
+        self.step = asyncio.Semaphore(0)
+        self.opened: list[str] = []
+        self.agent.on_prompt(self.work)
+
+    async def work(self, turn: AgentTurn) -> None:
+        self.opened.append(turn.prompt.text)
+        async with turn.message() as message:
+            await message.write(f"{turn.prompt.text}:")
+            while True:
+                await self.step.acquire()
+                for steering in turn.steered():
+                    self.opened.append(f"+{steering.text}")
+                    await message.write(f"[{steering.text}]")
+                    break
+                else:
+                    break
+
+
+async def idle(talk: Talk, **fields: Any) -> dict[str, Any]:
+    return await talk.update("state_update", state="idle", **fields)
+
+
+async def test_prompt_v2_32_a_prompt_that_comes_while_busy_is_held_and_answered_when_its_turn_comes() -> None:
+    stepwise = Stepwise()
+    async with session(stepwise.agent) as (talk, id):
+        talk.prompt(1, id, "one")
+        talk.prompt(2, id, "two")
+        talk.prompt(3, id, "three")
+        await talk.update("agent_message_chunk")
+        assert "= 2" not in talk.story()
+        for _ in range(3):
+            stepwise.step.release()
+            await idle(talk, stopReason="end_turn")
+        assert stepwise.opened == ["one", "two", "three"]
+        answers = [line for line in talk.story() if line.startswith("= ")][2:]
+        assert answers == ["= 1", "= 2", "= 3"]
+
+
+async def test_prompt_v2_34_a_cancel_answers_held_prompts_with_32800_and_starts_nothing() -> None:
+    stepwise = Stepwise()
+    async with session(stepwise.agent) as (talk, id):
+        talk.prompt(1, id, "one")
+        talk.prompt(2, id, "two")
+        await talk.update("agent_message_chunk")
+        talk.send(method="session/cancel", params={"sessionId": id})
+        await idle(talk, stopReason="cancelled")
+        assert (await talk.answer_to(2))["error"]["code"] == -32800
+        talk.prompt(3, id, "three")  # PROMPT-V2-34: one sent after it is not touched
+        stepwise.step.release()
+        await idle(talk, stopReason="end_turn")
+        assert stepwise.opened == ["one", "three"]
+
+
+async def test_prompt_v2_33_a_held_prompt_is_withdrawn_by_its_request_id() -> None:
+    stepwise = Stepwise()
+    async with session(stepwise.agent) as (talk, id):
+        talk.prompt(1, id, "one")
+        talk.prompt(2, id, "two")
+        await talk.update("agent_message_chunk")
+        talk.send(method="$/cancel_request", params={"requestId": 2})
+        assert (await talk.answer_to(2))["error"]["code"] == -32800
+        stepwise.step.release()
+        await idle(talk, stopReason="end_turn")
+        talk.prompt(3, id, "three")
+        stepwise.step.release()
+        await idle(talk)
+        assert stepwise.opened == ["one", "three"]
+
+
+async def test_queue_01_a_steering_prompt_joins_the_open_turn_at_its_next_break_point() -> None:
+    stepwise = Stepwise()
+    async with session(stepwise.agent) as (talk, id):
+        talk.prompt(1, id, "one")
+        await talk.update("agent_message_chunk")
+        talk.prompt(2, id, "left", delivery="steer")
+        talk.send(id="sync", method="_sync")
+        await talk.answer_to("sync")
+        assert "= 2" not in talk.story()
+        stepwise.step.release()
+        await talk.update("user_message")
+        assert "result" in await talk.answer_to(2)
+        stepwise.step.release()
+        await idle(talk)
+        assert stepwise.opened == ["one", "+left"]
+        assert [line for line in talk.story() if line.startswith("state")] == [
+            "state_update running",
+            "state_update idle",
+        ]
+
+
+async def test_queue_01_an_interrupting_prompt_cancels_the_turn_and_is_taken_next() -> None:
+    stepwise = Stepwise()
+    async with session(stepwise.agent) as (talk, id):
+        talk.prompt(1, id, "one")
+        talk.prompt(2, id, "later")
+        await talk.update("agent_message_chunk")
+        talk.prompt(3, id, "now", delivery="interrupt")
+        await idle(talk, stopReason="cancelled")
+        for _ in range(2):
+            stepwise.step.release()
+            await idle(talk, stopReason="end_turn")
+        assert stepwise.opened == ["one", "now", "later"]
+
+
+async def test_the_same_operation_twice_is_one_prompt_also_after_a_restart(tmp_path: Path) -> None:
+    for n in (1, 2):
+        stepwise = Stepwise(store=SQLiteStore(tmp_path / "s.db"))
+        stepwise.step.release()
+        async with stepwise.agent.serving(), client(stepwise.agent) as talk:
+            if n == 1:
+                id = (await talk.call("new", "session/new", cwd="/"))["sessionId"]
+            else:
+                await talk.call("resume", "session/resume", sessionId=id, cwd="/")
+            talk.prompt(1, id, "once", operationId="op")
+            first = (await talk.answer_to(1))["result"]
+            if n == 1:
+                await idle(talk)
+                answered = first
+            talk.prompt(2, id, "once", operationId="op")
+            assert (await talk.answer_to(2))["result"] == answered
+            assert stepwise.opened == (["once"] if n == 1 else [])
+
+
+async def test_two_clients_of_two_versions_see_one_session_in_one_order() -> None:
+    stepwise = Stepwise()
+    async with session(stepwise.agent) as (new, id), client(stepwise.agent, 1) as old:
+        await old.call("load", "session/load", sessionId=id, cwd="/", mcpServers=[])
+        new.prompt(1, id, "from v2")
+        await new.update("agent_message_chunk")
+        await old.update("user_message_chunk")
+        await old.update("agent_message_chunk")
+        stepwise.step.release()
+        await idle(new)
+        old.prompt(1, id, "from v1")
+        await new.update("user_message")
+        await new.update("agent_message_chunk")
+        stepwise.step.release()
+        assert (await old.answer_to(1))["result"] == {"stopReason": "end_turn"}
+        await idle(new)
+        assert new.text() == old.text() == "from v2:from v1:"
+        assert old.text("user_message_chunk") == "from v2", "its own prompt is not echoed (PROMPT-V1-22)"
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_sess_13_sess_18_sess_21_a_session_joined_in_the_middle_of_a_turn_is_replayed_and_followed(
+    version: int,
+) -> None:
+    stepwise = Stepwise()
+    async with session(stepwise.agent) as (first, id):
+        first.prompt(1, id, "one")
+        stepwise.step.release()
+        await idle(first)
+        first.prompt(2, id, "two")
+        await first.update("agent_message_chunk")
+        async with client(stepwise.agent, version) as late:
+            if version == 2:
+                params = {"replayFrom": {"type": "start"}}
+                await late.call("join", "session/resume", sessionId=id, cwd="/", **params)
+                assert late.story()[1:] == [
+                    "user_message", "agent_message", "user_message", "agent_message",
+                    "state_update running", "= join",
+                ]  # fmt: skip
+            else:
+                await late.call("join", "session/load", sessionId=id, cwd="/", mcpServers=[])
+                assert late.story()[1:] == [
+                    "user_message_chunk", "agent_message_chunk", "user_message_chunk", "agent_message_chunk",
+                    "= join",
+                ]  # fmt: skip
+            late.send(method="session/cancel", params={"sessionId": id})
+            await idle(first, stopReason="cancelled")
+            if version == 2:
+                await idle(late, stopReason="cancelled")
+
+
+async def test_sess_15_sess_17_a_resume_without_a_replay_sends_no_history_but_the_state() -> None:
+    stepwise = Stepwise()
+    async with session(stepwise.agent) as (first, id):
+        first.prompt(1, id, "one")
+        stepwise.step.release()
+        await idle(first)
+        async with client(stepwise.agent) as late:
+            await late.call("join", "session/resume", sessionId=id, cwd="/")
+            assert late.story()[1:] == ["state_update idle", "= join"]
+        async with client(stepwise.agent, 1) as late:
+            await late.call("join", "session/resume", sessionId=id, cwd="/", mcpServers=[])
+            assert late.story()[1:] == ["= join"]
+
+
+async def test_sess_19_an_unknown_cursor_is_refused() -> None:
+    async with session(Stepwise().agent) as (talk, id):
+        params = {"sessionId": id, "cwd": "/", "replayFrom": {"type": "_mine"}}
+        talk.send(id=1, method="session/resume", params=params)
+        assert (await talk.answer_to(1))["error"]["code"] == -32602
+
+
+async def test_a_question_waits_for_whoever_comes_and_its_first_answer_counts() -> None:
+    agent = Agent("asking")
+    allowed: list[bool] = []
+
+    @agent.on_prompt
+    async def work(turn: AgentTurn) -> None:
+        async with turn.tool_call("Act") as call:
+            allowed.append(await call.request_permission())
+
+    async with client(agent) as gone:
+        id = (await gone.call("new", "session/new", cwd="/"))["sessionId"]
+        gone.prompt(1, id, "x")
+        await gone.request("session/request_permission")
+    async with client(agent) as one, client(agent, 1) as two:
+        await one.call("join", "session/resume", sessionId=id, cwd="/")
+        await two.call("join", "session/load", sessionId=id, cwd="/", mcpServers=[])
+        asked = [await talk.request("session/request_permission") for talk in (one, two)]
+        answer = {"outcome": {"outcome": "selected", "optionId": "allow"}}
+        one.send(id=asked[0]["id"], result=answer)
+        taken_back = await two.request("$/cancel_request")
+        assert taken_back["params"] == {"requestId": asked[1]["id"]}
+        await idle(one)
+        assert allowed == [True]
+
+
+async def test_prompt_v2_27_queue_05_an_agent_may_speak_first() -> None:
+    stepwise = Stepwise()
+    async with session(stepwise.agent) as (talk, id):
+        found = stepwise.agent.find(id)
+        assert found is not None
+        async with found.turn() as turn:
+            await turn.say("Good morning.")
+        await idle(talk, stopReason="end_turn")
+        assert talk.story()[2:] == ["state_update running", "agent_message", "state_update idle"]
+
+
+async def test_sess_31_sess_33_sess_38_sess_42_list_close_and_delete() -> None:
+    stepwise = Stepwise()
+    async with session(stepwise.agent) as (talk, id):
+        await talk.call("other", "session/new", cwd="/tmp")
+        listed = await talk.call("list", "session/list", cwd="/")
+        assert [info["sessionId"] for info in listed["sessions"]] == [id]
+        assert await talk.call("none", "session/list", cwd="/nowhere") == {"sessions": []}
+        talk.prompt(1, id, "one")
+        await talk.update("agent_message_chunk")
+        assert await talk.call("close", "session/close", sessionId=id) == {}
+        assert talk.story()[-2:] == ["state_update idle", "= close"]  # SESS-40
+        talk.prompt(2, id, "late")
+        assert (await talk.answer_to(2))["error"]["code"] == -32002
+        assert await talk.call("again", "session/close", sessionId=id) == {}  # C-18
+        assert await talk.call("delete", "session/delete", sessionId=id) == {}
+        assert await talk.call("gone", "session/list", cwd="/") == {"sessions": []}
+
+
+async def test_a_session_comes_back_after_a_restart_with_its_ids_and_a_cut_turn_as_interrupted(
+    tmp_path: Path,
+) -> None:
+    before = Stepwise(store=SQLiteStore(tmp_path / "s.db"))
+    async with before.agent.serving(), client(before.agent) as talk:
+        id = (await talk.call("new", "session/new", cwd="/"))["sessionId"]
+        talk.prompt(1, id, "one")
+        message = (await talk.answer_to(1))["result"]["messageId"]
+        await talk.update("agent_message_chunk")
+    after = Stepwise(store=SQLiteStore(tmp_path / "s.db"))
+    async with after.agent.serving(), client(after.agent) as talk:
+        await talk.call("join", "session/resume", sessionId=id, cwd="/", replayFrom={"type": "start"})
+        state = next(
+            f["params"]["update"] for f in talk.seen if "state" in f.get("params", {}).get("update", {})
+        )
+        user = next(f["params"]["update"] for f in talk.seen if "update" in f.get("params", {}))
+        assert user["messageId"] == message  # SESS-22
+        assert (state["state"], state["stopReason"]) == ("idle", "error")
+        assert state["error"]["data"] == {"reason": "interrupted"}
+
+
+async def test_prompt_v2_40_prompt_v2_45_prompt_v2_46_background_work_outlives_turn_and_cancel() -> None:
+    agent = Agent("behind")
+    release = asyncio.Event()
+
+    @agent.on_prompt
+    async def work(turn: AgentTurn) -> None:
+        async def timer(call: Any) -> None:
+            await release.wait()
+            await call.write("rang")
+
+        await turn.session.background("Timer", timer)
+        await asyncio.Event().wait()
+
+    async with session(agent) as (talk, id):
+        talk.prompt(1, id, "x")
+        started = await talk.update("tool_call_update", status="in_progress")
+        listed = [{"type": "tool_call", "toolCallId": started["toolCallId"]}]
+        assert (await talk.update("state_update", state="running"))["background"] == listed
+        talk.send(method="session/cancel", params={"sessionId": id})
+        assert (await idle(talk, stopReason="cancelled"))["background"] == listed
+        release.set()
+        await talk.update("tool_call_content_chunk")
+        await talk.update("tool_call_update", status="completed")
+        assert (await talk.update("state_update"))["background"] == []
+        ended = [line for line in talk.story() if line == "state_update idle"]
+        assert len(ended) == 2, "the second idle is a snapshot, not another end"
+
+
+async def test_sess_39_closing_a_session_ends_its_background_work() -> None:
+    agent = Agent("behind")
+
+    @agent.on_prompt
+    async def work(turn: AgentTurn) -> None:
+        await turn.session.background("Forever", lambda call: asyncio.Event().wait())  # type: ignore[arg-type]
+
+    async with session(agent) as (talk, id):
+        talk.prompt(1, id, "x")
+        await idle(talk)
+        await talk.call("close", "session/close", sessionId=id)
+        updates = [frame["params"]["update"] for frame in talk.seen if "update" in frame.get("params", {})]
+        assert [u["status"] for u in updates if "status" in u] == ["in_progress", "cancelled"]
+
+
+async def test_injected_prompts_are_listed_edited_moved_withdrawn_and_survive_a_cancel() -> None:
+    stepwise = Stepwise()
+
+    def content(text: str) -> list[dict[str, str]]:
+        return [{"type": "text", "text": text}]
+
+    async with session(stepwise.agent) as (talk, id):
+        talk.prompt(1, id, "one")
+        await talk.update("agent_message_chunk")
+        ids = [
+            (await talk.call(text, "_antiphon/inject", sessionId=id, mode="queue", content=content(text)))[
+                "messageId"
+            ]
+            for text in ("two", "three", "four")
+        ]
+        await talk.call(
+            "edit", "_antiphon/replace_inject", sessionId=id, messageId=ids[0], content=content("2")
+        )
+        await talk.call("move", "_antiphon/move_inject", sessionId=id, messageId=ids[2], before=ids[0])
+        await talk.call("revoke", "_antiphon/revoke_inject", sessionId=id, messageId=ids[1])
+        listed = await talk.call("list", "_antiphon/list_inject", sessionId=id)
+        assert [entry["content"][0]["text"] for entry in listed["entries"]] == ["four", "2"]
+        talk.send(method="session/cancel", params={"sessionId": id})
+        await idle(talk, stopReason="cancelled")
+        assert (await talk.call("list2", "_antiphon/list_inject", sessionId=id))["paused"] is True
+        assert stepwise.opened == ["one"], "a cancel never starts the queue"
+        await talk.call("go", "_antiphon/resume_queue", sessionId=id)
+        for _ in range(2):
+            stepwise.step.release()
+            await idle(talk, stopReason="end_turn")
+        assert stepwise.opened == ["one", "four", "2"]
+        talk.send(id="late", method="_antiphon/revoke_inject", params={"sessionId": id, "messageId": ids[0]})
+        assert (await talk.answer_to("late"))["error"]["data"] == {"reason": "already_delivered"}
+
+
+async def test_a_command_runs_and_its_output_is_a_terminal_in_v2_and_text_in_v1() -> None:
+    agent = Agent("running")
+
+    @agent.on_prompt
+    async def work(turn: AgentTurn) -> None:
+        async with turn.tool_call("echo", kind="execute") as call:
+            await call.run(["sh", "-c", "printf 'h\\303\\251llo'; exit 3"])
+
+    async with session(agent) as (talk, id):
+        talk.prompt(1, id, "x")
+        await talk.update("terminal_output_chunk")
+        assert (await talk.update("terminal_update"))["exitStatus"] == {"exitCode": 3}
+        await talk.update("tool_call_update", status="failed")
+    async with session(agent, 1) as (talk, id):
+        talk.prompt(1, id, "x")
+        await talk.answer_to(1)
+        shown = [frame for frame in talk.seen if "h\u00e9llo" in str(frame)]
+        assert shown
+
+
+async def test_a_cancel_kills_the_command_that_runs() -> None:
+    agent = Agent("running")
+
+    @agent.on_prompt
+    async def work(turn: AgentTurn) -> None:
+        async with turn.tool_call("sleep", kind="execute") as call:
+            await call.run(["sh", "-c", "echo $$; sleep 600"])
+
+    async with session(agent) as (talk, id):
+        talk.prompt(1, id, "x")
+        await talk.update("terminal_output_chunk")
+        talk.send(method="session/cancel", params={"sessionId": id})
+        assert (await talk.update("terminal_update"))["exitStatus"] == {"signal": "SIGKILL"}
+        await idle(talk, stopReason="cancelled")
+
+
+async def test_an_agent_serves_several_clients_over_websocket() -> None:
+    from antiphon.transports.base import Inbox
+    from antiphon.transports.websocket import connect_websocket, websocket_server
+
+    stepwise = Stepwise()
+    async with stepwise.agent.serving(), websocket_server(stepwise.agent.serve) as server:
+        for version in (1, 2):
+            transport = await connect_websocket(f"ws://127.0.0.1:{server.port}/acp")
+            inbox = Inbox(transport)
+            info = {"info": {"name": "x", "version": "1"}}
+            frame = {"jsonrpc": "2.0", "id": 1, "method": "initialize"}
+            transport.send(json.dumps({**frame, "params": {"protocolVersion": version, **info}}).encode())
+            [answer] = await inbox.take()
+            assert isinstance(answer, bytes)
+            assert json.loads(answer)["result"]["protocolVersion"] == version
+            await transport.aclose()
+
+
+async def test_a_session_that_another_process_has_open_is_refused_with_a_reason(tmp_path: Path) -> None:
+    one = Stepwise(store=SQLiteStore(tmp_path / "s.db"))
+    other = Stepwise(store=SQLiteStore(tmp_path / "s.db"))
+    async with (
+        one.agent.serving(),
+        other.agent.serving(),
+        session(one.agent) as (_, id),
+        client(other.agent) as talk,
+    ):
+        talk.send(id=1, method="session/resume", params={"sessionId": id, "cwd": "/"})
+        error = (await talk.answer_to(1))["error"]
+        assert error["message"] == "The session is open in another process"
