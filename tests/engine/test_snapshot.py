@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 
 import msgspec
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from antiphon.engine import events as e
+from antiphon.engine import prompts, questions
 from antiphon.engine.events import Event, Updated, decode_event, decode_events, encode_event
 from antiphon.engine.journal import Cursor
 from antiphon.engine.session import Session
@@ -24,7 +26,10 @@ def test_a_snapshot_at_any_cut_and_the_rest_fold_to_the_same_session(
 ) -> None:
     cut = data.draw(st.integers(0, len(journal)))
     whole = Session().fold(journal)
-    restored = restore(parts(Session().fold(journal[:cut])), Cursor(cut))
+    kept = parts(Session().fold(journal[:cut]))
+    shuffled = {key: kept[key] for key in data.draw(st.permutations(list(kept)))}  # a store has its own order
+    restored = restore(shuffled, Cursor(cut))
+    assert list(replay_parts(shuffled)) == list(replay(restored))
     assert restored == Session().fold(journal[:cut])
     assert restored.fold(journal[cut:]) == whole
 
@@ -156,6 +161,27 @@ def test_only_what_changed_is_written_again() -> None:
             }
         )
     }
+
+
+def test_what_is_gone_is_named_so_that_it_can_be_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prompts, "REMEMBERED", 1)
+    monkeypatch.setattr(questions, "REMEMBERED", 1)
+    session = folded(
+        update("plan_update", plan={"type": "items", "planId": "p", "entries": []}),
+        *(queued("a"), e.PromptAccepted(message_id="a"), queued("b")),
+        *(asked("a"), e.QuestionClosed(question_id="a", end=e.QuestionEnd.CANCELLED), asked("b")),
+    )
+    take_dirty(session)
+    session.fold(
+        events(
+            update("plan_removed", planId="p"),
+            e.PromptAccepted(message_id="b"),
+            e.QuestionClosed(question_id="b", end=e.QuestionEnd.CANCELLED),
+            after=7,
+        )
+    )
+    gone = {key for key, part in take_dirty(session).items() if part is None}
+    assert gone == {"plan/p", "prompt/a", "question/a"}
 
 
 @example(10, 1)

@@ -93,7 +93,7 @@ async def test_sess_16_there_is_no_load_in_v2_and_resume_takes_all_of_its_params
         assert await error(talk, 2, "session/load", sessionId=id, cwd="/", mcpServers=[]) == -32601
         whole = {"cwd": "/", "additionalDirectories": [], "mcpServers": []}
         assert await talk.call(3, "session/resume", sessionId=id, **whole, replayFrom=START) == {}
-        assert held(talk.seen).values() >= {"hello", "hello "}
+        assert {"hello", "hello "} <= set(held(talk.seen).values())
 
 
 @pytest.mark.parametrize("cursor", [5, {"type": 3}, {"type": "later"}, {}])
@@ -105,13 +105,12 @@ async def test_sess_19_a_malformed_cursor_is_refused_and_nothing_is_sent_for_it(
 
 
 async def test_sess_22_msg_12_messages_keep_their_ids_in_replay_also_after_a_restart(tmp_path: Path) -> None:
-    async with stored(tmp_path / "s.db") as (_, talk):
+    async with stored(tmp_path / "s.db") as (echo, talk):
         id = (await talk.call("new", "session/new", cwd="/"))["sessionId"]
         answered = await finish(talk, id, "hello")
         live = held(talk.seen)
         assert len(live) == 3, "the user's, a thought, the agent's"
-        async with client(talk_agent := _.agent) as second:
-            assert talk_agent.find(id) is not None
+        async with client(echo.agent) as second:
             await second.call("join", "session/resume", sessionId=id, cwd="/", replayFrom=START)
             assert held(second.seen) == live
     async with stored(tmp_path / "s.db") as (_, talk):
@@ -260,7 +259,7 @@ async def test_sess_50_the_cwd_of_a_session_stays_what_it_was(version: int) -> N
         assert found.cwd == "/"
 
 
-async def test_mcpcfg_01_in_v1_a_stdio_server_has_no_type_and_all_of_its_fields() -> None:
+async def test_in_v1_a_stdio_server_has_no_type_and_all_of_its_fields() -> None:
     whole = {"name": "files", "command": "/bin/files", "args": [], "env": [{"name": "A", "value": "1"}]}
     async with client(Echo().agent, 1) as talk:
         assert (await talk.call("whole", "session/new", cwd="/", mcpServers=[whole]))["sessionId"]

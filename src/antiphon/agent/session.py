@@ -17,7 +17,7 @@ from msgspec import Raw
 
 from antiphon.agent.turn import AgentTurn, Prompt
 from antiphon.agent.writers import ToolCallWriter
-from antiphon.engine.events import AnyBody, Delivery, QuestionClosed, QuestionEnd, QuestionOpened
+from antiphon.engine.events import AnyBody, Delivery, QuestionClosed, QuestionEnd, QuestionOpened, Updated
 from antiphon.engine.prompts import Entry, Outcome
 from antiphon.engine.reading import encode
 from antiphon.engine.session import Session
@@ -80,8 +80,12 @@ class AgentSession:
 
     async def update(self, update: v2.SessionUpdate) -> None:
         """Say something to everyone who follows the session, now and later."""
-        self.emit(self.fold.update(update))
-        await self._live.breathe()
+        if isinstance(update, v2.StateUpdate):
+            self.emit(self.fold.update(update))  # the end of a turn closes its questions
+        else:
+            self._live.emit((Updated.of(update),))
+        if self._live.ahead:
+            await self._live.durable()
 
     async def set_title(self, title: str | None) -> None:
         await self.update(v2.SessionInfoUpdate(title=title))

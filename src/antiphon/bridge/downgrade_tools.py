@@ -52,10 +52,12 @@ _Item: TypeAlias = list[v1.ToolCallContent] | _TerminalItem
 
 
 class _Terminal:
-    __slots__ = ("calls", "facts", "id", "output")
+    __slots__ = ("alone", "calls", "facts", "id", "output")
 
     def __init__(self, id: str) -> None:
         self.id = id
+        self.alone = False
+        """Whether it was reported that no call refers to it."""
         self.calls: dict[str, _Call] = {}
         self.facts: dict[str, Any] = {}
         self.output = TerminalText()
@@ -263,6 +265,7 @@ class Tools:
                 self._ledger.lose(losses.TERMINAL, item)
                 terminal = self._terminals.setdefault(item.terminal_id, _Terminal(item.terminal_id))
                 terminal.calls[call.id] = call
+                terminal.alone = False
                 return _TerminalItem(terminal, item.meta)
         self._ledger.lose(losses.TOOL_CONTENT_TYPE, item)
         return [v1.Content(content=placeholder(item))]
@@ -355,7 +358,8 @@ class Tools:
         terminal = self._terminals.get(id)
         if terminal is None:
             terminal = self._terminals[id] = _Terminal(id)
-        if not terminal.calls:
+        if not terminal.calls and not terminal.alone:
+            terminal.alone = True
             self._ledger.lose(losses.TERMINAL_ALONE, id)
         return terminal
 

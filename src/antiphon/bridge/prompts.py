@@ -55,13 +55,15 @@ def end_v1(
     if opt_ins.prompt_lifecycle:
         return []  # answered at insertion; the state tells the end
     given = _end(idle, ledger)
-    told = opt_ins.turn_complete and isinstance(given, v1.PromptResponse)
+    reason = None
+    if opt_ins.turn_complete and isinstance(given, v1.PromptResponse):
+        reason = v1.IdleStopReason(given.stop_reason)  # TC-09
     if not requests:
-        return [_turn_complete(given)] if told and isinstance(given, v1.PromptResponse) else []
+        return [] if reason is None else [TurnComplete(stop_reason=reason)]
     steps: list[Step] = []
     for request in requests:
-        if told and isinstance(given, v1.PromptResponse):
-            steps.append(_turn_complete(given, request))  # TC-02, TC-03, TC-08
+        if reason is not None:  # TC-02, TC-03, TC-08
+            steps.append(TurnComplete(stop_reason=reason, prompt_request_id=_named(request)))
         steps.append(Answer(request, given))
     return steps
 
@@ -70,10 +72,11 @@ def refuse_v1(request: RequestId, error: ErrorObject, *, cancelled: bool, opt_in
     """What a v1 client is sent for a prompt that was never inserted; `cancelled` if by its own cancel."""
     if not cancelled or error.code != RequestCancelled.code or opt_ins.prompt_lifecycle:
         return [Answer(request, error)]
-    given = v1.PromptResponse(stop_reason=v1.StopReason.CANCELLED)  # PROMPT-V1-14, PROMPT-V1-15
+    answer = Answer(request, v1.PromptResponse(stop_reason=v1.StopReason.CANCELLED))  # PROMPT-V1-14, -15
     if opt_ins.turn_complete:
-        return [_turn_complete(given, request), Answer(request, given)]
-    return [Answer(request, given)]
+        told = TurnComplete(stop_reason=v1.IdleStopReason.CANCELLED, prompt_request_id=_named(request))
+        return [told, answer]
+    return [answer]
 
 
 def _end(idle: v2.StateUpdate, ledger: Ledger) -> v1.PromptResponse | ErrorObject:
@@ -92,16 +95,6 @@ def _end(idle: v2.StateUpdate, ledger: Ledger) -> v1.PromptResponse | ErrorObjec
     )
 
 
-_NO_REQUEST = object()
-
-
-def _turn_complete(given: v1.PromptResponse, request: object = _NO_REQUEST) -> TurnComplete:
-    reason = v1.IdleStopReason(given.stop_reason)
-    if request is _NO_REQUEST:
-        return TurnComplete(stop_reason=reason)
-    return TurnComplete(stop_reason=reason, prompt_request_id=_named(request))
-
-
-def _named(request: object) -> str:
+def _named(request: RequestId) -> str:
     """A request id as a string (TC-04, SD-30)."""
     return "null" if request is None else str(request)

@@ -203,10 +203,10 @@ class Connection:
         else:
             self._serving.answer(inbound, self._agreed().encode(result))
 
-    def update(self, params: bytes) -> None:
-        """Send the params of a `session/update` that are JSON already. `drain` is for whoever sends many."""
+    def send(self, frame: bytes) -> None:
+        """Send one frame that is JSON already. `drain` is for whoever sends many."""
         if self._lost is None:
-            self._send(frames.encode_notification(UPDATE, params))
+            self._send(frame)
 
     async def drain(self) -> None:
         """Wait until the link can take more, or has ended."""

@@ -28,11 +28,13 @@ from antiphon.engine.reading import UPDATES, encode
 from antiphon.engine.snapshot import replay, state_update
 from antiphon.engine.turn import Effect, Turns
 from antiphon.errors import CallFailed, ErrorObject, InvalidResult, LinkLost, RequestCancelled
+from antiphon.jsonrpc.frames import encode_notification
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.live.attachment import Attachment
 from antiphon.live.session import LiveSession
 from antiphon.schema import v2
 from antiphon.schema.repair import Malformed
+from antiphon.schema.updates import UPDATE
 
 ASK = "session/request_permission"
 
@@ -46,7 +48,9 @@ class Voice:
         self._live = live
         self._connection = connection
         self._heard = heard
-        self._session = encode(live.session_id)
+        # The frame of an update is put together around bytes that are JSON already.
+        params = update_params(encode(live.session_id), b"%b")
+        self._start, self._end = encode_notification(UPDATE, params).split(b"%b")
         self._turns = Turns()
         self._turns.restore(live.fold.turns.part())
         self._prompts: dict[str, Inbound] = {}
@@ -177,7 +181,7 @@ class Voice:
             self._send(written)
 
     def _send(self, update: bytes) -> None:
-        self._connection.update(update_params(self._session, update))
+        self._connection.send(self._start + update + self._end)
 
     # --- questions ---------------------------------------------------------------------------------
 
