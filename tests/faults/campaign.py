@@ -53,6 +53,8 @@ class Run:
         }
         self.answered: dict[str, str] = {}
         """The message id that each answered prompt was given."""
+        self.due = False
+        """Whether a turn was promised by an answer, and has not begun."""
         self.interrupted = 0
         self.cut = False
         """Whether the last kill cut a turn, by the journal."""
@@ -63,16 +65,17 @@ class Run:
     def play(self) -> str:
         """Raises `Violation`; returns in a few words what happened."""
         told = []
-        for life in range(self.chance.choice((1, 1, 2))):
-            told.append(self.live(life, kill_after=self.chance.randint(1, FRAMES)))
-            self.look_into_the_store()
-        told.append(self.live(-1, kill_after=None))
+        for _ in range(self.chance.choice((1, 1, 2))):
+            killed = self.live(kill_after=self.chance.randint(1, FRAMES))
+            queue = self.look_into_the_store()
+            told.append(f"{killed}{' in a turn' * self.cut} with {queue} queued")
+        told.append(self.live(kill_after=None))
         self.look_at_the_end()
         return ", ".join(told)
 
     # --- one life of the process -------------------------------------------------------------------
 
-    def live(self, life: int, *, kill_after: int | None) -> str:
+    def live(self, *, kill_after: int | None) -> str:
         client = Client(self.store, self.log)
         try:
             client.send(
@@ -104,12 +107,12 @@ class Run:
         """Until everything is answered and the session is idle, or so many frames have come."""
         for operation in [one for one in self.sent if one not in self.answered]:
             self.prompt(client, operation)
-        due = {self.text(n): self.chance.randint(0, FRAMES // 2) for n in range(PROMPTS)}
+        later = {self.text(n): self.chance.randint(0, FRAMES // 2) for n in range(PROMPTS)}
         frames = 0
         while kill_after is None or frames < kill_after:
-            idle = self.seen.state.get("state", "idle") == "idle"
-            for operation in [one for one in due if one not in self.sent]:
-                if due[operation] <= frames or idle and len(self.answered) == len(self.sent):
+            idle = self.seen.state.get("state", "idle") == "idle" and not self.due
+            for operation in [one for one in later if one not in self.sent]:
+                if later[operation] <= frames or idle and len(self.answered) == len(self.sent):
                     self.prompt(client, operation)
             if idle and len(self.answered) == PROMPTS:
                 break
@@ -134,14 +137,17 @@ class Run:
     def hear(self, frame: dict[str, Any], client: Client | None) -> None:
         method = frame.get("method")
         if method == "session/update":
-            self.seen.apply(frame["params"]["update"])
+            update = frame["params"]["update"]
+            self.seen.apply(update)
+            self.due = self.due and update["sessionUpdate"] != "state_update"
         elif method == "session/request_permission" and client is not None:
             chosen = {"outcome": {"outcome": "selected", "optionId": "allow"}}
             client.send(id=frame["id"], result=chosen)
         elif method is None:
             check("result" in frame, f"a prompt was refused: {frame}")
             check(frame["id"] not in self.answered, f"{frame['id']} was answered twice")
-            self.answered[frame["id"]] = frame["result"]["messageId"]
+            taken = self.answered[frame["id"]] = frame["result"]["messageId"]
+            self.due = ("user", taken) not in self.seen.texts
 
     # --- what has to hold --------------------------------------------------------------------------
 
@@ -187,10 +193,10 @@ class Run:
             )
         elif state.get("stopReason") is not None:
             check(state["stopReason"] in ("end_turn", "error"), f"no turn was cut and the state says {state}")
-        self.seen = replayed
+        self.seen, self.due = replayed, False
 
-    def look_into_the_store(self) -> None:
-        """Nobody has opened it since the kill: the journal, its snapshot and the queue."""
+    def look_into_the_store(self) -> int:
+        """Nobody has opened it since the kill: the journal, its snapshot and the queue, and how long that is."""
         fold = asyncio.run(self.folded())
         self.cut = fold.state is not TurnState.IDLE
         known = [fold.prompts.of_operation(operation) for operation in self.sent]
@@ -209,6 +215,7 @@ class Run:
             )
         for entry in fold.queue:
             check(("user", entry.message_id) not in self.seen.texts, f"{entry} was seen, and waits again")
+        return len(queue)
 
     async def folded(self) -> Session:
         """The session as its snapshot and the rest make it, which is what the whole journal makes it."""

@@ -9,6 +9,9 @@ import antiphon
 
 PUBLIC = {
     "UNSET",
+    "Agent",
+    "AgentSession",
+    "AgentTurn",
     "Agreement",
     "AntiphonError",
     "CallFailed",
@@ -16,10 +19,12 @@ PUBLIC = {
     "Dialect",
     "LinkLost",
     "LocalError",
+    "MemoryStore",
     "OptIns",
     "RemoteError",
     "RequestError",
     "Role",
+    "SQLiteStore",
     "Unknown",
     "UnsetType",
 }

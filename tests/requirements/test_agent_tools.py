@@ -72,9 +72,6 @@ async def test_tool_v1_07_only_the_kinds_of_v1_are_sent_to_a_v1_client() -> None
 
 
 async def test_tool_v1_02_in_v1_an_update_has_what_changed_and_whole_collections() -> None:
-    def text(words: str) -> v2.Content:
-        return v2.Content(content=v2.TextContent(text=words))
-
     agent = Agent("changing")
 
     @agent.on_prompt
@@ -190,7 +187,7 @@ async def test_diff_01_a_diff_is_its_changes_and_a_patch_that_agrees() -> None:
     assert with_patch["changes"] == [{"operation": "modify", "path": "/a", "fileType": "text"}]
     assert with_patch["patch"]["format"] == "git_patch"
     assert with_patch["patch"]["text"].splitlines() == [
-        "diff --git /a /a", "--- /a", "+++ /a", "@@ -1 +1 @@", "-x", "+y",
+        "diff --git /a /a", "--- /a", "+++ /a", "@@ -1,1 +1,1 @@", "-x", "+y",
     ]  # fmt: skip
 
 
