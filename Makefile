@@ -4,8 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 QUICK ?=
+RUNS ?=
 
-.PHONY: help setup run test lint format schema bench bench-wire clean
+.PHONY: help setup run test faults lint format schema bench bench-wire bench-session clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -30,6 +31,9 @@ run: $(READY) ## Play a short conversation between the example agent and the exa
 test: $(READY) ## Run every test this machine can run; the summary names each skip and why
 	$(BIN)/python -m pytest
 
+faults: $(READY) ## Kill a busy agent at 200 random points and look for what is lost or doubled (RUNS=n for fewer)
+	$(BIN)/python -m tests.faults.campaign $(if $(RUNS),--runs $(RUNS))
+
 lint: $(READY) ## Check style, types, layers and the generated schema
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -44,10 +48,13 @@ format: $(READY) ## Put the code in shape
 schema: $(READY) ## Generate the types from the pinned schemas
 	$(BIN)/python -m tools.schema_generator
 
-bench: bench-wire ## Run every benchmark (QUICK=1 for a short run)
+bench: bench-wire bench-session ## Run every benchmark (QUICK=1 for a short run)
 
 bench-wire: $(READY) ## Measure the wire against the official SDKs
 	$(BIN)/python -m bench.wire $(if $(QUICK),--quick)
+
+bench-session: $(READY) ## Measure durable sessions: streaming, appending, replay and idling
+	$(BIN)/python -m bench.session $(if $(QUICK),--quick)
 
 clean: ## Remove what was made here
 	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis bench/results

@@ -35,7 +35,7 @@ def make_agent(path: str) -> Agent:
             async with turn.message() as message:
                 await count(message, 200)
                 async with turn.tool_call(f"step {step}", kind="execute") as call:
-                    if chance.random() < 0.5:
+                    if chance.random() < 0.6:
                         await call.request_permission()
                     await count(call, 100)
                 await count(message, 10)

@@ -31,7 +31,7 @@ from tests.faults.client import Client, Transcript, Violation, check
 
 RUNS = 200
 PROMPTS = 6
-FRAMES = 4000
+FRAMES = 2400
 """About what a run without a kill consists of."""
 RANK = {None: 0, "pending": 0, "in_progress": 1, "completed": 2, "failed": 2}
 
