@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from examples import background_agent, first_words_agent
 
 from antiphon.agent import Agent, AgentTurn
 from antiphon.stores.sqlite import SQLiteStore
@@ -239,6 +240,20 @@ async def test_a_question_waits_for_whoever_comes_and_its_first_answer_counts() 
         assert allowed == [True]
 
 
+@pytest.mark.parametrize("version", [1, 2])
+async def test_queue_05_an_agent_greets_whoever_opens_a_session_before_any_prompt(version: int) -> None:
+    agent = Agent("first")
+    agent.on_session(first_words_agent.greet)
+    agent.on_prompt(first_words_agent.answer)
+    async with session(agent, version) as (talk, id):
+        await talk.update("agent_message" if version == 2 else "agent_message_chunk")
+        assert "Good morning" in str(talk.seen)
+        talk.prompt(1, id, "x")
+        await talk.answer_to(1)
+        if version == 2:
+            await talk.update("user_message")
+
+
 async def test_prompt_v2_27_queue_05_an_agent_may_speak_first() -> None:
     stepwise = Stepwise()
     async with session(stepwise.agent) as (talk, id):
@@ -433,3 +448,14 @@ async def test_a_session_that_another_process_has_open_is_refused_with_a_reason(
         talk.send(id=1, method="session/resume", params={"sessionId": id, "cwd": "/"})
         error = (await talk.answer_to(1))["error"]
         assert error["message"] == "The session is open in another process"
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_the_background_example_reports_after_its_turn(version: int) -> None:
+    agent = Agent("background")
+    agent.on_prompt(background_agent.start)
+    async with session(agent, version) as (talk, id):
+        talk.prompt(1, id, "x")
+        await talk.answer_to(1)
+        await talk.update("tool_call_update", status="completed")
+        assert "build step 3 of 3" in str(talk.seen)

@@ -275,6 +275,13 @@ def test_a_paused_queue_goes_on_with_the_next_prompt_or_when_asked(how: str) -> 
     assert session.prompts.resume() == ()
 
 
+def test_what_the_agent_has_is_answered_by_it_on_cancel_and_by_us_on_close() -> None:
+    session = folded(queued("m", held=True), e.PromptSent(message_id="m"))
+    assert session.cancel().events == ()
+    commit(session, session.close())
+    assert session.prompts.entries["m"].error == ErrorObject(-32800, "Request cancelled")
+
+
 def test_a_cancel_that_names_a_prompt_is_ignored_once_its_turn_has_ended() -> None:
     session = folded(queued("p"))
     commit(session, session.prompts.accept("p").events)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -18,6 +19,8 @@ from antiphon.engine.snapshot import parts, replay, replay_parts, restore, state
 
 from .journals import JOURNALS, asked, chunk, events, folded, queued, raw, state, text, update
 
+RECORDED = Path(__file__).parents[1] / "journals"
+
 
 @settings(max_examples=300)
 @given(JOURNALS, st.data())
@@ -32,6 +35,35 @@ def test_a_snapshot_at_any_cut_and_the_rest_fold_to_the_same_session(
     assert list(replay_parts(shuffled)) == list(replay(restored))
     assert restored == Session().fold(journal[:cut])
     assert restored.fold(journal[cut:]) == whole
+
+
+@pytest.mark.parametrize("path", sorted(RECORDED.glob("*/*.jsonl")), ids=lambda path: path.stem)
+def test_a_recorded_session_can_be_cut_everywhere(path: Path) -> None:
+    journal = decode_events(path.read_bytes())
+    whole = Session().fold(journal)
+    for cut in range(len(journal) + 1):
+        kept = parts(Session().fold(journal[:cut]))
+        assert restore(kept, Cursor(cut)).fold(journal[cut:]) == whole, cut
+
+
+def test_what_was_asked_and_settled_keeps_its_order_in_whatever_order_parts_are_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = folded(
+        *(asked(id) for id in "badc"),
+        *(queued(id) for id in "badc"),
+        *(e.PromptWithdrawn(message_id=id) for id in "badc"),
+    )
+    kept = parts(session)
+    restored = restore({key: kept[key] for key in sorted(kept)}, Cursor(session.last_seq))
+    assert restored.questions.open == session.questions.open
+    for each in (session, restored):
+        monkeypatch.setattr(prompts, "REMEMBERED", 4)
+        bodies = [queued("e"), e.PromptWithdrawn(message_id="e")]
+        bodies += [e.QuestionClosed(question_id=id, end=e.QuestionEnd.EXPIRED) for id in "ab"]
+        each.fold(events(*bodies, after=each.last_seq))
+        assert set(each.prompts.entries) == set("adce")  # "b" was the first to be settled
+    assert restored == session
 
 
 @settings(max_examples=200)

@@ -198,7 +198,9 @@ async def test_queue_06_the_agent_alone_writes_history_and_everyone_attached_get
         for other in (one, two):
             await other.call("join", "session/resume", sessionId=id, cwd="/")
         talk.send(method="session/update", params={"sessionId": id, "update": forged})
-        talk.send(method="session/prompt", params={"sessionId": id, "prompt": [{"type": "text", "text": "?"}]})
+        talk.send(
+            method="session/prompt", params={"sessionId": id, "prompt": [{"type": "text", "text": "?"}]}
+        )
         talk.prompt(1, id, "hello")
         for other in (one, two):
             await other.update("state_update", state="idle", stopReason="end_turn")

@@ -159,7 +159,9 @@ async def test_tool_v2_01_in_v2_the_first_update_creates_a_call() -> None:
 
 
 @pytest.mark.parametrize("raised", [None, ValueError, asyncio.CancelledError])
-async def test_tool_v2_08_a_call_ends_in_a_final_status_and_only_once(raised: type[BaseException] | None) -> None:
+async def test_tool_v2_08_a_call_ends_in_a_final_status_and_only_once(
+    raised: type[BaseException] | None,
+) -> None:
     agent = Agent("tools")
 
     @agent.on_prompt

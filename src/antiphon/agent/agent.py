@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
 from urllib.parse import urlsplit
 
 from antiphon.agent.link import Link
@@ -22,6 +23,8 @@ from antiphon.stores.memory import MemoryStore
 from antiphon.transports.base import Transport
 from antiphon.transports.loop import run
 from antiphon.transports.stdio import StdioTransport
+
+SessionHandler = Callable[[AgentSession], Coroutine[Any, Any, None]]
 
 
 def now() -> int:
@@ -52,6 +55,7 @@ class Agent:
         self.turn_complete = turn_complete
         self.store: Store = MemoryStore() if store is None else store
         self._handler: Handler | None = None
+        self._on_session: SessionHandler | None = None
         self._sessions: dict[str, AgentSession] = {}
         self._opening: dict[str, asyncio.Task[AgentSession]] = {}
         self._open: dict[str, AsyncExitStack] = {}
@@ -62,6 +66,18 @@ class Agent:
             raise LocalError("an agent has one prompt handler")
         self._handler = handler
         return handler
+
+    def on_session(self, handler: SessionHandler) -> SessionHandler:
+        """Run this for every new session, once its client knows of it."""
+        if self._on_session is not None:
+            raise LocalError("an agent has one session handler")
+        self._on_session = handler
+        return handler
+
+    def opened(self, session: AgentSession) -> None:
+        """A new session's client has been answered."""
+        if self._on_session is not None:
+            session.soon(self._on_session(session))
 
     # --- serving -----------------------------------------------------------------------------------
 

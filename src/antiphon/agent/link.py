@@ -126,6 +126,7 @@ class Link:
         for raw in later:
             voice.say(raw)
         voice.start()
+        self._agent.opened(session)
         return result
 
     async def _load(self, params: v1.LoadSessionRequest, inbound: Inbound) -> Any:
