@@ -294,3 +294,56 @@ async def test_prompt_v2_01_prompt_v2_09_a_prompt_of_unknown_content_or_of_none_
             talk.send(id=n, method="session/prompt", params={"sessionId": id, "prompt": prompt})
             assert (await talk.answer_to(n))["error"]["code"] == -32602
         assert "user_message" not in talk.story()
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_one_operation_asked_twice_while_it_waits_is_answered_twice_and_done_once(version: int) -> None:
+    agent = Agent("slow")
+    opened: list[str] = []
+    release = asyncio.Event()
+
+    @agent.on_prompt
+    async def work(turn: AgentTurn) -> None:
+        opened.append(turn.prompt.text)
+        await release.wait()
+
+    async with session(agent, version) as (talk, id):
+        for n in (1, 2):
+            talk.prompt(n, id, "once", operationId="op")
+        talk.prompt(3, id, "next")
+        release.set()
+        first, second = [(await talk.answer_to(n))["result"] for n in (1, 2)]
+        assert first == second
+        await talk.answer_to(3)
+        assert opened == ["once", "next"]
+
+
+async def test_joining_again_in_the_middle_of_ones_own_turn_loses_no_answer(tools: Agent) -> None:
+    async with session(tools, 1) as (talk, id):
+        talk.prompt(1, id, "wait")
+        await talk.update("agent_message_chunk")
+        await talk.call("load", "session/load", sessionId=id, cwd="/", mcpServers=[])
+        talk.send(method="session/cancel", params={"sessionId": id})
+        assert (await talk.answer_to(1))["result"] == {"stopReason": "cancelled"}
+
+
+async def test_a_lost_connection_withdraws_nothing() -> None:
+    agent = Agent("patient")
+    release = asyncio.Event()
+    opened: list[str] = []
+
+    @agent.on_prompt
+    async def work(turn: AgentTurn) -> None:
+        opened.append(turn.prompt.text)
+        await release.wait()
+
+    async with session(agent) as (talk, id):
+        talk.prompt(1, id, "one")
+        talk.prompt(2, id, "two")
+        await talk.update("state_update", state="running")
+    async with client(agent) as again:
+        await again.call("join", "session/resume", sessionId=id, cwd="/")
+        release.set()
+        for _ in range(2):
+            await again.update("state_update", state="idle", stopReason="end_turn")
+    assert opened == ["one", "two"]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from antiphon.engine import events as e
 from antiphon.engine import prompts, questions
-from antiphon.engine.events import Event, Updated, decode_event, decode_events, encode_event
+from antiphon.engine.events import AnyBody, Event, Updated, decode_event, decode_events, encode_event
 from antiphon.engine.journal import Cursor
 from antiphon.engine.session import Session
 from antiphon.engine.snapshot import parts, replay, replay_parts, restore, state_update, take_dirty
@@ -59,7 +59,7 @@ def test_what_was_asked_and_settled_keeps_its_order_in_whatever_order_parts_are_
     assert restored.questions.open == session.questions.open
     for each in (session, restored):
         monkeypatch.setattr(prompts, "REMEMBERED", 4)
-        bodies = [queued("e"), e.PromptWithdrawn(message_id="e")]
+        bodies: list[AnyBody] = [queued("e"), e.PromptWithdrawn(message_id="e")]
         bodies += [e.QuestionClosed(question_id=id, end=e.QuestionEnd.EXPIRED) for id in "ab"]
         each.fold(events(*bodies, after=each.last_seq))
         assert set(each.prompts.entries) == set("adce")  # "b" was the first to be settled

@@ -142,8 +142,12 @@ class Link:
             raise InvalidParams("`replayFrom` is of an unknown type")  # SESS-19
         _absolute(params.cwd, *params.additional_directories)
         session = await self._agent.open(params.session_id)
-        await self._leave(session.id)
+        before = self._voices.pop(session.id, None)
+        if before is not None:
+            await before.stop()
         voice = self._attach(session)
+        if before is not None:
+            voice.take_over(before)
         result, later = voice.writer.opened(v2.ResumeSessionResponse(), loaded=loaded)
         answered = asyncio.get_running_loop().create_future()
 
@@ -207,14 +211,20 @@ class Link:
             raise RequestError(refused.code, refused.message, data=refused.data)
         message_id = outcome.entry.message_id
         if outcome.repeated and outcome.entry.state is PromptState.ACCEPTED:
-            return voice.writer.inserted(message_id) or v1.PromptResponse(stop_reason=v1.StopReason.END_TURN)
+            inserted = voice.writer.inserted(message_id)
+            if inserted is not None:
+                return inserted
+            turn = session.fold.turn
+            if turn is None or message_id not in turn.prompts:
+                return v1.PromptResponse(stop_reason=_v1_reason(session, message_id))
         answered = voice.prompted(message_id, inbound)
         session.advance()
         try:
             # The voice answers, at the place in the stream where the answer is true.
             await answered
         except asyncio.CancelledError:
-            session.emit(session.fold.prompts.withdraw(message_id).events)  # PROMPT-V2-33
+            if inbound.cancelled:  # a lost connection withdraws nothing
+                session.emit(session.fold.prompts.withdraw(message_id).events)  # PROMPT-V2-33
             raise
         return None
 
@@ -250,6 +260,17 @@ class Link:
             voice = self._voices.pop(session_id, None)
             if voice is not None:
                 await voice.stop()
+
+
+def _v1_reason(session: AgentSession, message_id: str) -> v1.StopReason:
+    """How the turn of a prompt ended, as far as it is still known and v1 has a word for it."""
+    last = session.fold.turns.last
+    if last is None or message_id not in last.prompts or last.stop_reason is None:
+        return v1.StopReason.END_TURN
+    try:
+        return v1.StopReason(last.stop_reason)
+    except ValueError:
+        return v1.StopReason.END_TURN
 
 
 def _absolute(*paths: str) -> None:

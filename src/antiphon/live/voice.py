@@ -53,7 +53,7 @@ class Voice:
         self._start, self._end = encode_notification(UPDATE, params).split(b"%b")
         self._turns = Turns()
         self._turns.restore(live.fold.turns.part())
-        self._prompts: dict[str, Inbound] = {}
+        self._prompts: dict[str, list[Inbound]] = {}
         self._unanswered: dict[Any, Inbound] = {}
         self._answered: dict[Inbound, asyncio.Future[None]] = {}
         self._asking: dict[str, asyncio.Task[None]] = {}
@@ -86,6 +86,13 @@ class Voice:
 
         self._following = asyncio.get_running_loop().create_task(self._attachment.follow(begin=begin))
 
+    def take_over(self, other: Voice) -> None:
+        """A client that joins again has one attachment: what it is owed moves here."""
+        self._prompts.update(other._prompts)
+        self._unanswered.update(other._unanswered)
+        self._answered.update(other._answered)
+        self.cancelled = other.cancelled
+
     async def stop(self) -> None:
         """Leave the session; it goes on without this client."""
         tasks = [task for task in (self._following, *self._asking.values()) if task is not None]
@@ -105,8 +112,15 @@ class Voice:
     # --- prompts -----------------------------------------------------------------------------------
 
     def prompted(self, message_id: str, inbound: Inbound) -> asyncio.Future[None]:
-        """This prompt is this client's: it is answered when and where the journal says so."""
-        self._prompts[message_id] = inbound
+        """This prompt is this client's: it is answered when and where the journal says so.
+
+        Asked twice under one operation, it is answered twice alike.
+        """
+        turn = self._live.fold.turn
+        if turn is not None and message_id in turn.prompts:
+            self._unanswered[inbound.id] = inbound  # taken already: the end of its turn is still to be told
+        else:
+            self._prompts.setdefault(message_id, []).append(inbound)
         answered = self._answered[inbound] = asyncio.get_running_loop().create_future()
         return answered
 
@@ -154,18 +168,15 @@ class Voice:
             self._send_all(self.writer.ended(update, list(unanswered)), unanswered)
 
     def _accepted(self, body: PromptAccepted) -> None:
-        inbound = self._prompts.pop(body.message_id, None)
-        if inbound is None:
-            return
-        taken = self.writer.inserted(body.became or body.message_id)
-        if taken is None:
-            self._unanswered[inbound.id] = inbound
-        else:
-            self._answer(inbound, taken)
+        for inbound in self._prompts.pop(body.message_id, ()):
+            taken = self.writer.inserted(body.became or body.message_id)
+            if taken is None:
+                self._unanswered[inbound.id] = inbound
+            else:
+                self._answer(inbound, taken)
 
     def _refused(self, message_id: str, error: ErrorObject) -> None:
-        inbound = self._prompts.pop(message_id, None)
-        if inbound is not None:
+        for inbound in self._prompts.pop(message_id, ()):
             id: Any = inbound.id
             self._send_all(self.writer.refused(id, error, cancelled=self.cancelled), {id: inbound})
 
