@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from examples import tool_agent
 
 from antiphon.agent import Agent, AgentTurn
 from antiphon.schema import v2
-from examples import tool_agent
 from tests.agent.talk import Talk, client, session
 
 START = {"type": "start"}

@@ -219,6 +219,27 @@ async def test_sess_40_an_idle_session_is_closed_without_another_idle() -> None:
         assert len(updates(talk.seen)) == before
 
 
+async def test_sess_42_sess_43_close_takes_questions_back_and_nothing_comes_after_its_answer() -> None:
+    agent = Agent("asking")
+
+    @agent.on_prompt
+    async def work(turn: AgentTurn) -> None:
+        async with turn.tool_call("act") as call:
+            await call.request_permission()
+
+    async with session(agent) as (talk, id):
+        talk.prompt(1, id, "go")
+        asked = await talk.request("session/request_permission")
+        talk.send(id="close", method="session/close", params={"sessionId": id})
+        taken_back = await talk.request("$/cancel_request")
+        assert taken_back["params"] == {"requestId": asked["id"]}
+        await talk.answer_to("close")
+        talk.send(id=asked["id"], result={"outcome": {"outcome": "selected", "optionId": "allow"}})
+        talk.send(method="session/cancel", params={"sessionId": id})
+        await talk.call("list", "session/list")
+        assert talk.story()[-3:] == ["state_update idle", "= close", "= list"]
+
+
 async def test_sess_41_close_refuses_what_was_not_inserted_and_keeps_what_was() -> None:
     async with session(Echo().agent) as (talk, id):
         talk.prompt(1, id, "hold")

@@ -1,9 +1,9 @@
 """Every MUST has a test that carries its id, or a line in `pending.tsv` that says what it waits for.
 
-`catalogue.tsv` lists the requirements by id, level, who they bind, versions and section; `seeds.tsv` does so
-for section 25, whose rows have no level of their own: what an agent or a client has to do about one is a MUST.
-A test names the ids it shows in its own name (`test_rpc_40_…`). Both directions hold: an id that nobody knows,
-a pending line for something already shown, and a MUST of a section that is done and not shown are all errors.
+`catalogue.tsv` lists the requirements by id, level, who they bind, versions and section. `seeds.tsv` does so
+for section 25, whose rows have no level: what a side has to do about one counts as a MUST. A test names the
+ids it shows in its own name (`test_rpc_40_…`). Both directions hold: an id that nobody knows, a pending line
+for something already shown, and a MUST of a section that is done and not shown are all errors.
 """
 
 from __future__ import annotations
