@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,11 +18,18 @@ from antiphon.errors import AntiphonError, LocalError, RequestError, ResourceNot
 from antiphon.live.session import LiveSession
 from antiphon.schema import v2
 from antiphon.schema.v2.prompt import StopReason
-from antiphon.stores.base import Store
+from antiphon.stores.base import RecordPatch, Store
 from antiphon.stores.memory import MemoryStore
 from antiphon.transports.base import Transport
 from antiphon.transports.loop import run
 from antiphon.transports.stdio import StdioTransport
+
+CONTENT: dict[str, type] = {
+    "image": v2.ImageContent,
+    "audio": v2.AudioContent,
+    "embedded_context": v2.EmbeddedResource,
+}
+"""What an agent may accept in prompts beside text and links, by the names of its capabilities."""
 
 SessionHandler = Callable[[AgentSession], Coroutine[Any, Any, None]]
 
@@ -46,13 +53,21 @@ class Agent:
         store: Store | None = None,
         busy: str = Delivery.QUEUE,
         turn_complete: bool = False,
+        accepts: Collection[str] = (),
     ) -> None:
         """`busy` is what a plain prompt does while the session works: `queue`, `steer` or `interrupt`.
-        `turn_complete` sends that signal to every v1 client, not only to those that ask for it."""
+        `turn_complete` sends that signal to every v1 client, not only to those that ask for it. `accepts`
+        names what prompts may hold beside text and links: `image`, `audio`, `embedded_context`."""
         self.name = name
         self.version = version
         self.busy = Delivery(busy)
         self.turn_complete = turn_complete
+        unknown = set(accepts) - set(CONTENT)
+        if unknown:
+            raise LocalError(f"an agent cannot accept {', '.join(sorted(unknown))}")
+        self.accepts = frozenset(accepts)
+        self.accepted = (v2.TextContent, v2.ResourceLink, *(CONTENT[name] for name in accepts))
+        self._links: set[Link] = set()
         self.store: Store = MemoryStore() if store is None else store
         self._handler: Handler | None = None
         self._on_session: SessionHandler | None = None
@@ -105,7 +120,12 @@ class Agent:
 
     async def serve(self, transport: Transport) -> None:
         """Serve one client until it is gone; call it for each, inside `serving`."""
-        await Link(self, transport).run()
+        link = Link(self, transport)
+        self._links.add(link)
+        try:
+            await link.run()
+        finally:
+            self._links.discard(link)
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[Agent]:
@@ -131,7 +151,28 @@ class Agent:
             additional_directories=params.additional_directories,
             clock=now,
         )
-        return await self._enter(live)
+        session = await self._enter(live)
+        session.additional_directories = tuple(params.additional_directories)
+        session.mcp_servers = tuple(params.mcp_servers)
+        return session
+
+    async def set_up(self, session: AgentSession, params: v2.ResumeSessionRequest) -> None:
+        """What a client gives on resume is the whole of it, never added to what was (SESS-10, SESS-28)."""
+        session.additional_directories = tuple(params.additional_directories)
+        session.mcp_servers = tuple(params.mcp_servers)
+        roots = RecordPatch(additional_directories=session.additional_directories)
+        await self.store.update(session.id, roots)
+
+    def others(self, link: Link, session_id: str) -> bool:
+        """Whether clients of other connections follow a session."""
+        return any(other is not link and other.follows(session_id) for other in self._links)
+
+    async def close(self, session: AgentSession) -> None:
+        """`session/close`: work ends, everyone gets the last of it and leaves."""
+        await session.close()
+        for link in tuple(self._links):
+            await link.dismiss(session.id)
+        await self.release(session)
 
     async def open(self, session_id: str) -> AgentSession:
         """A session from the store; one that is live already is that one. A turn that was cut short by the

@@ -6,6 +6,7 @@ What the client asks is read into v2, done on the sessions of the agent, and ans
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os.path
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from antiphon.agent.agent import Agent
 
 
+LAST_UPDATES = 2.0
+"""Seconds that a client gets to read the last updates of a session that is closed."""
 QUEUE = {"delivery": ["queue", "steer", "interrupt"], "inject": {"modes": ["queue", "steer"]}}
 """What our own part of the capabilities says of the queue."""
 
@@ -52,6 +55,8 @@ class Link:
                 "session/close": self._close,
                 "session/delete": self._delete,
                 "session/prompt": self._prompt,
+                "tool_call/cancel": _not_cancellable,
+                "terminal/cancel": _not_cancellable,
                 **queueing.handlers(lambda session_id: self._voice(session_id)[1]),
             },
             notifications={"session/cancel": self._cancel},
@@ -65,6 +70,18 @@ class Link:
             finally:
                 await self._leave(*self._voices)
 
+    def follows(self, session_id: str) -> bool:
+        return session_id in self._voices
+
+    async def dismiss(self, session_id: str) -> None:
+        """The session is over: its client gets the last of it, if it reads, and leaves."""
+        voice = self._voices.get(session_id)
+        if voice is not None:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LAST_UPDATES):
+                    await voice.caught_up()  # SESS-40: the last updates come before the answer
+            await self._leave(session_id)
+
     @property
     def _v1(self) -> bool:
         assert self.connection.agreement is not None
@@ -77,6 +94,7 @@ class Link:
         agreement = offer.agree(able)
         if offer.version == V1 and self._agent.turn_complete:
             agreement = replace(agreement, opt_ins=replace(agreement.opt_ins, turn_complete=True))
+        accepts = self._agent.accepts
         info = {"name": self._agent.name, "version": self._agent.version}
         if offer.version != V1:
             return agreement, v2.InitializeResponse(
@@ -84,6 +102,8 @@ class Link:
                 info=v2.Implementation(name=info["name"], version=info["version"]),
                 capabilities=v2.AgentCapabilities(
                     session=v2.SessionCapabilities(
+                        prompt=_prompt_capabilities(accepts) if accepts else None,
+                        additional_directories=v2.SessionAdditionalDirectoriesCapabilities(),
                         delete=v2.SessionDeleteCapabilities(),
                         mcp=v2.McpCapabilities(
                             stdio=v2.McpStdioCapabilities(), http=v2.McpHttpCapabilities()
@@ -102,12 +122,18 @@ class Link:
             agent_info=v1.Implementation(name=info["name"], version=info["version"]),
             agent_capabilities=v1.AgentCapabilities(
                 load_session=True,
+                prompt_capabilities=v1.PromptCapabilities(
+                    image="image" in accepts,
+                    audio="audio" in accepts,
+                    embedded_context="embedded_context" in accepts,
+                ),
                 mcp_capabilities=v1.McpCapabilities(http=True),
                 session_capabilities=v1.SessionCapabilities(
                     list=v1.SessionListCapabilities(),
                     delete=v1.SessionDeleteCapabilities(),
                     resume=v1.SessionResumeCapabilities(),
                     close=v1.SessionCloseCapabilities(),
+                    additional_directories=v1.SessionAdditionalDirectoriesCapabilities(),
                     turn_complete=marker,
                 ),
                 meta={META_KEY: {**QUEUE, **confirmed}},
@@ -118,7 +144,7 @@ class Link:
 
     async def _new(self, params: Any, inbound: Inbound) -> Any:
         wanted: v2.NewSessionRequest = upward.new_session(params) if self._v1 else params
-        _absolute(wanted.cwd, *wanted.additional_directories)
+        _check_setup(wanted)
         session = await self._agent.create(wanted)
         voice = self._attach(session)
         result, later = voice.writer.opened(v2.NewSessionResponse(session_id=v2.SessionId(session.id)))
@@ -140,8 +166,9 @@ class Link:
     async def _reopen(self, params: v2.ResumeSessionRequest, inbound: Inbound, *, loaded: bool) -> Any:
         if isinstance(params.replay_from, Unknown):
             raise InvalidParams("`replayFrom` is of an unknown type")  # SESS-19
-        _absolute(params.cwd, *params.additional_directories)
+        _check_setup(params)
         session = await self._agent.open(params.session_id)
+        await self._agent.set_up(session, params)
         before = self._voices.pop(session.id, None)
         if before is not None:
             await before.stop()
@@ -179,19 +206,18 @@ class Link:
 
     async def _close(self, params: Any, inbound: Inbound) -> Any:
         session = self._agent.find(params.session_id)
-        voice = self._voices.get(params.session_id)
-        if session is not None:
-            await session.close()
-            if voice is not None:
-                await voice.caught_up()  # SESS-40: the last updates come before the answer
-            await self._leave(params.session_id)
-            await self._agent.release(session)
-        return {}  # C-18: what is not there is closed
+        if session is None:
+            return {}  # C-18: what is not there is closed
+        if self._agent.others(self, session.id):
+            await self._leave(session.id)  # the others go on
+        else:
+            await self._agent.close(session)
+        return {}
 
     async def _delete(self, params: Any, inbound: Inbound) -> Any:
         session = self._agent.find(params.session_id)
         if session is not None:
-            await self._close(params, inbound)
+            await self._agent.close(session)
         await self._agent.store.delete(params.session_id)
         return {}
 
@@ -200,8 +226,10 @@ class Link:
     async def _prompt(self, params: Any, inbound: Inbound) -> Any:
         voice, session = self._voice(params.session_id)
         wanted: v2.PromptRequest = upward.prompt(params) if self._v1 else params
-        if any(isinstance(block, Unknown) for block in wanted.prompt):
-            raise InvalidParams("a content block of an unknown type")  # PROMPT-V2-09, CONT-08
+        for block in wanted.prompt:
+            if not isinstance(block, self._agent.accepted):
+                kind = block.get("type") if isinstance(block, Unknown) else type(block).__struct_config__.tag
+                raise InvalidParams(f"content of type {kind!r} is not accepted")  # PROMPT-V2-09, CONT-08
         ours = (wanted.meta or {}).get(META_KEY)
         ours = ours if isinstance(ours, dict) else {}
         delivery = _delivery(ours.get("delivery")) or self._agent.busy
@@ -223,9 +251,15 @@ class Link:
             # The voice answers, at the place in the stream where the answer is true.
             await answered
         except asyncio.CancelledError:
-            if inbound.cancelled:  # a lost connection withdraws nothing
-                session.emit(session.fold.prompts.withdraw(message_id).events)  # PROMPT-V2-33
-            raise
+            if not inbound.cancelled:
+                raise  # a lost connection withdraws nothing
+            withdrawn = session.fold.prompts.withdraw(message_id)  # PROMPT-V2-33
+            session.emit(withdrawn.events)
+            if withdrawn.refusal is None:
+                raise
+            # Taken already, by a v1 client: its turn is cancelled, and answered as that (PROMPT-V1-14).
+            session.cancel(message_id=message_id)
+            await answered
         return None
 
     def _cancel(self, params: Any) -> None:
@@ -271,6 +305,31 @@ def _v1_reason(session: AgentSession, message_id: str) -> v1.StopReason:
         return v1.StopReason(last.stop_reason)
     except ValueError:
         return v1.StopReason.END_TURN
+
+
+def _prompt_capabilities(accepts: frozenset[str]) -> v2.PromptCapabilities:
+    return v2.PromptCapabilities(
+        image=v2.PromptImageCapabilities() if "image" in accepts else None,
+        audio=v2.PromptAudioCapabilities() if "audio" in accepts else None,
+        embedded_context=v2.PromptEmbeddedContextCapabilities() if "embedded_context" in accepts else None,
+    )
+
+
+async def _not_cancellable(params: Any, inbound: Inbound) -> Any:
+    """TOOL-V2-14, TERMV2-11: nothing offers it, so asking is the client's mistake, not a missing method."""
+    raise InvalidParams("this cannot be cancelled")
+
+
+def _check_setup(params: v2.NewSessionRequest | v2.ResumeSessionRequest) -> None:
+    _absolute(params.cwd, *params.additional_directories)
+    if params.system_prompt is not None:
+        raise InvalidParams("a system prompt is not supported")  # SESS-58
+    names = [getattr(server, "name", None) for server in params.mcp_servers]
+    for server in params.mcp_servers:
+        if not isinstance(server, v2.McpServerStdio | v2.McpServerHttp):
+            raise InvalidParams("an MCP server of an unsupported type")  # MCPCFG-05
+    if len(set(names)) != len(names):
+        raise InvalidParams("two MCP servers of one name")  # MCPCFG-06
 
 
 def _absolute(*paths: str) -> None:

@@ -15,13 +15,14 @@ from typing import Any
 
 from msgspec import Raw
 
+from antiphon.agent.checks import check_question, check_update, check_value
 from antiphon.agent.turn import AgentTurn, Prompt
 from antiphon.agent.writers import ToolCallWriter
 from antiphon.engine.events import AnyBody, Delivery, QuestionClosed, QuestionEnd, QuestionOpened, Updated
 from antiphon.engine.prompts import Entry, Outcome
 from antiphon.engine.reading import encode
 from antiphon.engine.session import Session
-from antiphon.engine.turn import INTERRUPTED
+from antiphon.engine.turn import INTERRUPTED, TurnState
 from antiphon.errors import AntiphonError
 from antiphon.live.session import LiveSession
 from antiphon.schema import v2
@@ -48,6 +49,15 @@ class AgentSession:
         self._task: asyncio.Task[None] | None = None
         self._cancelling = False
         self._begun = False
+        self._opener: asyncio.Task[Any] | None = None
+        self._ended = asyncio.Event()
+        self._ended.set()
+        self._calls: set[str] = set()
+        self._asking: set[str] = set()
+        self.additional_directories: tuple[str, ...] = ()
+        """The roots beside `cwd`, as the last client to set them up gave them (SESS-10)."""
+        self.mcp_servers: tuple[v2.McpServer, ...] = ()
+        """The MCP servers the client wants the agent to use (MCPCFG-01, MCPCFG-10)."""
         self._background: dict[str, v2.BackgroundWork] = {}
         self._behind: set[asyncio.Task[None]] = set()
         self._questions: dict[str, asyncio.Future[v2.RequestPermissionOutcome]] = {}
@@ -80,6 +90,7 @@ class AgentSession:
 
     async def update(self, update: v2.SessionUpdate) -> None:
         """Say something to everyone who follows the session, now and later."""
+        check_update(update)
         if isinstance(update, v2.StateUpdate):
             self.emit(self.fold.update(update))  # the end of a turn closes its questions
         else:
@@ -144,6 +155,7 @@ class AgentSession:
 
     def _start(self, turn: AgentTurn) -> None:
         self._cancelling = self._begun = False
+        self._ended.clear()
         self._turn = turn
         self._task = asyncio.get_running_loop().create_task(self._run(turn))
 
@@ -155,6 +167,7 @@ class AgentSession:
             returned = None if self._cancelling else await self._handler(turn)
             if returned is not None:
                 reason = StopReason(returned)
+                check_value(reason)
         except asyncio.CancelledError:
             reason, error = self._how_it_ended(None)
         except Exception as failure:
@@ -174,6 +187,8 @@ class AgentSession:
 
     def _end(self, reason: StopReason | None, error: v2.Error | None, usage: v2.Usage | None) -> None:
         self._turn = self._task = None
+        self._calls.clear()
+        self._ended.set()
         self.emit(self.fold.end(reason, error=error, usage=usage))
         self.advance()
 
@@ -183,15 +198,26 @@ class AgentSession:
         if self._task is not None or self._turn is not None:
             raise AntiphonError("a turn is open already")
         turn = self._turn = AgentTurn(self, None)
+        self._cancelling = False
+        self._ended.clear()
+        self._opener = asyncio.current_task()
         self.emit(self.fold.run())
         reason: StopReason = StopReason.END_TURN
         error: v2.Error | None = None
         try:
             yield turn
+        except asyncio.CancelledError:
+            if not self._cancelling or self._opener is None:
+                reason, error = StopReason.ERROR, INTERRUPTED
+                raise
+            self._opener.uncancel()  # the turn was cancelled, not whoever opened it
         except BaseException:
             reason, error = StopReason.ERROR, INTERNAL
             raise
         finally:
+            self._opener = None
+            if self._cancelling:
+                reason, error = StopReason.CANCELLED, None  # PROMPT-V2-35
             self._end(reason, error, turn.usage)
 
     # --- background work ---------------------------------------------------------------------------
@@ -264,6 +290,8 @@ class AgentSession:
         # A task that is cancelled before its first step never runs, and its turn would never end.
         if self._task is not None and self._begun:
             self._task.cancel()
+        elif self._opener is not None:
+            self._opener.cancel()
 
     async def stop(self) -> None:
         """The process ends: a turn at work is cut short, and says so."""
@@ -275,28 +303,52 @@ class AgentSession:
     async def close(self) -> None:
         """Cancel what is at work, wait for its last updates, and close."""
         self.cancel()
-        if self._task is not None:
-            await asyncio.wait([self._task])
+        if self._turn is not None:
+            await self._ended.wait()
         await self._end_background()
         self.emit(self.fold.close())
         await self._live.durable()
 
     # --- questions ---------------------------------------------------------------------------------
 
-    async def ask(self, request: v2.RequestPermissionRequest) -> v2.RequestPermissionOutcome:
+    def calling(self, tool_call_id: str, *, on: bool) -> None:
+        """A tool call of the turn has begun to run, or has ended."""
+        if on:
+            self._calls.add(tool_call_id)
+        else:
+            self._calls.discard(tool_call_id)
+        self._report_waiting()
+
+    def _report_waiting(self) -> None:
+        """`requires_action` only while everything that runs in the turn waits for an answer
+        (PROMPT-V2-23, PROMPT-V2-25)."""
+        if self._turn is None:
+            return
+        if self._asking and self._calls <= self._asking:
+            if self.fold.state is TurnState.RUNNING:
+                self.emit(self.fold.block())
+        elif self.fold.state is TurnState.REQUIRES_ACTION:
+            self.emit(self.fold.unblock())
+
+    async def ask(
+        self, request: v2.RequestPermissionRequest, *, tool_call_id: str
+    ) -> v2.RequestPermissionOutcome:
         """Ask whoever follows the session, and wait for the first answer; with nobody there it waits."""
+        check_question(request)
         question_id = new_id("question")
         answer: asyncio.Future[v2.RequestPermissionOutcome] = asyncio.get_running_loop().create_future()
         self._questions[question_id] = answer
         self.emit([QuestionOpened(question_id=question_id, method=PERMISSION, params=Raw(encode(request)))])
-        self.emit(self.fold.block())
+        self._asking.add(tool_call_id)
+        self._report_waiting()
         try:
             return await answer
         finally:
             self._questions.pop(question_id, None)
             self.emit(self.fold.questions.cancel(question_id).events)
-            if not self.fold.questions.open:
-                self.emit(self.fold.unblock())
+            self._asking.discard(tool_call_id)
+            if not self._cancelling:
+                self._report_waiting()
 
     def heard(self, question_id: str, outcome: v2.RequestPermissionOutcome) -> None:
         """A client answered; only the first answer counts."""

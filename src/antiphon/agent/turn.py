@@ -66,6 +66,7 @@ class AgentTurn:
         """A tool call: in progress inside the block, completed after it, failed if the block raises."""
         call = ToolCallWriter(self.session)
         await call.open(title, kind=kind, raw_input=raw_input, name=name)
+        self.session.calling(call.tool_call_id, on=True)
         try:
             yield call
         except BaseException:

@@ -79,7 +79,7 @@ class ToolCallWriter:
             options=list(options),
             subject=v2.ToolCallPermissionSubject(tool_call=v2.ToolCallUpdate(tool_call_id=self.tool_call_id)),
         )
-        outcome = await self._session.ask(request)
+        outcome = await self._session.ask(request, tool_call_id=self.tool_call_id)
         if not isinstance(outcome, v2.SelectedPermissionOutcome):
             return False
         return any(
@@ -108,6 +108,7 @@ class ToolCallWriter:
         if not self._ended:
             self._ended = True
             await self._patch(status=v2.ToolCallStatus(status))
+            self._session.calling(self.tool_call_id, on=False)
 
     async def _patch(self, **fields: Any) -> None:
         await self._session.update(v2.SessionToolCallUpdate(tool_call_id=self.tool_call_id, **fields))

@@ -202,6 +202,8 @@ class Voice:
             return
         asked = self.writer.asked(request, question=question.question_id)
         if asked is None:
+            # It cannot be put to this client at all, which counts as not approved.
+            asyncio.get_running_loop().call_soon(self._heard, question.question_id, CANCELLED)
             return
         for raw in asked.updates:
             self._send(raw)

@@ -1,0 +1,58 @@
+"""What an agent may send: values that are ACP's or marked as custom, and paths that are absolute.
+
+A mistake of the agent's author is told to the author, at the call that makes it, and never to a client.
+"""
+
+from __future__ import annotations
+
+import os.path
+from typing import Any
+
+from antiphon.errors import LocalError
+from antiphon.schema import v2
+from antiphon.schema.wire import OpenEnum
+
+
+def check_value(value: Any) -> None:
+    """EXT-06: a value that ACP does not name begins with an underscore."""
+    if isinstance(value, OpenEnum) and not value.known and not value.startswith("_"):
+        raise LocalError(f"{value!r} is no value of {type(value).__name__}; one of your own begins with `_`")
+
+
+def check_path(path: object) -> None:
+    if isinstance(path, str) and not os.path.isabs(path):
+        raise LocalError(f"{path!r} is not an absolute path")  # RPC-43
+
+
+def check_update(update: v2.SessionUpdate) -> None:
+    """Raises `LocalError`. Chunks, which are most of what is sent, have nothing to check."""
+    match update:
+        case v2.ToolCallUpdate():
+            check_value(update.kind)
+            check_value(update.status)
+            for location in update.locations or ():
+                check_path(location.path)
+        case v2.PlanUpdate(plan=v2.PlanItems(entries=entries)):
+            for entry in entries:  # PLAN-V2-04
+                check_value(entry.priority)
+                check_value(entry.status)
+        case v2.TerminalUpdate():  # TERMV2-07
+            check_path(update.cwd)
+            size = update.size
+            if isinstance(size, v2.TerminalSize) and not (
+                1 <= size.cols <= 0xFFFF and 1 <= size.rows <= 0xFFFF
+            ):
+                raise LocalError("a terminal has 1 to 65535 columns and rows")
+        case v2.Notice():
+            check_value(update.severity)
+
+
+def check_question(request: v2.RequestPermissionRequest) -> None:
+    """PERM-V2-01, PERM-V2-04."""
+    ids = [option.option_id for option in request.options]
+    if not ids or len(set(ids)) != len(ids):
+        raise LocalError("a permission request needs at least one option, and each its own id")
+    for option in request.options:
+        check_value(option.kind)
+    if isinstance(request.subject, v2.CommandPermissionSubject):
+        check_path(request.subject.cwd)
