@@ -110,7 +110,9 @@ def run_group(
         found = ratio.of(values)
         if not found:
             medians[ratio.key] = None
-            print(f"{ratio.key:36} {'—':>12}  {next(missing[part] for part in ratio.parts if part in missing)}")
+            print(
+                f"{ratio.key:36} {'—':>12}  {next(missing[part] for part in ratio.parts if part in missing)}"
+            )
             continue
         value = medians[ratio.key] = statistics.median(found)
         spread = f"{min(found):.3g} … {max(found):.3g}"

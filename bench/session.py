@@ -120,7 +120,9 @@ def main() -> None:
             Measurement("durable stream antiphon v1", "messages/s", per_second(ours, count)),
             Measurement("stream python-sdk v1, no journal", "messages/s", per_second(python_sdk, theirs)),
             Measurement(
-                "agent growth per million chunks", "MiB", lambda: kept["stream"]["grown"] / count * 1e6 / 2**20
+                "agent growth per million chunks",
+                "MiB",
+                lambda: kept["stream"]["grown"] / count * 1e6 / 2**20,
             ),
             Measurement("append antiphon", "events/s", appended),
             Measurement("append bare executemany", "events/s", lambda: float(kept["append"][1])),

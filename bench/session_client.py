@@ -65,6 +65,7 @@ async def first(connection: Connection, arrived: asyncio.Event, session: str) ->
     )
     began = time.perf_counter()
     resuming = asyncio.ensure_future(connection.call("session/resume", wanted))
+    resuming.add_done_callback(lambda _: arrived.set())  # a refusal ends the wait too
     await arrived.wait()
     seconds = time.perf_counter() - began
     await resuming

@@ -234,7 +234,9 @@ class Run:
         check(whole.last_seq == fold.last_seq, "the snapshot and the rest do not reach the journal's end")
         check(parts(whole) == parts(fold), "the snapshot and the rest are not what the journal is")
         check(all(times == 1 for times in accepted.values()), f"a prompt was taken twice: {accepted}")
-        check(cut == self.interrupted, f"{self.interrupted} turns were cut, and {cut} are told as interrupted")
+        check(
+            cut == self.interrupted, f"{self.interrupted} turns were cut, and {cut} are told as interrupted"
+        )
         return whole
 
     def look_at_the_end(self) -> None:

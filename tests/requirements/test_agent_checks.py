@@ -47,7 +47,7 @@ TERMINAL = v2.TerminalId("t")
         v2.TerminalUpdate(terminal_id=TERMINAL, size=v2.TerminalSize(cols=0, rows=70_000)),
     ],
 )
-async def test_termv2_07_a_relative_cwd_and_a_size_out_of_range_are_not_sent(
+async def test_termv2_07_a_relative_cwd_or_a_wrong_size_is_not_sent(
     update: v2.TerminalUpdate,
 ) -> None:
     assert await refused(update)
@@ -86,7 +86,7 @@ async def test_ext_06_a_tool_status_and_a_stop_reason_are_held_to_the_same() -> 
 
 
 @pytest.mark.parametrize("ids", [[], ["a", "a"]])
-async def test_perm_v2_01_a_question_without_options_or_with_one_id_twice_is_not_asked(
+async def test_perm_v2_01_a_question_needs_options_of_different_ids(
     ids: list[str],
 ) -> None:
     agent = Agent("asking")
@@ -131,9 +131,7 @@ async def test_perm_v2_04_a_command_is_asked_about_with_an_absolute_folder_only(
             await found.ask(request, tool_call_id="c")
 
 
-async def test_prompt_v2_23_prompt_v2_25_a_question_blocks_the_turn_only_while_nothing_else_of_it_runs() -> (
-    None
-):
+async def test_prompt_v2_23_prompt_v2_25_a_question_blocks_only_while_nothing_else_runs() -> None:
     agent = Agent("twofold")
     finish = asyncio.Event()
 

@@ -249,7 +249,7 @@ class Link:
         session.advance()
         try:
             # The voice answers, at the place in the stream where the answer is true.
-            await answered
+            await asyncio.shield(answered)
         except asyncio.CancelledError:
             if not inbound.cancelled:
                 raise  # a lost connection withdraws nothing
@@ -259,7 +259,7 @@ class Link:
                 raise
             # Taken already, by a v1 client: its turn is cancelled, and answered as that (PROMPT-V1-14).
             session.cancel(message_id=message_id)
-            await answered
+            await asyncio.shield(answered)
         return None
 
     def _cancel(self, params: Any) -> None:
