@@ -2,7 +2,7 @@
 
 A group is a list of measurements (each runs once per round, one after the other) and a list of ratios
 between them. A ratio is taken within each round, so that what the machine does at the time weighs on both
-sides; the median over the rounds is reported with its spread. A figure is a measurement with a bar of its own.
+sides; the median over the rounds is reported with its spread. A figure is a measurement with its own bar.
 """
 
 from __future__ import annotations

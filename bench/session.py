@@ -25,7 +25,6 @@ from antiphon.stores import SQLiteStore
 from antiphon.transports.base import Inbox
 from antiphon.transports.loop import run
 from antiphon.transports.memory import memory_pair
-
 from bench import session_store
 from bench.harness import Figure, Measurement, Ratio, run_group
 from bench.session_agent import FORTY, make_agent
@@ -50,7 +49,8 @@ async def fill(path: Path, session_id: str, *, messages: int, chunks: list[str])
                         message_id=v2.MessageId(f"msg-{number}"), content=v2.TextContent(text=text)
                     )
                     live.emit(live.fold.update(chunk))
-                    await live.breathe()
+                    if live.ahead:
+                        await live.durable()
 
 
 async def replay(path: Path, session_id: str) -> float:
@@ -90,7 +90,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a run of under 50 seconds")
     quick = parser.parse_args().quick
-    rounds, count, theirs, long = (3, 50_000, 8000, 200_000) if quick else (5, 100_000, 100_000, 1_000_000)
+    rounds, count, theirs, long = (3, 100_000, 30_000, 200_000) if quick else (5, 100_000, 100_000, 1_000_000)
 
     with tempfile.TemporaryDirectory() as folder:
         numbers = itertools.count()

@@ -26,7 +26,6 @@ from antiphon.engine.turn import TurnState
 from antiphon.live.session import LiveSession
 from antiphon.schema import v2
 from antiphon.stores import SQLiteStore
-
 from tests.faults.client import Client, Transcript, Violation, check
 
 RUNS = 200
@@ -112,7 +111,7 @@ class Run:
         while kill_after is None or frames < kill_after:
             idle = self.seen.state.get("state", "idle") == "idle" and not self.due
             for operation in [one for one in later if one not in self.sent]:
-                if later[operation] <= frames or idle and len(self.answered) == len(self.sent):
+                if later[operation] <= frames or (idle and len(self.answered) == len(self.sent)):
                     self.prompt(client, operation)
             if idle and len(self.answered) == PROMPTS:
                 break
@@ -196,7 +195,7 @@ class Run:
         self.seen, self.due = replayed, False
 
     def look_into_the_store(self) -> int:
-        """Nobody has opened it since the kill: the journal, its snapshot and the queue, and how long that is."""
+        """Untouched since the kill: the journal, its snapshot and the queue, whose length this is."""
         fold = asyncio.run(self.folded())
         self.cut = fold.state is not TurnState.IDLE
         known = [fold.prompts.of_operation(operation) for operation in self.sent]

@@ -11,6 +11,7 @@ import os
 import select
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -132,7 +133,5 @@ class Client:
         self._process.kill()
         self._process.wait()
         for pipe in (self._stdin, self._stdout):
-            try:
+            with suppress(BrokenPipeError):
                 pipe.close()
-            except BrokenPipeError:
-                pass

@@ -25,6 +25,7 @@ from antiphon.stores.base import Batch, RecordPatch, SessionRecord, Store
 SNAPSHOT_EVERY = 2000
 """After so many events the snapshot in the store is brought up to date."""
 
+SAVE_FLOOR = 1024 * 1024
 TELL_EVERY = 1000
 """Milliseconds after which the time in a busy session's record is brought up to date."""
 AHEAD = 1024
@@ -57,6 +58,8 @@ class LiveSession:
         self._failure: StoreError | SessionUnknown | None = None
         self._committer: asyncio.Task[None] | None = None
         self._snapshot = fold.last_seq
+        self._since_save = 0
+        self._save_size = 0
         self._told: tuple[str, str | None] | None = None
         self._told_at = 0
         self._group = asyncio.TaskGroup()
@@ -177,10 +180,19 @@ class LiveSession:
         await self._store.append(
             self.session_id, Batch(events[0].seq, encoded), record=self._record(events[-1].at)
         )
-        self._tail.add(Stretch(tuple(events), sum(map(len, encoded))))
+        size = sum(map(len, encoded))
+        self._since_save += size
+        self._tail.add(Stretch(tuple(events), size))
         self._wake(self._tail.last)
-        if self._tail.last - self._snapshot >= SNAPSHOT_EVERY and not self._pending:
+        if not self._pending and self._save_is_due():
             await self._save()
+
+    def _save_is_due(self) -> bool:
+        """A message that is being streamed is written whole with every snapshot, so in a turn the next one
+        waits until much more has come than the last one cost: it stays a fraction, however long it gets."""
+        if self._tail.last - self._snapshot < SNAPSHOT_EVERY:
+            return False
+        return self.fold.turn is None or self._since_save >= SAVE_FLOOR + 4 * self._save_size
 
     def _record(self, now: int) -> RecordPatch | None:
         """What changes in the session's record: its state and title at once, its time now and then."""
@@ -194,8 +206,10 @@ class LiveSession:
     async def _save(self) -> None:
         """Bring the snapshot up to what is committed: only now are the fold and the store the same."""
         upto = self.fold.last_seq
-        await self._store.save_parts(self.session_id, upto, take_dirty(self.fold))
-        self._snapshot = upto
+        parts = take_dirty(self.fold)
+        await self._store.save_parts(self.session_id, upto, parts)
+        self._snapshot, self._since_save = upto, 0
+        self._save_size = sum(len(part) for part in parts.values() if part is not None)
 
     def _wake(self, last: int) -> None:
         still: deque[tuple[int, asyncio.Future[None]]] = deque()
