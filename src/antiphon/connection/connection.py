@@ -273,10 +273,11 @@ class Connection:
                 self._updated(updates, received)
                 received = received[many:]
         for frame in received:
-            update = self._updates.read(frame) if self._updates is not None else None
-            if update is not None:
-                self._updated([update], (frame,))
-                continue
+            if self._updates is not None and isinstance(frame, bytes):
+                update = self._updates.read(frame)
+                if update is not None:
+                    self._updated([update], (frame,))
+                    continue
             try:
                 self._receive(frame)
             except Exception:

@@ -49,12 +49,12 @@ class UpdateReader:
         self._decode_params = msgspec.json.Decoder(method.params, dec_hook=choose).decode
         self._decode_lines = msgspec.json.Decoder(line, dec_hook=choose).decode_lines
 
-    def read(self, line: Received) -> Any:
+    def read(self, line: bytes) -> Any:
         """The typed params of one line, or `None`.
 
         The envelope is compared and not parsed, and what it holds has to be one value and nothing more.
         """
-        if not isinstance(line, bytes) or not line.startswith(_START) or line[-1] != _CLOSING_BRACE:
+        if not line.startswith(_START) or line[-1] != _CLOSING_BRACE:
             return None
         try:
             return self._decode_params(line[_PARAMS] if len(line) < _LONG else memoryview(line)[_PARAMS])
