@@ -185,7 +185,7 @@ async def what_is_no_journal_is_refused(store: Store) -> None:
 async def a_record_is_kept_and_changes_with_an_append(store: Store) -> None:
     record = SessionRecord(
         session_id="a",
-        cwd="/work/é",
+        cwd="/home/é",
         additional_directories=("/b", "/a"),
         title="first",
         created_at=1_700_000_000_000,
@@ -201,7 +201,7 @@ async def a_record_is_kept_and_changes_with_an_append(store: Store) -> None:
     await store.append("a", events(1, 2), record=patch)
     changed = SessionRecord(
         session_id="a",
-        cwd="/work/é",
+        cwd="/home/é",
         additional_directories=("/b", "/a"),
         title=None,
         created_at=1_700_000_000_000,
