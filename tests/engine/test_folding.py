@@ -5,19 +5,21 @@ from __future__ import annotations
 from typing import get_args
 
 import pytest
+from hypothesis import given
 from msgspec import Raw
 
 from antiphon.engine import events as e
 from antiphon.engine.events import Event, Updated
 from antiphon.engine.folding import _UPDATES
 from antiphon.engine.journal import JournalGap
-from antiphon.engine.snapshot import parts
+from antiphon.engine.session import Session
+from antiphon.engine.snapshot import parts, take_dirty
 from antiphon.schema.v2.notices import Notice
 from antiphon.schema.v2.subagents import SessionMessage, SessionMessageChunk, SubagentUpdate
 from antiphon.schema.v2.updates import SessionUpdate
 from antiphon.schema.wire import Unknown
 
-from .journals import AT, chunk, events, folded, update
+from .journals import AT, JOURNALS, chunk, events, folded, update
 
 CREATED = e.SessionCreated(session_id="s", cwd="/w", additional_directories=("/x",), meta={"k": 1})
 
@@ -84,3 +86,19 @@ def test_sessions_are_equal_by_what_they_hold() -> None:
     assert folded(chunk("m", "x"), chunk("m", "y")) != folded(chunk("m", "xy"))  # by their last number
     assert folded(chunk("m", "x"), chunk("m", "y")) == folded(chunk("m", ""), chunk("m", "xy"))
     assert folded() != 3
+
+
+@given(JOURNALS)
+def test_many_events_at_once_fold_as_one_by_one(journal: list[Event]) -> None:
+    singly = Session()
+    for event in journal:
+        singly.apply(event)
+    together = Session().fold(journal)
+    assert together == singly
+    assert take_dirty(together) == take_dirty(singly)
+
+
+def test_a_run_of_chunks_is_broken_by_a_gap_in_the_numbers() -> None:
+    run = events(chunk("m", "a"), chunk("m", "b"))
+    with pytest.raises(JournalGap):
+        Session().fold([*run, Event(4, 0, run[-1].body)])

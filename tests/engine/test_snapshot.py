@@ -177,11 +177,11 @@ def test_a_replay_closes_with_the_state_as_it_was_last_reported_sess_21() -> Non
 def test_only_what_changed_is_written_again() -> None:
     session = folded(chunk("a", "x"), chunk("b", "y"), queued("p"), asked("q"))
     assert set(take_dirty(session)) == {
-        "message/agent/a", "message/agent/b", "queue", "prompt/p", "question/q",
+        "item/000000000000001", "item/000000000000002", "queue", "prompt/p", "question/q",
     }  # fmt: skip
     session.fold(events(chunk("b", "z"), after=4))
     assert take_dirty(session) == {
-        "message/agent/b": msgspec.json.encode(
+        "item/000000000000002": msgspec.json.encode(
             {
                 "position": 2,
                 "update": {
@@ -213,7 +213,7 @@ def test_what_is_gone_is_named_so_that_it_can_be_dropped(monkeypatch: pytest.Mon
         )
     )
     gone = {key for key, part in take_dirty(session).items() if part is None}
-    assert gone == {"plan/p", "prompt/a", "question/a"}
+    assert gone == {"item/000000000000001", "prompt/a", "question/a"}
 
 
 @example(10, 1)

@@ -10,22 +10,27 @@ from typing import Any
 
 import pytest
 
-from antiphon.engine.events import AnyBody, Event, Updated
+from antiphon.engine.events import AnyBody, Event, Updated, encode_event
 from antiphon.engine.session import Session
+from antiphon.engine.snapshot import replay
 from antiphon.errors import LocalError, SessionUnknown, StoreError, StoreFull
 from antiphon.live.attachment import Attachment
 from antiphon.live.session import SNAPSHOT_EVERY, LiveSession
 from antiphon.live.tail import TAIL_BYTES
 from antiphon.schema import v2
+from antiphon.stores.base import Batch
 from antiphon.stores.memory import MemoryStore
 from antiphon.stores.sqlite import SQLiteStore
 
 DEADLINE = 20.0
 
 
+def said(text: str, message_id: str = "m") -> v2.AgentMessageChunk:
+    return v2.AgentMessageChunk(message_id=v2.MessageId(message_id), content=v2.TextContent(text=text))
+
+
 def chunk(text: str, message_id: str = "m") -> AnyBody:
-    content = v2.TextContent(text=text)
-    return Updated.of(v2.AgentMessageChunk(message_id=v2.MessageId(message_id), content=content))
+    return Updated.of(said(text, message_id))
 
 
 def texts(events: list[Event]) -> list[str]:
@@ -158,7 +163,11 @@ async def test_a_replay_and_what_follows_it_have_no_gap_and_no_overlap() -> None
         live.emit([chunk("b")])
         shown = live.fold.messages[0].text
         begun: list[str] = []
-        async with following(live, client, begin=lambda: begun.append(shown)):
+
+        async def begin() -> None:
+            begun.append(shown)
+
+        async with following(live, client, begin=begin):
             live.emit([chunk("c")])
             for _ in range(5):
                 await asyncio.sleep(0)
@@ -214,9 +223,9 @@ async def test_a_session_brought_back_is_the_session_that_was(kind: str, events:
             if n % 500 == 0:
                 await live.durable()
         before = live.fold
-    cursor, parts = await store.load_parts("s")
-    assert cursor == before.last_seq, "closing brings the snapshot up to date"
-    assert parts
+    kept = await store.load_parts("s")
+    assert kept.upto == before.last_seq, "closing brings the snapshot up to date"
+    assert kept.parts
     async with await LiveSession.open(store, "s", clock=clock) as again:
         assert again.fold == before
         live_again = again.emit([chunk("more", message_id="new")])
@@ -247,3 +256,72 @@ async def test_an_unknown_session_and_a_closed_one_are_clear_errors() -> None:
         pass
     with pytest.raises(LocalError, match="no longer live"):
         live.emit([chunk("late")])
+
+
+async def test_what_is_streamed_is_what_is_emitted() -> None:
+    store, client = MemoryStore(), Client()
+    async with await create(store) as live, following(live, client):
+        live.emit([chunk("a")])
+        live.stream(said("b"))
+        live.stream(said("c"))
+        assert live.fold.messages[0].text == "abc", "who looks sees all of it"
+        live.stream(said("d"))
+        live.emit([chunk("e")])
+        live.stream(said("f", "n"))
+        await client.until(live.fold.last_seq)
+        assert texts(client.events) == ["a", "b", "c", "d", "e", "f"]
+        assert [event.seq for event in client.events] == list(range(2, 8))
+        assert [message.text for message in live.fold.messages] == ["abcde", "f"]
+    with pytest.raises(LocalError, match="no longer live"):
+        live.stream(said("late"))
+
+
+async def test_a_producer_that_never_pauses_gets_its_snapshots_all_the_same() -> None:
+    store = MemoryStore()
+    async with await create(store) as live:
+        kept = 0
+        while kept == 0:
+            live.stream(said("x" * 1000))
+            assert live.fold.last_seq < 10 * SNAPSHOT_EVERY, "no snapshot came"
+            if live.ahead:
+                await live.durable()
+                live.stream(said("while the snapshot is on its way"))
+            kept = (await store.load_parts("s")).upto
+    async with await LiveSession.open(store, "s", clock=clock) as again:
+        assert again.fold == live.fold
+
+
+@pytest.mark.parametrize("wanted", [0, 1, 3, 100])
+async def test_a_session_is_shown_while_it_is_read_as_far_as_somebody_wants_it(
+    wanted: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("antiphon.live.session.PREVIEW_BYTES", 1)
+    store = MemoryStore()
+    async with await create(store) as live:
+        live.emit([chunk(f"text {n}", message_id=f"m{n}") for n in range(10)])
+    shown: list[bytes] = []
+
+    def preview(updates: list[bytes]) -> bool:
+        shown.extend(updates)
+        return len(shown) < wanted
+
+    async with await LiveSession.open(store, "s", clock=clock, preview=preview) as again:
+        assert again.fold == live.fold
+        assert shown == list(replay(live.fold))[: max(wanted, 1)]
+
+
+async def test_what_came_after_the_snapshot_is_never_missing_from_what_is_shown() -> None:
+    """A journal that goes on after its snapshot: nothing is shown ahead, for it would be out of date."""
+    store = MemoryStore()
+    async with await create(store) as live:
+        live.emit([chunk("a")])
+    await store.append("s", Batch(3, (encode_event(Event(3, 0, chunk("b"))),)))
+    shown: list[bytes] = []
+
+    def preview(updates: list[bytes]) -> bool:
+        shown.extend(updates)
+        return True
+
+    async with await LiveSession.open(store, "s", clock=clock, preview=preview) as again:
+        assert shown == []
+        assert again.fold.messages[0].text == "ab"

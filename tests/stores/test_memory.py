@@ -17,5 +17,5 @@ async def test_parts_that_were_loaded_are_the_callers_own() -> None:
     store = MemoryStore()
     await store.create(SessionRecord(session_id="a", cwd="/", created_at=0, updated_at=0))
     await store.save_parts("a", 0, {"m": b"one"})
-    (await store.load_parts("a"))[1]["m"] = b"changed"
-    assert await store.load_parts("a") == (0, {"m": b"one"})
+    (await store.load_parts("a")).parts["m"] = b"changed"
+    assert await store.load_parts("a") == (0, {"m": b"one"}, None)

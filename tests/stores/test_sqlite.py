@@ -54,7 +54,7 @@ async def test_what_was_appended_is_there_after_reopening(tmp_path: Path) -> Non
     assert os.listdir(tmp_path) == ["sessions.db"], "closing leaves one file"
     async with SQLiteStore(path) as store:
         assert await read_all(store, "a") == list(events(1, 10).events)
-        assert await store.load_parts("a") == (10, {"m": b"part"})
+        assert await store.load_parts("a") == (10, {"m": b"part"}, None)
         assert [record.title for record in (await store.list()).records] == ["kept"]
 
 
@@ -227,7 +227,7 @@ async def test_a_file_of_version_1_is_read_for_ever(tmp_path: Path) -> None:
             ),
         )
         assert await read_all(store, "sess_1") == [b'{"n":1}', b'{"n":2}', b'{"n":3}']
-        assert await store.load_parts("sess_1") == (2, {"message/1": b'{"text":"red"}'})
+        assert await store.load_parts("sess_1") == (2, {"message/1": b'{"text":"red"}'}, None)
         await store.claim("sess_1", "me")  # the process that held it is gone
         await store.append("sess_1", Batch(4, (b'{"n":4}',)))
 

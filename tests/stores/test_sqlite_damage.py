@@ -167,7 +167,7 @@ async def test_a_damaged_page_costs_no_more_than_what_was_on_it(tmp_path: Path, 
     async with SQLiteStore(path) as store:
         assert len((await store.list()).records) == 2
         assert len(await read_all(store, "well")) == 300
-        assert await store.load_parts("sick") == (300, {"m": b"part"})
+        assert await store.load_parts("sick") == (300, {"m": b"part"}, None)
         found, damages = await read_around(store, "sick")
         assert len(found) == 300 - lost
         assert damages

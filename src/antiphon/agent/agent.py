@@ -16,6 +16,7 @@ from antiphon.agent.turn import AgentTurn
 from antiphon.engine.events import Delivery
 from antiphon.errors import AntiphonError, LocalError, RequestError, ResourceNotFound, SessionClaimed
 from antiphon.live.session import LiveSession
+from antiphon.live.voice import Voice
 from antiphon.schema import v2
 from antiphon.schema.v2.prompt import StopReason
 from antiphon.stores.base import RecordPatch, Store
@@ -174,31 +175,37 @@ class Agent:
             await link.dismiss(session.id)
         await self.release(session)
 
-    async def open(self, session_id: str) -> AgentSession:
+    async def open(self, session_id: str, *, voice: Voice | None = None) -> AgentSession:
         """A session from the store; one that is live already is that one. A turn that was cut short by the
-        end of an earlier process ends as interrupted (invariant 4)."""
+        end of an earlier process ends as interrupted (invariant 4).
+
+        Where this call opens it, `voice` gets the replay while it is read, and is pinned to the session.
+        """
         session = self.find(session_id)
         if session is not None:
             return session
         task = self._opening.get(session_id)
         if task is None:
             task = self._opening[session_id] = asyncio.get_running_loop().create_task(
-                self._reopen(session_id)
+                self._reopen(session_id, voice)
             )
             task.add_done_callback(lambda _: self._opening.pop(session_id, None))
         return await asyncio.shield(task)
 
-    async def _reopen(self, session_id: str) -> AgentSession:
+    async def _reopen(self, session_id: str, voice: Voice | None) -> AgentSession:
         if await self.store.get(session_id) is None:
             raise ResourceNotFound("no such session", data={"sessionId": session_id})
         try:
-            live = await LiveSession.open(self.store, session_id, clock=now)
+            preview = None if voice is None else voice.preview
+            live = await LiveSession.open(self.store, session_id, clock=now, preview=preview)
         except SessionClaimed as error:
             raise RequestError(
                 AntiphonError.code, "The session is open in another process", data={"sessionId": session_id}
             ) from error
         session = await self._enter(live)
-        session.emit(session.fold.interrupt())
+        session.emit(session.fold.interrupt())  # states and questions: no item that was shown changes
+        if voice is not None:
+            voice.pin(live, session.heard, history=True)
         return session
 
     async def _enter(self, live: LiveSession) -> AgentSession:

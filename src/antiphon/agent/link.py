@@ -146,7 +146,9 @@ class Link:
         wanted: v2.NewSessionRequest = upward.new_session(params) if self._v1 else params
         _check_setup(wanted)
         session = await self._agent.create(wanted)
-        voice = self._attach(session)
+        voice = Voice(session.id, self.connection, self._writer())
+        voice.pin(session.live, session.heard)
+        self._voices[session.id] = voice
         result, later = voice.writer.opened(v2.NewSessionResponse(session_id=v2.SessionId(session.id)))
         self.connection.answer(inbound, result)
         for raw in later:
@@ -167,14 +169,17 @@ class Link:
         if isinstance(params.replay_from, Unknown):
             raise InvalidParams("`replayFrom` is of an unknown type")  # SESS-19
         _check_setup(params)
-        session = await self._agent.open(params.session_id)
+        history = params.replay_from is not None
+        voice = Voice(params.session_id, self.connection, self._writer())
+        session = await self._agent.open(params.session_id, voice=voice if history else None)
         await self._agent.set_up(session, params)
         before = self._voices.pop(session.id, None)
         if before is not None:
             await before.stop()
-        voice = self._attach(session)
-        if before is not None:
             voice.take_over(before)
+        if not voice.pinned:
+            voice.pin(session.live, session.heard, history=history)
+        self._voices[session.id] = voice
         result, later = voice.writer.opened(v2.ResumeSessionResponse(), loaded=loaded)
         answered = asyncio.get_running_loop().create_future()
 
@@ -185,7 +190,7 @@ class Link:
             answered.set_result(None)
 
         # SESS-21: the state closes every resume; a v1 client has no word for it.
-        voice.start(history=params.replay_from is not None, state=True, then=then)
+        voice.start(state=True, then=then)
         await answered
         return result
 
@@ -272,11 +277,6 @@ class Link:
         session.cancel(message_id=ours.get("messageId") if isinstance(ours, dict) else None)
 
     # --- attachments -------------------------------------------------------------------------------
-
-    def _attach(self, session: AgentSession) -> Voice:
-        voice = Voice(session.live, self.connection, self._writer(), heard=session.heard)
-        self._voices[session.id] = voice
-        return voice
 
     def _writer(self) -> Writer:
         assert self.connection.agreement is not None

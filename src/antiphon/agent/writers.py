@@ -28,14 +28,20 @@ class MessageWriter:
 
     def __init__(self, session: AgentSession, *, thought: bool) -> None:
         self._session = session
+        self._live = session.live
         self._thought = thought
+        self._chunk = v2.AgentThoughtChunk if thought else v2.AgentMessageChunk
         self.message_id = v2.MessageId(f"msg_{secrets.token_hex(12)}")
 
     async def write(self, content: str | v2.ContentBlock) -> None:
         """Append a piece."""
-        block = v2.TextContent(text=content) if isinstance(content, str) else content
-        kind = v2.AgentThoughtChunk if self._thought else v2.AgentMessageChunk
-        await self._session.update(kind(message_id=self.message_id, content=block))
+        if isinstance(content, str):
+            live = self._live
+            live.stream(self._chunk(message_id=self.message_id, content=v2.TextContent(text=content)))
+            if live.ahead:
+                await live.durable()
+        else:
+            await self._session.update(self._chunk(message_id=self.message_id, content=content))
 
     async def replace(self, *content: str | v2.ContentBlock) -> None:
         """Put this in place of all that was written."""

@@ -139,9 +139,10 @@ class V1Writer(Writer):
         super().__init__(extensions=extensions)
         self.downgrade = Downgrade(capabilities, opt_ins, extensions=extensions, report=report)
         self._opt_ins = self.downgrade.opt_ins
+        self._passes = self.downgrade.passes
 
     def write(self, update: v2.SessionUpdate, raw: bytes) -> Sequence[bytes]:
-        if self.downgrade.passes(update):
+        if self._passes(update):
             return (raw,)
         return _all(self.downgrade.apply(update))
 

@@ -7,7 +7,7 @@ A `Downgrade` belongs to an attachment. It never raises for anything v2 can say:
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET
@@ -25,8 +25,6 @@ from antiphon.schema.v1 import optins
 from antiphon.schema.v2.proposed import StateChange
 from antiphon.schema.version import OptIns
 from antiphon.schema.wire import Unknown
-
-_CHUNKS = frozenset([v2.AgentMessageChunk, v2.AgentThoughtChunk, v2.UserMessageChunk])
 
 
 class Downgrade:
@@ -48,6 +46,8 @@ class Downgrade:
         self.ledger = Ledger(report)
         self.content = ContentDown(self.ledger)
         self.messages = Messages(self.content, self.ledger, self.opt_ins)
+        self.passes: Final = self.messages.passes
+        """Whether an update's bytes may go out as they are. If so it counts as applied; else apply it."""
         self.tools = Tools(self.content, self.ledger)
         self.configuration = Configuration(
             self.ledger, boolean=options is not None and options.boolean is not None
@@ -91,10 +91,6 @@ class Downgrade:
     def apply(self, update: v2.SessionUpdate) -> Sequence[v1.SessionUpdate]:
         """The v1 updates for one v2 update."""
         return self._handlers[type(update)](update)
-
-    def passes(self, update: v2.SessionUpdate) -> bool:
-        """Whether the bytes of `update` may go out as they are. If so it counts as applied; else apply it."""
-        return type(update) in _CHUNKS and self.messages.passes(update)  # type: ignore[arg-type]
 
     def flush(self) -> Sequence[v1.SessionUpdate]:
         """What is held back for the sake of bandwidth; every state update brings it along too."""

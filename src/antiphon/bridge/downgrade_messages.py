@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
 from hashlib import blake2b
 from typing import Any, TypeAlias
@@ -26,6 +27,7 @@ Sent: TypeAlias = (
     | optins.UserMessage
 )
 
+_CHUNKS = frozenset([v2.AgentMessageChunk, v2.AgentThoughtChunk, v2.UserMessageChunk])
 _Text = v2.TextContent
 _WAITING = 64
 _encode = msgspec.json.Encoder().encode
@@ -147,7 +149,10 @@ class _Message:
 class Messages:
     """Every message of a session as one v1 client knows it."""
 
-    __slots__ = ("_content", "_ids", "_last", "_ledger", "_messages", "_opt_ins")
+    __slots__ = (
+        "_content", "_ids", "_last", "_ledger", "_messages", "_opt_ins", "_pass", "_passing_id",
+        "_passing_type",
+    )  # fmt: skip
 
     def __init__(self, content: ContentDown, ledger: Ledger, opt_ins: OptIns) -> None:
         self._content = content
@@ -156,6 +161,10 @@ class Messages:
         self._messages: dict[tuple[Role, str], _Message] = {}
         self._ids: set[str] = set()
         self._last: _Message | None = None
+        # The message whose chunks pass, until something is done to another: nearly always the next chunk's.
+        self._passing_type: type[Chunk] | None = None
+        self._passing_id = ""
+        self._pass: Callable[[v2.ContentBlock], None]
 
     def own(self, message_id: str) -> str:
         """The client itself prompted this message. Gives the id it has for the client.
@@ -167,15 +176,21 @@ class Messages:
         message.silent = message.silent or not (known or self._opt_ins.prompt_lifecycle)
         return message.id
 
-    def passes(self, chunk: Chunk) -> bool:
-        """Whether a chunk is in v1 what it is in v2, byte for byte. If so, it counts as sent."""
+    def passes(self, update: v2.SessionUpdate) -> bool:
+        """Whether an update is in v1 what it is in v2, byte for byte. If so, it counts as sent."""
+        if type(update) not in _CHUNKS:
+            return False
+        chunk: Any = update
         content = chunk.content
         if type(content) is not _Text or content.annotations is not None:
             return False
-        message = self._message(ROLE_OF[type(chunk)], chunk.message_id)
-        if message.id != chunk.message_id or message.silent or message.meta_due or message.marks:
-            return False
-        message.shown.add(content)
+        if type(chunk) is not self._passing_type or chunk.message_id != self._passing_id:
+            message = self._message(ROLE_OF[type(chunk)], chunk.message_id)
+            if message.id != chunk.message_id or message.silent or message.meta_due or message.marks:
+                return False
+            self._passing_type, self._passing_id = type(chunk), message.id
+            self._pass = message.shown.add
+        self._pass(content)
         return True
 
     def chunk(self, chunk: Chunk) -> list[Sent]:
@@ -249,6 +264,7 @@ class Messages:
         )
 
     def _message(self, role: Role, id: str) -> _Message:
+        self._passing_type = None
         message = self._messages.get((role, id))
         if message is not self._last:
             if self._last is not None:

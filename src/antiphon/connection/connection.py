@@ -208,6 +208,11 @@ class Connection:
         if self._lost is None:
             self._send(frame)
 
+    @property
+    def congested(self) -> bool:
+        """Whether more is on its way than the link can take just now."""
+        return self._transport.congested
+
     async def drain(self) -> None:
         """Wait until the link can take more, or has ended."""
         if self._transport.congested:

@@ -17,7 +17,7 @@ from antiphon.engine.prompts import Entry, Prompts
 from antiphon.engine.questions import Questions
 from antiphon.engine.terminals import Terminals
 from antiphon.engine.tools import ToolCall, ToolCalls
-from antiphon.engine.transcript import Message, MessageType, Transcript
+from antiphon.engine.transcript import MESSAGE_CHUNKS, Message, MessageType, Transcript
 from antiphon.engine.turn import AnyStateUpdate, Turn, Turns, TurnState
 from antiphon.schema.repair import Malformed
 from antiphon.schema.v2 import (
@@ -42,7 +42,7 @@ class Item(Protocol):
     """Something a session holds, at the place where it first appeared."""
 
     key: str
-    """Its name among the snapshot's parts."""
+    """What it is, and its id."""
     position: int
     """The number of the event that made it."""
 
@@ -54,8 +54,8 @@ class Folding:
     """A session folded up to `last_seq`. Read it; change it by `apply` alone."""
 
     __slots__ = (
-        "_dirty", "_items", "closed", "compactions", "created", "facts", "last_seq", "plans", "prompts",
-        "questions", "terminals", "tools", "transcript", "turns",
+        "_dirty", "_gone", "_items", "closed", "compactions", "created", "facts", "last_seq", "plans",
+        "prompts", "questions", "terminals", "tools", "transcript", "turns",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -73,6 +73,8 @@ class Folding:
         self.questions: Final = Questions()
         self._items: dict[str, Item] = {}
         self._dirty: set[str] = set()
+        self._gone: list[int] = []
+        """The places of items that were removed since the last snapshot."""
 
     # What there is
 
@@ -149,9 +151,25 @@ class Folding:
             _BODIES[type(body)](self, body, event)
 
     def fold(self, events: Iterable[Event]) -> Self:
-        """Applies all of them; gives itself."""
+        """Applies all of them; gives itself. Chunks that follow one another into one message, which is most
+        of any journal, are appended without looking the message up again."""
+        kind: Any = None
+        message_id = ""
+        append: Callable[[Any], None] = _pass
         for event in events:
+            body = event.body
+            try:
+                update: Any = body.update if type(body) is Updated else None
+            except Malformed:
+                update = None
+            if type(update) is kind and update.message_id == message_id and event.seq == self.last_seq + 1:
+                append(update.content)
+                self.last_seq = event.seq
+                continue
             self.apply(event)
+            if type(update) in MESSAGE_CHUNKS:
+                kind, message_id = type(update), update.message_id
+                append = self.transcript.of(update).append
         return self
 
     # Folds of one update or body each
@@ -173,7 +191,8 @@ class Folding:
         plan = self.plans.remove(update)
         if plan is not None:
             del self._items[plan.key]
-            self._dirty.add(plan.key)
+            self._dirty.discard(plan.key)
+            self._gone.append(plan.position)
 
     def _state(self, update: AnyStateUpdate, event: Event) -> None:
         self.turns.apply(update, seq=event.seq, at=event.at)
@@ -227,6 +246,10 @@ class Folding:
                 self.closed = False
                 if self.created is not None and body.additional_directories is not None:
                     self.created = replace(self.created, additional_directories=body.additional_directories)
+
+
+def _pass(_: Any) -> None:
+    """Where no chunk came yet."""
 
 
 _STATES = frozenset({prompt.SessionStateUpdate, proposed.StateChange})

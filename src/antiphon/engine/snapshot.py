@@ -1,7 +1,8 @@
 """Snapshots: a session folded up to a cursor, kept in parts; and replay, made from the same parts.
 
 The part of an item is the one update that says all of it, with its place. So a snapshot is updated item by
-item and not rewritten, replay needs no fold, and restoring is folding the replay at the places it names.
+item and not rewritten, replay needs no fold, and restoring is folding the replay at the places it names. In
+the order of their names the items' parts come first, by place: read page by page, they are a replay.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from antiphon.engine.turn import TurnPart
 from antiphon.schema.wire import Wire
 
 SESSION, TURN, QUEUE, PROMPT, QUESTION = "session", "turn", "queue", "prompt/", "question/"
+ITEM = "item/{:015d}"
+"""By its place, so wide that the order of the names is that of the numbers."""
 
 
 class SessionPart(Wire, frozen=True, kw_only=True):
@@ -51,13 +54,13 @@ def parts(session: Session) -> dict[str, bytes]:
     }
     made |= {f"{PROMPT}{id}": encode(entry) for id, entry in session.prompts.entries.items()}
     made |= {f"{QUESTION}{id}": encode(question) for id, question in session.questions.all.items()}
-    made |= {item.key: _item_part(item) for item in session.items}
+    made |= {ITEM.format(item.position): _item_part(item) for item in session.items}
     return made
 
 
 def take_dirty(session: Session) -> dict[str, bytes | None]:
     """The parts that changed since the last time; `None` for one that is gone."""
-    made: dict[str, bytes | None] = {}
+    made: dict[str, bytes | None] = {ITEM.format(position): None for position in session._gone}
     for key in session._dirty:
         match key:
             case "session":
@@ -67,8 +70,8 @@ def take_dirty(session: Session) -> dict[str, bytes | None]:
             case "queue":
                 made[key] = encode(session.prompts.part())
             case _:
-                item = session._items.get(key)
-                made[key] = None if item is None else _item_part(item)
+                item = session._items[key]
+                made[ITEM.format(item.position)] = _item_part(item)
     for id in session.prompts.changed:
         entry = session.prompts.get(id)
         made[f"{PROMPT}{id}"] = None if entry is None else encode(entry)
@@ -79,28 +82,49 @@ def take_dirty(session: Session) -> dict[str, bytes | None]:
     return made
 
 
+class Restoring:
+    """A session brought back from its parts, page by page as they are read."""
+
+    def __init__(self) -> None:
+        self._session = Session()
+        self._others: dict[str, bytes] = {}
+
+    def add(self, parts: Mapping[str, bytes]) -> list[bytes]:
+        """Take these in; gives the updates that replay the items among them. Pages come in order."""
+        session, shown = self._session, []
+        for part in _in_order(parts):
+            # Events are folded one after the other, and a part stands at the number of the one that made it.
+            session.last_seq = part.position - 1
+            update = UPDATES.read(part.update)  # a journal may hold what is malformed, a snapshot may not
+            session.apply(Event(part.position, 0, Updated.of(update, raw=part.update)))
+            shown.append(bytes(part.update))
+        self._others |= {key: part for key, part in parts.items() if not _is_item(key)}
+        return shown
+
+    def finish(self, cursor: Cursor) -> Session:
+        """All have been added: the session as of `cursor`."""
+        session, parts = self._session, self._others
+        if SESSION in parts:
+            about = _sessions.read(parts[SESSION])
+            session.created, session.closed = about.created, about.closed
+        if TURN in parts:
+            session.turns.restore(_turns.read(parts[TURN]))
+        if QUEUE in parts:
+            entries = [_entries.read(part) for key, part in parts.items() if key.startswith(PROMPT)]
+            session.prompts.restore(_queues.read(parts[QUEUE]), entries)
+        session.questions.restore(
+            [_questions.read(part) for key, part in parts.items() if key.startswith(QUESTION)]
+        )
+        session.last_seq = cursor
+        _clean(session)
+        return session
+
+
 def restore(parts: Mapping[str, bytes], cursor: Cursor) -> Session:
-    """The session whose parts these are, folded up to `cursor`. Raises `Malformed`."""
-    session = Session()
-    for part in _in_order(parts):
-        # Events are folded one after the other, and a part stands at the number of the one that made it.
-        session.last_seq = part.position - 1
-        update = UPDATES.read(part.update)  # a journal may hold what is malformed, a snapshot may not
-        session.apply(Event(part.position, 0, Updated.of(update, raw=part.update)))
-    if SESSION in parts:
-        about = _sessions.read(parts[SESSION])
-        session.created, session.closed = about.created, about.closed
-    if TURN in parts:
-        session.turns.restore(_turns.read(parts[TURN]))
-    if QUEUE in parts:
-        entries = [_entries.read(part) for key, part in parts.items() if key.startswith(PROMPT)]
-        session.prompts.restore(_queues.read(parts[QUEUE]), entries)
-    session.questions.restore(
-        [_questions.read(part) for key, part in parts.items() if key.startswith(QUESTION)]
-    )
-    session.last_seq = cursor
-    _clean(session)
-    return session
+    """The session whose snapshot at `cursor` is kept in these parts, in whatever order they are."""
+    restoring = Restoring()
+    restoring.add(parts)
+    return restoring.finish(cursor)
 
 
 def replay(session: Session) -> Iterator[bytes]:
@@ -123,13 +147,12 @@ def state_update(session: Session) -> bytes:
     return encode(session.turns.snapshot())
 
 
+def _is_item(key: str) -> bool:
+    return key not in (SESSION, TURN, QUEUE) and not key.startswith((PROMPT, QUESTION))
+
+
 def _in_order(parts: Mapping[str, bytes]) -> list[ItemPart]:
-    others = (PROMPT, QUESTION)
-    made = [
-        _items.decode(part)
-        for key, part in parts.items()
-        if key not in (SESSION, TURN, QUEUE) and not key.startswith(others)
-    ]
+    made = [_items.decode(part) for key, part in parts.items() if _is_item(key)]
     return sorted(made, key=lambda part: part.position)
 
 
@@ -139,5 +162,6 @@ def _item_part(item: Item) -> bytes:
 
 def _clean(session: Session) -> None:
     session._dirty.clear()
+    session._gone.clear()
     session.prompts.changed.clear()
     session.questions.changed.clear()

@@ -45,6 +45,9 @@ TYPE_OF: dict[type, MessageType] = {
 }
 
 
+MESSAGE_CHUNKS = frozenset([UserMessageChunk, AgentMessageChunk, AgentThoughtChunk])
+
+
 class Message:
     """One message. It stays where it first appeared (MSG-22)."""
 
@@ -89,6 +92,10 @@ class Transcript:
 
     def get(self, type: MessageType, id: str) -> Message | None:
         return self._by_update[WHOLE[type]].get(id)
+
+    def of(self, update: MessageChunk) -> Message:
+        """The message of a chunk that was appended."""
+        return self._by_update[type(update)][update.message_id]
 
     def chunk(self, update: MessageChunk, position: int) -> Message:
         """Appends to the message of a chunk; the first one creates it (MSG-15)."""

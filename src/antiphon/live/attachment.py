@@ -44,11 +44,11 @@ class Attachment:
             self._moved.clear()
             await self._moved.wait()
 
-    async def follow(self, *, begin: Callable[[], None] | None = None) -> None:
+    async def follow(self, *, begin: Callable[[], Awaitable[None]] | None = None) -> None:
         """Until cancelled. `begin` sends the replay, once everything in it is in the store."""
         if begin is not None:
             await self._live.durable(self.cursor)
-            begin()
+            await begin()
             await self._drain()
         self._begun = True
         self._moved.set()

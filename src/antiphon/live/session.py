@@ -1,8 +1,9 @@
 """LiveSession: a fold, its journal in a store, and the order in which the two move.
 
-`emit` numbers events and folds them at once, so whoever decides next decides on what has happened. They reach
-the store in batches (what was emitted while the last commit was under way), and nobody else before that: the
-fold runs ahead of the store, the tail never does (invariant 1: commit before publish).
+`emit` numbers events and folds them at once, so whoever decides next decides on what has happened; chunks may
+be gathered by `stream`, and are folded when somebody looks. They reach the store in batches (what was emitted
+while the last commit was under way), and nobody else before that: the fold runs ahead of the store, the tail
+never does (invariant 1: commit before publish).
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from typing import Any, Self
 
 import msgspec
 
-from antiphon.engine.events import AnyBody, Event, SessionCreated, decode_event, encode_event
+from antiphon.engine.events import AnyBody, Event, SessionCreated, decode_event, encode_event, number
 from antiphon.engine.journal import Cursor
 from antiphon.engine.session import Session
-from antiphon.engine.snapshot import restore, take_dirty
+from antiphon.engine.snapshot import Restoring, take_dirty
+from antiphon.engine.transcript import MessageChunk
 from antiphon.errors import LocalError, SessionUnknown, StoreError
 from antiphon.live.tail import Stretch, Tail
 from antiphon.stores.base import Batch, RecordPatch, SessionRecord, Store
@@ -31,6 +33,9 @@ TELL_EVERY = 1000
 AHEAD = 1024
 """How many events a producer may be ahead of the store."""
 
+PREVIEW_BYTES = 256 * 1024
+"""How much of a snapshot is read at once."""
+
 OWNER = "a live session"
 """In whose name a session is claimed: one process at a time works in it."""
 
@@ -38,6 +43,9 @@ _encode_lines = msgspec.json.Encoder().encode_lines
 
 Clock = Callable[[], int]
 """Milliseconds since 1970."""
+
+Preview = Callable[[list[bytes]], bool]
+"""Takes the next updates of a replay; whether it wants more."""
 
 
 class LiveSession:
@@ -47,10 +55,12 @@ class LiveSession:
         if fold.created is None:
             raise LocalError("a live session begins with its creation")
         self.session_id = fold.created.session_id
-        self.fold = fold
+        self._fold = fold
         self._store = store
         self._clock = clock
         self._pending: list[Event] = []
+        self._streamed: list[MessageChunk] = []
+        """Chunks that come after what is pending, not yet numbered."""
         self._tail = Tail(fold.last_seq)
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
         self._emitted = asyncio.Event()
@@ -97,12 +107,27 @@ class LiveSession:
         return cls(store, Session().fold([event]), clock=clock)
 
     @classmethod
-    async def open(cls, store: Store, session_id: str, *, clock: Clock) -> Self:
+    async def open(
+        cls, store: Store, session_id: str, *, clock: Clock, preview: Preview | None = None
+    ) -> Self:
         """Bring a session back: its snapshot, and every event since. Raises `SessionUnknown`, or
-        `SessionClaimed` where another process has it."""
+        `SessionClaimed` where another process has it.
+
+        Where the snapshot is the whole of it, `preview` gets the replay while it is read, until it asks for
+        no more: a long session is on its way to a client long before it is here.
+        """
         await store.claim(session_id, OWNER)
-        cursor, parts = await store.load_parts(session_id)
-        fold = restore(parts, Cursor(cursor)) if parts else Session()
+        record = await store.get(session_id)
+        restoring, cursor = Restoring(), 0
+        after: str | None = ""
+        while after is not None:
+            cursor, parts, after = await store.load_parts(session_id, after=after, limit_bytes=PREVIEW_BYTES)
+            shown = restoring.add(parts)
+            if record is None or cursor != record.last:
+                preview = None
+            if preview is not None and shown and not preview(shown):
+                preview = None
+        fold = restoring.finish(Cursor(cursor))
         while (page := await store.read(session_id, fold.last_seq)).batches:
             for batch in page.batches:
                 fold.fold(map(decode_event, batch.events))
@@ -129,20 +154,47 @@ class LiveSession:
 
     # --- writing -----------------------------------------------------------------------------------
 
+    @property
+    def fold(self) -> Session:
+        """The session as of everything that was emitted."""
+        if self._streamed:
+            self._number_streamed()
+        return self._fold
+
     def emit(self, bodies: Iterable[AnyBody]) -> int:
         """Number, fold and queue these facts; the number of the last one."""
+        self._check_open()
+        fold = self.fold
+        now = self._clock()
+        for body in bodies:
+            event = Event(fold.last_seq + 1, now, body)
+            fold.apply(event)
+            self._pending.append(event)
+        if self._pending:
+            self._emitted.set()
+        return fold.last_seq
+
+    def stream(self, chunk: MessageChunk) -> None:
+        """Emit a chunk, with others: many are numbered, encoded and folded together for less than each alone.
+
+        Nobody can tell, as long as the chunk is not changed afterwards.
+        """
+        if not self._streamed:
+            self._check_open()
+            self._emitted.set()
+        self._streamed.append(chunk)
+
+    def _number_streamed(self) -> None:
+        chunks, self._streamed = self._streamed, []
+        events = number(chunks, after=self._fold.last_seq, at=self._clock())
+        self._fold.fold(events)
+        self._pending += events
+
+    def _check_open(self) -> None:
         if self._failure is not None:
             raise self._failure
         if self._closing:
             raise LocalError("this session is no longer live here")
-        now = self._clock()
-        for body in bodies:
-            event = Event(self.fold.last_seq + 1, now, body)
-            self.fold.apply(event)
-            self._pending.append(event)
-        if self._pending:
-            self._emitted.set()
-        return self.fold.last_seq
 
     async def durable(self, seq: int | None = None) -> None:
         """Wait until everything up to `seq`, or everything emitted so far, is in the store."""
@@ -158,21 +210,27 @@ class LiveSession:
     @property
     def ahead(self) -> bool:
         """Whether a producer should wait for `durable`: so much more is emitted than committed."""
-        return len(self._pending) >= AHEAD
+        return len(self._pending) + len(self._streamed) >= AHEAD
 
     async def _commit(self) -> None:
-        while not (self._closing and not self._pending):
+        while not (self._closing and not self._pending and not self._streamed):
             await self._emitted.wait()
             self._emitted.clear()
-            while self._pending:
+            while self._pending or self._streamed:
+                if self._streamed:
+                    self._number_streamed()
                 events, self._pending = self._pending, []
+                # Taken here, where the fold ends with these events; kept once they are in the store.
+                parts = take_dirty(self._fold) if self._save_is_due() else None
                 try:
                     await self._append(events)
+                    if parts is not None:
+                        await self._save(events[-1].seq, parts)
                 except (StoreError, SessionUnknown) as error:
                     self._fail(error)
                     return
-        if self.fold.last_seq > self._snapshot:
-            await self._save()
+        if self._fold.last_seq > self._snapshot:
+            await self._save(self._fold.last_seq, take_dirty(self._fold))
 
     async def _append(self, events: list[Event]) -> None:
         # Many at once cost less than one by one; an event has no newline of its own.
@@ -184,15 +242,13 @@ class LiveSession:
         self._since_save += size
         self._tail.add(Stretch(tuple(events), size))
         self._wake(self._tail.last)
-        if not self._pending and self._save_is_due():
-            await self._save()
 
     def _save_is_due(self) -> bool:
         """A message that is being streamed is written whole with every snapshot, so in a turn the next one
         waits until much more has come than the last one cost: it stays a fraction, however long it gets."""
-        if self._tail.last - self._snapshot < SNAPSHOT_EVERY:
+        if self._fold.last_seq - self._snapshot < SNAPSHOT_EVERY:
             return False
-        return self.fold.turn is None or self._since_save >= SAVE_FLOOR + 4 * self._save_size
+        return self._fold.turn is None or self._since_save >= SAVE_FLOOR + 4 * self._save_size
 
     def _record(self, now: int) -> RecordPatch | None:
         """What changes in the session's record: its state and title at once, its time now and then."""
@@ -203,10 +259,8 @@ class LiveSession:
         self._told, self._told_at = told, now
         return RecordPatch(updated_at=now, state=told[0], title=told[1])
 
-    async def _save(self) -> None:
-        """Bring the snapshot up to what is committed: only now are the fold and the store the same."""
-        upto = self.fold.last_seq
-        parts = take_dirty(self.fold)
+    async def _save(self, upto: int, parts: dict[str, bytes | None]) -> None:
+        """Bring the snapshot up to `upto`, which is committed."""
         await self._store.save_parts(self.session_id, upto, parts)
         self._snapshot, self._since_save = upto, 0
         self._save_size = sum(len(part) for part in parts.values() if part is not None)
@@ -224,6 +278,7 @@ class LiveSession:
         """What was not committed was never seen by anyone; nothing more is taken in."""
         self._failure = error
         self._pending.clear()
+        self._streamed.clear()
         for _, future in self._waiting:
             if not future.done():
                 future.set_exception(error)

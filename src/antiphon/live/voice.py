@@ -25,7 +25,7 @@ from antiphon.engine.events import (
 )
 from antiphon.engine.questions import Question
 from antiphon.engine.reading import UPDATES, encode
-from antiphon.engine.snapshot import replay, state_update
+from antiphon.engine.snapshot import state_update
 from antiphon.engine.turn import Effect, Turns
 from antiphon.errors import CallFailed, ErrorObject, InvalidResult, LinkLost, RequestCancelled
 from antiphon.jsonrpc.frames import encode_notification
@@ -43,45 +43,71 @@ Heard = Callable[[str, v2.RequestPermissionOutcome], None]
 
 
 class Voice:
-    def __init__(self, live: LiveSession, connection: Connection, writer: Writer, *, heard: Heard) -> None:
+    """Made before the session is open, so that it can be shown while it is read (`preview`); `pin` ties it to
+    the live session, `start` lets it follow."""
+
+    def __init__(self, session_id: str, connection: Connection, writer: Writer) -> None:
         self.writer = writer
-        self._live = live
         self._connection = connection
-        self._heard = heard
         # The frame of an update is put together around bytes that are JSON already.
-        params = update_params(encode(live.session_id), b"%b")
+        params = update_params(encode(session_id), b"%b")
         self._start, self._end = encode_notification(UPDATE, params).split(b"%b")
+        self._live: LiveSession
+        self._heard: Heard
+        self._attachment: Attachment | None = None
         self._turns = Turns()
-        self._turns.restore(live.fold.turns.part())
         self._prompts: dict[str, list[Inbound]] = {}
         self._unanswered: dict[Any, Inbound] = {}
         self._answered: dict[Inbound, asyncio.Future[None]] = {}
         self._asking: dict[str, asyncio.Task[None]] = {}
-        self._attachment = Attachment(live, self._write, drain=connection.drain)
         self._following: asyncio.Task[None] | None = None
+        self._previewed = 0
+        self._replay: list[Any] = []
+        self._closing: bytes | None = None
+        self._questions: list[Question] = []
         self.cancelled = False
         """Whether this client has cancelled the turn that is open: its held prompts end as cancelled."""
 
     # --- joining and leaving -----------------------------------------------------------------------
 
-    def start(
-        self, *, history: bool = False, state: bool = False, then: Callable[[], None] = lambda: None
-    ) -> None:
-        """Follow the session from here. What is to be replayed is taken from the fold in this very step, sent
-        once it is in the store, and `then` is called before anything newer is sent."""
-        shown = list(replay(self._live.fold)) if history else []
-        closing = state_update(self._live.fold) if state else None
-        questions = self._live.fold.questions.open
+    def preview(self, updates: list[bytes]) -> bool:
+        """Send the beginning of a replay; whether there is room for more. Nobody waits for this client."""
+        for raw in updates:
+            self._send_update(raw)
+        self._previewed += len(updates)
+        return not self._connection.congested
 
-        def begin() -> None:
-            for raw in shown:
-                self._send_update(raw)
+    def pin(self, live: LiveSession, heard: Heard, *, history: bool = False) -> None:
+        """Follow the session from here, this very step: what is to be replayed is what the fold has now."""
+        self._live, self._heard = live, heard
+        fold = live.fold
+        self._turns.restore(fold.turns.part())
+        self._replay = [item.materialize() for item in fold.items[self._previewed :]] if history else []
+        self._closing = state_update(fold)
+        self._questions = fold.questions.open
+        self._attachment = Attachment(live, self._write, drain=self._connection.drain)
+
+    @property
+    def pinned(self) -> bool:
+        return self._attachment is not None
+
+    def start(self, *, state: bool = False, then: Callable[[], None] = lambda: None) -> None:
+        """Begin to send: the replay, once everything in it is in the store; then the state, if that is asked
+        for; `then` is called before anything newer is sent."""
+        assert self._attachment is not None
+
+        async def begin() -> None:
+            replay, self._replay = self._replay, []
+            for update in replay:
+                for raw in self.writer.write(update, encode(update)):
+                    self._send(raw)
+                await self._connection.drain()
             for raw in self.writer.flush():
                 self._send(raw)
-            if closing is not None:
-                self._send_update(closing)
+            if state and self._closing is not None:
+                self._send_update(self._closing)
             then()
-            for question in questions:
+            for question in self._questions:
                 self._ask(question)
 
         self._following = asyncio.get_running_loop().create_task(self._attachment.follow(begin=begin))
@@ -102,8 +128,8 @@ class Voice:
 
     async def caught_up(self) -> None:
         """Wait until everything emitted so far has been written to this client."""
-        last = self._live.fold.last_seq
-        await self._attachment.reached(last)
+        assert self._attachment is not None
+        await self._attachment.reached(self._live.fold.last_seq)
 
     def say(self, update: bytes) -> None:
         """Send one update to this client alone."""
@@ -133,10 +159,19 @@ class Voice:
     # --- writing -----------------------------------------------------------------------------------
 
     def _write(self, events: list[Event]) -> None:
+        # Run for every chunk and every client: what does not change is looked up once.
+        write, send, start, end = self.writer.write, self._connection.send, self._start, self._end
         for event in events:
             body = event.body
-            if isinstance(body, Updated):
-                self._updated(body, event)
+            if type(body) is Updated:
+                try:
+                    update = body.update
+                except Malformed:
+                    continue
+                for raw in write(update, bytes(body.raw)):
+                    send(start + raw + end)
+                if type(update) is v2.SessionStateUpdate:
+                    self._turned(update, event)
             elif isinstance(body, PromptAccepted):
                 self._accepted(body)
             elif isinstance(body, PromptRejected):
@@ -152,17 +187,8 @@ class Voice:
                 if asking is not None:
                     asking.cancel()  # an abandoned call tells the client (PROMPT-V2-41)
 
-    def _updated(self, body: Updated, event: Event) -> None:
-        try:
-            update = body.update
-        except Malformed:
-            return
-        for raw in self.writer.write(update, bytes(body.raw)):
-            self._send(raw)
-        if (
-            isinstance(update, v2.StateUpdate)
-            and self._turns.apply(update, seq=event.seq, at=event.at) is Effect.ENDED
-        ):
+    def _turned(self, update: v2.SessionStateUpdate, event: Event) -> None:
+        if self._turns.apply(update, seq=event.seq, at=event.at) is Effect.ENDED:
             self.cancelled = False
             unanswered, self._unanswered = self._unanswered, {}
             self._send_all(self.writer.ended(update, list(unanswered)), unanswered)

@@ -2,13 +2,16 @@
 
 from typing import TYPE_CHECKING, Any
 
-from antiphon.stores.base import Batch, Listing, Page, RecordPatch, SessionRecord, Store
+from antiphon.stores.base import Batch, Listing, Page, Parts, RecordPatch, SessionRecord, Store
 from antiphon.stores.memory import MemoryStore
 
 if TYPE_CHECKING:
     from antiphon.stores.sqlite import SQLiteStore
 
-__all__ = ["Batch", "Listing", "MemoryStore", "Page", "RecordPatch", "SQLiteStore", "SessionRecord", "Store"]
+__all__ = [
+    "Batch", "Listing", "MemoryStore", "Page", "Parts", "RecordPatch", "SQLiteStore", "SessionRecord",
+    "Store",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

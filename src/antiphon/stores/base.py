@@ -90,6 +90,15 @@ class Listing(NamedTuple):
     next: str | None
 
 
+class Parts(NamedTuple):
+    """A page of a snapshot: the snapshot's cursor, some of its parts in the order of their names, and the
+    name after which the next page begins (None: this was the last)."""
+
+    upto: int
+    parts: dict[str, bytes]
+    next: str | None
+
+
 @runtime_checkable
 class Store(Protocol):
     """Keeps journals, and beside each one a record and a snapshot in parts.
@@ -126,8 +135,11 @@ class Store(Protocol):
         All of it or nothing; a snapshot older than the kept one is refused with `StaleWriter`.
         """
 
-    async def load_parts(self, session_id: str) -> tuple[int, dict[str, bytes]]:
-        """The snapshot's cursor and its parts; `(0, {})` where there is none."""
+    async def load_parts(self, session_id: str, *, after: str = "", limit_bytes: int = PAGE_BYTES) -> Parts:
+        """The snapshot's parts after a name: about `limit_bytes` of them, and at least one.
+
+        `(0, {}, None)` where there is no snapshot. Pages with the same `upto` are of the same snapshot.
+        """
 
     async def get(self, session_id: str) -> SessionRecord | None:
         """The record of a session, with the number of its last event; None if there is no such session."""

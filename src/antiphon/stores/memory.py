@@ -16,6 +16,7 @@ from antiphon.stores.base import (
     Batch,
     Listing,
     Page,
+    Parts,
     RecordPatch,
     SessionRecord,
     Waiters,
@@ -28,7 +29,7 @@ from antiphon.stores.base import (
 class _Kept:
     """One session. The batches are the callers' own objects: nothing is copied."""
 
-    __slots__ = ("batches", "last", "owner", "parts", "record", "snapshot")
+    __slots__ = ("batches", "last", "names", "owner", "parts", "record", "snapshot")
 
     def __init__(self, record: SessionRecord) -> None:
         self.record = record
@@ -36,6 +37,8 @@ class _Kept:
         self.batches: list[Batch] = []
         self.snapshot = 0
         self.parts: dict[str, bytes] = {}
+        self.names: list[str] | None = None
+        """The parts' names in order, made when they are read."""
         self.owner: str | None = None
 
     def listed(self) -> SessionRecord:
@@ -106,16 +109,26 @@ class MemoryStore:
             raise StaleWriter(session_id, expected=upto, actual=kept.snapshot)
         if upto > kept.last:
             raise ValueError(f"a snapshot up to {upto} of a journal that ends at {kept.last}")
-        kept.snapshot = upto
+        kept.snapshot, kept.names = upto, None
         for name, part in parts.items():
             if part is None:
                 kept.parts.pop(name, None)
             else:
                 kept.parts[name] = part
 
-    async def load_parts(self, session_id: str) -> tuple[int, dict[str, bytes]]:
+    async def load_parts(self, session_id: str, *, after: str = "", limit_bytes: int = PAGE_BYTES) -> Parts:
+        check_reading(0, limit_bytes)
         kept = self._kept(session_id)
-        return kept.snapshot, dict(kept.parts)
+        if kept.names is None:
+            kept.names = sorted(kept.parts)
+        names = kept.names
+        first = at = bisect_right(names, after)
+        size = 0
+        while at < len(names) and size < limit_bytes:
+            size += len(kept.parts[names[at]])
+            at += 1
+        page = {name: kept.parts[name] for name in names[first:at]}
+        return Parts(kept.snapshot, page, names[at - 1] if at < len(names) else None)
 
     async def get(self, session_id: str) -> SessionRecord | None:
         self._check_open()

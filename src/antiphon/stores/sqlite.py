@@ -22,6 +22,7 @@ from antiphon.stores.base import (
     Batch,
     Listing,
     Page,
+    Parts,
     RecordPatch,
     SessionRecord,
     Waiters,
@@ -175,8 +176,11 @@ class SQLiteStore:
             size=sum([len(part) for part in parts.values() if part is not None]),
         )
 
-    async def load_parts(self, session_id: str) -> tuple[int, dict[str, bytes]]:
-        return await self._read(lambda connection: statements.load_parts(connection, session_id))
+    async def load_parts(self, session_id: str, *, after: str = "", limit_bytes: int = PAGE_BYTES) -> Parts:
+        check_reading(0, limit_bytes)
+        return await self._read(
+            lambda connection: statements.load_parts(connection, session_id, after, limit_bytes)
+        )
 
     async def get(self, session_id: str) -> SessionRecord | None:
         return await self._read(lambda connection: statements.get(connection, session_id))

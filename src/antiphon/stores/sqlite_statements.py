@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from antiphon.errors import SessionClaimed, SessionExists, SessionUnknown, StaleWriter
-from antiphon.stores.base import Batch, Listing, RecordPatch, SessionRecord, list_cursor
+from antiphon.stores.base import Batch, Listing, Parts, RecordPatch, SessionRecord, list_cursor
 from antiphon.stores.sqlite_presence import Presence
 
 PURGE_BATCHES = 64
@@ -124,15 +124,25 @@ def save_parts(
     )
 
 
-def load_parts(connection: sqlite3.Connection, session_id: str) -> tuple[int, dict[str, bytes]]:
+def load_parts(connection: sqlite3.Connection, session_id: str, after: str, limit_bytes: int) -> Parts:
     # One statement, so that the cursor and the parts are of one moment.
     rows = connection.execute(
-        "SELECT snapshot, name, part FROM sessions LEFT JOIN parts ON session = key WHERE id = ?",
-        (session_id,),
-    ).fetchall()
-    if not rows:
+        "SELECT snapshot, name, part FROM sessions LEFT JOIN parts ON session = key AND name > ? "
+        "WHERE id = ? ORDER BY name",
+        (after, session_id),
+    )
+    page: dict[str, bytes] = {}
+    upto, size = None, 0
+    for upto, name, part in rows:
+        if size >= limit_bytes:
+            rows.close()  # a statement that is not read to its end would keep the file's old pages alive
+            return Parts(upto, page, next(reversed(page)))
+        if name is not None:
+            page[name] = part
+            size += len(part)
+    if upto is None:
         raise SessionUnknown(session_id)
-    return rows[0][0], {name: part for _, name, part in rows if name is not None}
+    return Parts(upto, page, None)
 
 
 def get(connection: sqlite3.Connection, session_id: str) -> SessionRecord | None:

@@ -237,16 +237,36 @@ async def who_waits_is_told_of_growth(store: Store) -> None:
 
 async def a_snapshot_is_updated_in_parts(store: Store) -> None:
     await store.create(session("a"))
-    assert await store.load_parts("a") == (0, {})
+    assert await store.load_parts("a") == (0, {}, None)
     await store.append("a", events(1, 9))
     await store.save_parts("a", 3, {"m1": b"one", "m2": b"two", "state": b"\x00\xff\n"})
-    assert await store.load_parts("a") == (3, {"m1": b"one", "m2": b"two", "state": b"\x00\xff\n"})
+    assert await store.load_parts("a") == (3, {"m1": b"one", "m2": b"two", "state": b"\x00\xff\n"}, None)
     await store.save_parts("a", 9, {"m2": b"two, longer", "m3": b"", "state": None, "never": None})
-    kept = (9, {"m1": b"one", "m2": b"two, longer", "m3": b""})
+    kept = (9, {"m1": b"one", "m2": b"two, longer", "m3": b""}, None)
     assert await store.load_parts("a") == kept
     older = store.save_parts("a", 8, {"m1": b"older", "m2": None})
     await refused(StaleWriter, older, "a snapshot was replaced by an older one")
     assert await store.load_parts("a") == kept, "a refused snapshot changed a part"
+
+
+async def a_snapshot_is_read_in_pages_by_name(store: Store) -> None:
+    await store.create(session("a"))
+    await store.append("a", events(1, 1))
+    parts = {f"part/{n:03}": bytes(n) for n in range(50)}
+    await store.save_parts("a", 1, {name: parts[name] for name in reversed(parts)})
+    read: dict[str, bytes] = {}
+    after: str | None = ""
+    pages = 0
+    while after is not None:
+        upto, page, after = await store.load_parts("a", after=after, limit_bytes=100)
+        assert upto == 1
+        assert page, "a page that is not the last holds something"
+        assert sum(map(len, page.values())) < 200, "a page is about as large as was asked for"
+        read |= page
+        pages += 1
+    assert list(read.items()) == list(parts.items()), "pages in order are the whole snapshot"
+    assert pages > 5
+    assert await store.load_parts("a", after="part/049") == (1, {}, None)
 
 
 async def sessions_are_listed_newest_first_and_once(store: Store) -> None:
@@ -293,7 +313,7 @@ async def a_deleted_session_is_gone_with_all_it_had(store: Store) -> None:
     assert (await store.list()).records == ()
     await store.create(session("a"))
     assert await read_all(store, "a") == [], "a new session has the journal of a deleted one"
-    assert await store.load_parts("a") == (0, {}), "a new session has the snapshot of a deleted one"
+    assert await store.load_parts("a") == (0, {}, None), "a new session has the snapshot of a deleted one"
     await store.claim("a", "another owner")
 
 
@@ -384,6 +404,7 @@ CHECKS: tuple[Callable[[Store], Coroutine[Any, Any, None]], ...] = (
     a_record_is_kept_and_changes_with_an_append,
     who_waits_is_told_of_growth,
     a_snapshot_is_updated_in_parts,
+    a_snapshot_is_read_in_pages_by_name,
     sessions_are_listed_newest_first_and_once,
     a_made_up_list_cursor_is_refused,
     a_deleted_session_is_gone_with_all_it_had,
