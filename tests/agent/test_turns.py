@@ -347,3 +347,51 @@ async def test_a_lost_connection_withdraws_nothing() -> None:
         for _ in range(2):
             await again.update("state_update", state="idle", stopReason="end_turn")
     assert opened == ["one", "two"]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("reason", ["max_tokens", "refusal", "max_turn_requests"])
+async def test_a_turn_is_stopped_with_a_reason_from_deep_inside_its_handler(
+    version: int, reason: str
+) -> None:
+    made = Agent("stops", version="1.0")
+
+    async def model(turn: AgentTurn) -> None:
+        turn.count_request(limit=3)
+        if reason != "max_turn_requests":
+            turn.stop(reason)
+
+    @made.on_prompt
+    async def answer(turn: AgentTurn) -> None:
+        async with turn.message() as message:
+            while True:
+                await model(turn)
+                await message.write(".")
+
+    async with session(made, version) as (talk, id):
+        talk.prompt(1, id, "go")
+        answered = await talk.answer_to(1)
+        if version == 1:
+            assert answered["result"]["stopReason"] == reason
+        else:
+            assert (await talk.update("state_update", state="idle"))["stopReason"] == reason
+        assert talk.text() == ("..." if reason == "max_turn_requests" else "")
+
+
+async def test_a_message_is_corrected_in_a_later_turn_by_its_id() -> None:
+    made = Agent("corrects", version="1.0")
+    said: list[str] = []
+
+    @made.on_prompt
+    async def answer(turn: AgentTurn) -> None:
+        if said:
+            await turn.session.replace_message(said[0], "five")
+        else:
+            said.append(await turn.say("two plus two is four"))
+
+    async with session(made) as (talk, id):
+        for n in (1, 2):
+            talk.prompt(n, id, "go")
+            await talk.update("state_update", state="idle")
+        (message,) = [m for m in made.find(id).fold.messages if m.type == "agent"]  # type: ignore[union-attr]
+        assert message.text == "five"

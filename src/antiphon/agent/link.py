@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from antiphon.agent import queueing
 from antiphon.agent.session import AgentSession
 from antiphon.bridge import requests as upward
-from antiphon.bridge.dialects import Writer, writer
+from antiphon.bridge.dialects import writer
 from antiphon.connection import Connection, Role
 from antiphon.engine.events import Delivery
 from antiphon.engine.prompt_states import PromptState
@@ -24,7 +24,7 @@ from antiphon.errors import InvalidParams, RequestError, ResourceNotFound
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.live.voice import Voice
 from antiphon.schema import v1, v2
-from antiphon.schema.version import META_KEY, V1, Agreement, Offer, OptIns
+from antiphon.schema.version import EVERYTHING, META_KEY, V1, Agreement, Offer, OptIns
 from antiphon.schema.wire import Unknown
 from antiphon.transports.base import Transport
 
@@ -91,7 +91,7 @@ class Link:
 
     async def _initialize(self, offer: Offer, params: Any) -> tuple[Agreement, Any]:
         able = OptIns(turn_complete=True, prompt_lifecycle=True, message_update=True)
-        agreement = offer.agree(able)
+        agreement = offer.agree(able, EVERYTHING)
         if offer.version == V1 and self._agent.turn_complete:
             agreement = replace(agreement, opt_ins=replace(agreement.opt_ins, turn_complete=True))
         accepts = self._agent.accepts
@@ -109,14 +109,14 @@ class Link:
                             stdio=v2.McpStdioCapabilities(), http=v2.McpHttpCapabilities()
                         ),
                     ),
-                    meta={META_KEY: QUEUE},
+                    meta={META_KEY: {**QUEUE, **agreement.extras.to_meta()}},
                 ),
                 meta={META_KEY: {"dialect": "proposed"}} if offer.proposed else None,
             )
         self._v1_capabilities = params.client_capabilities or v1.ClientCapabilities()
         # TC-05: the marker stands exactly where the update will be sent.
         marker: Any = {} if agreement.opt_ins.turn_complete else None
-        confirmed = agreement.opt_ins.to_meta()
+        confirmed = agreement.opt_ins.to_meta() | agreement.extras.to_meta()
         return agreement, v1.InitializeResponse(
             protocol_version=v1.ProtocolVersion(1),
             agent_info=v1.Implementation(name=info["name"], version=info["version"]),
@@ -146,7 +146,7 @@ class Link:
         wanted: v2.NewSessionRequest = upward.new_session(params) if self._v1 else params
         _check_setup(wanted)
         session = await self._agent.create(wanted)
-        voice = Voice(session.id, self.connection, self._writer())
+        voice = self._new_voice(session.id)
         voice.pin(session.live, session.heard)
         self._voices[session.id] = voice
         result, later = voice.writer.opened(v2.NewSessionResponse(session_id=v2.SessionId(session.id)))
@@ -166,19 +166,20 @@ class Link:
         )
 
     async def _reopen(self, params: v2.ResumeSessionRequest, inbound: Inbound, *, loaded: bool) -> Any:
-        if isinstance(params.replay_from, Unknown):
-            raise InvalidParams("`replayFrom` is of an unknown type")  # SESS-19
+        after = _after(params.replay_from)
         _check_setup(params)
-        history = params.replay_from is not None
-        voice = Voice(params.session_id, self.connection, self._writer())
+        history = params.replay_from is not None and after is None
+        voice = self._new_voice(params.session_id)
         session = await self._agent.open(params.session_id, voice=voice if history else None)
+        if after is not None and after > session.fold.last_seq:
+            raise InvalidParams("`replayFrom` names an event that is not there yet")
         await self._agent.set_up(session, params)
         before = self._voices.pop(session.id, None)
         if before is not None:
             await before.stop()
             voice.take_over(before)
         if not voice.pinned:
-            voice.pin(session.live, session.heard, history=history)
+            voice.pin(session.live, session.heard, history=history, after=after)
         self._voices[session.id] = voice
         result, later = voice.writer.opened(v2.ResumeSessionResponse(), loaded=loaded)
         answered = asyncio.get_running_loop().create_future()
@@ -278,9 +279,11 @@ class Link:
 
     # --- attachments -------------------------------------------------------------------------------
 
-    def _writer(self) -> Writer:
-        assert self.connection.agreement is not None
-        return writer(self.connection.agreement, capabilities=self._v1_capabilities)
+    def _new_voice(self, session_id: str) -> Voice:
+        agreement = self.connection.agreement
+        assert agreement is not None
+        speaks = writer(agreement, capabilities=self._v1_capabilities)
+        return Voice(session_id, self.connection, speaks, extras=agreement.extras)
 
     def _voice(self, session_id: str) -> tuple[Voice, AgentSession]:
         voice, session = self._voices.get(session_id), self._agent.find(session_id)
@@ -337,6 +340,18 @@ def _absolute(*paths: str) -> None:
     for path in paths:
         if not os.path.isabs(path):
             raise InvalidParams(f"{path!r} is not an absolute path")
+
+
+def _after(replay_from: v2.ReplayFrom | None) -> int | None:
+    """The number that our own `_antiphon_after` names; `None` for the start."""
+    if not isinstance(replay_from, Unknown):
+        return None
+    seq = replay_from.get("seq")
+    if replay_from.get("type") != "_antiphon_after":
+        raise InvalidParams("`replayFrom` is of an unknown type")  # SESS-19
+    if not isinstance(seq, int) or isinstance(seq, bool) or seq < 0:
+        raise InvalidParams("`replayFrom.seq` is the number of an event")
+    return seq
 
 
 def _delivery(asked: object) -> Delivery | None:

@@ -16,8 +16,8 @@ from typing import Any
 from msgspec import Raw
 
 from antiphon.agent.checks import check_question, check_update, check_value
-from antiphon.agent.turn import AgentTurn, Prompt
-from antiphon.agent.writers import ToolCallWriter
+from antiphon.agent.turn import AgentTurn, Prompt, StopTurn
+from antiphon.agent.writers import MessageWriter, ToolCallWriter
 from antiphon.engine.events import AnyBody, Delivery, QuestionClosed, QuestionEnd, QuestionOpened, Updated
 from antiphon.engine.prompts import Entry, Outcome
 from antiphon.engine.reading import encode
@@ -98,6 +98,10 @@ class AgentSession:
         if self._live.ahead:
             await self._live.durable()
 
+    async def replace_message(self, message_id: str, *content: str | v2.ContentBlock) -> None:
+        """Put this in place of a message of the agent's that was said before, in whatever turn."""
+        await MessageWriter(self, thought=False, message_id=message_id).replace(*content)
+
     async def set_title(self, title: str | None) -> None:
         await self.update(v2.SessionInfoUpdate(title=title))
 
@@ -168,6 +172,9 @@ class AgentSession:
             if returned is not None:
                 reason = StopReason(returned)
                 check_value(reason)
+        except StopTurn as stop:
+            reason = stop.reason
+            check_value(reason)
         except asyncio.CancelledError:
             reason, error = self._how_it_ended(None)
         except Exception as failure:

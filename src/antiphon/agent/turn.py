@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from msgspec import Struct
 
@@ -27,14 +27,24 @@ class Prompt(Struct, frozen=True):
         return "\n".join(block.text for block in self.content if isinstance(block, v2.TextContent))
 
 
+class StopTurn(Exception):
+    """Ends the turn with a stop reason, from however deep in the handler it is raised (`turn.stop`)."""
+
+    def __init__(self, reason: v2.StopReason) -> None:
+        super().__init__(str(reason))
+        self.reason = reason
+
+
 class AgentTurn:
     """One span of foreground work. It ends when its handler returns: with `end_turn`, or with the stop reason
-    that is returned; an exception ends it as an error, a cancel as cancelled."""
+    that is returned or stopped with; an exception ends it as an error, a cancel as cancelled."""
 
     def __init__(self, session: AgentSession, prompt: Prompt | None) -> None:
         self.session = session
         self._prompt = prompt
+        self._requests = 0
         self.usage: v2.Usage | None = None
+        """What the turn used, reported at its end."""
 
     @property
     def prompt(self) -> Prompt:
@@ -88,6 +98,18 @@ class AgentTurn:
         ]
         content = v2.PlanItems(plan_id=v2.PlanId(plan_id), entries=list(items))
         await self.session.update(v2.PlanUpdate(plan=content))
+
+    def stop(self, reason: str) -> NoReturn:
+        """End the turn here: `max_tokens`, `max_turn_requests`, `refusal`, or a reason of your own that
+        begins with `_`."""
+        raise StopTurn(v2.StopReason(reason))
+
+    def count_request(self, *, limit: int) -> None:
+        """Call it before each request to a model: the one beyond the limit ends the turn as
+        `max_turn_requests`."""
+        self._requests += 1
+        if self._requests > limit:
+            self.stop(v2.StopReason.MAX_TURN_REQUESTS)
 
     def steered(self) -> list[Prompt]:
         """A break point: what the user sent to steer this turn, taken in now."""

@@ -26,12 +26,12 @@ REJECT = v2.PermissionOption(
 class MessageWriter:
     """One message: chunks are appended, and the whole can be replaced."""
 
-    def __init__(self, session: AgentSession, *, thought: bool) -> None:
+    def __init__(self, session: AgentSession, *, thought: bool, message_id: str | None = None) -> None:
         self._session = session
         self._live = session.live
         self._thought = thought
         self._chunk = v2.AgentThoughtChunk if thought else v2.AgentMessageChunk
-        self.message_id = v2.MessageId(f"msg_{secrets.token_hex(12)}")
+        self.message_id = v2.MessageId(message_id or f"msg_{secrets.token_hex(12)}")
 
     async def write(self, content: str | v2.ContentBlock) -> None:
         """Append a piece."""

@@ -204,27 +204,9 @@ class Folding:
 
     def _prompt(self, body: Any, event: Event) -> None:
         self._dirty.add("queue")
-        match body:
-            case e.PromptQueued():
-                self.prompts.apply_queued(body)
-            case e.PromptEdited():
-                self.prompts.apply_edited(body)
-            case e.PromptMoved():
-                self.prompts.apply_moved(body)
-            case e.PromptWithdrawn():
-                self.prompts.apply_withdrawn(body, seq=event.seq)
-            case e.PromptRejected():
-                self.prompts.apply_rejected(body, seq=event.seq)
-            case e.PromptSent():
-                self.prompts.apply_sent(body)
-            case e.PromptAccepted():
-                if self.prompts.apply_accepted(body, seq=event.seq):
-                    self.turns.take(body.became or body.message_id)
-                    self._dirty.add("turn")
-            case e.QueuePaused():
-                self.prompts.paused = True
-            case e.QueueResumed():
-                self.prompts.paused = False
+        if self.prompts.apply(body, seq=event.seq) and isinstance(body, e.PromptAccepted):
+            self.turns.take(body.became or body.message_id)
+            self._dirty.add("turn")
 
     def _question_opened(self, body: e.QuestionOpened, event: Event) -> None:
         turn_id = None if self.turn is None else self.turn.turn_id

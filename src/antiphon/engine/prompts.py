@@ -242,48 +242,47 @@ class Prompts:
 
     # The fold
 
-    def apply_queued(self, body: PromptQueued) -> None:
+    def apply(self, body: AnyBody, *, seq: int) -> bool:
+        """Folds what happened to the queue; whether anything did. What does not fit what is there (a journal
+        of another hand) is passed over."""
+        match body:
+            case PromptQueued():
+                return self._queued(body)
+            case PromptEdited(message_id=id) if self._allows(Action.EDIT, id):
+                self._change(id, raw_content=kept(body.raw_content))
+            case PromptMoved(message_id=id, before=before) if self._allows(Action.MOVE, id) and before != id:
+                self._order.remove(id)
+                at = self._order.index(before) if before in self._order else len(self._order)
+                self._order.insert(at, id)
+            case PromptWithdrawn(message_id=id) if self._allows(Action.RETURN, id):
+                self._settle(id, PromptState.WITHDRAWN, seq)
+            case PromptRejected(message_id=id) if self._allows(Action.REJECT, id):
+                self._change(id, error=body.error)
+                self._settle(id, PromptState.REJECTED, seq)
+            case PromptSent(message_id=id) if self._allows(Action.SEND, id):
+                self._order.remove(id)
+                self._sent.append(id)
+                self._change(id, state=PromptState.SENT)
+            case PromptAccepted(message_id=id) if self._allows(Action.ACCEPT, id):
+                self._change(id, became=body.became)
+                self._settle(id, PromptState.ACCEPTED, seq)
+            case QueuePaused():
+                self.paused = True
+            case QueueResumed():
+                self.paused = False
+            case _:
+                return False
+        return True
+
+    def _queued(self, body: PromptQueued) -> bool:
         if body.message_id in self._entries or body.operation_id in self._operations:
-            return
+            return False
         self._entries[body.message_id] = _entry(body)
         self._order.append(body.message_id)
         if body.operation_id is not None:
             self._operations[body.operation_id] = body.message_id
         self.paused = False  # whoever prompts wants the session to go on
         self.changed.add(body.message_id)
-
-    def apply_edited(self, body: PromptEdited) -> None:
-        if self._allows(Action.EDIT, body.message_id):
-            self._change(body.message_id, raw_content=kept(body.raw_content))
-
-    def apply_moved(self, body: PromptMoved) -> None:
-        if not self._allows(Action.MOVE, body.message_id) or body.before == body.message_id:
-            return
-        self._order.remove(body.message_id)
-        at = self._order.index(body.before) if body.before in self._order else len(self._order)
-        self._order.insert(at, body.message_id)
-
-    def apply_withdrawn(self, body: PromptWithdrawn, *, seq: int) -> None:
-        if self._allows(Action.RETURN, body.message_id):
-            self._settle(body.message_id, PromptState.WITHDRAWN, seq)
-
-    def apply_rejected(self, body: PromptRejected, *, seq: int) -> None:
-        if self._allows(Action.REJECT, body.message_id):
-            self._change(body.message_id, error=body.error)
-            self._settle(body.message_id, PromptState.REJECTED, seq)
-
-    def apply_sent(self, body: PromptSent) -> None:
-        if self._allows(Action.SEND, body.message_id):
-            self._order.remove(body.message_id)
-            self._sent.append(body.message_id)
-            self._change(body.message_id, state=PromptState.SENT)
-
-    def apply_accepted(self, body: PromptAccepted, *, seq: int) -> bool:
-        """Whether it was one that could be."""
-        if not self._allows(Action.ACCEPT, body.message_id):
-            return False
-        self._change(body.message_id, became=body.became)
-        self._settle(body.message_id, PromptState.ACCEPTED, seq)
         return True
 
     def _allows(self, action: Action, message_id: str) -> bool:

@@ -44,6 +44,14 @@ class Attachment:
             self._moved.clear()
             await self._moved.wait()
 
+    async def catch_up(self, seq: int) -> None:
+        """Write everything up to `seq`, which is in the journal, and no more."""
+        while self.cursor < seq:
+            events = await self._live.after(self.cursor)
+            self._write(events[: seq - self.cursor])
+            self.cursor = min(seq, events[-1].seq)
+            await self._drain()
+
     async def follow(self, *, begin: Callable[[], Awaitable[None]] | None = None) -> None:
         """Until cancelled. `begin` sends the replay, once everything in it is in the store."""
         if begin is not None:

@@ -23,7 +23,8 @@ from antiphon.engine.events import (
     QuestionOpened,
     Updated,
 )
-from antiphon.engine.questions import Question
+from antiphon.engine.prompts import Entry, Prompts, QueuePart
+from antiphon.engine.questions import Question, QuestionState
 from antiphon.engine.reading import UPDATES, encode
 from antiphon.engine.snapshot import state_update
 from antiphon.engine.turn import Effect, Turns
@@ -35,6 +36,7 @@ from antiphon.live.session import LiveSession
 from antiphon.schema import v2
 from antiphon.schema.repair import Malformed
 from antiphon.schema.updates import UPDATE
+from antiphon.schema.version import Extras
 
 ASK = "session/request_permission"
 
@@ -46,9 +48,12 @@ class Voice:
     """Made before the session is open, so that it can be shown while it is read (`preview`); `pin` ties it to
     the live session, `start` lets it follow."""
 
-    def __init__(self, session_id: str, connection: Connection, writer: Writer) -> None:
+    def __init__(
+        self, session_id: str, connection: Connection, writer: Writer, *, extras: Extras | None = None
+    ) -> None:
         self.writer = writer
         self._connection = connection
+        self._extras = extras or Extras()
         # The frame of an update is put together around bytes that are JSON already.
         params = update_params(encode(session_id), b"%b")
         self._start, self._end = encode_notification(UPDATE, params).split(b"%b")
@@ -56,12 +61,16 @@ class Voice:
         self._heard: Heard
         self._attachment: Attachment | None = None
         self._turns = Turns()
+        self._queue: Prompts | None = None
+        """What waits, as of what was written to this client; kept for one that asked to see it."""
         self._prompts: dict[str, list[Inbound]] = {}
         self._unanswered: dict[Any, Inbound] = {}
         self._answered: dict[Inbound, asyncio.Future[None]] = {}
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._following: asyncio.Task[None] | None = None
         self._previewed = 0
+        self._pinned = 0
+        self._waiting: tuple[QueuePart, list[Entry]]
         self._replay: list[Any] = []
         self._closing: bytes | None = None
         self._questions: list[Question] = []
@@ -77,15 +86,21 @@ class Voice:
         self._previewed += len(updates)
         return not self._connection.congested
 
-    def pin(self, live: LiveSession, heard: Heard, *, history: bool = False) -> None:
-        """Follow the session from here, this very step: what is to be replayed is what the fold has now."""
+    def pin(
+        self, live: LiveSession, heard: Heard, *, history: bool = False, after: int | None = None
+    ) -> None:
+        """Follow the session from here, this very step: what is to be replayed is what the fold has now. With
+        `after`, the events since that one are sent instead."""
         self._live, self._heard = live, heard
         fold = live.fold
-        self._turns.restore(fold.turns.part())
+        if after is None:
+            self._turns.restore(fold.turns.part())
         self._replay = [item.materialize() for item in fold.items[self._previewed :]] if history else []
         self._closing = state_update(fold)
+        self._pinned = fold.last_seq
         self._questions = fold.questions.open
-        self._attachment = Attachment(live, self._write, drain=self._connection.drain)
+        self._waiting = fold.prompts.part(), list(fold.prompts.entries.values())
+        self._attachment = Attachment(live, self._write, drain=self._connection.drain, cursor=after)
 
     @property
     def pinned(self) -> bool:
@@ -94,7 +109,8 @@ class Voice:
     def start(self, *, state: bool = False, then: Callable[[], None] = lambda: None) -> None:
         """Begin to send: the replay, once everything in it is in the store; then the state, if that is asked
         for; `then` is called before anything newer is sent."""
-        assert self._attachment is not None
+        attachment = self._attachment
+        assert attachment is not None
 
         async def begin() -> None:
             replay, self._replay = self._replay, []
@@ -102,15 +118,22 @@ class Voice:
                 for raw in self.writer.write(update, encode(update)):
                     self._send(raw)
                 await self._connection.drain()
+            await attachment.catch_up(self._pinned)
             for raw in self.writer.flush():
                 self._send(raw)
             if state and self._closing is not None:
-                self._send_update(self._closing)
+                for raw in self.writer.write(UPDATES.read(self._closing), self._closing):
+                    self._send(raw, seq=self._pinned)
             then()
+            if self._extras.queue_updates:
+                self._queue = Prompts()
+                self._queue.restore(*self._waiting)
+                if self._queue.queued or self._queue.paused:
+                    self._show_queue(self._pinned)
             for question in self._questions:
                 self._ask(question)
 
-        self._following = asyncio.get_running_loop().create_task(self._attachment.follow(begin=begin))
+        self._following = asyncio.get_running_loop().create_task(attachment.follow(begin=begin))
 
     def take_over(self, other: Voice) -> None:
         """A client that joins again has one attachment: what it is owed moves here."""
@@ -161,6 +184,7 @@ class Voice:
     def _write(self, events: list[Event]) -> None:
         # Run for every chunk and every client: what does not change is looked up once.
         write, send, start, end = self.writer.write, self._connection.send, self._start, self._end
+        numbered = self._extras.seq
         for event in events:
             body = event.body
             if type(body) is Updated:
@@ -169,10 +193,14 @@ class Voice:
                 except Malformed:
                     continue
                 for raw in write(update, bytes(body.raw)):
-                    send(start + raw + end)
+                    if numbered:
+                        self._send(raw, seq=event.seq)
+                    else:
+                        send(start + raw + end)
                 if type(update) is v2.SessionStateUpdate:
                     self._turned(update, event)
-            elif isinstance(body, PromptAccepted):
+                continue
+            if isinstance(body, PromptAccepted):
                 self._accepted(body)
             elif isinstance(body, PromptRejected):
                 self._refused(body.message_id, body.error)
@@ -180,12 +208,23 @@ class Voice:
                 self._refused(body.message_id, RequestCancelled().to_wire())
             elif isinstance(body, QuestionOpened):
                 question = self._live.fold.questions.get(body.question_id)
-                if question is not None:
+                if question is not None and question.state is QuestionState.OPEN:
                     self._ask(question)
             elif isinstance(body, QuestionClosed):
                 asking = self._asking.pop(body.question_id, None)
                 if asking is not None:
                     asking.cancel()  # an abandoned call tells the client (PROMPT-V2-41)
+            if self._queue is not None and self._queue.apply(body, seq=event.seq):
+                self._show_queue(event.seq)
+
+    def _show_queue(self, seq: int) -> None:
+        assert self._queue is not None
+        entries = [
+            {"messageId": entry.message_id, "mode": str(entry.delivery), "content": entry.raw_content}
+            for entry in self._queue.queued
+        ]
+        shown = {"sessionUpdate": "_antiphon_queue", "entries": entries, "paused": self._queue.paused}
+        self._send(encode(shown), seq=seq)
 
     def _turned(self, update: v2.SessionStateUpdate, event: Event) -> None:
         if self._turns.apply(update, seq=event.seq, at=event.at) is Effect.ENDED:
@@ -217,7 +256,9 @@ class Voice:
         for written in self.writer.write(UPDATES.read(raw), raw):
             self._send(written)
 
-    def _send(self, update: bytes) -> None:
+    def _send(self, update: bytes, *, seq: int | None = None) -> None:
+        if seq is not None and self._extras.seq:
+            update += b',"_meta":{"antiphon":{"seq":%d}}' % seq
         self._connection.send(self._start + update + self._end)
 
     # --- questions ---------------------------------------------------------------------------------

@@ -64,12 +64,36 @@ class OptIns(Struct, frozen=True):
         )
 
 
+class Extras(Struct, frozen=True):
+    """What any client may ask for beyond its version, in the same place; every plain client goes without."""
+
+    queue_updates: bool = False
+    """`_antiphon_queue` updates: what waits in the queue, whenever that changes."""
+    seq: bool = False
+    """Updates carry their number in the journal, to resume after it."""
+
+    def __and__(self, other: Extras) -> Extras:
+        return Extras(self.queue_updates and other.queue_updates, self.seq and other.seq)
+
+    def to_meta(self) -> dict[str, Any]:
+        asked = {"queueUpdates": self.queue_updates, "seq": self.seq}
+        return {key: True for key, wanted in asked.items() if wanted}
+
+    @classmethod
+    def from_meta(cls, meta: Mapping[str, Any]) -> Extras:
+        return cls(queue_updates=meta.get("queueUpdates") is True, seq=meta.get("seq") is True)
+
+
+EVERYTHING = Extras(queue_updates=True, seq=True)
+
+
 class Agreement(Struct, frozen=True):
     """What both ends of a connection speak after `initialize` (INIT-07)."""
 
     version: int
     dialect: Dialect
     opt_ins: OptIns = OptIns()
+    extras: Extras = Extras()
 
 
 def choose_version(requested: int, supported: Sequence[int] = VERSIONS) -> int:
@@ -101,12 +125,14 @@ class Offer(Struct, frozen=True):
     """Whether that very version was asked for: then its params are held to it strictly (INIT-09)."""
     wanted: OptIns
     proposed: bool
+    extras: Extras = Extras()
 
-    def agree(self, able: OptIns | None = None) -> Agreement:
-        """The agreement with an agent that can give `able` of the opt-ins."""
+    def agree(self, able: OptIns | None = None, extras: Extras | None = None) -> Agreement:
+        """The agreement with an agent that can give `able` of the opt-ins, and these extras."""
+        given = self.extras & (extras or Extras())
         if self.version == V1:
-            return Agreement(V1, Dialect.V1, self.wanted & (able or OptIns()))
-        return Agreement(V2, Dialect.V2_PROPOSED if self.proposed else Dialect.V2)
+            return Agreement(V1, Dialect.V1, self.wanted & (able or OptIns()), given)
+        return Agreement(V2, Dialect.V2_PROPOSED if self.proposed else Dialect.V2, extras=given)
 
 
 def read_offer(params: Any, *, supported: Sequence[int] = VERSIONS, selected: int | None = None) -> Offer:
@@ -128,6 +154,7 @@ def read_offer(params: Any, *, supported: Sequence[int] = VERSIONS, selected: in
         exact=exact,
         wanted=OptIns.from_meta(_ours(params.get("clientCapabilities"))),
         proposed=_ours(params).get("dialect") == "proposed",
+        extras=Extras.from_meta(_ours(params.get("clientCapabilities" if version == V1 else "capabilities"))),
     )
 
 
@@ -151,10 +178,11 @@ def read_answer(result: Any, *, supported: Sequence[int] = VERSIONS) -> Agreemen
             + ", ".join(map(str, supported))
         )
     if version == V1:
-        confirmed = OptIns.from_meta(_ours(result.get("agentCapabilities")))
-        return Agreement(V1, Dialect.V1, confirmed)
+        confirmed = _ours(result.get("agentCapabilities"))
+        return Agreement(V1, Dialect.V1, OptIns.from_meta(confirmed), Extras.from_meta(confirmed))
     proposed = _ours(result).get("dialect") == "proposed"
-    return Agreement(V2, Dialect.V2_PROPOSED if proposed else Dialect.V2)
+    extras = Extras.from_meta(_ours(result.get("capabilities")))
+    return Agreement(V2, Dialect.V2_PROPOSED if proposed else Dialect.V2, extras=extras)
 
 
 def _ours(holder: Any) -> Mapping[str, Any]:
