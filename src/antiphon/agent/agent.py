@@ -75,6 +75,7 @@ class Agent:
         self._sessions: dict[str, AgentSession] = {}
         self._opening: dict[str, asyncio.Task[AgentSession]] = {}
         self._open: dict[str, AsyncExitStack] = {}
+        self._lives = 0
 
     def on_prompt(self, handler: Handler) -> Handler:
         """Run this for every prompt. Its return ends the turn; a stop reason it returns is reported."""
@@ -130,10 +131,14 @@ class Agent:
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[Agent]:
-        """The agent's life: at its end every session is put away, in the store."""
+        """The agent's life: at its end every session is put away, in the store. Lives may overlap."""
+        self._lives += 1
         try:
             yield self
         finally:
+            self._lives -= 1
+            if self._lives:
+                return
             for session in tuple(self._sessions.values()):
                 await self.release(session)
             await self.store.aclose()

@@ -34,8 +34,12 @@ if TYPE_CHECKING:
 
 LAST_UPDATES = 2.0
 """Seconds that a client gets to read the last updates of a session that is closed."""
-QUEUE = {"delivery": ["queue", "steer", "interrupt"], "inject": {"modes": ["queue", "steer"]}}
-"""What our own part of the capabilities says of the queue."""
+ABLE = {
+    "delivery": ["queue", "steer", "interrupt"],
+    "inject": {"modes": ["queue", "steer"]},
+    "replayAfter": True,
+}
+"""What our own part of the capabilities says to everyone."""
 
 
 class Link:
@@ -109,7 +113,7 @@ class Link:
                             stdio=v2.McpStdioCapabilities(), http=v2.McpHttpCapabilities()
                         ),
                     ),
-                    meta={META_KEY: {**QUEUE, **agreement.extras.to_meta()}},
+                    meta={META_KEY: {**ABLE, **agreement.extras.to_meta()}},
                 ),
                 meta={META_KEY: {"dialect": "proposed"}} if offer.proposed else None,
             )
@@ -136,7 +140,7 @@ class Link:
                     additional_directories=v1.SessionAdditionalDirectoriesCapabilities(),
                     turn_complete=marker,
                 ),
-                meta={META_KEY: {**QUEUE, **confirmed}},
+                meta={META_KEY: {**ABLE, **confirmed}},
             ),
         )
 

@@ -22,8 +22,13 @@ OPENS_LANE = frozenset({"session/new", "session/fork"})
 """Calls whose answers are delivered in the lane of the session their result names."""
 
 
+Outcome = Raw | AntiphonError
+Settled = Callable[[Outcome], None]
+"""What is done with an answer, at its place in the lane."""
+
+
 class _Pending(Struct):
-    answer: asyncio.Future[Raw]
+    settled: Settled
     session: str | None
 
 
@@ -35,32 +40,39 @@ class Calls:
         self._pending: dict[Call, _Pending] = {}
         self._failure: Callable[[], AntiphonError] | None = None
 
-    async def call(self, method: str, params: bytes, session: str | None) -> Raw:
-        """Send a request and wait for its answer. Giving up tells the peer so."""
+    def begin(self, method: str, params: bytes, session: str | None, settled: Settled) -> Call:
+        """Send a request; `settled` is called with what comes of it, unless it is abandoned before."""
         if self._failure is not None:
             raise self._failure()
+        call, frame = self._peer.call(method, params)
+        self._pending[call] = _Pending(settled, session if method in IN_LANE else None)
+        self._send(frame)
+        return call
+
+    def abandon(self, call: Call) -> None:
+        """Give up on an answer, and tell the peer so."""
+        if self._pending.pop(call, None) is not None:
+            cancel = self._peer.abandon(call)
+            if cancel is not None:
+                self._send(cancel)
+
+    async def call(self, method: str, params: bytes, session: str | None) -> Raw:
+        """Send a request and wait for its answer. Giving up tells the peer so."""
         lane = inside()
-        if method not in IN_LANE:
-            session = None
-        elif lane is not None and lane.key == session:
+        if method in IN_LANE and lane is not None and lane.key == session:
             raise LaneMisuse(
                 f"{method} of session {session} was awaited inside a handler of that session: its answer"
                 " comes only after the handler has returned. Await it elsewhere (`start_soon`)."
             )
-        call, frame = self._peer.call(method, params)
         answer: asyncio.Future[Raw] = asyncio.get_running_loop().create_future()
-        self._pending[call] = _Pending(answer, session)
-        self._send(frame)
+        call = self.begin(method, params, session, lambda outcome: _wake(answer, outcome))
         try:
             if lane is None:
                 return await answer
             with lane.waits_for(answer):
                 return await answer
         except BaseException:
-            if self._pending.pop(call, None) is not None:
-                cancel = self._peer.abandon(call)
-                if cancel is not None:
-                    self._send(cancel)
+            self.abandon(call)
             raise
 
     def answered(self, event: Answered, size: int, *, unfit: AntiphonError | None = None) -> None:
@@ -70,7 +82,7 @@ class Calls:
             return
         if event.result is None:
             assert event.error is not None
-            outcome: Raw | AntiphonError = CallFailed(event.call.method, event.error)
+            outcome: Outcome = CallFailed(event.call.method, event.error)
         else:
             outcome = unfit or event.result
             if event.call.method in OPENS_LANE:
@@ -84,16 +96,20 @@ class Calls:
         for pending in lost.values():
             self._deliver(pending, 0, failure())
 
-    def _deliver(self, pending: _Pending, size: int, outcome: Raw | AntiphonError) -> None:
+    def _deliver(self, pending: _Pending, size: int, outcome: Outcome) -> None:
         if pending.session is None or self._lanes.idle(pending.session):
-            settle((pending.answer, outcome))
+            pending.settled(outcome)
         else:
-            self._lanes.get(pending.session).put(size, settle, ((pending.answer, outcome),))
+            self._lanes.get(pending.session).put(size, settle, ((pending.settled, outcome),))
 
 
-def settle(settled: tuple[asyncio.Future[Raw], Raw | AntiphonError]) -> None:
-    """Wake a caller with its result or its error."""
-    answer, outcome = settled
+def settle(step: tuple[Settled, Outcome]) -> None:
+    """Deliver an outcome, in its lane."""
+    settled, outcome = step
+    settled(outcome)
+
+
+def _wake(answer: asyncio.Future[Raw], outcome: Outcome) -> None:
     if answer.done():
         return
     if isinstance(outcome, AntiphonError):

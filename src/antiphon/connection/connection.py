@@ -35,7 +35,7 @@ from antiphon.errors import (
 )
 from antiphon.jsonrpc import frames
 from antiphon.jsonrpc.lines import Received
-from antiphon.jsonrpc.peer import Answered, BatchPolicy, CancelAsked, Inbound, Peer
+from antiphon.jsonrpc.peer import Answered, BatchPolicy, Call, CancelAsked, Inbound, Peer
 from antiphon.schema import opening
 from antiphon.schema.codec import Codec, codec
 from antiphon.schema.methods import Kind
@@ -48,6 +48,7 @@ logger = logging.getLogger("antiphon.connection")
 INITIALIZE = "initialize"
 MANY = 8
 """From so many frames on, it pays to look for a run of updates."""
+_NOTHING = Raw(b"null")
 LAST_ANSWERS = 0.5
 """Seconds an agent's handlers get to answer once the client has closed its end."""
 
@@ -70,7 +71,8 @@ class Connection:
     """An async context manager: the link is served while it is open and closed at its end.
 
     `requests` and `notifications` map method names to handlers; a method without one is answered with
-    `-32601` or ignored. An agent gives `on_initialize`, a client calls `initialize`.
+    `-32601` or ignored. An agent gives `on_initialize`, a client calls `initialize`. `on_lost` is called once
+    the last frame was received, after every call without an answer has failed.
     """
 
     def __init__(
@@ -84,6 +86,7 @@ class Connection:
         supported: Sequence[int] = VERSIONS,
         batch: BatchPolicy = BatchPolicy.REJECT,
         lane_bound: int = LANE_BOUND,
+        on_lost: Callable[[LinkLost], None] | None = None,
         tap: Tap | None = None,
     ) -> None:
         self.role = role
@@ -96,6 +99,7 @@ class Connection:
         self._opening = opening.Opening()
         self._codec: Codec | None = None
         self._updates: UpdateReader | None = None
+        self._on_lost = on_lost
         self._tap = tap
         self._send = self._tapped(transport.send)
         # For a call or an answer: the gathering of a tick would only keep somebody waiting.
@@ -182,6 +186,32 @@ class Connection:
         encoded = b"{}" if params is None else codec.encode(params)
         return codec.result(method, await self._calls.call(method, encoded, session_of(params)))
 
+    def begin(self, method: str, params: Any, settled: Callable[[Any], None]) -> Call:
+        """Call the peer without waiting. `settled` gets the typed result, or the exception, in the session's
+        lane where the answer has its place: before anything that was received after it is handled."""
+        codec = self._agreed()
+
+        def typed(outcome: Raw | AntiphonError) -> None:
+            if not isinstance(outcome, AntiphonError):
+                try:
+                    outcome = codec.result(method, outcome)
+                except AntiphonError as error:
+                    outcome = error
+            settled(outcome)
+
+        return self._calls.begin(method, codec.encode(params), session_of(params), typed)
+
+    def abandon(self, call: Call) -> None:
+        """Give up on a call that was begun; the peer is told (`$/cancel_request`)."""
+        self._calls.abandon(call)
+
+    def behind(self, session_id: str, act: Callable[[], None]) -> None:
+        """Do something once everything that was received for a session so far has been handled."""
+        if self._lanes.idle(session_id):
+            act()
+        else:
+            self._lanes.get(session_id).put(0, settle, ((lambda _: act(), _NOTHING),))
+
     async def notify(self, method: str, params: Any = None) -> None:
         """Send a notification; waits while the link is congested."""
         if self._lost is not None:
@@ -241,6 +271,8 @@ class Connection:
         self._lost = LinkLost(self._transport.end_reason or "the link ended", stderr=self._transport.stderr)
         self._peer.close()
         self._calls.lose(self._failure)
+        if self._on_lost is not None:
+            self._on_lost(self._failure())
         self._start(self._end())
 
     async def _end(self) -> None:

@@ -63,6 +63,15 @@ class Message:
         self.append: Final = self._content.append
 
     @property
+    def role(self) -> MessageType:
+        """Who says it: `user`, `agent`, or `thought` for what the agent thinks."""
+        return self.type
+
+    @property
+    def message_id(self) -> MessageId:
+        return self.id
+
+    @property
     def content(self) -> list[ContentBlock]:
         return self._content.blocks
 

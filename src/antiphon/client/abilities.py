@@ -1,0 +1,108 @@
+"""Abilities: what an agent said it can do, the same words for both versions. What it did not say, it cannot
+(INIT-14)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from antiphon.errors import LocalError
+from antiphon.schema import v1, v2
+from antiphon.schema.version import META_KEY
+
+CONTENT: dict[type, str] = {
+    v2.ImageContent: "image",
+    v2.AudioContent: "audio",
+    v2.EmbeddedResource: "embedded_context",
+}
+"""What has to be offered before a prompt may hold it; text and links may always be sent (CONT-02)."""
+
+
+class Abilities(Struct, frozen=True, kw_only=True):
+    image: bool = False
+    audio: bool = False
+    embedded_context: bool = False
+    load: bool = False
+    """Whether a session can be opened again with its history."""
+    resume: bool = False
+    """Whether a session can be opened again."""
+    listing: bool = False
+    """Whether it lists the sessions it keeps."""
+    close: bool = False
+    delete: bool = False
+    additional_directories: bool = False
+    delivery: frozenset[str] = frozenset()
+    """How a prompt may be delivered while the session works: `queue`, `steer`, `interrupt`."""
+    queue: bool = False
+    """Whether prompts can be put into a queue, edited, moved and withdrawn there."""
+    replay_after: bool = False
+    """Whether a session can be followed after an event whose number is known."""
+    ours: dict[str, Any] = {}
+    """What stands under `_meta["antiphon"]`."""
+
+    def check(self, content: list[v2.ContentBlock]) -> None:
+        """Refuse what the agent cannot take, before it is sent (PROMPT-V1-01)."""
+        if not content:
+            raise LocalError("a prompt needs some content")  # PROMPT-V2-01
+        for block in content:
+            needed = CONTENT.get(type(block))
+            if needed is not None and not getattr(self, needed):
+                raise LocalError(f"this agent takes no {needed.replace('_', ' ')} in a prompt")
+
+
+def abilities(result: Any) -> Abilities:
+    """Those that an `initialize` result names."""
+    return _of_v2(result) if isinstance(result, v2.InitializeResponse) else _of_v1(result)
+
+
+def _of_v2(result: v2.InitializeResponse) -> Abilities:
+    session = result.capabilities.session
+    if session is None:
+        return Abilities(ours=_ours(result.capabilities.meta))
+    prompt = session.prompt or v2.PromptCapabilities()
+    return Abilities(
+        image=prompt.image is not None,
+        audio=prompt.audio is not None,
+        embedded_context=prompt.embedded_context is not None,
+        load=True,
+        resume=True,
+        listing=True,
+        close=True,
+        delete=session.delete is not None,
+        additional_directories=session.additional_directories is not None,
+        **_added(result.capabilities.meta),
+    )
+
+
+def _of_v1(result: v1.InitializeResponse) -> Abilities:
+    able = result.agent_capabilities
+    prompt, session = able.prompt_capabilities, able.session_capabilities
+    return Abilities(
+        image=prompt.image,
+        audio=prompt.audio,
+        embedded_context=prompt.embedded_context,
+        load=able.load_session,
+        resume=session.resume is not None,
+        listing=session.list is not None,
+        close=session.close is not None,
+        delete=session.delete is not None,
+        additional_directories=session.additional_directories is not None,
+        **_added(able.meta),
+    )
+
+
+def _added(meta: dict[str, Any] | None) -> dict[str, Any]:
+    ours = _ours(meta)
+    delivery = ours.get("delivery")
+    return {
+        "ours": ours,
+        "queue": isinstance(ours.get("inject"), dict),
+        "replay_after": ours.get("replayAfter") is True,
+        "delivery": frozenset(delivery) if isinstance(delivery, list) else frozenset(),
+    }
+
+
+def _ours(meta: dict[str, Any] | None) -> dict[str, Any]:
+    ours = (meta or {}).get(META_KEY)
+    return ours if isinstance(ours, dict) else {}

@@ -1,0 +1,101 @@
+"""connect: a client for an agent, wherever it is."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, Protocol
+
+from antiphon.client.client import OPT_INS, Client, Decides
+from antiphon.connection.connection import Tap
+from antiphon.errors import LocalError
+from antiphon.schema.version import OptIns
+from antiphon.transports.base import Transport
+from antiphon.transports.memory import memory_pair
+
+
+class Serves(Protocol):
+    """An agent in this process."""
+
+    def serving(self) -> Any: ...
+
+    async def serve(self, transport: Transport) -> None: ...
+
+
+@asynccontextmanager
+async def connect(
+    target: Sequence[str] | str | Serves,
+    *,
+    version: int | None = None,
+    dialect: str | None = None,
+    answers: Decides | None = None,
+    silence: float | None = None,
+    token: str | None = None,
+    env: Mapping[str, str] | None = None,
+    cwd: str | os.PathLike[str] | None = None,
+    name: str = "antiphon",
+    client_version: str = "0",
+    opt_ins: OptIns = OPT_INS,
+    numbered: bool = False,
+    on_stderr: Callable[[str], None] | None = None,
+    tap: Tap | None = None,
+) -> AsyncIterator[Client]:
+    """Connect to an agent: a command to start, a `ws://` or `wss://` address, or an `Agent` in this process.
+
+    `version` insists on ACP 1 or 2; otherwise the newest that the agent speaks is used. `answers` decides on
+    permission requests, which are rejected otherwise. `silence` is how many seconds a turn may pass without a
+    word. `env` is added to the environment of a command, which is started in `cwd`. With `numbered`, an agent
+    that can do it numbers its updates (`session.cursor`), to be attached to after one of them.
+    """
+    async with AsyncExitStack() as stack:
+        transport = await _reach(target, stack, token=token, env=env, cwd=cwd, on_stderr=on_stderr)
+        client = Client(
+            transport,
+            version=version,
+            dialect=dialect,
+            answers=answers,
+            silence=silence,
+            name=name,
+            client_version=client_version,
+            opt_ins=opt_ins,
+            numbered=numbered,
+            tap=tap,
+        )
+        await stack.enter_async_context(client.connection)
+        await client.initialize()
+        yield client
+
+
+async def _reach(
+    target: Sequence[str] | str | Serves,
+    stack: AsyncExitStack,
+    *,
+    token: str | None,
+    env: Mapping[str, str] | None,
+    cwd: str | os.PathLike[str] | None,
+    on_stderr: Callable[[str], None] | None,
+) -> Transport:
+    if isinstance(target, str) and target.startswith(("ws://", "wss://")):
+        from antiphon.transports.websocket import connect_websocket
+
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        return await connect_websocket(target, headers=headers)
+    if token is not None:
+        raise LocalError("a token is for a `ws://` or `wss://` address")
+    if isinstance(target, str | Sequence):
+        from antiphon.transports.child import ChildTransport
+
+        command = shlex.split(target) if isinstance(target, str) else list(target)
+        return await ChildTransport.spawn(command, env=env, cwd=cwd, on_stderr=on_stderr)
+    await stack.enter_async_context(target.serving())
+    ours, theirs = memory_pair()
+    serving = asyncio.get_running_loop().create_task(target.serve(theirs))
+
+    async def served() -> None:
+        await serving
+
+    stack.push_async_callback(served)
+    return ours

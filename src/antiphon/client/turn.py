@@ -1,0 +1,144 @@
+"""ClientTurn: one span of an agent's work as its client sees it, from its beginning to its drained end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from antiphon.client.watching import Log
+from antiphon.engine.questions import Question
+from antiphon.engine.transcript import TYPE_OF, Message, MessageType
+from antiphon.errors import LinkLost
+from antiphon.schema import v2
+from antiphon.schema.v2.prompt import StopReason
+
+if TYPE_CHECKING:
+    from antiphon.client.session import ClientSession
+
+
+class TurnEnd(Struct, frozen=True, kw_only=True):
+    """How a turn ended."""
+
+    stop_reason: StopReason | None = None
+    """`None`: the agent did not say."""
+    usage: v2.Usage | None = None
+    error: v2.Error | None = None
+    cut: str | None = None
+    """Why it ended without the agent's word: it died, it was silent for too long, or the link was lost."""
+
+    @property
+    def cancelled(self) -> bool:
+        return self.stop_reason == StopReason.CANCELLED
+
+    @classmethod
+    def of(cls, state: Any) -> TurnEnd:
+        """What the state says that ended it."""
+        return cls(
+            stop_reason=getattr(state, "stop_reason", None),
+            usage=getattr(state, "usage", None),
+            error=getattr(state, "error", None),
+        )
+
+    @classmethod
+    def cut_short(cls, reason: str | LinkLost) -> TurnEnd:
+        why = reason.reason if isinstance(reason, LinkLost) else reason
+        error = v2.Error(
+            code=v2.ErrorCode.INTERNAL_ERROR, message="The turn was cut short", data={"reason": "interrupted"}
+        )
+        return cls(stop_reason=StopReason.ERROR, error=error, cut=why)
+
+
+class SessionEvent(Struct, frozen=True, kw_only=True, gc=False):
+    """Something that happened in a session: an update, or a question that was asked or ended."""
+
+    seq: int
+    """Its number in what this client has seen."""
+    turn: ClientTurn | None
+    """The turn it belongs to; `None` for what belongs to the session alone."""
+    update: v2.SessionUpdate | None = None
+    question: Question | None = None
+
+
+class ClientTurn:
+    """Watch it with `updates`, `messages` or `events`: each sees it from its beginning, however late it is
+    asked for, and ends with it. `drained` waits for the end."""
+
+    def __init__(self, session: ClientSession, prompt: list[v2.ContentBlock] | None = None) -> None:
+        self.session = session
+        self.prompt = prompt
+        """What was prompted; `None` for a turn that the agent opened by itself."""
+        self.message_id: str | None = None
+        """The id of the prompt's message, once the agent has given it one."""
+        self.end: TurnEnd | None = None
+        self._log: Log[SessionEvent] = Log()
+        self._drained: asyncio.Future[TurnEnd] = asyncio.get_running_loop().create_future()
+
+    async def events(self) -> AsyncIterator[SessionEvent]:
+        """Everything that belongs to the turn."""
+        async for event in self._log.watch():
+            yield event
+
+    async def updates(self) -> AsyncIterator[v2.SessionUpdate]:
+        """The updates of the turn."""
+        async for event in self._log.watch():
+            if event.update is not None:
+                yield event.update
+
+    async def messages(self) -> AsyncIterator[Message]:
+        """The messages of the turn, each when it is complete: something else follows, or the turn ends."""
+        told: set[tuple[MessageType, str]] = set()
+        writing: tuple[MessageType, str] | None = None
+        async for event in self._log.watch():
+            update: Any = event.update
+            kind = TYPE_OF.get(type(update))
+            about = None if kind is None else (kind, str(update.message_id))
+            if about == writing:
+                continue
+            if kind is None and isinstance(update, v2.UsageUpdate | v2.SessionInfoUpdate):
+                continue  # beside the conversation: it parts no message
+            if writing is not None and writing not in told:
+                told.add(writing)
+                yield self._message(writing)
+            writing = about
+        if writing is not None and writing not in told:
+            yield self._message(writing)
+
+    def _message(self, of: tuple[MessageType, str]) -> Message:
+        message = self.session.fold.message(*of)
+        assert message is not None
+        return message
+
+    @property
+    def text(self) -> str:
+        """What the agent said in it so far, without its thoughts."""
+        ids: dict[str, None] = {}
+        for event in self._log.entries:
+            update = event.update
+            if isinstance(update, v2.AgentMessage | v2.AgentMessageChunk):
+                ids[update.message_id] = None
+        said = (self._message((MessageType.AGENT, id)).text for id in ids)
+        return "\n\n".join(text for text in said if text)
+
+    async def drained(self) -> TurnEnd:
+        """Wait until the turn has ended and everything of it has been applied, in order."""
+        return await asyncio.shield(self._drained)
+
+    async def cancel(self) -> None:
+        """Ask the agent to stop this turn, and no other; `drained` tells how it ended. Safe at any time."""
+        await self.session.cancel_turn(self)
+
+    # What the session tells
+
+    def hear(self, event: SessionEvent) -> None:
+        self._log.add(event)
+
+    def finish(self, end: TurnEnd) -> None:
+        """It ends, once."""
+        if self.end is None:
+            self.end = end
+            self._log.end()
+            if not self._drained.done():
+                self._drained.set_result(end)
