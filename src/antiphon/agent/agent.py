@@ -137,11 +137,10 @@ class Agent:
             yield self
         finally:
             self._lives -= 1
-            if self._lives:
-                return
-            for session in tuple(self._sessions.values()):
-                await self.release(session)
-            await self.store.aclose()
+            if not self._lives:
+                for session in tuple(self._sessions.values()):
+                    await self.release(session)
+                await self.store.aclose()
 
     # --- sessions ----------------------------------------------------------------------------------
 

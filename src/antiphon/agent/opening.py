@@ -1,0 +1,83 @@
+"""What an agent answers to `initialize`: the agreement, and its capabilities in the words of that version."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from antiphon.schema import v1, v2
+from antiphon.schema.version import EVERYTHING, META_KEY, V1, Agreement, Offer, OptIns
+
+if TYPE_CHECKING:
+    from antiphon.agent.agent import Agent
+
+ABLE = {
+    "delivery": ["queue", "steer", "interrupt"],
+    "inject": {"modes": ["queue", "steer"]},
+    "replayAfter": True,
+}
+"""What our own part of the capabilities says to everyone."""
+OPT_INS = OptIns(turn_complete=True, prompt_lifecycle=True, message_update=True)
+
+
+def open_link(agent: Agent, offer: Offer) -> tuple[Agreement, v1.InitializeResponse | v2.InitializeResponse]:
+    agreement = offer.agree(OPT_INS, EVERYTHING)
+    if offer.version == V1:
+        if agent.turn_complete:
+            agreement = replace(agreement, opt_ins=replace(agreement.opt_ins, turn_complete=True))
+        return agreement, _in_v1(agent, agreement)
+    return agreement, _in_v2(agent, agreement, proposed=offer.proposed)
+
+
+def _in_v2(agent: Agent, agreement: Agreement, *, proposed: bool) -> v2.InitializeResponse:
+    return v2.InitializeResponse(
+        protocol_version=v2.ProtocolVersion(2),
+        info=v2.Implementation(name=agent.name, version=agent.version),
+        capabilities=v2.AgentCapabilities(
+            session=v2.SessionCapabilities(
+                prompt=_prompt_capabilities(agent.accepts) if agent.accepts else None,
+                additional_directories=v2.SessionAdditionalDirectoriesCapabilities(),
+                delete=v2.SessionDeleteCapabilities(),
+                mcp=v2.McpCapabilities(stdio=v2.McpStdioCapabilities(), http=v2.McpHttpCapabilities()),
+            ),
+            meta={META_KEY: {**ABLE, **agreement.extras.to_meta()}},
+        ),
+        meta={META_KEY: {"dialect": "proposed"}} if proposed else None,
+    )
+
+
+def _in_v1(agent: Agent, agreement: Agreement) -> v1.InitializeResponse:
+    # TC-05: the marker stands exactly where the update will be sent.
+    marker: Any = {} if agreement.opt_ins.turn_complete else None
+    confirmed = agreement.opt_ins.to_meta() | agreement.extras.to_meta()
+    return v1.InitializeResponse(
+        protocol_version=v1.ProtocolVersion(1),
+        agent_info=v1.Implementation(name=agent.name, version=agent.version),
+        agent_capabilities=v1.AgentCapabilities(
+            load_session=True,
+            prompt_capabilities=v1.PromptCapabilities(
+                image="image" in agent.accepts,
+                audio="audio" in agent.accepts,
+                embedded_context="embedded_context" in agent.accepts,
+            ),
+            mcp_capabilities=v1.McpCapabilities(http=True),
+            session_capabilities=v1.SessionCapabilities(
+                list=v1.SessionListCapabilities(),
+                delete=v1.SessionDeleteCapabilities(),
+                resume=v1.SessionResumeCapabilities(),
+                close=v1.SessionCloseCapabilities(),
+                additional_directories=v1.SessionAdditionalDirectoriesCapabilities(),
+                turn_complete=marker,
+            ),
+            meta={META_KEY: {**ABLE, **confirmed}},
+        ),
+    )
+
+
+def _prompt_capabilities(accepts: frozenset[str]) -> v2.PromptCapabilities:
+    return v2.PromptCapabilities(
+        image=v2.PromptImageCapabilities() if "image" in accepts else None,
+        audio=v2.PromptAudioCapabilities() if "audio" in accepts else None,
+        embedded_context=v2.PromptEmbeddedContextCapabilities() if "embedded_context" in accepts else None,
+    )

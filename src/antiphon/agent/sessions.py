@@ -1,0 +1,146 @@
+"""Sessions on the wire: new, load, resume, list, close and delete."""
+
+from __future__ import annotations
+
+import asyncio
+import os.path
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from antiphon.bridge import requests as upward
+from antiphon.errors import InvalidParams
+from antiphon.jsonrpc.peer import Inbound
+from antiphon.schema import v1, v2
+from antiphon.schema.wire import Unknown
+
+if TYPE_CHECKING:
+    from antiphon.agent.link import Handlers, Link
+
+
+def handlers(link: Link) -> Handlers:
+    async def new(params: Any, inbound: Inbound) -> Any:
+        wanted: v2.NewSessionRequest = upward.new_session(params) if link.v1 else params
+        _check_setup(wanted)
+        session = await link.agent.create(wanted)
+        voice = link.new_voice(session.id)
+        voice.pin(session.live, session.heard)
+        link.voices[session.id] = voice
+        result, later = voice.writer.opened(v2.NewSessionResponse(session_id=v2.SessionId(session.id)))
+        link.connection.answer(inbound, result)
+        for raw in later:
+            voice.say(raw)
+        voice.start()
+        link.agent.opened(session)
+        return result
+
+    async def load(params: v1.LoadSessionRequest, inbound: Inbound) -> Any:
+        return await reopen(upward.load_session(params), inbound, loaded=True)
+
+    async def resume(params: Any, inbound: Inbound) -> Any:
+        return await reopen(upward.resume_session(params) if link.v1 else params, inbound, loaded=False)
+
+    async def reopen(params: v2.ResumeSessionRequest, inbound: Inbound, *, loaded: bool) -> Any:
+        after = _after(params.replay_from)
+        _check_setup(params)
+        history = params.replay_from is not None and after is None
+        voice = link.new_voice(params.session_id)
+        session = await link.agent.open(params.session_id, voice=voice if history else None)
+        if after is not None and after > session.fold.last_seq:
+            raise InvalidParams("`replayFrom` names an event that is not there yet")
+        await link.agent.set_up(session, params)
+        before = link.voices.pop(session.id, None)
+        if before is not None:
+            await before.stop()
+            voice.take_over(before)
+        if not voice.pinned:
+            voice.pin(session.live, session.heard, history=history, after=after)
+        link.voices[session.id] = voice
+        result, later = voice.writer.opened(v2.ResumeSessionResponse(), loaded=loaded)
+        answered = asyncio.get_running_loop().create_future()
+
+        def then() -> None:
+            link.connection.answer(inbound, result)
+            for raw in later:
+                voice.say(raw)
+            answered.set_result(None)
+
+        # SESS-21: the state closes every resume; a v1 client has no word for it.
+        voice.start(state=True, then=then)
+        await answered
+        return result
+
+    async def list_page(params: Any, inbound: Inbound) -> Any:
+        listing = await link.agent.store.list(cwd=params.cwd, after=params.cursor)
+        types: Any = v1 if link.v1 else v2
+        sessions = [
+            types.SessionInfo(
+                session_id=record.session_id,
+                cwd=record.cwd,
+                additional_directories=list(record.additional_directories),
+                title=record.title,
+                updated_at=_time(record.updated_at),
+            )
+            for record in listing.records
+        ]
+        return types.ListSessionsResponse(sessions=sessions, next_cursor=listing.next)
+
+    async def close(params: Any, inbound: Inbound) -> Any:
+        session = link.agent.find(params.session_id)
+        if session is None:
+            return {}  # C-18: what is not there is closed
+        if link.agent.others(link, session.id):
+            await link.leave(session.id)  # the others go on
+        else:
+            await link.agent.close(session)
+        return {}
+
+    async def delete(params: Any, inbound: Inbound) -> Any:
+        session = link.agent.find(params.session_id)
+        if session is not None:
+            await link.agent.close(session)
+        await link.agent.store.delete(params.session_id)
+        return {}
+
+    return {
+        "session/new": new,
+        "session/load": load,
+        "session/resume": resume,
+        "session/list": list_page,
+        "session/close": close,
+        "session/delete": delete,
+    }
+
+
+def _check_setup(params: v2.NewSessionRequest | v2.ResumeSessionRequest) -> None:
+    _absolute(params.cwd, *params.additional_directories)
+    if params.system_prompt is not None:
+        raise InvalidParams("a system prompt is not supported")  # SESS-58
+    names = [getattr(server, "name", None) for server in params.mcp_servers]
+    for server in params.mcp_servers:
+        if not isinstance(server, v2.McpServerStdio | v2.McpServerHttp):
+            raise InvalidParams("an MCP server of an unsupported type")  # MCPCFG-05
+    if len(set(names)) != len(names):
+        raise InvalidParams("two MCP servers of one name")  # MCPCFG-06
+
+
+def _absolute(*paths: str) -> None:
+    """RPC-43: paths are absolute, and native to the machine the agent runs on."""
+    for path in paths:
+        if not os.path.isabs(path):
+            raise InvalidParams(f"{path!r} is not an absolute path")
+
+
+def _after(replay_from: v2.ReplayFrom | None) -> int | None:
+    """The number that our own `_antiphon_after` names; `None` for the start."""
+    if not isinstance(replay_from, Unknown):
+        return None
+    seq = replay_from.get("seq")
+    if replay_from.get("type") != "_antiphon_after":
+        raise InvalidParams("`replayFrom` is of an unknown type")  # SESS-19
+    if not isinstance(seq, int) or isinstance(seq, bool) or seq < 0:
+        raise InvalidParams("`replayFrom.seq` is the number of an event")
+    return seq
+
+
+def _time(at: int) -> str:
+    return datetime.fromtimestamp(at / 1000, UTC).isoformat().replace("+00:00", "Z")
