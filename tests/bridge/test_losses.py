@@ -15,9 +15,11 @@ from antiphon.bridge import losses, requests
 from antiphon.bridge.dialects import V1Writer
 from antiphon.bridge.losses import LOSSES, ORIGINAL, Announced, Loss
 from antiphon.bridge.prompts import Answer
+from antiphon.bridge.upgrade import Upgrade
+from antiphon.errors import ErrorObject
 from antiphon.schema.codec import codec
 from antiphon.schema.methods import Kind
-from tests.bridge.wire import b64, capabilities, originals, permission, plain, read, shown, text
+from tests.bridge.wire import b64, capabilities, originals, permission, plain, read, read_v1, shown, text
 
 SOURCES = sorted(Path(antiphon.bridge.__file__).parent.glob("*.py"))
 CONSTANTS = {name: value for name, value in vars(losses).items() if isinstance(value, Loss)}
@@ -161,6 +163,45 @@ def ended(to: V1Writer) -> list[Any]:
     return [plain(step.given) for step in to.ended(idle, [1]) if isinstance(step, Answer)]
 
 
+LIFTED: dict[str, list[dict[str, Any]]] = {
+    "client_terminal": [tool(content=[TERMINAL])],
+    "location_line": [tool(locations=[{"path": "/f", "line": 0}])],
+    "mode": [{"sessionUpdate": "current_mode_update", "currentModeId": "m"}],
+    "config_values": [
+        {
+            "sessionUpdate": "config_option_update",
+            "configOptions": [
+                {"type": "select", "id": "x", "name": "X", "currentValue": "a", "options": []},
+            ],
+        }
+    ],
+    "updated_at": [{"sessionUpdate": "session_info_update", "updatedAt": "soon"}],
+    "unreadable_update": [{"sessionUpdate": "agent_message"}],
+}
+"""For each row of what a v1 agent sends, updates that reach it."""
+
+
+def lifted(name: str, report: Callable[[Loss, Any], None]) -> list[Any]:
+    """What a v1 agent sends, or does to a prompt, that reaches a row."""
+    up = Upgrade(report=report)
+    if name in LIFTED:
+        return [plain(sent) for raw in LIFTED[name] for sent in up.update(read_v1(raw))]
+    up.prompted(1, [])
+    match name:
+        case "prompt_end":
+            up.prompted(2, [])
+            up.failed(2, ErrorObject(-32603, "Busy"))
+        case "cancel_failed":
+            up.cancelled()
+        case "other_turn":
+            return [*up.update(read_v1({"sessionUpdate": "turn_complete", "stopReason": "end_turn"}))]
+        case "error_code":
+            return [*map(plain, up.failed(1, ErrorObject(2**40, "Odd")))]
+        case _:
+            raise AssertionError(f"nothing reaches {name}")
+    return [*map(plain, up.failed(1, ErrorObject(-32603, "Aborted")))]
+
+
 def other_ways(name: str, to: V1Writer, report: Callable[[Loss, Any], None]) -> list[Any]:
     """What reaches a row that no update to a plain client reaches."""
     options = [
@@ -181,7 +222,7 @@ def other_ways(name: str, to: V1Writer, report: Callable[[Loss, Any], None]) -> 
             able = V1Writer(capabilities(subagents={}), report=report)
             given = read(SUBAGENT)
             return [plain(raw) for raw in able.write(given, msgspec.json.encode(given))]
-    raise AssertionError(f"nothing reaches {name}")
+    return lifted(name, report)
 
 
 @pytest.mark.parametrize("name", LOSSES)

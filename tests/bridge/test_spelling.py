@@ -1,4 +1,4 @@
-"""Readers take both spellings of the state and go on with the published one (SD-01..03)."""
+"""Readers take both spellings of v2 and go on with the published one (SD-01..05)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from antiphon.bridge.spelling import as_proposed, normalize
+from antiphon.bridge.spelling import Insertions, as_proposed, normalize
+from antiphon.schema import v2
+from antiphon.schema.v2.proposed import PromptTaken
 from antiphon.schema.wire import Unknown
 from tests.bridge.wire import plain, read, update
 
@@ -65,3 +67,61 @@ def test_sd_01_what_is_written_as_proposed_reads_back_the_same() -> None:
     written = as_proposed(published)
     assert plain(written)["sessionUpdate"] == "state_change"
     assert normalize(read(plain(written))) == published
+
+
+TAKEN = PromptTaken()
+
+
+def named(id: str) -> v2.PromptResponse:
+    return v2.PromptResponse(message_id=v2.MessageId(id))
+
+
+def said(id: str) -> Any:
+    return update("user_message_chunk", messageId=id, content={"type": "text", "text": "a"})
+
+
+def test_sd_05_an_answer_without_an_id_gets_it_from_the_user_message() -> None:
+    prompts = Insertions()
+    prompts.sent(1)
+    assert prompts.answered(1, TAKEN) == []
+    assert prompts.told(update("state_update", state="running")) == []
+    assert prompts.told(update("user_message", messageId="m", content=[])) == [(1, named("m"))]
+    assert prompts.told(said("m")) == []
+
+
+def test_prompt_v2_05_the_user_message_may_come_before_the_answer() -> None:
+    prompts = Insertions()
+    prompts.sent(1)
+    assert prompts.told(said("m")) == []
+    assert prompts.answered(1, TAKEN) == [(1, named("m"))]
+
+
+def test_prompt_v2_32_prompts_are_inserted_in_their_order() -> None:
+    prompts = Insertions()
+    for number in (1, 2):
+        prompts.sent(number)
+        assert prompts.answered(number, TAKEN) == []
+    assert prompts.told(said("m")) == [(1, named("m"))]
+    assert prompts.told(said("n")) == [(2, named("n"))]
+
+
+def test_c_01_an_answer_with_an_id_is_what_it_is_and_takes_its_message() -> None:
+    prompts = Insertions()
+    prompts.sent(1)
+    prompts.sent(2)
+    assert prompts.told(said("m")) == []
+    assert prompts.answered(2, named("m")) == [(2, named("m"))]
+    assert prompts.answered(1, TAKEN) == []
+    assert prompts.told(said("n")) == [(1, named("n"))]
+
+
+def test_sd_05_a_message_of_before_the_prompt_is_not_its() -> None:
+    prompts = Insertions()
+    assert prompts.told(said("old")) == []
+    prompts.sent(1)
+    assert prompts.told(said("other")) == []
+    prompts.refused(1)
+    prompts.sent(2)
+    assert prompts.answered(2, TAKEN) == []
+    assert prompts.told(said("old")) == []
+    assert prompts.told(said("m")) == [(2, named("m"))]

@@ -1,4 +1,4 @@
-"""Short ways to write v2 updates in tests, and the check every v1 update has to pass."""
+"""Short ways to write updates in tests, and the checks that every update has to pass that a bridge makes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import msgspec
 
 from antiphon.bridge.downgrade import Downgrade
 from antiphon.bridge.losses import Loss
+from antiphon.bridge.upgrade import Upgrade
 from antiphon.schema import v1, v2
 from antiphon.schema.codec import codec
 from antiphon.schema.methods import Kind
@@ -28,6 +29,18 @@ def update(tag: str, **fields: Any) -> Any:
 def read(raw: dict[str, Any]) -> Any:
     params = codec(2).encode({"sessionId": "s", "update": raw})
     return codec(2).params(Kind.NOTIFICATION, "session/update", params).update
+
+
+def v1_update(tag: str, **fields: Any) -> Any:
+    """A v1 update, read from JSON as a peer would send it. `_meta` is written `meta`."""
+    if "meta" in fields:
+        fields["_meta"] = fields.pop("meta")
+    return read_v1({"sessionUpdate": tag, **fields})
+
+
+def read_v1(raw: dict[str, Any]) -> Any:
+    params = codec(1).encode({"sessionId": "s", "update": raw})
+    return codec(1).params(Kind.NOTIFICATION, "session/update", params).update
 
 
 def permission(**fields: Any) -> v2.RequestPermissionRequest:
@@ -61,6 +74,37 @@ def check_v1(sent: Any) -> dict[str, Any]:
     read_back = _strict.decode(b'{"sessionId":"s","update":%b}' % raw)
     assert plain(read_back.update) == plain(raw)
     return dict(plain(raw))
+
+
+def check_v2(sent: Any) -> dict[str, Any]:
+    """Every v2 update reads back in v2 as what it is."""
+    raw = plain(sent)
+    assert read(raw) == sent
+    return dict(raw)
+
+
+class Up:
+    """An upgrade under test: takes JSON or typed values, gives JSON, and keeps the losses."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.lost: list[str] = []
+        self.machine = Upgrade(*args, report=self._report, **kwargs)
+
+    def _report(self, loss: Loss, original: Any) -> None:
+        self.lost.append(loss.name)
+
+    def feed(self, *updates: Any) -> list[dict[str, Any]]:
+        return self.told(lifted for given in updates for lifted in self.machine.update(given))
+
+    def prompted(self, request: Any, words: str = "go", **fields: Any) -> list[dict[str, Any]]:
+        return self.told(self.machine.prompted(request, [v2.TextContent(text=words)], **fields))
+
+    def responded(self, request: Any, reason: str = "end_turn", **fields: Any) -> list[dict[str, Any]]:
+        result = codec(1).result("session/prompt", msgspec.json.encode({"stopReason": reason, **fields}))
+        return self.told(self.machine.responded(request, result))
+
+    def told(self, lifted: Iterable[Any]) -> list[dict[str, Any]]:
+        return [check_v2(each) for each in lifted]
 
 
 class Down:

@@ -133,6 +133,26 @@ ANNOTATION_PRIORITY = _row(
 )
 RESOURCE_SIZE = _row("resource_size", "a negative resource size", "a link without size", _META)
 
+# What a v1 agent sends, v1 to v2
+CLIENT_TERMINAL = _row(
+    "client_terminal", "a terminal of the client that was not run here", "a text that names it", _META
+)
+LOCATION_LINE = _row("location_line", "line 0 of a file", "the location without a line", _META)
+MODE = _row("mode", "a current mode that is not among the session's", "nothing", _REPORTED)
+CONFIG_VALUES = _row(
+    "config_values", "a select option, or a group of one, without values", "a list without the option", _META
+)
+UPDATED_AT = _row("updated_at", "a time that is no RFC 3339", "the rest without it", _META)
+PROMPT_END = _row(
+    "prompt_end", "how a prompt ended while others of its turn went on", "the end of the turn", _META
+)
+CANCEL_FAILED = _row("cancel_failed", "the error that a cancelled prompt ended with", "`cancelled`", _META)
+ERROR_CODE = _row("error_code", "an error code beyond 32 bits", "`-32603`", _META)
+OTHER_TURN = _row("other_turn", "the end of somebody else's turn while ours goes on", "nothing", _REPORTED)
+UNREADABLE_UPDATE = _row(
+    "unreadable_update", "an update that v2 has and v1 has not, malformed", "nothing", _REPORTED
+)
+
 Report = Callable[[Loss, Any], None]
 """Told of every loss, with the original as it was."""
 

@@ -1,18 +1,21 @@
-"""Two spellings of v2's state: `state_update` as published, `state_change` as proposed (SD-01..03).
+"""The two spellings of v2: `state_update` and `{messageId}` as published, `state_change` and `{}` as proposed
+(SD-01..05).
 
 Readers take both and go on with the published one; a writer uses one.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from contextlib import suppress
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from antiphon.bridge.prompts import RequestId
 from antiphon.schema import v2
-from antiphon.schema.v2.proposed import StateChange
+from antiphon.schema.v2.proposed import PromptTaken, StateChange
 from antiphon.schema.wire import Unknown
 
 PUBLISHED = "state_update"
@@ -62,6 +65,71 @@ def as_proposed(update: v2.SessionUpdate) -> StateChange | Unknown | None:
     if isinstance(update, Unknown) and update.get("sessionUpdate") == PUBLISHED:
         return _respelled(update, PROPOSED, "stopReason", "stop_reason")
     return None
+
+
+class Insertions:
+    """Which message each prompt of ours became, with an agent that answers `{}` (C-01, SD-05).
+
+    Such an answer names no message: that comes with the user message, before or after it (PROMPT-V2-05).
+    Prompts are inserted in the order they were sent (PROMPT-V2-32), so both are paired in their order. A
+    message of somebody else's that comes in between cannot be told apart.
+    """
+
+    __slots__ = ("_messages", "_open", "_seen", "_unnamed")
+
+    def __init__(self) -> None:
+        self._open: dict[RequestId, None] = {}
+        """Our prompts that are not paired with a message yet."""
+        self._unnamed: deque[RequestId] = deque()
+        """Those of them that were answered with `{}`."""
+        self._messages: deque[str] = deque()
+        """The user messages that came since, and are nobody's yet."""
+        self._seen: set[str] = set()
+
+    def sent(self, request: RequestId) -> None:
+        """A prompt was sent."""
+        self._open[request] = None
+
+    def refused(self, request: RequestId) -> None:
+        """A prompt was answered with an error."""
+        self._open.pop(request, None)
+        self._settle()
+
+    def answered(
+        self, request: RequestId, answer: v2.PromptResponse | PromptTaken
+    ) -> list[tuple[RequestId, v2.PromptResponse]]:
+        """A prompt was answered: the prompts that are known by that, with the published answer."""
+        if isinstance(answer, PromptTaken):
+            self._unnamed.append(request)
+            return self._paired()
+        self._open.pop(request, None)
+        self._seen.add(answer.message_id)
+        with suppress(ValueError):
+            self._messages.remove(answer.message_id)
+        self._settle()
+        return [(request, answer)]
+
+    def told(self, update: v2.SessionUpdate) -> list[tuple[RequestId, v2.PromptResponse]]:
+        """An update came: the prompts that are known by that."""
+        if not isinstance(update, v2.UserMessage | v2.UserMessageChunk) or update.message_id in self._seen:
+            return []
+        self._seen.add(update.message_id)
+        if self._open:
+            self._messages.append(update.message_id)
+        return self._paired()
+
+    def _paired(self) -> list[tuple[RequestId, v2.PromptResponse]]:
+        pairs = []
+        while self._unnamed and self._messages:
+            request, id = self._unnamed.popleft(), self._messages.popleft()
+            self._open.pop(request, None)
+            pairs.append((request, v2.PromptResponse(message_id=v2.MessageId(id))))
+        self._settle()
+        return pairs
+
+    def _settle(self) -> None:
+        if not self._open:
+            self._messages.clear()
 
 
 def _reason(raw: bytes | msgspec.Raw | None, given: v2.StopReason | None) -> v2.StopReason | None:

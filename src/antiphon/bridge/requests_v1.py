@@ -1,0 +1,214 @@
+"""What is asked of a v1 agent, in v1's words (24.2, v2 to v1).
+
+Params in, params out; a request that v1 or this agent cannot be asked raises `InvalidParams`. `capabilities`
+are the agent's. Results that need memory are in `upgrade_configuration`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+from antiphon.bridge import losses
+from antiphon.bridge.content import ContentDown, recast
+from antiphon.bridge.losses import Ledger, Report, mark
+from antiphon.bridge.upgrade_configuration import Configuration
+from antiphon.bridge.upgrade_facts import is_rfc3339
+from antiphon.errors import InvalidParams
+from antiphon.schema import v1, v2
+
+SetOption: TypeAlias = (
+    v1.SetSessionModeRequest | v1.SetSessionConfigOptionId | v1.SetSessionConfigOptionBoolean
+)
+
+
+def prompt(
+    params: v2.PromptRequest, *, capabilities: v1.AgentCapabilities, report: Report | None = None
+) -> v1.PromptRequest:
+    """Refused before it is inserted, if it holds what the agent does not take (24.3, CONT-02)."""
+    if not params.prompt:  # PROMPT-V2-01
+        raise InvalidParams("a prompt needs at least one content block")
+    able = capabilities.prompt_capabilities
+    for block in params.prompt:
+        match block:
+            case v2.TextContent() | v2.ResourceLink():
+                continue
+            case v2.ImageContent() if able.image:
+                continue
+            case v2.AudioContent() if able.audio:
+                continue
+            case v2.EmbeddedResource() if able.embedded_context:
+                continue
+        kind = block.get("type") if isinstance(block, dict) else block.__struct_config__.tag
+        raise InvalidParams(f"the agent takes no content of type {kind!r} in prompts")  # CONT-08
+    return v1.PromptRequest(
+        session_id=v1.SessionId(params.session_id),
+        prompt=ContentDown(Ledger(report)).blocks(params.prompt),
+        meta=params.meta,
+    )
+
+
+def cancel(params: v2.CancelSessionNotification) -> v1.CancelNotification:
+    return recast(params, v1.CancelNotification)
+
+
+def new_session(
+    params: v2.NewSessionRequest, *, capabilities: v1.AgentCapabilities, report: Report | None = None
+) -> v1.NewSessionRequest:
+    return v1.NewSessionRequest(
+        cwd=params.cwd,
+        additional_directories=_directories(params.additional_directories, capabilities),
+        mcp_servers=mcp_servers(params.mcp_servers, capabilities=capabilities),
+        system_prompt=_system_prompt(params.system_prompt, report),
+        meta=params.meta,
+    )
+
+
+def fork_session(
+    params: v2.ForkSessionRequest, *, capabilities: v1.AgentCapabilities, report: Report | None = None
+) -> v1.ForkSessionRequest:
+    return v1.ForkSessionRequest(
+        session_id=v1.SessionId(params.session_id),
+        cwd=params.cwd,
+        additional_directories=_directories(params.additional_directories, capabilities),
+        mcp_servers=mcp_servers(params.mcp_servers, capabilities=capabilities),
+        system_prompt=_system_prompt(params.system_prompt, report),
+        meta=params.meta,
+    )
+
+
+def resume_session(
+    params: v2.ResumeSessionRequest, *, capabilities: v1.AgentCapabilities, report: Report | None = None
+) -> v1.LoadSessionRequest | v1.ResumeSessionRequest:
+    """v2's one request is two in v1: a load, which replays, and a resume, which does not.
+
+    Without a cursor an agent that cannot resume is loaded, and its replay is to be dropped.
+    """
+    replay = params.replay_from is not None
+    if replay and not isinstance(params.replay_from, v2.ReplayFromStart):  # SESS-19: never another cursor
+        raise InvalidParams("the agent replays from the start or not at all")
+    resumes = capabilities.session_capabilities.resume is not None
+    if not capabilities.load_session and (replay or not resumes):  # SESS-12, SESS-14
+        raise InvalidParams("the agent cannot load sessions")
+    if replay or not resumes:
+        return v1.LoadSessionRequest(
+            session_id=v1.SessionId(params.session_id),
+            cwd=params.cwd,
+            additional_directories=_directories(params.additional_directories, capabilities),
+            mcp_servers=mcp_servers(params.mcp_servers, capabilities=capabilities),
+            system_prompt=_system_prompt(params.system_prompt, report),
+            meta=params.meta,
+        )
+    return v1.ResumeSessionRequest(
+        session_id=v1.SessionId(params.session_id),
+        cwd=params.cwd,
+        additional_directories=_directories(params.additional_directories, capabilities),
+        mcp_servers=mcp_servers(params.mcp_servers, capabilities=capabilities),
+        system_prompt=_system_prompt(params.system_prompt, report),
+        meta=params.meta,
+    )
+
+
+def list_sessions(params: v2.ListSessionsRequest) -> v1.ListSessionsRequest:
+    return v1.ListSessionsRequest(
+        cwd=params.cwd,
+        cursor=params.cursor,
+        archived=None if params.archived is None else v1.SessionArchiveFilter(params.archived),
+        meta=params.meta,
+    )
+
+
+def listed_sessions(
+    result: v1.ListSessionsResponse, *, report: Report | None = None
+) -> v2.ListSessionsResponse:
+    """The answer to it, back in v2."""
+    ledger = Ledger(report)
+    return v2.ListSessionsResponse(
+        sessions=[_session_info(info, ledger) for info in result.sessions],
+        next_cursor=None if result.next_cursor is None else v2.SessionListCursor(result.next_cursor),
+        meta=result.meta,
+    )
+
+
+def close_session(params: v2.CloseSessionRequest) -> v1.CloseSessionRequest:
+    return recast(params, v1.CloseSessionRequest)
+
+
+def delete_session(params: v2.DeleteSessionRequest) -> v1.DeleteSessionRequest:
+    return recast(params, v1.DeleteSessionRequest)
+
+
+def set_config_option(params: v2.SetSessionConfigOptionRequest, configuration: Configuration) -> SetOption:
+    """The option that was made of the session's modes is set by `session/set_mode`."""
+    if isinstance(params, dict):
+        raise InvalidParams("a value is of type `id` or `boolean`")
+    if params.config_id == configuration.mode:
+        if isinstance(params.value, bool) or not configuration.has_mode(params.value):  # CONF-V1-02
+            raise InvalidParams("the session has no such mode")
+        return v1.SetSessionModeRequest(
+            session_id=v1.SessionId(params.session_id),
+            mode_id=v1.SessionModeId(params.value),
+            meta=params.meta,
+        )
+    if isinstance(params, v2.SetSessionConfigOptionBoolean):
+        return recast(params, v1.SetSessionConfigOptionBoolean)
+    return recast(params, v1.SetSessionConfigOptionId)
+
+
+def mcp_servers(servers: Iterable[v2.McpServer], *, capabilities: v1.AgentCapabilities) -> list[v1.McpServer]:
+    return [_mcp_server(server, capabilities.mcp_capabilities) for server in servers]
+
+
+def _mcp_server(server: v2.McpServer, able: v1.McpCapabilities) -> v1.McpServer:
+    match server:
+        case v2.McpServerStdio():  # MCPCFG-01: every v1 agent takes it
+            return v1.McpServerStdio(
+                name=server.name,
+                command=server.command,
+                args=server.args,
+                env=[recast(variable, v1.EnvVariable) for variable in server.env],
+                meta=server.meta,
+            )
+        case v2.McpServerHttp() if able.http:
+            return v1.McpServerHttp(
+                name=server.name,
+                url=server.url,
+                headers=[recast(header, v1.HttpHeader) for header in server.headers],
+                meta=server.meta,
+            )
+        case v2.McpServerAcp() if able.acp:
+            return recast(server, v1.McpServerAcp)
+    kind = server.get("type") if isinstance(server, dict) else server.__struct_config__.tag
+    raise InvalidParams(f"the agent does not support the MCP transport {kind!r}")  # MCPCFG-05
+
+
+def _directories(directories: Sequence[str], capabilities: v1.AgentCapabilities) -> list[str]:
+    if directories and capabilities.session_capabilities.additional_directories is None:  # SESS-09
+        raise InvalidParams("the agent takes no additional directories")
+    return list(directories)
+
+
+def _system_prompt(given: v2.SystemPrompt | None, report: Report | None) -> v1.SystemPrompt | None:
+    if given is None:
+        return None
+    return v1.SystemPrompt(
+        mode=v1.SystemPromptMode(given.mode),
+        content=ContentDown(Ledger(report)).blocks(given.content),
+        meta=given.meta,
+    )
+
+
+def _session_info(info: v1.SessionInfo, ledger: Ledger) -> v2.SessionInfo:
+    updated_at, meta = info.updated_at, info.meta
+    if updated_at is not None and not is_rfc3339(updated_at):
+        ledger.lose(losses.UPDATED_AT, info)
+        updated_at, meta = None, mark(meta, {"updatedAt": info.updated_at})
+    return v2.SessionInfo(
+        session_id=v2.SessionId(info.session_id),
+        cwd=info.cwd,
+        additional_directories=info.additional_directories,
+        title=info.title,
+        updated_at=updated_at,
+        archived=info.archived,
+        meta=meta,
+    )

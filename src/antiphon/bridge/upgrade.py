@@ -1,0 +1,252 @@
+"""One session of a v1 agent, seen as v2: what the agent sends in, the v2 updates that say the same out.
+
+An `Upgrade` belongs to one session of one agent. v1 has no state and no user messages, so both are told here:
+a turn opens with a prompt and ends with its response (24.3). Nothing else opens one: what a v1 agent sends
+outside a turn, message chunks too, goes on as it is and leaves the state alone (24.3, PROMPT-V2-28), because
+v1 gives no sign of its end. What comes after the response belongs to the session for the same reason.
+
+It never raises for anything v1 can say; what v2 cannot is in `losses`. The parts that need memory of their
+own have modules of their own; here they are put together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, get_args
+
+import msgspec
+
+from antiphon.bridge import losses, upgrade_plans
+from antiphon.bridge.content import ContentUp
+from antiphon.bridge.losses import Ledger, Report
+from antiphon.bridge.prompts import RequestId
+from antiphon.bridge.spelling import normalize
+from antiphon.bridge.upgrade_configuration import Configuration
+from antiphon.bridge.upgrade_facts import Facts
+from antiphon.bridge.upgrade_messages import Messages
+from antiphon.bridge.upgrade_tools import Tools
+from antiphon.bridge.upgrade_turns import Turns
+from antiphon.engine.transcript import MessageType
+from antiphon.errors import ErrorObject
+from antiphon.schema import v1, v2
+from antiphon.schema.repair import Malformed, repair
+from antiphon.schema.v1 import optins
+from antiphon.schema.version import OptIns
+from antiphon.schema.wire import Unknown
+
+_V2_TAGS = frozenset(member.__struct_config__.tag for member in get_args(v2.SessionUpdate))
+
+
+class Upgrade:
+    """The state machine between a v1 agent and whoever speaks v2 with it."""
+
+    def __init__(self, opt_ins: OptIns | None = None, *, report: Report | None = None) -> None:
+        """`opt_ins` are those that the agent confirmed: under the future flag it tells the turn itself."""
+        self.opt_ins = opt_ins or OptIns()
+        self.ledger = Ledger(report)
+        content = ContentUp(self.ledger)
+        self.configuration = Configuration(self.ledger)
+        self.messages = Messages(content)
+        self.tools = Tools(content, self.ledger)
+        self._turns = Turns(self.ledger, running=self.tools.running)
+        self._compactions: set[str] = set()
+        facts = Facts(content, self.ledger)
+        self._handlers: dict[type, Callable[[Any], Sequence[v2.SessionUpdate]]] = {
+            v1.UserMessageChunk: self.messages.chunk,
+            v1.AgentMessageChunk: self.messages.chunk,
+            v1.AgentThoughtChunk: self.messages.chunk,
+            v1.ToolCall: self._tool_call,
+            v1.SessionToolCallUpdate: self._tool_call_update,
+            v1.Plan: lambda update: self._placed(upgrade_plans.plan(update)),
+            v1.PlanUpdate: lambda update: self._placed(upgrade_plans.plan_update(update)),
+            v1.PlanRemoved: lambda update: [upgrade_plans.plan_removed(update)],
+            v1.AvailableCommandsUpdate: lambda update: [self.configuration.commands(update)],
+            v1.CurrentModeUpdate: self.configuration.mode_update,
+            v1.ConfigOptionUpdate: self.configuration.option_update,
+            v1.SessionInfoUpdate: lambda update: [facts.info(update)],
+            v1.UsageUpdate: lambda update: [facts.usage(update)],
+            v1.Notice: lambda update: [facts.notice(update)],
+            v1.CompactionUpdate: lambda update: self._compaction(facts.compaction(update)),
+            v1.CompactionSummaryChunk: lambda chunk: self._compaction(facts.compaction_chunk(chunk)),
+            v1.SubagentUpdate: lambda update: [facts.subagent(update)],
+            v1.SessionMessage: lambda update: [facts.session_message(update)],
+            v1.SessionMessageChunk: lambda chunk: [facts.session_message_chunk(chunk)],
+            optins.TurnComplete: self._turn_complete,
+            optins.MessageUpdate: lambda update: [self.messages.replaced(update)],
+            optins.UserMessage: lambda update: [self.messages.user_message(update)],
+            optins.SessionStateUpdate: self._state_update,
+            Unknown: self._unknown,
+        }
+
+    # What the agent sends
+
+    def update(
+        self, update: v1.SessionUpdate, raw: bytes | msgspec.Raw | None = None
+    ) -> Sequence[v2.SessionUpdate]:
+        """The v2 updates for one v1 update. Its bytes, where given, show both spellings of a stop reason."""
+        lifted = self._handlers[type(update)](update)
+        if raw is not None and type(update) is optins.SessionStateUpdate:
+            return [normalize(each, raw) for each in lifted]  # SD-02
+        return lifted
+
+    def passes(self, update: v1.SessionUpdate) -> bool:
+        """Whether the bytes of an update say in v2 what it is lifted to, so that they can be kept; the same
+        before it is applied and after."""
+        if isinstance(update, v1.ContentChunk):
+            content = update.content
+            return (
+                update.message_id is not None
+                and type(content) is v1.TextContent
+                and content.annotations is None
+                and not self.messages.replaying  # a message takes two updates then
+            )
+        return type(update) is Unknown and update.get("sessionUpdate") not in _V2_TAGS
+
+    def subject(self, call: v1.ToolCallUpdate) -> v2.ToolCallUpdate:
+        """The tool call of a permission request, often the first that is heard of it (PERM-V2-03)."""
+        if call.tool_call_id not in self.tools:
+            self.messages.cut()
+        return self.tools.subject(call)
+
+    # The turn
+
+    def prompted(
+        self,
+        request_id: RequestId,
+        content: Sequence[v2.ContentBlock],
+        *,
+        message_id: str | None = None,
+        meta: dict[str, Any] | None = None,
+    ) -> list[v2.SessionUpdate]:
+        """Our prompt was sent to the agent, which is its insertion: v1 has no other (24.3).
+
+        The message gets an id of its own unless one is given. Under the future flag the agent tells it all.
+        """
+        if self.opt_ins.prompt_lifecycle:
+            return []
+        message = self.messages.prompted(list(content), message_id, meta)
+        if not self._turns.open:
+            self.tools.stop()
+        return [message, *self._turns.prompted(request_id, message.message_id)]
+
+    def cancelled(self) -> None:
+        """`session/cancel` was sent: however they end, our open prompts are cancelled (PROMPT-V2-35)."""
+        self._turns.cancelled()
+
+    def responded(
+        self, request_id: RequestId, result: v1.PromptResponse | optins.PromptAccepted
+    ) -> Sequence[v2.SessionUpdate]:
+        """A prompt of ours was answered. The turn ends with the last of those that are open (24.3)."""
+        if isinstance(result, optins.PromptAccepted):
+            return []
+        self.messages.cut()
+        return self._turns.responded(request_id, result)
+
+    def failed(self, request_id: RequestId, error: ErrorObject) -> Sequence[v2.SessionUpdate]:
+        """A prompt of ours was answered with an error: its insertion stands, its turn failed."""
+        self.messages.cut()
+        return self._turns.failed(request_id, error)
+
+    def interrupted(self) -> Sequence[v2.SessionUpdate]:
+        """The agent is gone: the open turn, if one is, was cut short."""
+        self.messages.cut()
+        return self._turns.interrupted()
+
+    def asked(self, question: str, call: str) -> Sequence[v2.SessionUpdate]:
+        """A permission about this tool call was asked for; the caller names the question.
+
+        For who folds what comes out of here. A session that keeps questions itself tells their state itself.
+        """
+        return self._turns.asked(question, call)
+
+    def answered(self, question: str) -> Sequence[v2.SessionUpdate]:
+        """The answer was sent to the agent, or the question was taken back."""
+        return self._turns.answered(question)
+
+    # The session, opened again
+
+    def reopening(self) -> None:
+        """Load or resume was sent: what the agent sends until it answers is replay, told from the start.
+
+        Also where only a resume was asked for: an agent that cannot resume is loaded, and some replay on
+        resume. Then what comes out is dropped.
+        """
+        self.messages.restart()
+        self.messages.replaying = True
+        self.tools.restart()
+        self._compactions.clear()
+
+    def reopened(
+        self, result: v1.LoadSessionResponse | v1.ResumeSessionResponse
+    ) -> tuple[v2.ResumeSessionResponse, Sequence[v2.SessionUpdate]]:
+        """The answer as v2 gives it, and the state, which goes before it (SESS-21)."""
+        self.messages.replaying = False
+        self.messages.cut()
+        return self.configuration.reopened(result), [v2.SessionStateUpdate(state=self._turns.state)]
+
+    def holds(self, messages: Iterable[tuple[MessageType, str]]) -> None:
+        """The session has these messages, in their order: ids made from here on are none of theirs.
+
+        For a session that outlived its agent's process, or this one.
+        """
+        self.messages.hold(messages)
+
+    # How it is done
+
+    def _placed(self, lifted: v2.SessionUpdate) -> list[v2.SessionUpdate]:
+        """It takes its place in the conversation: the message before it is over (MSG-05)."""
+        self.messages.cut()
+        return [lifted]
+
+    def _tool_call(self, call: v1.ToolCall) -> list[v2.SessionUpdate]:
+        return [*self._placed(self.tools.create(call)), *self._turns.settle()]
+
+    def _tool_call_update(self, update: v1.SessionToolCallUpdate) -> list[v2.SessionUpdate]:
+        if update.tool_call_id in self.tools:
+            self.messages.worked()
+        else:
+            self.messages.cut()
+        return [self.tools.update(update), *self._turns.settle()]
+
+    def _compaction(self, update: v2.CompactionUpdate | v2.CompactionSummaryChunk) -> list[v2.SessionUpdate]:
+        if update.compaction_id not in self._compactions:  # COMP-03
+            self._compactions.add(update.compaction_id)
+            self.messages.cut()
+        return [update]
+
+    def _turn_complete(self, update: optins.TurnComplete) -> Sequence[v2.SessionUpdate]:
+        self.messages.cut()
+        return self._turns.completed(update)
+
+    def _state_update(self, update: optins.SessionStateUpdate) -> list[v2.SessionUpdate]:
+        lifted: v2.SessionStateUpdate = repair(2).build(v2.SessionStateUpdate, msgspec.to_builtins(update))
+        return [self._told(lifted)]
+
+    def _told(self, update: v2.SessionStateUpdate) -> v2.SessionStateUpdate:
+        """The agent tells the state itself."""
+        self._turns.state = update.state
+        if update.state is v2.State.IDLE:
+            self.messages.cut()
+        return update
+
+    def _unknown(self, update: Unknown) -> list[v2.SessionUpdate]:
+        """Kept whole (EXT-09). Where v2 knows it, it has to be what v2 says it is, or it could not be read
+        back from where it is kept."""
+        if update.get("sessionUpdate") not in _V2_TAGS:
+            return [update]
+        try:
+            known: v2.SessionUpdate = repair(2).build(v2.SessionUpdate, dict(update))
+        except Malformed:
+            self.ledger.lose(losses.UNREADABLE_UPDATE, update)
+            return []
+        lifted = normalize(known, msgspec.json.encode(update))
+        match lifted:
+            case v2.SessionStateUpdate():
+                self._told(lifted)
+            case v2.AgentMessage() | v2.AgentThought():
+                self.messages.whole(lifted)
+            case v2.ToolCallContentChunk():
+                if lifted.tool_call_id not in self.tools:
+                    self.messages.cut()
+                    self.tools.see(lifted.tool_call_id)
+        return [lifted]

@@ -1,0 +1,220 @@
+"""Config options, modes and commands of a v1 agent as v2 has them (24.2, 24.4, CONF).
+
+v2 has no modes: they are an option of category `mode`. Where the agent has such an option itself, that one is
+meant and its modes are the same thing told twice (CONF-V1-05); otherwise one is made of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from msgspec import structs
+
+from antiphon.bridge import losses
+from antiphon.bridge.configuration import mode_option
+from antiphon.bridge.content import recast
+from antiphon.bridge.losses import Ledger, mark
+from antiphon.schema import v1, v2
+
+MODE: Final = v2.SessionConfigId("mode")
+MODE_NAME: Final = "Session Mode"
+
+
+class Configuration:
+    """The options and modes of one session."""
+
+    __slots__ = ("_dropped", "_ledger", "_modes", "_options")
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._options: list[v2.SessionConfigOption] = []
+        self._dropped: list[v1.SessionConfigOption] = []
+        self._modes: v1.SessionModeState | None = None
+
+    @property
+    def options(self) -> list[v2.SessionConfigOption]:
+        """The complete list (CONF-01)."""
+        made = self._made()
+        return self._options.copy() if made is None else [*self._options, made]
+
+    @property
+    def mode(self) -> v2.SessionConfigId | None:
+        """The option that is set by `session/set_mode`, because it was made of the modes."""
+        made = self._made()
+        return None if made is None else made.config_id
+
+    def has_mode(self, mode_id: str) -> bool:
+        return self._modes is not None and any(mode.id == mode_id for mode in self._modes.available_modes)
+
+    def new_session(self, result: v1.NewSessionResponse) -> v2.NewSessionResponse:
+        return v2.NewSessionResponse(
+            session_id=v2.SessionId(result.session_id),
+            config_options=self._given(result),
+            meta=self._told(result.meta),
+        )
+
+    def fork_session(self, result: v1.ForkSessionResponse) -> v2.ForkSessionResponse:
+        return v2.ForkSessionResponse(
+            session_id=v2.SessionId(result.session_id),
+            config_options=self._given(result),
+            meta=self._told(result.meta),
+        )
+
+    def reopened(self, result: v1.LoadSessionResponse | v1.ResumeSessionResponse) -> v2.ResumeSessionResponse:
+        return v2.ResumeSessionResponse(config_options=self._given(result), meta=self._told(result.meta))
+
+    def set_config_option(
+        self, result: v1.SetSessionConfigOptionResponse
+    ) -> v2.SetSessionConfigOptionResponse:
+        self._take(result.config_options)
+        return v2.SetSessionConfigOptionResponse(config_options=self.options, meta=self._told(result.meta))
+
+    def set_mode(self, mode_id: str, result: v1.SetSessionModeResponse) -> v2.SetSessionConfigOptionResponse:
+        """The answer to the option that was made of the modes: the list, rebuilt (24.2)."""
+        if self._modes is not None:
+            self._modes = structs.replace(self._modes, current_mode_id=v1.SessionModeId(mode_id))
+        return v2.SetSessionConfigOptionResponse(config_options=self.options, meta=result.meta)
+
+    def option_update(self, update: v1.ConfigOptionUpdate) -> list[v2.ConfigOptionUpdate]:
+        self._take(update.config_options)
+        return [v2.ConfigOptionUpdate(config_options=self.options, meta=self._told(update.meta))]
+
+    def mode_update(self, update: v1.CurrentModeUpdate) -> list[v2.ConfigOptionUpdate]:
+        own = mode_option(self._options)
+        if own is not None:
+            value = v2.SessionConfigValueId(update.current_mode_id)
+            if value not in _values(own):
+                self._ledger.lose(losses.MODE, update)
+                return []
+            self._options = [
+                structs.replace(own, current_value=value) if option is own else option
+                for option in self._options
+            ]
+        elif self._modes is None:
+            self._ledger.lose(losses.MODE, update)
+            return []
+        if self._modes is not None:
+            self._modes = structs.replace(self._modes, current_mode_id=update.current_mode_id)
+        return [v2.ConfigOptionUpdate(config_options=self.options, meta=update.meta)]
+
+    def commands(self, update: v1.AvailableCommandsUpdate) -> v2.AvailableCommandsUpdate:
+        lifted: list[v2.AvailableCommand] = [
+            v2.Command(
+                name=command.name,
+                description=command.description,
+                input=None if command.input is None else recast(command.input, v2.TextCommandInput),
+                meta=command.meta,
+            )
+            for command in update.available_commands
+        ]
+        return v2.AvailableCommandsUpdate(available_commands=lifted, meta=update.meta)
+
+    def _given(
+        self,
+        result: v1.NewSessionResponse
+        | v1.ForkSessionResponse
+        | v1.LoadSessionResponse
+        | v1.ResumeSessionResponse,
+    ) -> list[v2.SessionConfigOption]:
+        self._modes = result.modes
+        self._take(result.config_options or ())
+        return self.options
+
+    def _take(self, options: Iterable[v1.SessionConfigOption]) -> None:
+        self._options, self._dropped = [], []
+        for option in options:
+            lifted = self._option(option)
+            if lifted is None:
+                self._ledger.lose(losses.CONFIG_VALUES, option)
+                self._dropped.append(option)
+            else:
+                self._options.append(lifted)
+
+    def _told(self, meta: dict[str, Any] | None) -> dict[str, Any] | None:
+        return mark(meta, {"configOptions": self._dropped}) if self._dropped else meta
+
+    def _option(self, option: v1.SessionConfigOption) -> v2.SessionConfigOption | None:
+        category = None if option.category is None else v2.SessionConfigOptionCategory(option.category)
+        if isinstance(option, v1.SessionConfigBoolean):
+            return v2.SessionConfigBoolean(
+                config_id=v2.SessionConfigId(option.id),
+                name=option.name,
+                description=option.description,
+                category=category,
+                current_value=option.current_value,
+                meta=option.meta,
+            )
+        options = _entries(option.options)
+        if options is None:
+            return None
+        return v2.SessionConfigSelect(
+            config_id=v2.SessionConfigId(option.id),
+            name=option.name,
+            description=option.description,
+            category=category,
+            current_value=v2.SessionConfigValueId(option.current_value),
+            options=options,
+            meta=option.meta,
+        )
+
+    def _made(self) -> v2.SessionConfigSelect | None:
+        modes = self._modes
+        if modes is None or mode_option(self._options) is not None:
+            return None
+        id, taken = MODE, {_id(option) for option in self._options}
+        while id in taken:
+            id = v2.SessionConfigId(f"_{id}")
+        values = [
+            v2.SessionConfigSelectOption(
+                value=v2.SessionConfigValueId(mode.id),
+                name=mode.name,
+                description=mode.description,
+                meta=mode.meta,
+            )
+            for mode in modes.available_modes
+        ]
+        current = v2.SessionConfigValueId(modes.current_mode_id)
+        if all(value.value != current for value in values):  # CONF-V2-04: the current value is a listed one
+            values.append(v2.SessionConfigSelectOption(value=current, name=current))
+        return v2.SessionConfigSelect(
+            config_id=id,
+            name=MODE_NAME,
+            category=v2.SessionConfigOptionCategory.MODE,
+            current_value=current,
+            options=values,
+            meta=modes.meta,
+        )
+
+
+def _entries(options: v1.SessionConfigSelectOptions) -> v2.SessionConfigSelectOptions | None:
+    """The values of a select; `None` where it, or a group of it, has none (CONF-V2-04)."""
+    values: list[v2.SessionConfigSelectOption] = []
+    groups: list[v2.SessionConfigSelectGroup] = []
+    for entry in options:
+        if isinstance(entry, v1.SessionConfigSelectOption):
+            values.append(recast(entry, v2.SessionConfigSelectOption))
+        elif entry.options:
+            groups.append(
+                v2.SessionConfigSelectGroup(
+                    group_id=v2.SessionConfigGroupId(entry.group),
+                    name=entry.name,
+                    options=[recast(value, v2.SessionConfigSelectOption) for value in entry.options],
+                    meta=entry.meta,
+                )
+            )
+        else:
+            return None
+    return groups or values or None
+
+
+def _values(option: v2.SessionConfigSelect) -> Sequence[str]:
+    return [
+        value.value
+        for entry in option.options
+        for value in ([entry] if isinstance(entry, v2.SessionConfigSelectOption) else entry.options)
+    ]
+
+
+def _id(option: v2.SessionConfigOption) -> str | None:
+    return option.get("configId") if isinstance(option, dict) else option.config_id

@@ -1,0 +1,93 @@
+"""What v1 and v2 say nearly alike: facts about the session, compactions, subagents (24.4)."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+from msgspec import UNSET, structs
+
+from antiphon.bridge import losses
+from antiphon.bridge.content import ContentUp, recast
+from antiphon.bridge.losses import Ledger, mark
+from antiphon.schema import v1, v2
+from antiphon.schema.repair import repair
+
+_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+
+
+class Facts:
+    """Needs no memory: each is lifted by itself."""
+
+    __slots__ = ("_content", "_ledger")
+
+    def __init__(self, content: ContentUp, ledger: Ledger) -> None:
+        self._content = content
+        self._ledger = ledger
+
+    def info(self, update: v1.SessionInfoUpdate) -> v2.SessionInfoUpdate:
+        lifted = recast(update, v2.SessionInfoUpdate)
+        if isinstance(update.updated_at, str) and not is_rfc3339(update.updated_at):
+            self._ledger.lose(losses.UPDATED_AT, update)
+            meta = mark(update.meta or None, {"updatedAt": update.updated_at})
+            return structs.replace(lifted, updated_at=UNSET, meta=meta)
+        return lifted
+
+    def usage(self, update: v1.UsageUpdate) -> v2.UsageUpdate:
+        cost = UNSET if update.cost is None else recast(update.cost, v2.Cost)  # USAGE-04
+        return v2.UsageUpdate(used=update.used, size=update.size, cost=cost, meta=update.meta)
+
+    def notice(self, notice: v1.Notice) -> v2.Notice:
+        return v2.Notice(
+            severity=v2.NoticeSeverity(notice.severity),
+            title=notice.title,
+            description=notice.description,
+            meta=notice.meta,
+        )
+
+    def compaction(self, update: v1.CompactionUpdate) -> v2.CompactionUpdate:
+        summary = update.summary
+        return v2.CompactionUpdate(
+            compaction_id=v2.CompactionId(update.compaction_id),
+            status=v2.CompactionStatus(update.status),
+            summary=self._content.blocks(summary) if isinstance(summary, list) else summary,
+            error=update.error,
+            meta=update.meta,
+        )
+
+    def compaction_chunk(self, chunk: v1.CompactionSummaryChunk) -> v2.CompactionSummaryChunk:
+        return v2.CompactionSummaryChunk(
+            compaction_id=v2.CompactionId(chunk.compaction_id),
+            content=self._content.block(chunk.content),
+            meta=chunk.meta,
+        )
+
+    def subagent(self, update: v1.SubagentUpdate) -> v2.SubagentUpdate:
+        fields = structs.asdict(update)
+        if isinstance(update.state, v1.StateUpdate):
+            fields["state"] = repair(2).build(v2.StateUpdate, msgspec.to_builtins(update.state))
+        if isinstance(update.capabilities, v1.SubagentSessionCapabilities):
+            cancel = update.capabilities.cancel
+            fields["capabilities"] = v2.SubagentSessionCapabilities(
+                cancel=None if cancel is None else recast(cancel, v2.SessionCancelCapabilities),
+                meta=update.capabilities.meta,
+            )
+        return v2.SubagentUpdate(**fields)
+
+    def session_message(self, update: v1.SessionMessage) -> v2.SessionMessage:
+        fields = structs.asdict(update)
+        if isinstance(update.content, list):
+            fields["content"] = self._content.blocks(update.content)
+        return v2.SessionMessage(**fields)
+
+    def session_message_chunk(self, chunk: v1.SessionMessageChunk) -> v2.SessionMessageChunk:
+        return v2.SessionMessageChunk(
+            message_id=v2.MessageId(chunk.message_id),
+            content=self._content.block(chunk.content),
+            meta=chunk.meta,
+        )
+
+
+def is_rfc3339(time: str) -> bool:
+    """Whether a time is written as v2 wants it; v1 takes any ISO 8601 (SESS-32)."""
+    return _RFC3339.fullmatch(time) is not None

@@ -1,0 +1,197 @@
+"""Messages of a v1 agent as v2 has them: every one gets an id, and the same one again on replay (24.4, MSG).
+
+v1 need not name messages. Then the only boundaries are those a reader can see (MSG-05): another type of
+message, something else that takes its place in the conversation, the end of a turn.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, Final, TypeAlias
+
+from msgspec import UNSET, UnsetType
+
+from antiphon.bridge.content import ContentUp
+from antiphon.engine.transcript import WHOLE, MessageType
+from antiphon.schema import v1, v2
+from antiphon.schema.v1 import optins
+
+Chunk: TypeAlias = v1.UserMessageChunk | v1.AgentMessageChunk | v1.AgentThoughtChunk
+ChunkUp: TypeAlias = v2.UserMessageChunk | v2.AgentMessageChunk | v2.AgentThoughtChunk
+WholeUp: TypeAlias = v2.UserMessage | v2.AgentMessage | v2.AgentThought
+Lifted: TypeAlias = ChunkUp | WholeUp
+
+PREFIX: Final = "b:"
+"""How every id begins that is made here."""
+_UP: dict[type, tuple[MessageType, type[ChunkUp]]] = {
+    v1.UserMessageChunk: (MessageType.USER, v2.UserMessageChunk),
+    v1.AgentMessageChunk: (MessageType.AGENT, v2.AgentMessageChunk),
+    v1.AgentThoughtChunk: (MessageType.THOUGHT, v2.AgentThoughtChunk),
+}
+_Text = v1.TextContent
+
+
+class Messages:
+    """The messages of one session, as far as it takes to name them.
+
+    A made id counts from the user's message before it: `b:agent:3.2` is the second agent message after the
+    third user message, which itself is `b:user:3`. So a replay that cuts one turn differently from how it was
+    live names the messages of all other turns the same.
+    """
+
+    __slots__ = (
+        "_content",
+        "_counts",
+        "_id",
+        "_kind",
+        "_last",
+        "_made",
+        "_seen",
+        "_taken",
+        "_turn",
+        "replaying",
+    )
+
+    def __init__(self, content: ContentUp) -> None:
+        self._content = content
+        self.replaying = False
+        """Whether the messages that come now may be known already, so that each begins empty (SESS-23)."""
+        self.restart()
+
+    def restart(self) -> None:
+        """The conversation is told again from its start."""
+        self._turn = 0
+        """How many user messages there were."""
+        self._last: dict[type, str] = {}
+        """The last message of the agent's since then, of each kind, whose id was made."""
+        self._counts: Counter[MessageType] = Counter()
+        self._seen: set[tuple[MessageType, str]] = set()
+        """The messages that the agent named."""
+        self._taken: set[str] = set()
+        self.cut()
+
+    def cut(self) -> None:
+        """Something takes its place after the current message: a chunk without an id begins another one."""
+        self._kind: type | None = None
+        self._id = ""
+        self._made = False
+
+    def worked(self) -> None:
+        """The agent went on with something that has its place already: that parts no message of its own,
+        which may be amid a sentence, but the user's is complete."""
+        if self._kind is v1.UserMessageChunk:
+            self.cut()
+
+    def hold(self, messages: Iterable[tuple[MessageType, str]]) -> None:
+        """The session has these messages, in their order: those made from here on follow them."""
+        self.restart()
+        for type, id in messages:
+            self._named(type, id)
+
+    def chunk(self, chunk: Chunk) -> list[Lifted]:
+        kind = type(chunk)
+        message, lifted = _UP[kind]
+        begun = False
+        if chunk.message_id is not None:
+            id: str = chunk.message_id
+            if id != self._id or kind is not self._kind:
+                begun = self._named(message, id)
+                self._kind, self._id, self._made = kind, id, False
+        elif kind is self._kind and self._made:
+            id = self._id
+        elif kind in self._last and _is_empty(chunk.content):
+            # Seen with usage in `_meta`, behind a tool call: it says nothing, so it begins and parts nothing.
+            id = self._last[kind]
+        else:
+            id, begun = self._make(message), True
+            self._kind, self._id, self._made = kind, id, True
+            if message is not MessageType.USER:
+                self._last[kind] = id
+        content = chunk.content
+        made = lifted(
+            message_id=v2.MessageId(id),
+            content=v2.TextContent(text=content.text, meta=content.meta)
+            if type(content) is _Text and content.annotations is None
+            else self._content.block(content),
+            meta=chunk.meta,
+        )
+        if begun and self.replaying:
+            return [WHOLE[message](message_id=v2.MessageId(id), content=[]), made]
+        return [made]
+
+    def prompted(
+        self, content: list[v2.ContentBlock], id: str | None, meta: dict[str, Any] | None
+    ) -> v2.UserMessage:
+        """The user's own message, which v1 does not echo (PROMPT-V1-22)."""
+        self.cut()
+        if id is None:
+            id = self._make(MessageType.USER)
+        else:
+            self._named(MessageType.USER, id)
+        return v2.UserMessage(
+            message_id=v2.MessageId(id), content=content, meta=UNSET if meta is None else meta
+        )
+
+    def user_message(self, update: optins.UserMessage) -> v2.UserMessage:
+        """Under the future flag: the agent tells the user's message, as v2 does."""
+        content = update.content
+        lifted = v2.UserMessage(
+            message_id=v2.MessageId(update.message_id),
+            content=self._content.blocks(content) if isinstance(content, list) else content,
+            meta=update.meta,
+        )
+        self.whole(lifted)
+        return lifted
+
+    def whole(self, update: WholeUp) -> None:
+        """The agent told a message as v2 does."""
+        type = next(type for type, whole in WHOLE.items() if isinstance(update, whole))
+        if self._named(type, update.message_id):
+            self.cut()
+
+    def replaced(self, update: optins.MessageUpdate) -> WholeUp:
+        """A message that is said anew. v1 does not say of which type, but its ids are unique (MSG-07)."""
+        id = update.message_id
+        type = next((type for type in MessageType if (type, id) in self._seen), MessageType.AGENT)
+        if self._named(type, update.message_id):
+            self.cut()
+        meta: dict[str, Any] | UnsetType = UNSET if update.meta is None else update.meta
+        return WHOLE[type](
+            message_id=v2.MessageId(update.message_id),
+            content=self._content.blocks(update.content),
+            meta=meta,
+        )
+
+    def _named(self, type: MessageType, id: str) -> bool:
+        """The agent names a message; whether it is a new one."""
+        if (type, id) in self._seen:
+            return False
+        self._seen.add((type, id))
+        if id.startswith(PREFIX):
+            self._taken.add(id)
+        self._count(type)
+        return True
+
+    def _make(self, type: MessageType) -> str:
+        self._count(type)
+        id = f"{PREFIX}{type}:{self._turn}"
+        if type is not MessageType.USER:
+            id = f"{id}.{self._counts[type]}"
+        made, number = id, 1
+        while made in self._taken:  # an agent that is a bridge itself may have named one so
+            number += 1
+            made = f"{id}~{number}"
+        return made
+
+    def _count(self, type: MessageType) -> None:
+        if type is MessageType.USER:
+            self._turn += 1
+            self._counts.clear()
+            self._last.clear()
+        else:
+            self._counts[type] += 1
+
+
+def _is_empty(content: v1.ContentBlock) -> bool:
+    return isinstance(content, _Text) and not content.text

@@ -1,0 +1,96 @@
+"""Questions of a v1 agent, permissions and elicitations: as v2 asks them, and how the answer goes back
+(24.2, 24.5, PERM, ELIC)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from antiphon.bridge.content import recast
+from antiphon.bridge.upgrade import Upgrade
+from antiphon.errors import InvalidParams
+from antiphon.schema import v1, v2
+from antiphon.schema.repair import Malformed, repair
+
+UNTITLED: Final = "Permission required"
+"""What a question is called whose tool call has no title."""
+
+
+class Permission(Struct, frozen=True):
+    """A permission request of a v1 agent, as v2 has it."""
+
+    params: v2.RequestPermissionRequest | None
+    """`None` if it offers nothing to choose: then `answer(None)` answers it at once (24.5)."""
+    updates: Sequence[v2.SessionUpdate] = ()
+    """What it told besides, where there are no params to tell it in."""
+
+    def answer(self, answer: v2.RequestPermissionResponse | None) -> v1.RequestPermissionResponse:
+        """The answer for the agent. `None`: there was an error instead, or none will come."""
+        offered = () if self.params is None else self.params.options
+        outcome = None if answer is None else answer.outcome
+        meta = None if answer is None else answer.meta
+        if isinstance(outcome, v2.SelectedPermissionOutcome) and any(
+            option.option_id == outcome.option_id for option in offered
+        ):
+            chosen = v1.SelectedPermissionOutcome(
+                option_id=v1.PermissionOptionId(outcome.option_id), meta=outcome.meta
+            )
+            return v1.RequestPermissionResponse(outcome=chosen, meta=meta)
+        if isinstance(outcome, v2.CancelledPermissionOutcome) and outcome.meta:
+            meta = {**outcome.meta, **(meta or {})}  # v1's outcome has no place for it
+        return v1.RequestPermissionResponse(  # PERM-V2-06..08
+            outcome=v1.CancelledPermissionOutcome(), meta=meta
+        )
+
+
+def permission(request: v1.RequestPermissionRequest, upgrade: Upgrade) -> Permission:
+    """A permission request as v2 has it; the tool call it is about counts as told (PERM-V2-03)."""
+    call = upgrade.subject(request.tool_call)
+    if not request.options:
+        return Permission(None, [recast(call, v2.SessionToolCallUpdate)])
+    title = upgrade.tools.title(call.tool_call_id)
+    return Permission(
+        v2.RequestPermissionRequest(
+            session_id=v2.SessionId(request.session_id),
+            title=UNTITLED if title is None else title,
+            subject=v2.ToolCallPermissionSubject(tool_call=call),
+            options=[
+                v2.PermissionOption(
+                    option_id=v2.PermissionOptionId(option.option_id),
+                    name=option.name,
+                    kind=v2.PermissionOptionKind(option.kind),
+                    meta=option.meta,
+                )
+                for option in request.options
+            ],
+            meta=request.meta,
+        )
+    )
+
+
+def elicitation(request: v1.CreateElicitationRequest) -> v2.CreateElicitationRequest:
+    """An elicitation as v2 has it. Raises `InvalidParams` where v2 has none like it, as with two scopes
+    (ELIC-04); ids of requests are the caller's to map."""
+    raw = dict(msgspec.to_builtins(request))
+    if isinstance(request, v1.ElicitationFormMode):
+        raw["requestedSchema"] = {"type": "object", "properties": {}, **raw["requestedSchema"]}
+    try:
+        lifted: v2.CreateElicitationRequest = repair(2).build(v2.CreateElicitationRequest, raw)
+    except Malformed as error:
+        raise InvalidParams(str(error)) from None
+    return lifted
+
+
+def elicitation_answer(answer: v2.CreateElicitationResponse | None) -> v1.CreateElicitationResponse:
+    """The answer to an elicitation. `None`: there was an error instead, or none will come."""
+    match answer:
+        case v2.ElicitationAcceptAction():
+            return recast(answer, v1.ElicitationAcceptAction)
+        case v2.ElicitationDeclineAction():
+            return recast(answer, v1.ElicitationDeclineAction)
+        case v2.ElicitationCancelAction():
+            return recast(answer, v1.ElicitationCancelAction)
+    return v1.ElicitationCancelAction()  # ELIC-08: what is not known is no consent
