@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import msgspec
 import pytest
 
 from antiphon.errors import InvalidParams, InvalidResult
@@ -12,7 +13,7 @@ from antiphon.schema.codec import codec
 from antiphon.schema.methods import Kind
 from antiphon.schema.v1 import optins
 from antiphon.schema.v2 import proposed
-from antiphon.schema.wire import Unknown
+from antiphon.schema.wire import Unknown, choose
 
 
 def params(version, name, value, kind=Kind.REQUEST):
@@ -134,3 +135,18 @@ def test_c_20_an_empty_v1_result_may_be_null():
     for version, name in ((1, "session/new"), (2, "session/close")):
         with pytest.raises(InvalidResult):
             result(version, name, None)
+
+
+def test_a_v1_prompt_is_answered_at_its_insertion_under_the_future_flag() -> None:
+    assert result(1, "session/prompt", {"messageId": "m"}) == optins.PromptAccepted(message_id="m")
+    with pytest.raises(InvalidResult, match="stopReason"):
+        result(1, "session/prompt", {})
+
+
+def test_a_select_option_is_read_strictly_and_needs_no_repair() -> None:
+    option = b'{"type":"select","configId":"m","name":"M","currentValue":"a","options":[%b]}'
+    flat = b'{"value":"a","name":"A"}'
+    for choices in (flat, b'{"groupId":"g","name":"G","options":[%b]}' % flat):
+        raw = b'{"sessionUpdate":"config_option_update","configOptions":[' + option % choices + b"]}"
+        read = msgspec.json.decode(raw, type=v2.ConfigOptionUpdate, dec_hook=choose)
+        assert isinstance(read.config_options[0], v2.SessionConfigSelect)

@@ -127,7 +127,10 @@ class Codec:
         answer = _plain(raw) if key else None
         if not isinstance(answer, dict) or key in answer:
             return None
-        return repair(self.version).build(resolve(self.version, type_name), answer)
+        try:
+            return repair(self.version).build(resolve(self.version, type_name), answer)
+        except Malformed:
+            return None
 
 
 def _is_null(raw: bytes | Raw) -> bool:

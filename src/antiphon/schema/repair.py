@@ -37,6 +37,8 @@ QUIRKS = {
     1: Quirks(
         other_keys={"CurrentModeUpdate": {"currentModeId": "modeId"}},  # C-19
         null_is_empty=True,  # C-20
+        # Under the future flag a prompt is answered at its insertion, with the message's id.
+        results_without={"session/prompt": ("stopReason", "optins.PromptAccepted")},
     ),
     2: Quirks(
         results_without={"session/prompt": ("messageId", "proposed.PromptTaken")},  # C-01

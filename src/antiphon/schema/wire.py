@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Flag, IntEnum, StrEnum, auto
-from typing import Any, Self, get_origin
+from typing import Annotated, Any, Self, get_args, get_origin
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -89,7 +89,7 @@ class Choice(type):
 
     def __instancecheck__(cls, instance: object) -> bool:
         members = (*cls.tagged.values(), *cls.untagged)
-        return isinstance(instance, tuple(get_origin(member) or member for member in members)) or (
+        return isinstance(instance, tuple(map(_class_of, members))) or (
             cls.open and isinstance(instance, Unknown)
         )
 
@@ -105,6 +105,13 @@ class Choice(type):
             elif cls.open:
                 return ()
         return cls.untagged
+
+
+def _class_of(member: Any) -> Any:
+    """The class that values of a member have: of `Annotated[list[X], …]` that is `list`."""
+    if get_origin(member) is Annotated:
+        member = get_args(member)[0]
+    return get_origin(member) or member
 
 
 def choose(type: Any, value: Any) -> Any:
