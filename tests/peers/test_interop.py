@@ -41,14 +41,14 @@ def ts_sdk(script: str) -> list[str]:
     return [available(install.node), str(HERE / "sdk_ts" / script)]
 
 
-AGENTS = {
+AGENTS: dict[str, tuple[int, Callable[[], list[str]]]] = {
     "python-sdk-v1": (1, lambda: python_sdk("agent.py")),
     "ts-sdk-v1": (1, lambda: ts_sdk("agent_v1.mjs")),
     "ts-sdk-v2": (2, lambda: ts_sdk("agent_v2.mjs")),
     "antiphon-v1": (1, lambda: OUR_AGENT),
     "antiphon-v2": (2, lambda: OUR_AGENT),
 }
-CLIENTS = {
+CLIENTS: dict[str, tuple[int, Callable[[], list[str]]]] = {
     "python-sdk-v1": (1, lambda: python_sdk("client.py")),
     "ts-sdk-v1": (1, lambda: ts_sdk("client_v1.mjs")),
     "ts-sdk-v2": (2, lambda: ts_sdk("client_v2.mjs")),
