@@ -55,20 +55,25 @@ async def test_who_asks_sees_the_queue_whenever_it_changes(version: int, wanted:
         talk.prompt(1, id, "first")
         assert await queue(talk) == (["first"], False)
         assert await queue(talk) == ([], False)
-        one = (await talk.call(2, "_antiphon/inject", sessionId=id, content=[TEXT]))["messageId"]
-        assert await queue(talk) == (["later"], False)
+
+        async def change(method: str, **params: Any) -> tuple[str, list[str]]:
+            """What becomes of the queue, and the message it is about; the two may come in either order."""
+            request = f"{method} {len(talk.seen)}"
+            talk.send(id=request, method=f"_antiphon/{method}", params={"sessionId": id, **params})
+            texts, _ = await queue(talk)
+            return (await talk.answer_to(request))["result"].get("messageId", ""), texts
+
+        one, waiting = await change("inject", content=[TEXT])
+        assert waiting == ["later"]
         other = {"type": "text", "text": "instead"}
-        await talk.call(3, "_antiphon/replace_inject", sessionId=id, messageId=one, content=[other])
-        assert await queue(talk) == (["instead"], False)
-        two = (await talk.call(4, "_antiphon/inject", sessionId=id, content=[TEXT]))["messageId"]
-        assert await queue(talk) == (["instead", "later"], False)
-        await talk.call(5, "_antiphon/move_inject", sessionId=id, messageId=two, before=one)
-        assert await queue(talk) == (["later", "instead"], False)
+        assert await change("replace_inject", messageId=one, content=[other]) == (one, ["instead"])
+        two, waiting = await change("inject", content=[TEXT])
+        assert waiting == ["instead", "later"]
+        assert await change("move_inject", messageId=two, before=one) == (two, ["later", "instead"])
         async with client(gate.agent, 2, **asking(queueUpdates=True)) as late:
             await late.call("r", "session/resume", sessionId=id, cwd="/", mcpServers=[])
             assert await queue(late) == (["later", "instead"], False), "who joins later sees what waits"
-        await talk.call(6, "_antiphon/revoke_inject", sessionId=id, messageId=two)
-        assert await queue(talk) == (["instead"], False)
+        assert await change("revoke_inject", messageId=two) == ("", ["instead"])
         talk.send(method="session/cancel", params={"sessionId": id})
         assert await queue(talk) == (["instead"], True)
 

@@ -11,6 +11,9 @@ import pytest
 from examples import background_agent, first_words_agent
 
 from antiphon.agent import Agent, AgentTurn
+from antiphon.errors import StoreFull
+from antiphon.schema import v2
+from antiphon.stores.memory import MemoryStore
 from antiphon.stores.sqlite import SQLiteStore
 from tests.agent.talk import Talk, client, session
 
@@ -459,3 +462,99 @@ async def test_the_background_example_reports_after_its_turn(version: int) -> No
         await talk.answer_to(1)
         await talk.update("tool_call_update", status="completed")
         assert "build step 3 of 3" in str(talk.seen)
+
+
+class Full(MemoryStore):
+    """A store that runs out of room."""
+
+    full = False
+
+    async def append(self, *arguments: Any, **options: Any) -> None:
+        if self.full:
+            raise StoreFull("no room")
+        await super().append(*arguments, **options)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_a_store_that_fails_ends_the_turn_and_the_session_can_be_opened_again(version: int) -> None:
+    store = Full()
+    agent = Agent("full", version="1.0", store=store)
+
+    @agent.on_prompt
+    async def answer(turn: AgentTurn) -> None:
+        store.full = turn.prompt.text == "fill"
+        async with turn.message() as message:
+            await message.write("hello")
+
+    async with session(agent, version) as (talk, id):
+        talk.prompt(1, id, "fill")
+        if version == 1:
+            error = (await talk.answer_to(1))["error"]
+        else:
+            error = (await talk.update("state_update", state="idle"))["error"]
+        assert error["data"] == {"reason": "store"}
+        assert talk.text() == "", "what was not kept is not shown"
+        talk.prompt(2, id, "again")
+        assert (await talk.answer_to(2))["error"]["code"] == -32002
+        store.full = False
+        start = {} if version == 1 else {"replayFrom": {"type": "start"}}
+        method = "session/load" if version == 1 else "session/resume"
+        await talk.call("again", method, sessionId=id, cwd="/", mcpServers=[], **start)
+        talk.prompt(3, id, "go on")
+        await talk.update("agent_message_chunk")
+
+
+async def test_a_second_interrupt_does_not_cut_short_what_the_first_one_waits_for() -> None:
+    agent = Agent("cleans up", version="1.0")
+    cleaning, cleaned = asyncio.Event(), asyncio.Event()
+
+    @agent.on_prompt
+    async def answer(turn: AgentTurn) -> None:
+        if turn.prompt.text != "first":
+            return
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cleaning.set()
+            await cleaned.wait()
+            await turn.say("cleaned up")
+
+    async with session(agent) as (talk, id):
+        talk.prompt(1, id, "first")
+        await talk.update("state_update", state="running")
+        talk.prompt(2, id, "second", delivery="interrupt")
+        await cleaning.wait()
+        talk.prompt(3, id, "third", delivery="interrupt")
+        talk.prompt(4, id, "fourth")
+        await talk.call(5, "_antiphon/list_inject", sessionId=id)
+        cleaned.set()
+        await talk.answer_to(4)
+        await talk.update("state_update", state="idle", stopReason="end_turn")
+        assert "agent_message" in talk.story()
+
+
+async def test_a_tool_call_of_a_turn_that_was_cut_does_not_run_for_ever(tmp_path: Path) -> None:
+    path = tmp_path / "sessions.db"
+    agent = Agent("cut", version="1.0", store=SQLiteStore(path))
+    called = asyncio.Event()
+
+    @agent.on_prompt
+    async def answer(turn: AgentTurn) -> None:
+        call = v2.SessionToolCallUpdate(
+            tool_call_id=v2.ToolCallId("call"), title="Long", status=v2.ToolCallStatus.IN_PROGRESS
+        )
+        await turn.session.update(call)
+        called.set()
+        await asyncio.Event().wait()
+
+    async with agent.serving(), session(agent) as (talk, id):
+        talk.prompt(1, id, "go")
+        await called.wait()
+    again = Agent("cut", version="1.0", store=SQLiteStore(path))
+    async with again.serving(), client(again) as talk:
+        start = {"type": "start"}
+        await talk.call("r", "session/resume", sessionId=id, cwd="/", mcpServers=[], replayFrom=start)
+        shown = [f["params"]["update"] for f in talk.seen if "params" in f]
+        calls = [update["status"] for update in shown if update["sessionUpdate"] == "tool_call_update"]
+        assert calls[-1] == "failed"
+        assert shown[-1]["state"] == "idle"

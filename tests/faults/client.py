@@ -1,137 +1,176 @@
-"""A client by hand for an agent in a process: JSON lines over pipes, and a fold of its own.
-
-Nothing of ours decides here what a session holds: what was seen and what is replayed are put together by
-these few lines, and compared.
-"""
+"""One client of the run's session, through all lives of the agent: what it asks, and what it hears."""
 
 from __future__ import annotations
 
-import json
-import os
-import select
-import subprocess
-import sys
-from contextlib import suppress
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
-ROOT = Path(__file__).parents[2]
-DEADLINE = 30.0
+from tests.faults.ledger import Change, ChangeKind, Ledger, Prompt
+from tests.faults.links import Frame, Link
+from tests.faults.transcript import Transcript
+from tests.faults.violation import check
 
-CHUNKS = {
-    "agent_message_chunk": "agent",
-    "agent_thought_chunk": "thought",
-    "user_message_chunk": "user",
+INFO = {"name": "faults", "version": "1"}
+SHAPES: dict[int, dict[str, Any]] = {
+    1: {"clientInfo": INFO, "clientCapabilities": {}},
+    2: {"info": INFO, "capabilities": {}},
 }
-WHOLES = {"agent_message": "agent", "agent_thought": "thought", "user_message": "user"}
+ALLOW = {"outcome": {"outcome": "selected", "optionId": "allow"}}
 
-
-class Violation(Exception):
-    """What may not be, in words."""
-
-
-def check(holds: object, what: str) -> None:
-    if not holds:
-        raise Violation(what)
-
-
-@dataclass
-class Transcript:
-    """What updates add up to."""
-
-    texts: dict[tuple[str, str], str] = field(default_factory=dict)
-    """By kind and id, in the order of first appearance; a tool call's text is its output."""
-    calls: dict[str, dict[str, Any]] = field(default_factory=dict)
-    plans: dict[str, int] = field(default_factory=dict)
-    """How many entries each has."""
-    state: dict[str, Any] = field(default_factory=dict)
-    whole: list[tuple[str, str]] = field(default_factory=list)
-    """The items that came whole, as they do in a replay, each time they did."""
-
-    def apply(self, update: dict[str, Any]) -> None:
-        kind = update["sessionUpdate"]
-        if kind in CHUNKS:
-            self._add((CHUNKS[kind], update["messageId"]), update["content"]["text"])
-        elif kind in WHOLES:
-            key = WHOLES[kind], update["messageId"]
-            self.texts[key] = "".join(block["text"] for block in update.get("content") or ())
-            self.whole.append(key)
-        elif kind == "tool_call_content_chunk":
-            self._add(("tool", update["toolCallId"]), update["content"]["content"]["text"])
-        elif kind == "tool_call_update":
-            key = "tool", update["toolCallId"]
-            call = self.calls.setdefault(update["toolCallId"], {})
-            call.update({name: update[name] for name in ("title", "kind", "status") if name in update})
-            content = update.get("content")
-            self.texts.setdefault(key, "")
-            if content is not None:
-                self.texts[key] = "".join(one["content"]["text"] for one in content)
-            self.whole.append(key)
-        elif kind == "plan_update":
-            self.plans[update["plan"]["planId"]] = len(update["plan"]["entries"])
-        elif kind == "state_update":
-            self.state = update
-        else:
-            raise Violation(f"an update of a kind that nobody sent: {kind}")
-
-    def _add(self, key: tuple[str, str], text: str) -> None:
-        self.texts[key] = self.texts.get(key, "") + text
+Receive = Callable[[Link], Frame]
+"""Waits for the next frame of a link."""
 
 
 class Client:
-    """One life of the agent's process, and what came out of it."""
+    def __init__(self, name: str, version: int, ledger: Ledger) -> None:
+        self.name = name
+        self.version = version
+        self.seen = Transcript()
+        self.link: Link | None = None
+        self.joined = False
+        self.session = ""
+        self._ledger = ledger
+        self._sent: list[Prompt] = []
+        self._pending: dict[str, Prompt | Change] = {}
+        self._mine: list[Prompt] = []
 
-    def __init__(self, store: Path, log: Path) -> None:
-        with log.open("ab") as errors:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.faults.busy_agent", str(store)],
-                cwd=ROOT,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-            )
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._stdin, self._stdout = self._process.stdin, self._process.stdout
-        self._rest = b""
-        self._waiting: list[dict[str, Any]] = []
+    # --- joining and leaving -----------------------------------------------------------------------
+
+    def connect(self, link: Link, receive: Receive) -> None:
+        self.link = link
+        self._sent = []
+        self._ledger.sendings.append(self._sent)
+        self.send(
+            id="init", method="initialize", params={"protocolVersion": self.version, **SHAPES[self.version]}
+        )
+        self._answer("init", receive(link))
+
+    def new_session(self, receive: Receive) -> str:
+        assert self.link is not None
+        self.send(id="new", method="session/new", params={"cwd": "/", "mcpServers": []})
+        self.session = self._answer("new", receive(self.link))["sessionId"]
+        self.joined = True
+        return self.session
+
+    def replay(self, session: str, receive: Receive) -> Transcript:
+        """Join, from the start: what comes before the answer is what the session holds."""
+        assert self.link is not None
+        self.session = session
+        setup: dict[str, Any] = {"sessionId": session, "cwd": "/", "mcpServers": []}
+        if self.version == 1:
+            self.send(id="join", method="session/load", params=setup)
+        else:
+            self.send(id="join", method="session/resume", params={**setup, "replayFrom": {"type": "start"}})
+        replayed = Transcript()
+        while "id" not in (frame := receive(self.link)):
+            check(frame["method"] == "session/update", f"{frame} in a replay")
+            replayed.apply(frame["params"]["update"])
+        self._answer("join", frame)
+        return replayed
+
+    def join(self, replayed: Transcript) -> None:
+        """Go on from a replay, and ask again for what was not answered."""
+        self.seen, self.joined = replayed, True
+        for prompt in self._mine:
+            if not prompt.answered:
+                self.ask(prompt)
+
+    def leave(self) -> None:
+        """The connection is lost: what is not answered stays open."""
+        if self.link is not None:
+            self.link.close()
+        self.link, self.joined = None, False
+        self._pending.clear()
+
+    # --- asking ------------------------------------------------------------------------------------
 
     def send(self, **frame: Any) -> None:
-        self._stdin.write(json.dumps({"jsonrpc": "2.0", **frame}).encode() + b"\n")
-        self._stdin.flush()
+        assert self.link is not None
+        self.link.send({"jsonrpc": "2.0", **frame})
 
-    def next(self) -> dict[str, Any]:
-        """The next frame."""
-        while not self._waiting:
-            check(select.select([self._stdout], [], [], DEADLINE)[0], f"the agent is silent for {DEADLINE} s")
-            check(self._read(), "the agent ended by itself")
-        return self._waiting.pop(0)
+    def ask(self, prompt: Prompt) -> None:
+        if not prompt.asked:
+            prompt.asked = True
+            self._mine.append(prompt)
+            self._sent.append(prompt)
+            self._ledger.prompts[prompt.operation] = prompt
+        content = [{"type": "text", "text": prompt.operation}]
+        params: dict[str, Any] = {"sessionId": self.session}
+        if prompt.injected:
+            params |= {"content": content, "mode": prompt.delivery, "operationId": prompt.operation}
+        else:
+            ours = {"operationId": prompt.operation, "delivery": prompt.delivery}
+            params |= {"prompt": content, "_meta": {"antiphon": ours}}
+        self._pending[prompt.operation] = prompt
+        self.send(
+            id=prompt.operation,
+            method="_antiphon/inject" if prompt.injected else "session/prompt",
+            params=params,
+        )
 
-    def _read(self) -> bool:
-        data = os.read(self._stdout.fileno(), 4096)
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        self._waiting += map(json.loads, lines)
-        return bool(data)
+    def change(self, change: Change) -> None:
+        params: dict[str, Any] = {"sessionId": self.session, "messageId": change.message_id}
+        if change.kind is ChangeKind.REPLACE:
+            params["content"] = [{"type": "text", "text": change.text}]
+        elif change.before is not None:
+            params["before"] = change.before
+        id = f"change {len(self._ledger.changes)}"
+        self._ledger.changes.append(change)
+        self._pending[id] = change
+        self.send(id=id, method=f"_antiphon/{change.kind}_inject", params=params)
 
-    def answer_to(self, id: Any) -> dict[str, Any]:
-        """Only where nothing else is on its way."""
-        answer = self.next()
-        check(answer.get("id") == id and "result" in answer, f"{answer} is no answer to {id}")
-        return dict(answer["result"])
+    def ask_for_queue(self, receive: Receive) -> list[tuple[str, str]]:
+        """What waits after a restart, by message id and text. Only where nothing else is on its way."""
+        assert self.link is not None
+        self.send(id="queue", method="_antiphon/list_inject", params={"sessionId": self.session})
+        listed = self._answer("queue", receive(self.link))
+        waits = "after a restart what waits is paused, and nothing else is"
+        check(listed["paused"] is bool(listed["entries"]), waits)
+        return [(entry["messageId"], entry["content"][0]["text"]) for entry in listed["entries"]]
 
-    def kill(self) -> list[dict[str, Any]]:
-        """SIGKILL; and what was on its way: who wrote it to the pipe has shown it."""
-        self._process.kill()
-        while self._read():
-            pass
-        self.close()
-        return self._waiting
+    def start_queue(self, receive: Receive) -> None:
+        assert self.link is not None
+        self.send(id="go", method="_antiphon/resume_queue", params={"sessionId": self.session})
+        while (frame := receive(self.link)).get("id") != "go" or "method" in frame:
+            self.hear(frame)
+        self._answer("go", frame)
 
-    def close(self) -> None:
-        """End it in any case; what it still says is not heard."""
-        self._process.kill()
-        self._process.wait()
-        for pipe in (self._stdin, self._stdout):
-            with suppress(BrokenPipeError):
-                pipe.close()
+    # --- hearing -----------------------------------------------------------------------------------
+
+    def hear(self, frame: Frame, *, answering: bool = True) -> None:
+        method = frame.get("method")
+        if method == "session/update":
+            self.seen.apply(frame["params"]["update"])
+        elif method == "session/request_permission":
+            if answering:
+                self.send(id=frame["id"], result=ALLOW)
+        elif method is None:
+            if frame["id"] == "go":
+                return  # the kill came while this was waited for
+            check(frame["id"] in self._pending, f"{self.name} asked for nothing and was answered {frame}")
+            self._pending.pop(frame["id"]).answer(frame)
+        else:
+            # Another client was quicker to answer, or the turn was cancelled.
+            check(method == "$/cancel_request", f"{self.name} was sent {frame}")
+
+    def hear_the_rest(self) -> None:
+        """What was on its way when the agent was killed; a replay that was cut tells nothing."""
+        if self.joined and self.link is not None:
+            self.link.read_to_the_end()
+            for frame in self.link.waiting:
+                self.hear(frame, answering=False)
+
+    def _answer(self, id: str, frame: Frame) -> dict[str, Any]:
+        check(frame.get("id") == id and "result" in frame, f"{self.name} asked {id} and was answered {frame}")
+        return dict(frame["result"])
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether everything asked is answered and, as far as this client is told, nothing is at work."""
+        if self._pending:
+            return False
+        if self.version == 1:
+            return not self.seen.running
+        given = {prompt.message_id for prompt in self._ledger.prompts.values()} - {None}
+        owed = {("user", id) for id in given - self._ledger.revoked}
+        return self.seen.idle and owed <= self.seen.texts.keys()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.faults.campaign import run
+from tests.faults.run import run
 
 SEEDS = range(1, 11)
 

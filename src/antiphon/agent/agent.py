@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import sys
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from antiphon.agent.link import Link
 from antiphon.agent.session import AgentSession, Handler, new_id
 from antiphon.agent.turn import AgentTurn
-from antiphon.engine.events import Delivery
+from antiphon.engine.events import Delivery, Updated
 from antiphon.errors import AntiphonError, LocalError, RequestError, ResourceNotFound, SessionClaimed
 from antiphon.live.session import LiveSession
 from antiphon.live.voice import Voice
@@ -22,7 +22,7 @@ from antiphon.schema.v2.prompt import StopReason
 from antiphon.stores.base import RecordPatch, Store
 from antiphon.stores.memory import MemoryStore
 from antiphon.transports.base import Transport
-from antiphon.transports.loop import run
+from antiphon.transports.loop import run_until_stopped
 from antiphon.transports.stdio import StdioTransport
 
 CONTENT: dict[str, type] = {
@@ -38,6 +38,16 @@ SessionHandler = Callable[[AgentSession], Coroutine[Any, Any, None]]
 def now() -> int:
     """Milliseconds since 1970."""
     return time.time_ns() // 1_000_000
+
+
+def _read_address(address: str) -> tuple[str, int, str]:
+    parts = urlsplit(address)
+    try:
+        if parts.scheme == "ws" and parts.hostname is not None:
+            return parts.hostname, parts.port or 0, parts.path or "/"
+    except ValueError:
+        pass  # a port that is none
+    raise LocalError(f"{address!r} is no address to serve at: it looks like ws://127.0.0.1:9000")
 
 
 class Agent:
@@ -76,6 +86,7 @@ class Agent:
         self._opening: dict[str, asyncio.Task[AgentSession]] = {}
         self._open: dict[str, AsyncExitStack] = {}
         self._lives = 0
+        self._leaving: set[asyncio.Task[None]] = set()
 
     def on_prompt(self, handler: Handler) -> Handler:
         """Run this for every prompt. Its return ends the turn; a stop reason it returns is reported."""
@@ -100,25 +111,23 @@ class Agent:
 
     def run(self, address: str | None = None) -> None:
         """Serve stdin and stdout until the client closes them; or, at a `ws://` address, whoever comes."""
-        if address is None:
-            run(self._run_stdio())
-            return
-        with contextlib.suppress(KeyboardInterrupt):
-            run(self._run_websocket(address))
+        run_until_stopped(self._run_stdio() if address is None else self._run_websocket(address))
 
     async def _run_stdio(self) -> None:
         async with self.serving():
             await self.serve(await StdioTransport.open())
 
     async def _run_websocket(self, address: str) -> None:
-        parts = urlsplit(address)
-        if parts.scheme != "ws" or parts.hostname is None:
-            raise LocalError(f"{address!r} is no address to serve at: it looks like ws://127.0.0.1:9000")
+        host, port, path = _read_address(address)
         from antiphon.transports.websocket import websocket_server
 
-        host, path = parts.hostname, parts.path or "/"
-        async with self.serving(), websocket_server(self.serve, host, parts.port or 0, path=path):
-            await asyncio.Event().wait()
+        async with self.serving():
+            try:
+                async with websocket_server(self.serve, host, port, path=path) as server:
+                    sys.stderr.write(f"serving at ws://{host}:{server.port}{path}\n")
+                    await asyncio.Event().wait()
+            except OSError as error:
+                raise LocalError(f"cannot serve at {address}: {error.strerror or error}") from error
 
     async def serve(self, transport: Transport) -> None:
         """Serve one client until it is gone; call it for each, inside `serving`."""
@@ -140,6 +149,8 @@ class Agent:
             if not self._lives:
                 for session in tuple(self._sessions.values()):
                     await self.release(session)
+                if self._leaving:
+                    await asyncio.wait(self._leaving)
                 await self.store.aclose()
 
     # --- sessions ----------------------------------------------------------------------------------
@@ -207,18 +218,28 @@ class Agent:
                 AntiphonError.code, "The session is open in another process", data={"sessionId": session_id}
             ) from error
         session = await self._enter(live)
-        session.emit(session.fold.interrupt())  # states and questions: no item that was shown changes
+        cut = session.fold.interrupt()
+        session.emit(cut)
         if voice is not None:
-            voice.pin(live, session.heard, history=True)
+            updates = [body.update for body in cut if isinstance(body, Updated)]
+            since = [update for update in updates if isinstance(update, v2.SessionToolCallUpdate)]
+            voice.pin(live, session.heard, history=True, since=since)
         return session
 
     async def _enter(self, live: LiveSession) -> AgentSession:
         stack = AsyncExitStack()
         await stack.enter_async_context(live)
         session = AgentSession(live, self._work)
+        live.on_failure = lambda: self._abandon(session)
         self._sessions[live.session_id] = session
         self._open[live.session_id] = stack
         return session
+
+    def _abandon(self, session: AgentSession) -> None:
+        """Its store failed: it is let go, so that it can be opened again when that works."""
+        task = asyncio.get_running_loop().create_task(self.release(session))
+        self._leaving.add(task)
+        task.add_done_callback(self._leaving.discard)
 
     async def release(self, session: AgentSession) -> None:
         """Put a session away; it can be opened again."""

@@ -9,11 +9,13 @@ import os
 import secrets
 import shlex
 import signal
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from antiphon.errors import SpawnFailed
 from antiphon.schema import v2
+from antiphon.transports.orphans import die_with_us
 
 if TYPE_CHECKING:
     from antiphon.agent.session import AgentSession
@@ -37,15 +39,19 @@ async def run_command(
     )
     await session.update(v2.ToolCallContentChunk(tool_call_id=tool_call_id, content=shown))
     try:
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            cwd=cwd or session.cwd,
-            env=None if env is None else {**os.environ, **env},
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            start_new_session=True,
-        )
+        with warnings.catch_warnings():
+            # Forking beside threads is safe here: the child calls prctl and nothing else.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                cwd=cwd or session.cwd,
+                env=None if env is None else {**os.environ, **env},
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=die_with_us(),
+            )
     except OSError as error:
         gone = v2.TerminalExitStatus(exit_code=127)
         await session.update(v2.TerminalUpdate(terminal_id=terminal_id, exit_status=gone))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from antiphon.agent.session import AgentSession
 from antiphon.bridge import requests as upward
 from antiphon.engine.events import Delivery
 from antiphon.engine.prompt_states import PromptState
-from antiphon.errors import InvalidParams, RequestError
+from antiphon.engine.prompts import Entry
+from antiphon.errors import ErrorObject, InvalidParams, RequestCancelled, RequestError
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.schema import v1, v2
 from antiphon.schema.version import META_KEY
@@ -36,14 +36,18 @@ def handlers(link: Link) -> Handlers:
             refused = InvalidParams().to_wire() if outcome.refusal is None else outcome.refusal.to_wire()
             raise RequestError(refused.code, refused.message, data=refused.data)
         message_id = outcome.entry.message_id
-        if outcome.repeated and outcome.entry.state is PromptState.ACCEPTED:
+        if outcome.repeated and outcome.entry.state is not PromptState.QUEUED:
+            await session.live.durable()  # the fold runs ahead of the store
+            entry = session.fold.prompts.get(message_id) or outcome.entry
+            if entry.state is not PromptState.ACCEPTED:
+                _fail(entry.error or RequestCancelled().to_wire())
             inserted = voice.writer.inserted(message_id)
             if inserted is not None:
                 return inserted
-            turn = session.fold.turn
-            if turn is None or message_id not in turn.prompts:
-                return v1.PromptResponse(stop_reason=_v1_reason(session, message_id))
+            if not session.fold.turns.took(message_id):
+                return _v1_end(entry)
         answered = voice.prompted(message_id, inbound)
+        session.emit(session.fold.prompts.resume())  # to ask again is to want it, too
         session.advance()
         try:
             # The voice answers, at the place in the stream where the answer is true.
@@ -78,15 +82,18 @@ def cancel(link: Link) -> Callable[[Any], None]:
     return cancel
 
 
-def _v1_reason(session: AgentSession, message_id: str) -> v1.StopReason:
-    """How the turn of a prompt ended, as far as it is still known and v1 has a word for it."""
-    last = session.fold.turns.last
-    if last is None or message_id not in last.prompts or last.stop_reason is None:
-        return v1.StopReason.END_TURN
+def _v1_end(entry: Entry) -> v1.PromptResponse:
+    """How the turn of a prompt ended, for who asks again; a failure is one again (invariant 4)."""
+    if entry.error is not None:
+        _fail(entry.error)
     try:
-        return v1.StopReason(last.stop_reason)
+        return v1.PromptResponse(stop_reason=v1.StopReason(entry.stop_reason or "end_turn"))
     except ValueError:
-        return v1.StopReason.END_TURN
+        return v1.PromptResponse(stop_reason=v1.StopReason.END_TURN)  # v1 has no word for it
+
+
+def _fail(error: ErrorObject) -> NoReturn:
+    raise RequestError(error.code, error.message, data=error.data)
 
 
 def _delivery(asked: object) -> Delivery | None:

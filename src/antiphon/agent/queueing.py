@@ -36,24 +36,23 @@ def handlers(find: Find) -> dict[str, Callable[[Any, Inbound], Awaitable[Any]]]:
         outcome = session.submit(
             _content(params), held=False, delivery=MODES[mode], operation_id=params.get("operationId")
         )
-        result = _settle(outcome)
         session.advance()
-        return result
+        return await _settle(session, outcome)
 
     async def replace(params: Any, inbound: Inbound) -> Any:
         session = find(_text(params, "sessionId"))
         outcome = session.fold.prompts.edit(_text(params, "messageId"), _content(params))
-        return _apply(session, outcome)
+        return await _apply(session, outcome)
 
     async def revoke(params: Any, inbound: Inbound) -> Any:
         session = find(_text(params, "sessionId"))
-        _apply(session, session.fold.prompts.withdraw(_text(params, "messageId")))
+        await _apply(session, session.fold.prompts.withdraw(_text(params, "messageId")))
         return {}
 
     async def move(params: Any, inbound: Inbound) -> Any:
         session = find(_text(params, "sessionId"))
         before = params.get("before")
-        return _apply(session, session.fold.prompts.move(_text(params, "messageId"), before=before))
+        return await _apply(session, session.fold.prompts.move(_text(params, "messageId"), before=before))
 
     async def list_all(params: Any, inbound: Inbound) -> Any:
         session = find(_text(params, "sessionId"))
@@ -76,13 +75,14 @@ def handlers(find: Find) -> dict[str, Callable[[Any, Inbound], Awaitable[Any]]]:
     }
 
 
-def _apply(session: AgentSession, outcome: Outcome) -> dict[str, Any]:
-    result = _settle(outcome)
+async def _apply(session: AgentSession, outcome: Outcome) -> dict[str, Any]:
     session.emit(outcome.events)
-    return result
+    return await _settle(session, outcome)
 
 
-def _settle(outcome: Outcome) -> dict[str, Any]:
+async def _settle(session: AgentSession, outcome: Outcome) -> dict[str, Any]:
+    """The answer, and a refusal too, tells of what is in the store (invariant 1)."""
+    await session.live.durable()
     if outcome.refusal is not None or outcome.entry is None:
         assert outcome.refusal is not None
         error = outcome.refusal.to_wire()

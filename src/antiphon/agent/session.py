@@ -23,7 +23,7 @@ from antiphon.engine.prompts import Entry, Outcome
 from antiphon.engine.reading import encode
 from antiphon.engine.session import Session
 from antiphon.engine.turn import INTERRUPTED, TurnState
-from antiphon.errors import AntiphonError
+from antiphon.errors import AntiphonError, SessionUnknown, StoreError
 from antiphon.live.session import LiveSession
 from antiphon.schema import v2
 from antiphon.schema.codec import codec
@@ -137,10 +137,12 @@ class AgentSession:
         if following is None:
             return
         if following.cancel_first:
-            self._cancel_turn()
+            if not self._cancelling:  # a second one would cut short what the handler does to end
+                self._cancel_turn()
         elif self._task is None:
             self._take(following.entry)
             self._start(AgentTurn(self, Prompt(following.entry.message_id, following.entry.content)))
+            self.advance()  # what interrupts, and waited behind another, interrupts this one
 
     def _take(self, entry: Entry) -> None:
         # The answer, the message and the state in one commit, in this order (PROMPT-V2-02, -04, -10).
@@ -196,8 +198,11 @@ class AgentSession:
         self._turn = self._task = None
         self._calls.clear()
         self._ended.set()
-        self.emit(self.fold.end(reason, error=error, usage=usage))
-        self.advance()
+        try:
+            self.emit(self.fold.end(reason, error=error, usage=usage))
+            self.advance()
+        except (StoreError, SessionUnknown):
+            return  # the session is being let go; its clients are told
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[AgentTurn]:

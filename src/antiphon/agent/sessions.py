@@ -62,7 +62,8 @@ def handlers(link: Link) -> Handlers:
             link.connection.answer(inbound, result)
             for raw in later:
                 voice.say(raw)
-            answered.set_result(None)
+            if not answered.done():  # its request may have been cancelled meanwhile
+                answered.set_result(None)
 
         # SESS-21: the state closes every resume; a v1 client has no word for it.
         voice.start(state=True, then=then)

@@ -347,7 +347,8 @@ class Connection:
                 lane = self._lanes.get(session_named(event.inbound.params))
                 lane.put(0, self._serving.cancel, (event.inbound,))
             else:
-                logger.warning("%s%s", event.reason, f": {event.excerpt!r}" if event.excerpt else "")
+                level = logging.DEBUG if event.expected else logging.WARNING
+                logger.log(level, "%s%s", event.reason, f": {event.excerpt!r}" if event.excerpt else "")
                 if event.reply is not None:
                     self._send(event.reply)
 

@@ -18,7 +18,7 @@ from antiphon.engine.questions import Questions
 from antiphon.engine.terminals import Terminals
 from antiphon.engine.tools import ToolCall, ToolCalls
 from antiphon.engine.transcript import MESSAGE_CHUNKS, Message, MessageType, Transcript
-from antiphon.engine.turn import AnyStateUpdate, Turn, Turns, TurnState
+from antiphon.engine.turn import AnyStateUpdate, Effect, Turn, Turns, TurnState
 from antiphon.schema.repair import Malformed
 from antiphon.schema.v2 import (
     commands,
@@ -195,7 +195,9 @@ class Folding:
             self._gone.append(plan.position)
 
     def _state(self, update: AnyStateUpdate, event: Event) -> None:
-        self.turns.apply(update, seq=event.seq, at=event.at)
+        effect = self.turns.apply(update, seq=event.seq, at=event.at)
+        if effect is Effect.ENDED and self.turns.last is not None:
+            self.prompts.apply_ended(self.turns.last)
         self._dirty.add("turn")
 
     def _unknown(self, update: Unknown, event: Event) -> None:

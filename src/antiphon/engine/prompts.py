@@ -29,9 +29,10 @@ from antiphon.engine.events import (
 )
 from antiphon.engine.prompt_states import ACTIONS, TAKING, Action, PromptState, Refusal, Same, When
 from antiphon.engine.reading import CONTENT, encode, kept
-from antiphon.engine.turn import TurnState
+from antiphon.engine.turn import Turn, TurnState
 from antiphon.errors import ErrorObject, RequestCancelled
 from antiphon.schema.v2.content import ContentBlock
+from antiphon.schema.v2.prompt import StopReason
 from antiphon.schema.wire import Wire
 
 REMEMBERED = 1024
@@ -55,6 +56,8 @@ class Entry(Wire, frozen=True, kw_only=True):
     meta: dict[str, Any] | None = None
     became: str | None = None
     error: ErrorObject | None = None
+    stop_reason: StopReason | None = None
+    """How the turn that took it ended; with `error` where it failed."""
     settled: int = 0
     """The number of the event that settled it."""
 
@@ -284,6 +287,17 @@ class Prompts:
         self.paused = False  # whoever prompts wants the session to go on
         self.changed.add(body.message_id)
         return True
+
+    def apply_ended(self, turn: Turn) -> None:
+        """The turn that took these has ended: whoever asks again is told how."""
+        error = (
+            None
+            if turn.error is None
+            else ErrorObject(int(turn.error.code), turn.error.message, turn.error.data)
+        )
+        for message_id in turn.prompts:
+            if message_id in self._entries:
+                self._change(message_id, stop_reason=turn.stop_reason, error=error)
 
     def _allows(self, action: Action, message_id: str) -> bool:
         entry = self._entries.get(message_id)

@@ -19,6 +19,7 @@ from antiphon.engine.turn import INTERRUPTED, Command, Effect, Turn
 from antiphon.errors import AntiphonError, ErrorObject
 from antiphon.schema.v2.errors import Error
 from antiphon.schema.v2.prompt import BackgroundWork, StopReason
+from antiphon.schema.v2.tool_calls import SessionToolCallUpdate, ToolCallStatus
 from antiphon.schema.v2.updates import SessionUpdate
 from antiphon.schema.v2.usage import Usage
 
@@ -88,14 +89,22 @@ class Session(Folding):
         return () if ended is None else self.update(ended)
 
     def interrupt(self) -> tuple[AnyBody, ...]:
-        """The agent is gone, by death or by a restart of ours: the open turn is cut short, every question
-        expires, what was sent and not answered is rejected; what waits stays."""
+        """The agent is gone, by death or by a restart of ours: the open turn is cut short and its tool calls
+        failed, every question expires, what was sent and not answered is rejected; what waits stays, and
+        waits until somebody wants it."""
         bodies: list[AnyBody] = [
             body
             for entry in self.prompts.sent
             for body in self.prompts.reject(entry.message_id, _REJECTED).events
         ]
         bodies += self.questions.close_all(self.questions.open, e.QuestionEnd.EXPIRED)
+        bodies += [
+            Updated.of(SessionToolCallUpdate(tool_call_id=call.id, status=ToolCallStatus.FAILED))
+            for call in self.tools
+            if not call.final
+        ]
+        if self.prompts.queued and not self.prompts.paused:
+            bodies.append(e.QueuePaused())
         bodies += map(Updated.of, self.turns.cut(StopReason.ERROR, error=INTERRUPTED))
         return tuple(bodies)
 

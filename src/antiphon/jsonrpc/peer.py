@@ -94,6 +94,8 @@ class Fault(Struct, frozen=True):
     reason: str
     excerpt: bytes = b""
     reply: bytes | None = None
+    expected: bool = False
+    """Whether it is nobody's fault: two things crossed on the way."""
 
 
 Event = Inbound | Notification | Answered | CancelAsked | Fault
@@ -176,7 +178,10 @@ class Peer:
         if call is None:
             return Fault("a response to no call of ours was dropped", line[:200])
         if call.abandoned:
-            return Fault(f"a late response to an abandoned {call.method} was dropped", line[:200])  # RPC-35
+            # RPC-35
+            return Fault(
+                f"a late response to an abandoned {call.method} was dropped", line[:200], expected=True
+            )
         return Answered(call, result, error)
 
     def _cancel_asked(self, notification: Notification, line: bytes) -> Event:

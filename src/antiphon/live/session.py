@@ -9,6 +9,8 @@ never does (invariant 1: commit before publish).
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import logging
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, Self
@@ -20,9 +22,12 @@ from antiphon.engine.journal import Cursor
 from antiphon.engine.session import Session
 from antiphon.engine.snapshot import Restoring, take_dirty
 from antiphon.engine.transcript import MessageChunk
+from antiphon.engine.turn import TurnState
 from antiphon.errors import LocalError, SessionUnknown, StoreError
 from antiphon.live.tail import Stretch, Tail
 from antiphon.stores.base import Batch, RecordPatch, SessionRecord, Store
+
+logger = logging.getLogger("antiphon.live")
 
 SNAPSHOT_EVERY = 2000
 """After so many events the snapshot in the store is brought up to date."""
@@ -66,6 +71,8 @@ class LiveSession:
         self._emitted = asyncio.Event()
         self._closing = False
         self._failure: StoreError | SessionUnknown | None = None
+        self.on_failure: Callable[[], None] = lambda: None
+        """Called when the store has failed: nothing more happens in this session here."""
         self._committer: asyncio.Task[None] | None = None
         self._snapshot = fold.last_seq
         self._since_save = 0
@@ -113,8 +120,8 @@ class LiveSession:
         """Bring a session back: its snapshot, and every event since. Raises `SessionUnknown`, or
         `SessionClaimed` where another process has it.
 
-        Where the snapshot is the whole of it, `preview` gets the replay while it is read, until it asks for
-        no more: a long session is on its way to a client long before it is here.
+        Where the snapshot is the whole of it, and no turn was cut, `preview` gets the replay while it is read,
+        until it asks for no more: a long session is on its way to a client long before it is here.
         """
         await store.claim(session_id, OWNER)
         record = await store.get(session_id)
@@ -123,7 +130,7 @@ class LiveSession:
         while after is not None:
             cursor, parts, after = await store.load_parts(session_id, after=after, limit_bytes=PREVIEW_BYTES)
             shown = restoring.add(parts)
-            if record is None or cursor != record.last:
+            if record is None or cursor != record.last or record.state != TurnState.IDLE:
                 preview = None
             if preview is not None and shown and not preview(shown):
                 preview = None
@@ -230,7 +237,8 @@ class LiveSession:
                     self._fail(error)
                     return
         if self._fold.last_seq > self._snapshot:
-            await self._save(self._fold.last_seq, take_dirty(self._fold))
+            with contextlib.suppress(StoreError):  # the journal has it all
+                await self._save(self._fold.last_seq, take_dirty(self._fold))
 
     async def _append(self, events: list[Event]) -> None:
         # Many at once cost less than one by one; an event has no newline of its own.
@@ -283,6 +291,8 @@ class LiveSession:
             if not future.done():
                 future.set_exception(error)
         self._waiting.clear()
+        logger.error("session %s cannot be kept any more: %s", self.session_id, error)
+        self.on_failure()
 
     # --- reading -----------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ the place where they become true, and the questions it is asked. What it hears i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from antiphon.bridge.dialects import Sent, Writer, update_params
@@ -28,7 +28,15 @@ from antiphon.engine.questions import Question, QuestionState
 from antiphon.engine.reading import UPDATES, encode
 from antiphon.engine.snapshot import state_update
 from antiphon.engine.turn import Effect, Turns
-from antiphon.errors import CallFailed, ErrorObject, InvalidResult, LinkLost, RequestCancelled
+from antiphon.errors import (
+    CallFailed,
+    ErrorObject,
+    InvalidResult,
+    LinkLost,
+    RequestCancelled,
+    SessionUnknown,
+    StoreError,
+)
 from antiphon.jsonrpc.frames import encode_notification
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.live.attachment import Attachment
@@ -36,9 +44,13 @@ from antiphon.live.session import LiveSession
 from antiphon.schema import v2
 from antiphon.schema.repair import Malformed
 from antiphon.schema.updates import UPDATE
+from antiphon.schema.v2.prompt import StopReason
 from antiphon.schema.version import Extras
 
 ASK = "session/request_permission"
+NOT_KEPT = v2.Error(
+    code=v2.ErrorCode.INTERNAL_ERROR, message="The session cannot be kept", data={"reason": "store"}
+)
 
 Heard = Callable[[str, v2.RequestPermissionOutcome], None]
 """Called with a question's id and what this client answered."""
@@ -87,15 +99,24 @@ class Voice:
         return not self._connection.congested
 
     def pin(
-        self, live: LiveSession, heard: Heard, *, history: bool = False, after: int | None = None
+        self,
+        live: LiveSession,
+        heard: Heard,
+        *,
+        history: bool = False,
+        after: int | None = None,
+        since: Sequence[v2.SessionToolCallUpdate] = (),
     ) -> None:
-        """Follow the session from here, this very step: what is to be replayed is what the fold has now. With
-        `after`, the events since that one are sent instead."""
+        """Follow the session from here, this very step: what is to be replayed is what the fold has now,
+        beside what was shown before; `since` is what became of tool calls meanwhile. With `after`, the events
+        since that one are sent instead."""
         self._live, self._heard = live, heard
         fold = live.fold
         if after is None:
             self._turns.restore(fold.turns.part())
         self._replay = [item.materialize() for item in fold.items[self._previewed :]] if history else []
+        previewed = {item.key for item in fold.items[: self._previewed]} if since else ()
+        self._replay += [update for update in since if f"tool/{update.tool_call_id}" in previewed]
         self._closing = state_update(fold)
         self._pinned = fold.last_seq
         self._questions = fold.questions.open
@@ -133,7 +154,26 @@ class Voice:
             for question in self._questions:
                 self._ask(question)
 
-        self._following = asyncio.get_running_loop().create_task(attachment.follow(begin=begin))
+        self._following = asyncio.get_running_loop().create_task(self._follow(attachment, begin))
+
+    async def _follow(self, attachment: Attachment, begin: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await attachment.follow(begin=begin)
+        except (StoreError, SessionUnknown):
+            self._fail()
+
+    def _fail(self) -> None:
+        """The session cannot go on here: whoever waits for an answer gets one, and its turn ends. What was
+        not kept is not shown; who opens the session again finds what was."""
+        waiting = [inbound for held in self._prompts.values() for inbound in held]
+        self._prompts.clear()
+        if self._turns.current is not None:
+            ended = v2.SessionStateUpdate(state=v2.State.IDLE, stop_reason=StopReason.ERROR, error=NOT_KEPT)
+            for raw in self.writer.write(ended, encode(ended)):
+                self._send(raw)
+        for inbound in (*self._unanswered.values(), *waiting):
+            self._answer(inbound, ErrorObject(int(NOT_KEPT.code), NOT_KEPT.message, NOT_KEPT.data))
+        self._unanswered.clear()
 
     def take_over(self, other: Voice) -> None:
         """A client that joins again has one attachment: what it is owed moves here."""

@@ -9,11 +9,9 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
-import ctypes
 import os
 import signal
 import subprocess
-import sys
 import threading
 import warnings
 from collections import deque
@@ -22,6 +20,7 @@ from typing import IO, Self
 
 from antiphon.errors import SpawnFailed
 from antiphon.jsonrpc.lines import DEFAULT_BOUND
+from antiphon.transports.orphans import die_with_us
 from antiphon.transports.pipes import PipeTransport, widen
 
 GRACE = 2.0
@@ -31,8 +30,6 @@ LAST_WORDS = 0.5
 STDERR_LINES = 50
 STDERR_LINE_LENGTH = 2000
 
-_PR_SET_PDEATHSIG = 1
-_libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 _living: set[int] = set()
 
 
@@ -45,20 +42,6 @@ def _kill_the_living() -> None:
 def _signal_group(group: int, number: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
-
-
-def _die_with(parent: int) -> Callable[[], None] | None:
-    """What a new child runs before its program: ask the kernel to kill it when its parent dies."""
-    if _libc is None:
-        return None
-    prctl = _libc.prctl
-
-    def in_child() -> None:
-        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != parent:  # it died in between
-            os._exit(127)
-
-    return in_child
 
 
 class _StderrTail(asyncio.Protocol):
@@ -138,7 +121,7 @@ class ChildTransport(PipeTransport):
                     cwd=cwd,
                     env=None if env is None else {**os.environ, **env},
                     start_new_session=True,
-                    preexec_fn=_die_with(os.getpid()),
+                    preexec_fn=die_with_us(),
                 )
         except OSError as error:
             raise SpawnFailed(f"cannot start {self._command[0]!r}: {error.strerror or error}") from error

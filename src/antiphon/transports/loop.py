@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import signal
 import sys
 from collections.abc import Coroutine
 from typing import Any, TypeVar
@@ -14,6 +16,20 @@ def run(main: Coroutine[Any, Any, T]) -> T:
     """Run `main` to its end, as `asyncio.run` does."""
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         return runner.run(main)
+
+
+def run_until_stopped(main: Coroutine[Any, Any, None]) -> None:
+    """Run `main` to its end, or until SIGINT or SIGTERM: it is cancelled then, and puts away what it has."""
+
+    async def stoppable() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        if sys.platform != "win32":
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        await main
+
+    with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
+        run(stoppable())
 
 
 def _loop_factory() -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import secrets
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -36,6 +37,8 @@ from antiphon.transports.base import (
     group_without_wrapping,
     set_reading,
 )
+
+logger = logging.getLogger("antiphon.transports")
 
 CONNECT_DEADLINE = 15.0
 CLOSE_DEADLINE = 2.0
@@ -232,6 +235,8 @@ class WebSocketTransport(asyncio.Protocol):
 
     def _send_protocol_data(self) -> None:
         pieces = self._protocol.data_to_send()
+        if self._lost.is_set():
+            return  # there is nobody left to write to
         data = b"".join(pieces)
         if data:
             self._transport.write(data)
@@ -332,6 +337,8 @@ async def websocket_server(
         open_transports.add(transport)
         try:
             await serve(transport)
+        except Exception:
+            logger.exception("serving a WebSocket failed")  # the others go on
         finally:
             open_transports.discard(transport)
             await transport.aclose()
