@@ -54,6 +54,12 @@ class RealAgent:
     """Whether a cancelled turn ends only when the client has answered the permission request it has open."""
     own_requests: frozenset[str] = frozenset()
     """Methods that are no part of the protocol, which it calls all the same."""
+    commands: str | None = None
+    """When it tells its commands: `early`, before `session/new` is answered, or `late`, right behind it."""
+    lists: bool = True
+    """Whether it offers `session/list`."""
+    usage: bool = True
+    """Whether the end of a turn tells the tokens it took."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +96,7 @@ class Launch:
 
 def prepare(name: str, folder: Path) -> Launch:
     """Install what is missing and write down how the agent is started. Raises `PeerUnavailable`."""
-    return prepare_command(AGENTS[name], folder.resolve())
+    return prepare_command({**AGENTS, **SMALL}[name], folder.resolve())
 
 
 def prepare_command(agent: RealAgent, folder: Path) -> Launch:
@@ -204,6 +210,7 @@ AGENTS = {
                 "IS_SANDBOX": "1",
             },
             versions=(1, 2),
+            commands="late",
         ),
         RealAgent(
             "qwen-code",
@@ -211,6 +218,8 @@ AGENTS = {
             _OPENAI,
             message_ids=False,
             own_requests=frozenset({"craft/drainMidTurnQueue"}),
+            commands="late",
+            usage=False,
         ),
         RealAgent(
             "opencode",
@@ -220,6 +229,7 @@ AGENTS = {
                 "OPENCODE_DISABLE_MODELS_FETCH": "1",
                 "OPENCODE_DISABLE_AUTOUPDATE": "1",
             },
+            commands="late",
         ),
         RealAgent(
             "deepagents-acp",
@@ -229,8 +239,46 @@ AGENTS = {
             resumes=False,
             rejected="completed",
             waits_for_permission=True,
+            lists=False,
+            usage=False,
         ),
         # It says that it can resume, and answers that there is no such method.
-        RealAgent("pydantic-acp", _pydantic_acp, _OPENAI, resumes=False),
+        RealAgent("pydantic-acp", _pydantic_acp, _OPENAI, resumes=False, commands="early"),
     )
 }
+
+
+# --- small agents that need no model ----------------------------------------------------------------------
+
+
+def _sdk_python() -> list[str]:
+    return [str(install.python_sdk()), str(HERE / "sdk_python" / "agent.py")]
+
+
+def _sdk_ts(script: str) -> Callable[[], list[str]]:
+    def command() -> list[str]:
+        # `env` sets the variable: it is known only once the SDK has been installed.
+        sdk = f"ACP_TS_SDK={install.ts_sdk()}"
+        return ["/usr/bin/env", sdk, install.node(), str(HERE / "sdk_ts" / script)]
+
+    return command
+
+
+def _rehearse() -> list[str]:
+    """The built-in agent; `data` is in the working folder, where each start finds it again."""
+    return [sys.executable, "-m", "antiphon", "rehearse", "--data", "data"]
+
+
+_FORGETFUL: dict[str, Any] = {"resumes": False, "lists": False, "usage": False}
+
+SMALL = {
+    agent.name: agent
+    for agent in (
+        RealAgent("sdk-python", _sdk_python, {}, message_ids=False, **_FORGETFUL),
+        RealAgent("sdk-ts", _sdk_ts("agent_v1.mjs"), {}, message_ids=False, **_FORGETFUL),
+        # Every v2 agent has to list and resume sessions; this one says so and cannot.
+        RealAgent("sdk-ts-v2", _sdk_ts("agent_v2.mjs"), {}, versions=(2,), **_FORGETFUL),
+        RealAgent("rehearse", _rehearse, {}, versions=(1, 2), usage=False),
+    )
+}
+"""The agents of the official SDKs, and our own. `prepare` takes their names too."""

@@ -1,9 +1,10 @@
-"""Every MUST has a test that carries its id, or a line in `pending.tsv` that says what it waits for.
+"""Every MUST, and what a client SHOULD do, has a test that carries its id, or a line in `pending.tsv` that
+says what it waits for.
 
 `catalogue.tsv` lists the requirements by id, level, who they bind, versions and section. `seeds.tsv` does so
 for section 25, whose rows have no level: what a side has to do about one counts as a MUST. A test names the
 ids it shows in its own name (`test_rpc_40_…`). Both directions hold: an id that nobody knows, a pending line
-for something already shown, and a MUST of a section that is done and not shown are all errors.
+for something already shown, and something the project is held to and that is not shown are all errors.
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ def pending(id: str) -> bool:
 
 
 def held(row: dict[str, str]) -> bool:
-    """Whether the project is held to this requirement by now."""
+    """Whether the project is held to this requirement by now; of what binds a client, also to SHOULDs."""
+    if row["who"] in ("client", "both") and row["level"] in ("MUST", "SHOULD"):
+        return True
     if row["level"] != "MUST":
         return False
     if row["section"] in SECTIONS_DONE:
@@ -67,16 +70,27 @@ def missing(done: dict[str, list[str]]) -> list[str]:
     return [id for id, row in CATALOGUE.items() if held(row) and id not in done and not pending(id)]
 
 
-def test_every_must_of_the_sections_done_is_shown_or_waits_for_something_named() -> None:
+def test_everything_the_project_is_held_to_is_shown_or_waits_for_something_named() -> None:
     assert missing(shown()) == []
 
 
 def test_a_must_whose_test_is_removed_is_noticed() -> None:
     done = shown()
     musts = [id for id, row in CATALOGUE.items() if held(row) and id in done]
-    assert {"RPC-40", "SESS-03", "TC-02", "SD-30"} <= set(musts)
+    assert {"RPC-40", "SESS-03", "TC-02", "SD-30"} <= set(musts), "an agent's"
+    assert {"INIT-01", "PROMPT-V2-52", "PERM-V1-03", "SD-14"} <= set(musts), "a client's"
+    assert {"SESS-45", "PROMPT-V2-39", "CONT-07", "TC-07"} <= set(musts), "what a client should do"
     for id in musts:
         assert missing({other: tests for other, tests in done.items() if other != id}) == [id]
+
+
+def test_a_pending_line_that_is_removed_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    done = shown()
+    for pattern in list(PENDING):
+        held_back = [id for id, row in CATALOGUE.items() if held(row) and fnmatchcase(id, pattern)]
+        with monkeypatch.context() as patch:
+            patch.delitem(PENDING, pattern)
+            assert missing(done) == held_back
 
 
 def test_no_test_names_a_requirement_that_does_not_exist() -> None:

@@ -2,11 +2,29 @@
 
 import click
 
+from antiphon.cli.prompt import prompt
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+HELP = """\
+Antiphon: Agent Client Protocol sessions. One session, many voices.
+
+\b
+What you can do now:
+  antiphon prompt "plan"                      try it: the built-in agent answers, offline
+  antiphon prompt "Explain this" -- claude    ask a real agent, and watch it work
+  antiphon prompt --help                      agents by name, permissions, JSON, exit codes
+  antiphon rehearse                           the built-in agent over stdio, for your own client
+"""
+
+
+@click.group(help=HELP, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="antiphon")
-def main() -> None:
-    """Antiphon: Agent Client Protocol sessions. One session, many voices."""
+@click.pass_context
+def main(ctx: click.Context) -> None:
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+main.add_command(prompt)
 
 
 @main.command()

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os.path
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -19,7 +21,12 @@ CONTENT: dict[type, str] = {
 """What has to be offered before a prompt may hold it; text and links may always be sent (CONT-02)."""
 
 
+MCP = ("stdio", "http", "acp")
+
+
 class Abilities(Struct, frozen=True, kw_only=True):
+    sessions: bool = False
+    """Whether it has sessions at all."""
     image: bool = False
     audio: bool = False
     embedded_context: bool = False
@@ -32,6 +39,8 @@ class Abilities(Struct, frozen=True, kw_only=True):
     close: bool = False
     delete: bool = False
     additional_directories: bool = False
+    mcp: frozenset[str] = frozenset()
+    """Which kinds of MCP servers it can be given: `stdio`, `http`, `acp`."""
     delivery: frozenset[str] = frozenset()
     """How a prompt may be delivered while the session works: `queue`, `steer`, `interrupt`."""
     queue: bool = False
@@ -50,6 +59,19 @@ class Abilities(Struct, frozen=True, kw_only=True):
             if needed is not None and not getattr(self, needed):
                 raise LocalError(f"this agent takes no {needed.replace('_', ' ')} in a prompt")
 
+    def check_setup(self, servers: Sequence[v2.McpServer], directories: Sequence[str]) -> None:
+        """Refuse what a session of the agent cannot have."""
+        if not self.sessions:
+            raise LocalError("this agent offers no sessions")
+        if directories and not self.additional_directories:
+            raise LocalError("this agent takes no additional directories")  # SESS-09
+        for server in servers:
+            kind = server.get("type") if isinstance(server, dict) else server.__struct_config__.tag
+            if kind not in self.mcp:  # MCPCFG-02, MCPCFG-04
+                raise LocalError(f"this agent takes no MCP servers of type {kind!r}")
+            if isinstance(server, v2.McpServerStdio) and not os.path.isabs(server.command):
+                raise LocalError(f"{server.command!r} is not an absolute path")  # MCPCFG-08
+
 
 def abilities(result: Any) -> Abilities:
     """Those that an `initialize` result names."""
@@ -65,6 +87,10 @@ def _of_v2(result: v2.InitializeResponse) -> Abilities:
         image=prompt.image is not None,
         audio=prompt.audio is not None,
         embedded_context=prompt.embedded_context is not None,
+        mcp=frozenset(
+            kind for kind in ("stdio", "http", "acp") if getattr(session.mcp, kind, None) is not None
+        ),
+        sessions=True,
         load=True,
         resume=True,
         listing=True,
@@ -82,6 +108,8 @@ def _of_v1(result: v1.InitializeResponse) -> Abilities:
         image=prompt.image,
         audio=prompt.audio,
         embedded_context=prompt.embedded_context,
+        mcp=frozenset(kind for kind in MCP if getattr(able.mcp_capabilities, kind, True)),  # MCPCFG-01
+        sessions=True,
         load=able.load_session,
         resume=session.resume is not None,
         listing=session.list is not None,

@@ -7,9 +7,10 @@ one kind in a request are usual.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from antiphon.engine.tools import ToolCall
+from antiphon.errors import LocalError
 from antiphon.schema import v2
 from antiphon.schema.v2.permissions import PermissionOption, PermissionOptionKind
 
@@ -20,7 +21,8 @@ ALL = "all"
 
 
 class Permission:
-    """What is asked. A callback returns one of its options, or `allow()`, `reject()` or `None` to cancel."""
+    """What is asked. A callback returns one of its options or the id of one, `allow()` or `reject()`, or
+    `None` to cancel."""
 
     def __init__(
         self, session: ClientSession, question_id: str, request: v2.RequestPermissionRequest
@@ -52,6 +54,16 @@ class Permission:
             return "execute"
         return "other" if self.tool_call is None else str(self.tool_call.kind)
 
+    def chosen(self, choice: PermissionOption | str | None) -> PermissionOption | None:
+        """The option that was chosen, by itself or by its id. Raises `LocalError` if it is not offered."""
+        if choice is None:
+            return None
+        option_id = choice.option_id if isinstance(choice, PermissionOption) else choice
+        for option in self.options:
+            if option.option_id == option_id:
+                return option
+        raise LocalError(f"{option_id!r} is none of the options offered")
+
     def option(self, *kinds: str) -> PermissionOption | None:
         """The first option of the first of these kinds that is offered."""
         for kind in kinds:
@@ -68,35 +80,43 @@ class Permission:
         return self.option(PermissionOptionKind.REJECT_ONCE, PermissionOptionKind.REJECT_ALWAYS)
 
 
-Ask = Callable[[Permission], Awaitable[PermissionOption | None]]
+Choice = PermissionOption | str | None
+Ask = Callable[[Permission], Awaitable[Choice]]
+
+
+class Decides(Protocol):
+    """Answers permission requests; `Permissions` is one."""
+
+    async def decide(self, permission: Permission) -> Choice:
+        """The option to answer with, or its id; `None` answers `cancelled`."""
 
 
 class Permissions:
     """Decides: what is of an allowed kind is allowed once, the rest is asked or rejected."""
 
-    def __init__(self, *, allow: Collection[str] = (), ask: Ask | None = None, remember: bool = True) -> None:
+    def __init__(
+        self, *, allow: Collection[str] | str = (), ask: Ask | None = None, remember: bool = True
+    ) -> None:
         """`allow` names kinds of tools (`read`, `edit`, `execute`, …) or is `all`. `ask` decides on the rest;
         without it they are rejected. With `remember`, an "always" that `ask` chose answers the same kind of
         tool again for as long as the session is open here, if the agent asks again all the same."""
-        self._all = allow == ALL or ALL in allow
-        self._allow = frozenset() if self._all else frozenset(allow)
+        self._allow = frozenset([allow] if isinstance(allow, str) else allow)
         self._ask = ask
         self._remember = remember
         self._always: dict[tuple[str, str], PermissionOptionKind] = {}
 
     async def decide(self, permission: Permission) -> PermissionOption | None:
         """The option to answer with; `None` answers `cancelled`."""
-        if self._all or permission.kind in self._allow:
+        if ALL in self._allow or permission.kind in self._allow:
             return permission.allow() or permission.reject()
         about = (permission.session.id, permission.kind)
         remembered = self._always.get(about)
-        if remembered is not None:
-            again = permission.option(remembered)
-            if again is not None:
-                return again
+        again = None if remembered is None else permission.option(remembered)
+        if again is not None:
+            return again  # by the id that this request gave it
         if self._ask is None:
             return permission.reject()
-        chosen = await self._ask(permission)
+        chosen = permission.chosen(await self._ask(permission))
         if chosen is not None and self._remember and chosen.kind.endswith("_always"):
             self._always[about] = chosen.kind
         return chosen

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from antiphon.bridge import requests_v1
 from antiphon.client.abilities import Abilities, abilities
-from antiphon.client.answers import Permission, Permissions
+from antiphon.client.answers import Decides, Permissions
+from antiphon.client.opening import Opening
 from antiphon.client.session import ClientSession
 from antiphon.client.spoken import Spoken, SpokenV1, SpokenV2
 from antiphon.connection import Connection, Role
@@ -20,22 +20,11 @@ from antiphon.connection.connection import Tap
 from antiphon.errors import CallFailed, InvalidParams, LinkLost, LocalError, ResourceNotFound
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.schema import v1, v2
-from antiphon.schema.v2.permissions import PermissionOption
 from antiphon.schema.version import META_KEY, V1, V2, VERSIONS, Agreement, Dialect, Extras, OptIns
 from antiphon.schema.wire import Unknown
 from antiphon.transports.base import Transport
 
-logger = logging.getLogger("antiphon.client")
-
-EARLY = 10_000
-"""How many updates are kept for sessions that nobody has named yet."""
 OPT_INS = OptIns(turn_complete=True, message_update=True)
-
-
-class Decides(Protocol):
-    """Answers permission requests; `Permissions` is one."""
-
-    async def decide(self, permission: Permission) -> PermissionOption | None: ...
 
 
 class Client:
@@ -57,6 +46,10 @@ class Client:
     ) -> None:
         if version is not None and version not in VERSIONS:
             raise LocalError(f"there is no ACP version {version} here; it is one of {VERSIONS}")
+        if dialect is not None and dialect not in list(Dialect):
+            raise LocalError(f"there is no dialect {dialect!r}; it is one of {', '.join(Dialect)}")
+        if dialect is not None and (dialect == Dialect.V1) is not (version == V1):
+            version = _only(version, V1 if dialect == Dialect.V1 else V2, dialect)
         self.answers: Decides = answers or Permissions()
         self.silence = silence
         self.abilities = Abilities()
@@ -64,13 +57,13 @@ class Client:
         """Name and version of the agent, if it told them."""
         self.lost: LinkLost | None = None
         self._version = version
-        self._proposed = dialect is not None and Dialect(dialect) is Dialect.V2_PROPOSED
+        self._proposed = dialect == Dialect.V2_PROPOSED
         self._name = {"name": name, "version": client_version}
         self._opt_ins = opt_ins
         self._extras = Extras(queue_updates=True, seq=numbered)
         self._sessions: dict[str, ClientSession] = {}
-        self._early: dict[str, list[Any]] = {}
-        self._v1_capabilities = v1.AgentCapabilities()
+        self._left: set[str] = set()
+        """Sessions that were open here and whose updates may still come."""
         self.connection = Connection(
             transport,
             role=Role.CLIENT,
@@ -80,6 +73,7 @@ class Client:
             on_lost=self._lose,
             tap=tap,
         )
+        self._opening = Opening(self.connection)
 
     @property
     def agreement(self) -> Agreement:
@@ -105,13 +99,13 @@ class Client:
             self.info = result.info
         else:
             self.info = result.agent_info
-            self._v1_capabilities = result.agent_capabilities
+            self._opening.v1_capabilities = result.agent_capabilities
 
     def _lose(self, reason: LinkLost) -> None:
         """The link has ended: each session is told once it has applied all that came over it."""
         self.lost = reason
         for session in self._sessions.values():
-            self.connection.behind(session.id, partial(session.lose, reason))
+            self.connection.behind(session.id, partial(session.leave, reason))
 
     # --- sessions ----------------------------------------------------------------------------------
 
@@ -125,57 +119,42 @@ class Client:
         cwd: str | os.PathLike[str] | None = None,
         *,
         mcp_servers: Sequence[v2.McpServer] = (),
-        additional_directories: Sequence[str] = (),
+        additional_directories: Sequence[str | os.PathLike[str]] = (),
     ) -> ClientSession:
         """Begin a session in a folder, which is the current one unless another is given."""
-        if additional_directories and not self.abilities.additional_directories:
-            raise LocalError("this agent takes no additional directories")  # SESS-09
-        folder = _folder(cwd)
+        directories = [_folder(directory) for directory in additional_directories]
+        self.abilities.check_setup(mcp_servers, directories)
         wanted = v2.NewSessionRequest(
-            cwd=folder,
-            mcp_servers=list(mcp_servers),
-            additional_directories=[_folder(directory) for directory in additional_directories],
+            cwd=_folder(cwd), mcp_servers=list(mcp_servers), additional_directories=directories
         )
-        params: Any = wanted
-        if self._v1:
-            params = requests_v1.new_session(wanted, capabilities=self._v1_capabilities)
-        made: asyncio.Future[ClientSession] = asyncio.get_running_loop().create_future()
-
-        def settled(outcome: Any) -> None:
-            """In the lane of the session that the answer names: what came for it earlier is known."""
-            if made.done():
-                return
-            if isinstance(outcome, Exception):
-                made.set_exception(outcome)
-                return
-            session = self._add(outcome.session_id, folder)
-            self._opened(session, outcome)
-            for early in self._early.pop(session.id, ()):
-                session.receive(early)
-            made.set_result(session)
-
-        call = self.connection.begin("session/new", params, settled)
-        try:
-            return await made
-        except asyncio.CancelledError:
-            self.connection.abandon(call)
-            raise
+        return await self._opening.new(wanted, self._add)
 
     async def load_session(
-        self, session_id: str, cwd: str | os.PathLike[str] | None = None, **options: Any
+        self,
+        session_id: str,
+        cwd: str | os.PathLike[str] | None = None,
+        *,
+        mcp_servers: Sequence[v2.McpServer] = (),
+        additional_directories: Sequence[str | os.PathLike[str]] = (),
     ) -> ClientSession:
-        """Open a session again, with everything it holds."""
+        """Open a session again, with everything it holds. `cwd` is its own folder (SESS-27)."""
         if not self.abilities.load:
             raise LocalError("this agent cannot load sessions")  # SESS-12
-        return await self._reopen(session_id, cwd, replay_from=v2.ReplayFromStart(), **options)
+        start = v2.ReplayFromStart()
+        return await self._reopen(session_id, cwd, start, mcp_servers, additional_directories)
 
     async def resume_session(
-        self, session_id: str, cwd: str | os.PathLike[str] | None = None, **options: Any
+        self,
+        session_id: str,
+        cwd: str | os.PathLike[str] | None = None,
+        *,
+        mcp_servers: Sequence[v2.McpServer] = (),
+        additional_directories: Sequence[str | os.PathLike[str]] = (),
     ) -> ClientSession:
         """Open a session again, without its history where the agent can do that."""
         if not (self.abilities.resume or self.abilities.load):
             raise LocalError("this agent cannot resume sessions")  # SESS-14
-        return await self._reopen(session_id, cwd, replay_from=None, **options)
+        return await self._reopen(session_id, cwd, None, mcp_servers, additional_directories)
 
     @asynccontextmanager
     async def attach(
@@ -183,81 +162,62 @@ class Client:
     ) -> AsyncIterator[ClientSession]:
         """Follow a session that others may follow too, from its start or, with a hub, after an event; at the
         end this client leaves it, and it goes on."""
+        if not self.abilities.load:
+            raise LocalError("this agent cannot load sessions")  # SESS-12
         replay_from: v2.ReplayFrom = v2.ReplayFromStart()
         if after is not None:
-            if not self.abilities.replay_after:
+            if not self.abilities.replay_after or self._v1:
                 raise LocalError("this agent cannot replay after an event")
             replay_from = Unknown({"type": "_antiphon_after", "seq": after})
-        session = await self._reopen(session_id, cwd, replay_from=replay_from)
+        session = await self._reopen(session_id, cwd, replay_from, (), ())
         try:
             yield session
         finally:
-            self._sessions.pop(session_id, None)
+            self._leave(session, "this client has left the session")
 
     async def _reopen(
         self,
         session_id: str,
         cwd: str | os.PathLike[str] | None,
-        *,
         replay_from: v2.ReplayFrom | None,
-        mcp_servers: Sequence[v2.McpServer] = (),
+        mcp_servers: Sequence[v2.McpServer],
+        additional_directories: Sequence[str | os.PathLike[str]],
     ) -> ClientSession:
-        folder = _folder(cwd)
+        directories = [_folder(directory) for directory in additional_directories]
+        self.abilities.check_setup(mcp_servers, directories)
         wanted = v2.ResumeSessionRequest(
             session_id=v2.SessionId(session_id),
-            cwd=folder,
+            cwd=_folder(cwd),
             mcp_servers=list(mcp_servers),
+            additional_directories=directories,
             replay_from=replay_from,
         )
-        before = self._sessions.pop(session_id, None)
-        session = self._add(session_id, folder)
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-        def settled(outcome: Any) -> None:
-            if done.done():
-                return
-            if isinstance(outcome, Exception):
-                done.set_exception(outcome)
-                return
-            self._opened(session, outcome)
-            done.set_result(None)
-
-        params: Any = wanted
-        if isinstance(session.spoken, SpokenV1):
-            params = requests_v1.resume_session(wanted, capabilities=self._v1_capabilities)
-            session.spoken.upgrade.reopening()
-        method = "session/load" if isinstance(params, v1.LoadSessionRequest) else "session/resume"
-        call = self.connection.begin(method, params, settled)
+        before = self._sessions.get(session_id)
+        session = self._add(session_id, wanted.cwd)
         try:
-            await done
-        except BaseException as error:
-            if isinstance(error, asyncio.CancelledError):
-                self.connection.abandon(call)
-            del self._sessions[session_id]
-            if before is not None:
-                self._sessions[session_id] = before
+            await self._opening.again(wanted, session)
+        except BaseException:
+            if self._sessions.get(session_id) is session:
+                del self._sessions[session_id]
+                if before is not None:
+                    self._sessions[session_id] = before
             raise
+        if before is not None:
+            before.leave("the session was opened again")
         return session
 
     def _add(self, session_id: str, cwd: str) -> ClientSession:
-        spoken: Spoken = SpokenV1(self.agreement, self._v1_capabilities) if self._v1 else SpokenV2()
+        able = self._opening.v1_capabilities
+        spoken: Spoken = SpokenV2() if able is None else SpokenV1(self.agreement, able)
         session = self._sessions[session_id] = ClientSession(self, session_id, spoken, cwd=cwd)
+        self._left.discard(session_id)
         return session
 
-    def _opened(self, session: ClientSession, result: Any) -> None:
-        """What the answer of new, load or resume tells beside the session's id."""
-        if isinstance(session.spoken, SpokenV1):
-            upgrade = session.spoken.upgrade
-            if isinstance(result, v1.NewSessionResponse):
-                result = upgrade.configuration.new_session(result)
-            else:
-                result, states = upgrade.reopened(result)
-                for state in states:
-                    session.tell(state)
-        if result.config_options and not session.config_options:
-            session.tell(v2.ConfigOptionUpdate(config_options=result.config_options))
-        if result.available_commands and not session.commands:
-            session.tell(v2.AvailableCommandsUpdate(available_commands=result.available_commands))
+    def _leave(self, session: ClientSession, reason: str) -> None:
+        if self._sessions.get(session.id) is session:
+            del self._sessions[session.id]
+            self._left.add(session.id)
+        session.leave(reason)
 
     async def list_sessions(
         self, *, cwd: str | os.PathLike[str] | None = None
@@ -279,19 +239,21 @@ class Client:
                 return  # SESS-34
 
     async def close_session(self, session: ClientSession) -> None:
+        """End a session at the agent; what is open of it here ends too."""
         if not self.abilities.close:
-            raise LocalError("this agent cannot close sessions")
+            raise LocalError("this agent cannot close sessions")  # SESS-29
         await self._end_session("session/close", v2.CloseSessionRequest(session_id=v2.SessionId(session.id)))
-        self._sessions.pop(session.id, None)
+        self._leave(session, "the session was closed")
 
     async def delete_session(self, session_id: str) -> None:
         """Remove a session with all that belongs to it."""
         if not self.abilities.delete:
-            raise LocalError("this agent cannot delete sessions")
+            raise LocalError("this agent cannot delete sessions")  # SESS-29
         await self._end_session(
             "session/delete", v2.DeleteSessionRequest(session_id=v2.SessionId(session_id))
         )
-        self._sessions.pop(session_id, None)
+        if session_id in self._sessions:
+            self._leave(self._sessions[session_id], "the session was deleted")
 
     async def _end_session(self, method: str, params: Any) -> None:
         try:
@@ -310,20 +272,24 @@ class Client:
         session = self._sessions.get(params.session_id)
         if session is not None:
             session.receive(params)
-            return
-        # SESS-08: some agents speak of a session before they have named it.
-        early = self._early.setdefault(params.session_id, [])
-        early.append(params)
-        if sum(map(len, self._early.values())) > EARLY:
-            dropped = next(iter(self._early))
-            logger.warning("updates of the unknown session %s were dropped", dropped)
-            del self._early[dropped]
+        elif params.session_id not in self._left:
+            self._opening.keep(params)
 
     async def _permission(self, params: Any, inbound: Inbound) -> Any:
         session = self._sessions.get(params.session_id)
-        if session is None:
+        if session is not None:
+            return await session.ask_permission(params, inbound)
+        if params.session_id not in self._left:
             raise InvalidParams("no such session is open here")
-        return await session.ask_permission(params, inbound)
+        # It goes on without this client: any answer, an error too, could decide it for those who are there.
+        await asyncio.get_running_loop().create_future()
+        return None
+
+
+def _only(asked: int | None, version: int, dialect: str) -> int:
+    if asked not in (None, version):
+        raise LocalError(f"the dialect {dialect!r} is none of ACP version {asked}")
+    return version
 
 
 def _folder(path: str | os.PathLike[str] | None) -> str:

@@ -9,7 +9,8 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Protocol
 
-from antiphon.client.client import OPT_INS, Client, Decides
+from antiphon.client.answers import Decides
+from antiphon.client.client import OPT_INS, Client
 from antiphon.connection.connection import Tap
 from antiphon.errors import LocalError
 from antiphon.schema.version import OptIns
@@ -52,6 +53,7 @@ async def connect(
     """
     async with AsyncExitStack() as stack:
         transport = await _reach(target, stack, token=token, env=env, cwd=cwd, on_stderr=on_stderr)
+        stack.push_async_callback(transport.aclose)  # also where nothing comes of it
         client = Client(
             transport,
             version=version,

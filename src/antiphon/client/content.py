@@ -51,7 +51,7 @@ class File:
 
     def _text(self) -> str | None:
         try:
-            return self.path.read_text(encoding="utf-8")
+            return self.path.read_bytes().decode()  # as it is: its line ends too
         except UnicodeDecodeError:
             return None
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from antiphon.bridge import requests_v1
+from antiphon.bridge.content import recast
 from antiphon.bridge.spelling import Insertions, normalize
 from antiphon.bridge.upgrade import Upgrade
 from antiphon.bridge.upgrade_questions import permission
-from antiphon.client.turn import TurnEnd
-from antiphon.errors import CallFailed, ErrorObject
+from antiphon.client.turn import ClientTurn, TurnEnd
+from antiphon.errors import ErrorObject, InvalidParams, LocalError, RequestCancelled, one_line
 from antiphon.schema import v1, v2
 from antiphon.schema.v1 import optins
 from antiphon.schema.v2.prompt import StopReason
@@ -37,7 +38,13 @@ class Ended(Struct, frozen=True):
     end: TurnEnd
 
 
-News = v2.SessionUpdate | Named | Ended
+class OtherEnded(Struct, frozen=True):
+    """What the session worked on has ended, and it was no prompt that is still open."""
+
+    end: TurnEnd
+
+
+News = v2.SessionUpdate | Named | Ended | OtherEnded
 
 
 class Question(Struct, frozen=True):
@@ -52,12 +59,20 @@ class Spoken(Protocol):
     answers_at_the_end: bool
     """Whether a prompt is answered when its turn ends, and not when it is taken."""
 
+    tells_every_end: bool
+    """Whether the end of a turn is told that none of our requests opened."""
+
+    # `named` gives the message id by which the agent knows a turn; `overdue` ends what waits for a
+    # `turn_complete` that does not come: of one call, or of all.
+
     def prompt(self, params: v2.PromptRequest) -> Any: ...
     def sent(self, call: int, content: list[v2.ContentBlock]) -> list[News]: ...
     def read(self, update: Any) -> Sequence[News]: ...
     def answered(self, call: int, result: Any) -> Sequence[News]: ...
-    def failed(self, call: int, error: CallFailed) -> Sequence[News]: ...
+    def failed(self, call: int, error: ErrorObject) -> Sequence[News]: ...
+    def named(self, turn: ClientTurn) -> str | None: ...
     def cancelled(self) -> None: ...
+    def overdue(self, call: int | None = None) -> Sequence[News]: ...
     def lost(self) -> Sequence[News]: ...
     def asked(self, params: Any, question_id: str) -> Question: ...
     def blocked(self, question_id: str, call: str | None) -> Sequence[News]: ...
@@ -68,6 +83,7 @@ class SpokenV2:
     """v2 as published or as first proposed: it is what we speak, but for the spelling."""
 
     answers_at_the_end = False
+    tells_every_end = True
 
     def __init__(self) -> None:
         self._insertions = Insertions()
@@ -86,12 +102,18 @@ class SpokenV2:
     def answered(self, call: int, result: Any) -> Sequence[News]:
         return [_named(pair) for pair in self._insertions.answered(call, result)]
 
-    def failed(self, call: int, error: CallFailed) -> Sequence[News]:
+    def failed(self, call: int, error: ErrorObject) -> Sequence[News]:
         self._insertions.refused(call)
         return []
 
+    def named(self, turn: ClientTurn) -> str | None:
+        return turn.message_id
+
     def cancelled(self) -> None:
         pass
+
+    def overdue(self, call: int | None = None) -> Sequence[News]:
+        return []
 
     def lost(self) -> Sequence[News]:
         return []
@@ -111,64 +133,97 @@ class SpokenV1:
 
     def __init__(self, agreement: Agreement, capabilities: v1.AgentCapabilities) -> None:
         self._capabilities = capabilities
-        self._barrier = agreement.opt_ins.turn_complete and not agreement.opt_ins.prompt_lifecycle
-        self.answers_at_the_end = not agreement.opt_ins.prompt_lifecycle
-        self._complete: set[str] = set()
+        opted = agreement.opt_ins
+        marker = capabilities.session_capabilities.turn_complete  # TC-05: with it or by our own opt-in
+        self._barrier = (opted.turn_complete or marker is not None) and not opted.prompt_lifecycle
+        self.answers_at_the_end = not opted.prompt_lifecycle
+        self.tells_every_end = self._barrier or opted.prompt_lifecycle
+        self._open: set[int] = set()
+        """Our prompts that are not answered yet."""
+        self._cancelled: set[int] = set()
+        """Those of them that we cancelled."""
+        self._complete: set[int] = set()
+        """Those of them whose `turn_complete` has come."""
         self._held: dict[int, v1.PromptResponse] = {}
         """Answers that came before the `turn_complete` of their prompt: what it closes may still come."""
-        self.upgrade = Upgrade(agreement.opt_ins)
+        self.upgrade = Upgrade(opted)
 
     def prompt(self, params: v2.PromptRequest) -> Any:
-        return requests_v1.prompt(params, capabilities=self._capabilities)
+        try:
+            return requests_v1.prompt(params, capabilities=self._capabilities)
+        except InvalidParams as error:
+            raise LocalError(error.detail) from None  # nothing was sent: it is ours
 
     def sent(self, call: int, content: list[v2.ContentBlock]) -> list[News]:
+        self._open.add(call)
         lifted = self.upgrade.prompted(call, content)
         named = [Named(call, update.message_id) for update in lifted if isinstance(update, v2.UserMessage)]
         return [*named, *lifted]
 
     def read(self, update: Any) -> Sequence[News]:
         lifted: Sequence[News] = self.upgrade.update(update)
-        if self._barrier and isinstance(update, optins.TurnComplete):
-            request = str(update.prompt_request_id)
-            self._complete.add(request)
-            for call in [call for call in self._held if str(call) == request]:
-                lifted = [*lifted, *self._end(call, self._held.pop(call))]
+        if isinstance(update, optins.TurnComplete):
+            for call in [*self._held, *self._open]:
+                if str(call) == update.prompt_request_id:  # TC-04
+                    return [*lifted, *self._completed(call)]
+            if self._open and update.prompt_request_id is UNSET:
+                return [*lifted, OtherEnded(TurnEnd(stop_reason=StopReason(update.stop_reason)))]
         return lifted
+
+    def _completed(self, call: int) -> Sequence[News]:
+        held = self._held.pop(call, None)
+        if held is not None:
+            return self._end(call, held)
+        self._complete.add(call)
+        return ()
 
     def answered(self, call: int, result: Any) -> Sequence[News]:
         if isinstance(result, optins.PromptAccepted):
+            self._open.discard(call)
             return [Named(call, result.message_id)]
-        if self._barrier and str(call) not in self._complete:
-            self._held[call] = result  # TC: the barrier is the update, not the response
+        if self._barrier and call not in self._complete:
+            self._held[call] = result  # TC-06: the barrier is the update, not the response
             return []
         return self._end(call, result)
 
-    def overdue(self, call: int) -> Sequence[News]:
-        """No `turn_complete` came for an answered prompt, and none is waited for any longer."""
-        held = self._held.pop(call, None)
-        return () if held is None else self._end(call, held)
-
-    @property
-    def waits_for_completion(self) -> bool:
-        return bool(self._held)
+    def overdue(self, call: int | None = None) -> Sequence[News]:
+        """No `turn_complete` came: whoever broke that promise once is not waited for again."""
+        late = [held for held in self._held if call is None or held == call]
+        if late:
+            self._barrier = False
+        return [news for held in late for news in self._end(held, self._held.pop(held))]
 
     def _end(self, call: int, result: v1.PromptResponse) -> Sequence[News]:
-        self._complete.discard(str(call))
+        self._forget(call)
         lifted = self.upgrade.responded(call, result)
         if lifted:
             return lifted
-        return [Ended(call, TurnEnd(stop_reason=StopReason(result.stop_reason)))]
+        usage = None if result.usage is None else recast(result.usage, v2.Usage)
+        return [Ended(call, TurnEnd(stop_reason=StopReason(result.stop_reason), usage=usage))]
 
-    def failed(self, call: int, error: CallFailed) -> Sequence[News]:
-        lifted = self.upgrade.failed(call, error.error)
-        if lifted:
+    def failed(self, call: int, error: ErrorObject) -> Sequence[News]:
+        cancelled = call in self._cancelled or error.code == RequestCancelled.code
+        self._forget(call)
+        lifted = self.upgrade.failed(call, error)
+        if lifted or not self.answers_at_the_end:
             return lifted
-        return [Ended(call, TurnEnd(stop_reason=StopReason.ERROR, error=_error(error.error)))]
+        if cancelled:
+            return [Ended(call, TurnEnd(stop_reason=StopReason.CANCELLED))]
+        return [Ended(call, TurnEnd(stop_reason=StopReason.ERROR, error=_error(error)))]
+
+    def _forget(self, call: int) -> None:
+        for calls in (self._open, self._cancelled, self._complete):
+            calls.discard(call)
+
+    def named(self, turn: ClientTurn) -> str | None:
+        return None if self.answers_at_the_end else turn.message_id
 
     def cancelled(self) -> None:
+        self._cancelled.update(self._open)
         self.upgrade.cancelled()
 
     def lost(self) -> Sequence[News]:
+        self._open.clear()
         return self.upgrade.interrupted()
 
     def asked(self, params: v1.RequestPermissionRequest, question_id: str) -> Question:
@@ -200,4 +255,4 @@ def _error(error: ErrorObject) -> v2.Error:
         code = v2.ErrorCode(error.code)
     except ValueError:
         code = v2.ErrorCode.INTERNAL_ERROR
-    return v2.Error(code=code, message=error.message, data=error.data)
+    return v2.Error(code=code, message=one_line(error.message), data=error.data)

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from antiphon.client.watching import Log
 from antiphon.engine.questions import Question
@@ -17,6 +18,10 @@ from antiphon.schema.v2.prompt import StopReason
 
 if TYPE_CHECKING:
     from antiphon.client.session import ClientSession
+
+
+PARTS = (v2.SessionToolCallUpdate, v2.ToolCallContentChunk, v2.PlanUpdate, v2.StateUpdate)
+"""What takes its place in the conversation, or ends a turn: the message before it is complete."""
 
 
 class TurnEnd(Struct, frozen=True, kw_only=True):
@@ -51,8 +56,11 @@ class TurnEnd(Struct, frozen=True, kw_only=True):
         return cls(stop_reason=StopReason.ERROR, error=error, cut=why)
 
 
-class SessionEvent(Struct, frozen=True, kw_only=True, gc=False):
-    """Something that happened in a session: an update, or a question that was asked or ended."""
+class SessionEvent(Struct, frozen=True, kw_only=True):
+    """Something that happened in a session: an update, or a question that was asked or ended.
+
+    The cycle collector has to see it: a turn holds its events, and they name the turn.
+    """
 
     seq: int
     """Its number in what this client has seen."""
@@ -71,7 +79,7 @@ class ClientTurn:
         self.prompt = prompt
         """What was prompted; `None` for a turn that the agent opened by itself."""
         self.message_id: str | None = None
-        """The id of the prompt's message, once the agent has given it one."""
+        """The id of the prompt's message, once it has one; a v1 agent gives none, so it is made here."""
         self.end: TurnEnd | None = None
         self._log: Log[SessionEvent] = Log()
         self._drained: asyncio.Future[TurnEnd] = asyncio.get_running_loop().create_future()
@@ -95,10 +103,8 @@ class ClientTurn:
             update: Any = event.update
             kind = TYPE_OF.get(type(update))
             about = None if kind is None else (kind, str(update.message_id))
-            if about == writing:
+            if about == writing or (update is not None and about is None and not isinstance(update, PARTS)):
                 continue
-            if kind is None and isinstance(update, v2.UsageUpdate | v2.SessionInfoUpdate):
-                continue  # beside the conversation: it parts no message
             if writing is not None and writing not in told:
                 told.add(writing)
                 yield self._message(writing)
@@ -133,6 +139,8 @@ class ClientTurn:
     # What the session tells
 
     def hear(self, event: SessionEvent) -> None:
+        if event.turn is None:  # it was not known to be ours when it came
+            event = replace(event, turn=self)
         self._log.add(event)
 
     def finish(self, end: TurnEnd) -> None:

@@ -120,7 +120,7 @@ class LiveSession:
         """Bring a session back: its snapshot, and every event since. Raises `SessionUnknown`, or
         `SessionClaimed` where another process has it.
 
-        Where the snapshot is the whole of it, and no turn was cut, `preview` gets the replay while it is read,
+        Where the snapshot is the whole of it and no turn was cut, `preview` gets the replay while it is read,
         until it asks for no more: a long session is on its way to a client long before it is here.
         """
         await store.claim(session_id, OWNER)
