@@ -1,0 +1,530 @@
+"""Sections 1, 2, 19 and 20 as they bind a client: opening, what it asks for, and how it takes strangers."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import logging
+import os
+import sys
+from typing import Any
+
+import pytest
+
+from antiphon.agent import Agent, AgentTurn
+from antiphon.client import ClientSession, Permission, Permissions, TurnEnd, connect
+from antiphon.errors import CallFailed, LocalError, RemoteError
+from antiphon.schema import v2
+from antiphon.schema.v2.permissions import PermissionOption
+from tests.agent import talk
+from tests.requirements.agent_by_hand import (
+    INFO,
+    AgentByHand,
+    Scripted,
+    opened,
+    opening,
+    session,
+    story,
+    text,
+    unopened,
+)
+
+END = TurnEnd(stop_reason=v2.StopReason.END_TURN)
+OURS = {"name": "tester", "version": "9"}
+
+
+@pytest.mark.parametrize("version", [None, 2])
+async def test_init_01_init_10_init_12_init_13_init_18_init_22_init_23_the_first_frame_offers_both_versions(
+    version: int | None,
+) -> None:
+    async with unopened(version=version, name="tester", client_version="9") as (client, agent):
+        agent.meanwhile(client.initialize())
+        request = await agent.request("initialize")
+        asked = {"queueUpdates": True}
+        assert agent.seen == [request]
+        assert request == {
+            "jsonrpc": "2.0",
+            "id": request["id"],
+            "method": "initialize",
+            "params": {
+                "protocolVersion": 2,
+                "info": OURS,
+                "capabilities": {"_meta": {"antiphon": asked}},
+                "clientInfo": OURS,
+                "clientCapabilities": {
+                    "_meta": {"antiphon": {**asked, "turnComplete": True, "messageUpdate": True}}
+                },
+            },
+        }
+
+
+async def test_init_01_init_10_init_12_a_client_of_v1_alone_asks_for_it_in_its_own_shape() -> None:
+    async with unopened(version=1, name="tester", client_version="9") as (client, agent):
+        agent.meanwhile(client.initialize())
+        params = (await agent.request("initialize"))["params"]
+        assert params["protocolVersion"] == 1
+        assert params["clientInfo"] == OURS
+        assert params.keys() == {"protocolVersion", "clientInfo", "clientCapabilities"}
+        assert params["clientCapabilities"].keys() == {"_meta"}, "no files and no terminals are offered"
+
+
+async def test_init_01_nothing_is_sent_before_the_answer_has_come() -> None:
+    async with unopened() as (client, agent):
+        initializing = agent.meanwhile(client.initialize())
+        request = await agent.request("initialize")
+        with pytest.raises(LocalError):
+            await client.connection.call("session/list", {})
+        agent.answer(request, opening(2))
+        await initializing
+        await agent.new_session(client)
+        assert [frame["method"] for frame in agent.seen] == ["initialize", "session/new"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"protocolVersion": 3, "info": INFO, "capabilities": {}},
+        {"protocolVersion": 0},
+        {"protocolVersion": "2", "info": INFO},
+        {"protocolVersion": None},
+        {},
+    ],
+)
+async def test_init_06_an_answer_in_no_version_of_ours_closes_the_link_and_says_which(
+    answer: dict[str, Any],
+) -> None:
+    agent = Scripted(answer)
+    with pytest.raises(RemoteError, match="supported here: 1, 2"):
+        async with asyncio.timeout(15), connect(agent):
+            pytest.fail("it is not connected")
+    assert agent.ended
+
+
+async def test_init_06_a_client_that_insists_on_a_version_takes_no_other() -> None:
+    agent = Scripted(opening(1))
+    with pytest.raises(RemoteError, match="answered protocol version 1; supported here: 2"):
+        async with asyncio.timeout(15), connect(agent, version=2):
+            pytest.fail("it is not connected")
+    assert agent.ended
+
+
+@pytest.mark.parametrize(
+    ("answer", "version"),
+    [
+        (opening(1), 1),
+        (opening(2), 2),
+        ({**opening(1), "protocolVersion": 2}, 1),
+        ({**opening(1), "protocolVersion": 65535}, 1),
+        ({"protocolVersion": 1}, 1),
+    ],
+)
+async def test_init_07_init_08_one_version_is_spoken_from_the_answer_on(
+    answer: dict[str, Any], version: int
+) -> None:
+    """An agent that echoes a number that it does not speak is known by the shape of its answer."""
+    async with opened(answer=answer) as (client, agent):
+        assert client.agreement.version == version
+        of = await agent.new_session(client)
+        new = agent.sent("session/new")[0]
+        prompting = agent.meanwhile(of.prompt("hi"))
+        request = await agent.request("session/prompt")
+        if version == 1:
+            assert new == {"cwd": "/work", "mcpServers": []}
+            turn = await prompting
+            agent.update(of, "agent_message_chunk", content=text("Hello."))
+            agent.answer(request, {"stopReason": "end_turn"})
+        else:
+            assert new["cwd"] == "/work"
+            assert not prompting.done()
+            agent.answer(request, {"messageId": "u"})
+            turn = await prompting
+            agent.state(of, "running")
+            agent.update(of, "agent_message", messageId="a", content=[text("Hello.")])
+            agent.state(of, "idle", stopReason="end_turn")
+        assert await turn.drained() == END
+        assert turn.text == "Hello."
+
+
+async def test_init_26_a_failed_first_initialize_can_be_tried_again_on_the_same_link() -> None:
+    async with unopened() as (client, agent):
+        first = agent.meanwhile(client.initialize())
+        data = {"requested": 2, "supported": [3]}
+        agent.refuse(await agent.request("initialize"), -32022, "Unsupported protocol version", **data)
+        with pytest.raises(CallFailed) as failure:
+            await first
+        assert (failure.value.error.code, failure.value.error.data) == (-32022, data)
+        with pytest.raises(LocalError):
+            await client.connection.call("session/list", {})
+        again = agent.meanwhile(client.initialize())
+        agent.answer(await agent.request("initialize"), opening(2))
+        await again
+        of = await agent.new_session(client)
+        assert (of.id, client.agreement.version, agent.methods()) == ("s", 2, ["session/new"])
+
+
+async def test_init_08_agents_of_both_versions_are_served_side_by_side() -> None:
+    async with session(1) as (old, of_old), session(2) as (new, of_new):
+        turns = await of_old.prompted(old, "hi"), await of_new.working(new, "hi")
+        of_old.says(old, "Old.")
+        of_new.says(new, "New.", messageId="a")
+        of_old.answer(await of_old.request("session/prompt"), {"stopReason": "end_turn"})
+        of_new.state(new, "idle", stopReason="end_turn")
+        assert [await turn.drained() for turn in turns] == [END, END]
+        assert [turn.text for turn in turns] == ["Old.", "New."]
+
+
+async def refused(held: ClientSession, agent: AgentByHand) -> set[str]:
+    """What a client refuses to ask for without sending anything."""
+    client = held.client
+
+    async def listing() -> None:
+        async for _ in client.list_sessions():
+            pass
+
+    image = v2.ImageContent(data="aGk=", mime_type="image/png")
+    audio = v2.AudioContent(data="aGk=", mime_type="audio/wav")
+    resource = v2.EmbeddedResource(resource=v2.TextResourceContents(uri="file:///a", text="a"))
+    attempts: dict[str, Any] = {
+        "load": lambda: client.load_session("x", "/"),
+        "resume": lambda: client.resume_session("x", "/"),
+        "list": listing,
+        "close": lambda: client.close_session(held),
+        "delete": lambda: client.delete_session("x"),
+        "additionalDirectories": lambda: client.new_session("/", additional_directories=["/b"]),
+        "image": lambda: held.prompt(image),
+        "audio": lambda: held.prompt(audio),
+        "embeddedContext": lambda: held.prompt(resource),
+        "queue": lambda: held.queue("later"),
+        "steer": lambda: held.prompt("now", delivery="steer"),
+    }
+    failed = set()
+    for name, attempt in attempts.items():
+        asking = agent.meanwhile(attempt())
+        await agent.settled(held)
+        if asking.done() and isinstance(asking.exception(), LocalError):
+            failed.add(name)
+        asking.cancel()  # otherwise it waits for the answer to what it asked
+    return failed
+
+
+@pytest.mark.parametrize(
+    ("version", "capabilities", "always"),
+    [(1, {}, set()), (2, {"session": {}}, {"load", "resume", "list", "close"})],
+)
+async def test_init_14_sess_29_nothing_is_asked_for_that_was_not_offered(
+    version: int, capabilities: Any, always: set[str]
+) -> None:
+    async with session(version, capabilities) as (of, agent):
+        before = len(agent.seen)
+        everything = {
+            "load", "resume", "list", "close", "delete", "additionalDirectories", "image", "audio",
+            "embeddedContext", "queue", "steer",
+        }  # fmt: skip
+        assert await refused(of, agent) == everything - always
+        await agent.settled(of)
+        sent = {frame["method"] for frame in agent.seen[before:] if "method" in frame}
+        baseline = {"session/resume", "session/list", "session/close", "$/cancel_request"}
+        assert sent <= (baseline if always else set())
+
+
+async def test_init_14_an_agent_of_v2_without_sessions_is_asked_for_none() -> None:
+    async with opened(2, {}) as (client, agent):
+        attempts: list[Any] = [
+            lambda: client.new_session("/"),
+            lambda: client.load_session("x", "/"),
+            lambda: client.resume_session("x", "/"),
+            lambda: client.delete_session("x"),
+            lambda: anext(client.list_sessions()),
+        ]
+        for attempt in attempts:
+            with pytest.raises(LocalError):
+                await attempt()
+        await agent.answer_to(agent.ask("_settled"))
+        assert agent.methods() == []
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_init_15_a_turn_works_with_every_combination_of_capabilities(version: int) -> None:
+    prompt, kept = ("image", "audio", "embeddedContext"), ("list", "close", "delete", "resume")
+    for chosen in itertools.product([False, True], repeat=len(prompt) + len(kept) + 1):
+        takes = dict(zip(prompt, chosen, strict=False))
+        keeps = dict(zip(kept, chosen[len(prompt) :], strict=False))
+        if version == 1:
+            able: dict[str, Any] = {
+                "loadSession": chosen[-1],
+                "promptCapabilities": takes,
+                "sessionCapabilities": {name: {} for name, on in keeps.items() if on},
+            }
+        else:
+            offered: dict[str, Any] = {name: {} for name, on in takes.items() if on}
+            session_able: dict[str, Any] = {"prompt": offered if chosen[-1] else None}
+            if keeps["delete"]:
+                session_able["delete"] = {}
+            able = {"session": session_able}
+        async with session(version, able) as (of, agent):
+            turn = await agent.prompted(of, "hi")
+            if version == 1:
+                agent.answer(await agent.request("session/prompt"), {"stopReason": "end_turn"})
+            else:
+                agent.state(of, "running")
+                agent.state(of, "idle", stopReason="end_turn")
+            assert await turn.drained() == END
+
+
+@pytest.mark.parametrize(
+    ("marker", "offered"), [({}, True), ({"more": 1}, True), (None, False), (True, False), (False, False)]
+)
+async def test_init_16_a_marker_is_an_object_and_a_boolean_offers_nothing(marker: Any, offered: bool) -> None:
+    able = {"session": {"prompt": {"image": marker}, "delete": marker, "additionalDirectories": marker}}
+    async with opened(2, able) as (client, _):
+        told = client.abilities
+        assert (told.image, told.delete, told.additional_directories) == (offered, offered, offered)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("capabilities", [None, 7, [], "all"])
+async def test_init_28_strange_auth_methods_and_malformed_capabilities_are_survived(
+    version: int, capabilities: Any
+) -> None:
+    methods = [{"type": "_dance"}, 7, {"id": "key", "name": "A key"}, None]
+    answer = opening(version, authMethods=methods)
+    answer["agentCapabilities" if version == 1 else "capabilities"] = capabilities
+    async with opened(answer=answer) as (client, _):
+        assert client.agreement.version == version
+        assert (client.abilities.image, client.abilities.delete) == (False, False)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_rpc_17_ext_12_everything_sent_is_one_object_each_and_a_method_the_agent_knows(
+    version: int,
+) -> None:
+    lines: list[bytes] = []
+
+    def tap(direction: str, frame: Any) -> None:
+        if direction == "out":
+            lines.append(frame)
+
+    async with opened(version, tap=tap) as (client, agent):
+        makings = [agent.meanwhile(client.new_session(f"/{n}")) for n in range(3)]
+        for n in range(3):
+            agent.answer(await agent.request("session/new"), {"sessionId": str(n)})
+        sessions = [await making for making in makings]
+        prompts = [agent.meanwhile(of.prompt("hi")) for of in sessions]
+        requests = [await agent.request("session/prompt") for _ in sessions]
+        for request in requests:
+            agent.answer(request, {"messageId": "u"} if version == 2 else {"stopReason": "end_turn"})
+        turns = [await prompting for prompting in prompts]
+        await sessions[0].cancel()
+        closing = agent.meanwhile(sessions[1].close())
+        agent.answer(await agent.request("session/close"), {})
+        await closing
+        assert len(turns) == 3
+    sent = [json.loads(line) for line in lines]
+    assert all(isinstance(frame, dict) and frame["jsonrpc"] == "2.0" for frame in sent)
+    assert {frame["method"] for frame in sent if "method" in frame} == {
+        "initialize",
+        "session/new",
+        "session/prompt",
+        "session/cancel",
+        "session/close",
+    }
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_ext_01_ext_02_strange_requests_are_answered_and_strange_notifications_are_not(
+    version: int,
+) -> None:
+    async with session(version) as (of, agent):
+        before = len(agent.seen)
+        agent.send(method="_weather", params={"sessionId": "s"})
+        agent.send(method="session/never_heard_of", params={"sessionId": "s"})
+        agent.send(method="$/whatever", params=[1])
+        custom = agent.ask("_weather", sessionId="s")
+        files = agent.ask("fs/read_text_file", sessionId="s", path="/etc/passwd")
+        wrong = agent.ask("session/prompt", sessionId="s", prompt=[text("you do it")])
+        for id in (custom, files, wrong):
+            assert (await agent.answer_to(id))["error"]["code"] == -32601
+        await agent.settled(of)
+        assert len(agent.seen) - before == 4, "one answer each, and nothing else"
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_ext_03_ext_05_what_is_ours_stands_under_meta_and_never_at_the_root(version: int) -> None:
+    able: dict[str, Any] = {"_meta": {"antiphon": {"delivery": ["steer"], "inject": {}}}}
+    async with session(version, able if version == 1 else {"session": {}, **able}) as (of, agent):
+        agent.meanwhile(of.prompt("hi", delivery="steer", operation_id="op-1"))
+        request = await agent.request("session/prompt")
+        assert request["params"] == {
+            "sessionId": "s",
+            "prompt": [text("hi")],
+            "_meta": {"antiphon": {"delivery": "steer", "operationId": "op-1"}},
+        }
+        await of.cancel()
+        assert (await agent.request("session/cancel"))["params"] == {"sessionId": "s"}
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_ext_11_ext_05_meta_on_whatever_the_agent_sends_changes_nothing(version: int) -> None:
+    meta: dict[str, Any] = {
+        "_meta": {"anything": [1, {"x": None}], "traceparent": "00-0-0-00", "sessionId": "another"}
+    }
+    allow = Permissions(allow="all")
+    async with opened(answer={**opening(version), **meta}, answers=allow) as (client, agent):
+        of = await agent.new_session(client, **meta)
+        assert of.id == "s"
+        prompting = agent.meanwhile(of.prompt("hi"))
+        request = await agent.request("session/prompt")
+        if version == 2:
+            agent.answer(request, {"messageId": "u", **meta})
+            agent.state(of, "running", **meta)
+        turn = await prompting
+        agent.says(of, "Hello.", messageId="a", **meta)
+        asked: dict[str, Any] = {"sessionId": "s", "options": [{**OPTION, **meta}], **meta}
+        asked |= {"toolCall": {"toolCallId": "t", **meta}} if version == 1 else {"title": "May I?"}
+        chosen = (await agent.answer_to(agent.ask("session/request_permission", **asked)))["result"]
+        assert chosen["outcome"] == {"outcome": "selected", "optionId": "yes"}
+        if version == 2:
+            agent.state(of, "idle", stopReason="end_turn", **meta)
+        else:
+            agent.answer(request, {"stopReason": "end_turn", **meta})
+        assert await turn.drained() == END
+        assert turn.text == "Hello."
+
+
+OPTION = {"optionId": "yes", "name": "Yes", "kind": "allow_once"}
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_ext_10_ext_07_an_unknown_update_reaches_who_watches_and_harms_nothing(version: int) -> None:
+    strange = {"mood": "good", "n": [1]}
+    async with session(version) as (of, agent):
+        turn = await agent.prompted(of, "hi")
+        if version == 2:
+            agent.state(of, "running")
+        agent.update(of, "_mood_update", **strange)
+        agent.says(of, "Hello.", messageId="a")
+        if version == 2:
+            agent.state(of, "idle", stopReason="end_turn")
+        else:
+            agent.answer(await agent.request("session/prompt"), {"stopReason": "end_turn"})
+        assert await turn.drained() == END
+        told = [update async for update in turn.updates()]
+        assert {"sessionUpdate": "_mood_update", **strange} in told
+        assert turn.text == "Hello."
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_ext_08_rpc_41_a_known_update_that_is_malformed_costs_itself_and_nothing_else(
+    version: int,
+) -> None:
+    async with session(version) as (of, agent):
+        turn = await agent.prompted(of, "hi")
+        if version == 2:
+            agent.state(of, "running")
+        agent.says(of, "one ", messageId="a")
+        agent.update(of, "agent_message_chunk", messageId="a", content={"type": "text", "text": 7})
+        agent.update(of, "tool_call_update", title="no id")
+        agent.update(of, "usage_update", used="much")
+        agent.says(of, "two", messageId="a")
+        if version == 2:
+            agent.state(of, "idle", stopReason="end_turn")
+        else:
+            agent.answer(await agent.request("session/prompt"), {"stopReason": "end_turn"})
+        assert await turn.drained() == END
+        assert story(of)[-1] == ("agent", "a", "one two")
+        assert (of.tool_calls, of.usage) == ([], None)
+
+
+@pytest.mark.parametrize("outcome", ["_later", "_delegated"])
+async def test_ext_13_an_outcome_that_only_its_sender_knows_does_not_crash_an_agent(outcome: str) -> None:
+    """The one row that binds a client towards an agent: ours has to live through it."""
+    agent = Agent("careful")
+
+    @agent.on_prompt
+    async def work(turn: AgentTurn) -> None:
+        async with turn.tool_call("Write", kind="edit") as call:
+            await turn.say("yes" if await call.request_permission() else "no")
+
+    async with talk.session(agent) as (client, id):
+        client.prompt(1, id, "go")
+        question = await client.request("session/request_permission")
+        client.send(id=question["id"], result={"outcome": {"outcome": outcome, "until": "tomorrow"}})
+        assert (await client.update("agent_message"))["content"] == [text("no")]
+        await client.update("state_update", state="idle", stopReason="end_turn")
+        assert await client.call(2, "session/list") != {}, "it lives"
+
+
+async def test_obs_04_an_agent_gets_the_telemetry_settings_of_its_user_and_no_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in [name for name in os.environ if name.startswith("OTEL_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("OTEL_SERVICE_NAME", "mine")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector.test:4318")
+    script = (
+        "import json, os\n"
+        "from antiphon.agent import Agent\n"
+        "agent = Agent('child')\n"
+        "@agent.on_prompt\n"
+        "async def answer(turn):\n"
+        "    await turn.say(json.dumps({k: v for k, v in os.environ.items() if k.startswith('OTEL_')}))\n"
+        "agent.run()\n"
+    )
+    started = connect([sys.executable, "-c", script], env={"OTEL_TRACES_SAMPLER": "always_off"})
+    async with asyncio.timeout(30), started as client:
+        turn = await (await client.new_session(os.getcwd())).prompt("which?")
+        assert await turn.drained() == END
+        assert json.loads(turn.text) == {
+            "OTEL_SERVICE_NAME": "mine",
+            "OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector.test:4318",
+            "OTEL_TRACES_SAMPLER": "always_off",
+        }
+
+
+async def test_trans_05_an_agent_is_started_and_spoken_to_over_stdio() -> None:
+    script = (
+        "from antiphon.agent import Agent\n"
+        "agent = Agent('child')\n"
+        "@agent.on_prompt\n"
+        "async def answer(turn): await turn.say('From a pipe.')\n"
+        "agent.run()\n"
+    )
+    async with asyncio.timeout(30), connect([sys.executable, "-c", script]) as client:
+        of = await client.new_session(os.getcwd())
+        turn = await of.prompt("hi")
+        assert await turn.drained() == END
+        assert turn.text == "From a pipe."
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_obs_06_neither_prompts_nor_output_nor_secrets_are_logged(
+    version: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    secret = "hunter2"
+    server = v2.McpServerStdio(name="m", command="/bin/mcp", env=[v2.EnvVariable(name="TOKEN", value=secret)])
+
+    async def choose(permission: Permission) -> PermissionOption | None:
+        return permission.allow()
+
+    async with opened(version, answers=Permissions(ask=choose)) as (client, agent):
+        making = agent.meanwhile(client.new_session("/work", mcp_servers=[server]))
+        agent.answer(await agent.request("session/new"), {"sessionId": "s"})
+        of = await making
+        turn = await agent.prompted(of, f"my password is {secret}")
+        if version == 2:
+            agent.state(of, "running")
+        agent.says(of, f"I see {secret}", messageId="a")
+        agent.update(of, "tool_call_update", toolCallId="t", rawInput={"key": secret}, title=secret)
+        agent.update(of, "agent_message_chunk", messageId="a", content={"type": "text", "text": [secret]})
+        agent.update(of, "_strange", secret=secret)
+        agent.send(method="_strange", params={"secret": secret})
+        agent.ask("_strange", secret=secret)
+        await agent.settled(of)
+        if version == 2:
+            agent.state(of, "idle", stopReason="error", error={"code": -1, "message": secret})
+        else:
+            agent.refuse(await agent.request("session/prompt"), -32603, secret)
+        assert (await turn.drained()).stop_reason == "error"
+    assert secret not in caplog.text

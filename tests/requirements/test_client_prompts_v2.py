@@ -1,0 +1,485 @@
+"""Section 6, and of 22 and 25 what goes with it: prompts, states and turns of a v2 agent, as its client sees
+them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from antiphon.client import ClientTurn, Permission, Permissions, TurnEnd
+from antiphon.errors import CallFailed, LocalError
+from antiphon.schema import v2
+from antiphon.schema.v2.permissions import PermissionOption
+from antiphon.schema.wire import Unknown
+from tests.requirements.agent_by_hand import Heard, session, story, text
+
+OPTIONS = [{"optionId": "yes", "name": "Yes", "kind": "allow_once"}]
+END = TurnEnd(stop_reason=v2.StopReason.END_TURN)
+USAGE = {"totalTokens": 3, "inputTokens": 2, "outputTokens": 1}
+
+
+async def never(permission: Permission) -> PermissionOption | None:
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+async def kinds(turn: ClientTurn) -> list[str]:
+    """What a turn was told, in short; it has to have ended."""
+    told = []
+    async for update in turn.updates():
+        tag = update["sessionUpdate"] if isinstance(update, dict) else update.__struct_config__.tag
+        state = getattr(update, "state", None)
+        told.append(f"{tag} {state}" if state is not None else str(tag))
+    return told
+
+
+async def test_prompt_v2_01_a_prompt_says_its_session_and_its_content_and_an_empty_one_is_not_sent() -> None:
+    async with session() as (of, agent):
+        with pytest.raises(LocalError):
+            await of.prompt()
+        await agent.prompted(of, "hi")
+        assert agent.sent("session/prompt") == [{"sessionId": "s", "prompt": [text("hi")]}]
+
+
+@pytest.mark.parametrize("echo", ["before the response", "after the response", "after running"])
+@pytest.mark.parametrize("form", ["whole", "chunks"])
+async def test_prompt_v2_05_prompt_v2_53_the_echo_may_come_at_any_time_and_makes_one_message_at_its_place(
+    echo: str, form: str
+) -> None:
+    async with session() as (of, agent):
+
+        def show() -> None:
+            if form == "whole":
+                agent.update(of, "user_message", messageId="u1", content=[text("hello there")])
+            else:
+                agent.update(of, "user_message_chunk", messageId="u1", content=text("hello "))
+                agent.update(of, "user_message_chunk", messageId="u1", content=text("there"))
+
+        agent.says(of, "Welcome.", messageId="a0")
+        prompting = agent.meanwhile(of.prompt("hello there"))
+        request = await agent.request("session/prompt")
+        if echo == "before the response":
+            show()
+        agent.answer(request, {"messageId": "u1"})
+        turn = await prompting
+        assert turn.message_id == "u1"
+        if echo != "before the response":
+            assert story(of) == [("agent", "a0", "Welcome.")], "only the echo makes a message"
+        if echo == "after the response":
+            show()
+        agent.state(of, "running")
+        if echo == "after running":
+            show()
+        agent.says(of, "Hi.", messageId="a1")
+        agent.state(of, "idle", stopReason="end_turn")
+        assert await turn.drained() == END
+        assert story(of) == [
+            ("agent", "a0", "Welcome."),
+            ("user", "u1", "hello there"),
+            ("agent", "a1", "Hi."),
+        ]
+        said = [(str(message.role), message.text) async for message in turn.messages()]
+        assert said == [("user", "hello there"), ("agent", "Hi.")]
+
+
+@pytest.mark.parametrize("answer", [{"messageId": "u1"}, {}])
+async def test_prompt_v2_05_even_a_turn_that_is_over_before_its_response_is_found(answer: Any) -> None:
+    async with session() as (of, agent):
+        prompting = agent.meanwhile(of.prompt("hi"))
+        request = await agent.request("session/prompt")
+        agent.update(of, "user_message", messageId="u1", content=[text("hi")])
+        agent.state(of, "running")
+        agent.says(of, "Hello.", messageId="a")
+        agent.state(of, "idle", stopReason="end_turn")
+        agent.answer(request, answer)
+        turn = await prompting
+        assert await turn.drained() == END
+        assert (turn.message_id, turn.text) == ("u1", "Hello.")
+
+
+@pytest.mark.parametrize(
+    "reason", [{}, {"stopReason": None}, {"stopReason": 7}, {"stopReason": ["end_turn"]}]
+)
+async def test_prompt_v2_14_an_idle_without_a_reason_ends_the_turn_and_none_is_told(reason: Any) -> None:
+    async with session() as (of, agent):
+        turn = await agent.working(of, "hi")
+        agent.state(of, "idle", **reason)
+        assert await turn.drained() == TurnEnd()
+
+
+async def test_prompt_v2_14_a_reason_nobody_knows_is_told_as_it_is() -> None:
+    async with session() as (of, agent):
+        turn = await agent.working(of, "hi")
+        agent.state(of, "idle", stopReason="_budget", usage=USAGE)
+        usage = v2.Usage(total_tokens=3, input_tokens=2, output_tokens=1)
+        assert await turn.drained() == TurnEnd(stop_reason=v2.StopReason("_budget"), usage=usage)
+
+
+async def test_prompt_v2_18_running_is_not_an_acknowledgement() -> None:
+    async with session() as (of, agent):
+        prompting = agent.meanwhile(of.prompt("hi"))
+        request = await agent.request("session/prompt")
+        agent.state(of, "running")  # a hook
+        agent.update(of, "tool_call_update", toolCallId="hook", title="A hook", status="completed")
+        await agent.settled(of)
+        assert not prompting.done()
+        assert of.state == "running"
+        agent.answer(request, {"messageId": "u1"})
+        turn = await prompting
+        agent.update(of, "user_message", messageId="u1", content=[text("hi")])
+        agent.state(of, "idle", stopReason="end_turn")
+        assert await turn.drained() == END
+        assert await kinds(turn) == [
+            "state_update running",
+            "tool_call_update",
+            "user_message",
+            "state_update idle",
+        ]
+
+
+async def test_prompt_v2_18_prompt_v2_55_a_refused_prompt_ends_no_work_and_is_seen_in_its_error_alone() -> (
+    None
+):
+    async with session() as (of, agent):
+        turn = await agent.working(of, "work")
+        heard = Heard(of, agent)
+        refused = agent.meanwhile(of.prompt("and this"))
+        agent.refuse(await agent.request("session/prompt"), -32602, "One at a time")
+        with pytest.raises(CallFailed) as failure:
+            await refused
+        assert (failure.value.error.code, failure.value.error.message) == (-32602, "One at a time")
+        await agent.settled(of)
+        assert heard.events == []
+        assert (of.state, turn.end, of.turn) == ("running", None, turn)
+        assert story(of) == [("user", "u1", "work")]
+        agent.says(of, "Done.", messageId="a1")
+        agent.state(of, "idle", stopReason="end_turn")
+        assert await turn.drained() == END
+        assert turn.text == "Done."
+
+
+async def test_prompt_v2_18_a_prompt_refused_while_its_own_hook_runs_leaves_that_work_to_its_idle() -> None:
+    async with session() as (of, agent):
+        prompting = agent.meanwhile(of.prompt("hi"))
+        request = await agent.request("session/prompt")
+        agent.state(of, "running")
+        agent.refuse(request, -32603, "The hook said no")
+        with pytest.raises(CallFailed):
+            await prompting
+        assert of.state == "running"
+        own = of.turn
+        assert own is not None
+        agent.state(of, "idle", stopReason="error")
+        assert await own.drained() == TurnEnd(stop_reason=v2.StopReason.ERROR)
+        assert of.messages == []
+
+
+async def test_prompt_v2_19_queue_02_two_prompts_in_one_span_of_work_end_with_its_one_idle() -> None:
+    async with session() as (of, agent):
+        one = await agent.working(of, "one", "u1")
+        two = await agent.prompted(of, "two", "u2")
+        agent.update(of, "user_message", messageId="u2", content=[text("two")])
+        agent.says(of, "Both.", messageId="a")
+        await agent.settled(of)
+        assert (one.end, two.end) == (None, None)
+        agent.state(of, "idle", stopReason="end_turn")
+        assert await one.drained() == END
+        assert await two.drained() == END
+        assert agent.methods() == ["session/new", "session/prompt", "session/prompt"], "no cancel in between"
+
+
+async def test_prompt_v2_19_the_idle_of_other_work_ends_no_later_prompt() -> None:
+    async with session() as (of, agent):
+        one = await agent.working(of, "one", "u1")
+        agent.state(of, "idle", stopReason="end_turn")
+        assert await one.drained() == END
+        agent.state(of, "running")  # the agent's own
+        agent.state(of, "idle", stopReason="max_tokens")
+        two = await agent.working(of, "two", "u2")
+        assert two.end is None
+        agent.state(of, "idle", stopReason="refusal")
+        assert await two.drained() == TurnEnd(stop_reason=v2.StopReason.REFUSAL)
+
+
+async def test_prompt_v2_19_each_prompt_is_ended_by_the_idle_that_follows_its_own_place() -> None:
+    """The second was taken after the first one's end, though it was sent before."""
+    async with session() as (of, agent):
+        one = await agent.working(of, "one", "u1")
+        sending = agent.meanwhile(of.prompt("two"))
+        request = await agent.request("session/prompt")
+        agent.state(of, "idle", stopReason="max_tokens")
+        assert await one.drained() == TurnEnd(stop_reason=v2.StopReason.MAX_TOKENS)
+        assert not sending.done()
+        agent.answer(request, {"messageId": "u2"})
+        agent.update(of, "user_message", messageId="u2", content=[text("two")])
+        agent.state(of, "running")
+        agent.state(of, "idle", stopReason="end_turn")
+        two = await sending
+        assert await two.drained() == END
+        assert await kinds(two) == ["user_message", "state_update running", "state_update idle"]
+
+
+async def test_prompt_v2_19_a_turn_of_somebody_else_is_not_ours_though_we_wait_for_one() -> None:
+    async with session() as (of, agent):
+        prompting = agent.meanwhile(of.prompt("ours"))
+        request = await agent.request("session/prompt")
+        agent.update(of, "user_message", messageId="theirs", content=[text("theirs")])
+        agent.state(of, "running")
+        agent.state(of, "idle", stopReason="max_tokens")
+        agent.answer(request, {"messageId": "ours"})
+        turn = await prompting
+        assert turn.end is None
+        agent.update(of, "user_message", messageId="ours", content=[text("ours")])
+        agent.state(of, "running")
+        agent.state(of, "idle", stopReason="end_turn")
+        assert await turn.drained() == END
+        assert story(of) == [("user", "theirs", "theirs"), ("user", "ours", "ours")]
+
+
+async def test_prompt_v2_20_a_repeated_idle_is_no_second_end_cancel_or_usage() -> None:
+    async with session() as (of, agent):
+        one = await agent.working(of, "one", "u1")
+        last: dict[str, Any] = {"stopReason": "cancelled", "usage": USAGE}
+        agent.state(of, "idle", **last)
+        end = await one.drained()
+        two = await agent.prompted(of, "two", "u2")
+        agent.state(of, "idle", **last)
+        agent.update(of, "user_message", messageId="u2", content=[text("two")])
+        agent.state(of, "idle", **last)
+        await agent.settled(of)
+        assert (one.end, two.end) == (end, None)
+        agent.state(of, "running")
+        agent.state(of, "running")
+        agent.state(of, "idle", stopReason="end_turn")
+        assert await two.drained() == END
+
+
+async def test_prompt_v2_25_a_question_does_not_block_and_its_answer_does_not_unblock_unless_told() -> None:
+    may = asyncio.Event()
+
+    async def later(permission: Permission) -> PermissionOption | None:
+        await may.wait()
+        return permission.allow()
+
+    async with session(answers=Permissions(ask=later)) as (of, agent):
+        turn = await agent.working(of, "work")
+        one = agent.ask("session/request_permission", sessionId="s", title="One", options=OPTIONS)
+        await agent.settled(of)
+        assert (len(of.questions), of.state) == (1, "running")
+        agent.state(of, "requires_action")
+        may.set()
+        await agent.answer_to(one)
+        assert (len(of.questions), of.state) == (0, "requires_action")
+        agent.state(of, "running")
+        agent.state(of, "idle", stopReason="end_turn")
+        assert await turn.drained() == END
+
+
+async def test_prompt_v2_29_what_comes_in_idle_is_held_before_the_first_prompt_and_after_the_last() -> None:
+    async with session() as (of, agent):
+        heard = Heard(of, agent)
+        await agent.settled(of)
+        agent.says(of, "Good morning.", messageId="a1")
+        turn = await agent.working(of, "hi")
+        agent.state(of, "idle", stopReason="end_turn")
+        await turn.drained()
+        agent.update(of, "tool_call_update", toolCallId="t", title="Nightly", status="in_progress")
+        agent.says(of, "By the way.", messageId="a2")
+        await heard.until(lambda event: getattr(event.update, "message_id", None) == "a2")
+        assert story(of) == [
+            ("agent", "a1", "Good morning."),
+            ("user", "u1", "hi"),
+            ("agent", "a2", "By the way."),
+        ]
+        assert of.state == "idle"
+        assert [event.turn is turn for event in heard.events] == [False, True, True, True, False, False]
+        assert heard.events[0].turn is None
+        assert heard.events[-1].turn is None
+
+
+async def test_prompt_v2_39_unfinished_foreground_calls_are_cancelled_with_the_cancel_and_still_updated() -> (
+    None
+):
+    async with session() as (of, agent):
+        turn = await agent.working(of, "work")
+        agent.update(of, "tool_call_update", toolCallId="done", status="completed")
+        agent.update(of, "tool_call_update", toolCallId="runs", status="in_progress")
+        agent.update(of, "tool_call_update", toolCallId="behind", status="in_progress")
+        agent.state(of, "running", background=[{"type": "tool_call", "toolCallId": "behind"}])
+        await agent.settled(of)
+        await turn.cancel()
+        statuses = {call.id: str(call.status) for call in of.tool_calls}
+        assert statuses == {"done": "completed", "runs": "cancelled", "behind": "in_progress"}
+        cancel = await agent.request("session/cancel")
+        assert cancel["params"]["sessionId"] == "s"
+        assert "id" not in cancel
+        agent.update(of, "tool_call_update", toolCallId="runs", status="failed", title="Stopped")
+        agent.state(of, "idle", stopReason="cancelled", background=[])
+        assert await turn.drained() == TurnEnd(stop_reason=v2.StopReason.CANCELLED)
+        assert [(call.id, str(call.status), call.title) for call in of.tool_calls] == [
+            ("done", "completed", None),
+            ("runs", "failed", "Stopped"),
+            ("behind", "in_progress", None),
+        ]
+
+
+@pytest.mark.parametrize("background", [{}, {"background": None}])
+async def test_prompt_v2_39_a_call_that_outlived_its_turn_is_not_cancelled_with_a_later_one(
+    background: Any,
+) -> None:
+    async with session() as (of, agent):
+        one = await agent.working(of, "one", "u1")
+        agent.update(of, "tool_call_update", toolCallId="t", status="in_progress")
+        agent.state(of, "idle", stopReason="end_turn", **background)
+        await one.drained()
+        two = await agent.working(of, "two", "u2")
+        agent.update(of, "tool_call_update", toolCallId="mine", status="in_progress")
+        await agent.settled(of)
+        await two.cancel()
+        statuses = {call.id: str(call.status) for call in of.tool_calls}
+        assert statuses == {"t": "in_progress", "mine": "cancelled"}
+
+
+async def test_a_late_cancel_of_an_ended_turn_sends_nothing_prompt_v2_39() -> None:
+    async with session() as (of, agent):
+        one = await agent.working(of, "one", "u1")
+        agent.state(of, "idle", stopReason="end_turn")
+        await one.drained()
+        two = await agent.working(of, "two", "u2")
+        agent.update(of, "tool_call_update", toolCallId="t", status="in_progress")
+        await agent.settled(of)
+        await one.cancel()
+        await agent.settled(of)
+        assert "session/cancel" not in agent.methods()
+        assert (two.end, str(of.tool_calls[0].status)) == (None, "in_progress")
+
+
+async def test_prompt_v2_47_background_work_is_replaced_unknown_work_counts_and_silence_says_nothing() -> (
+    None
+):
+    async with session() as (of, agent):
+        assert of.fold.background is None, "nothing was told: not that nothing runs"
+        agent.state(
+            of,
+            "idle",
+            background=[{"type": "tool_call", "toolCallId": "t"}, {"type": "_cron", "every": "hour"}],
+        )
+        await agent.settled(of)
+        assert of.fold.background == [
+            v2.BackgroundToolCall(tool_call_id=v2.ToolCallId("t")),
+            Unknown({"type": "_cron", "every": "hour"}),
+        ]
+        agent.state(of, "idle", background=[{"type": "_cron", "every": "hour"}])
+        await agent.settled(of)
+        assert of.fold.background == [Unknown({"type": "_cron", "every": "hour"})]
+        agent.state(of, "idle", background=[])
+        await agent.settled(of)
+        assert of.fold.background == []
+        agent.state(of, "idle")
+        await agent.settled(of)
+        assert of.fold.background is None
+
+
+@pytest.mark.parametrize("state", ["dreaming", "_paused", "unknown"])
+async def test_prompt_v2_48_prompt_v2_50_sd_14_an_unknown_state_is_busy_and_ends_nothing(state: str) -> None:
+    async with session(answers=Permissions(ask=never)) as (of, agent):
+        agent.state(of, state)
+        await agent.settled(of)
+        assert of.state == "unsure"
+        assert of.state != "idle"
+        turn = await agent.working(of, "work")
+        agent.update(of, "tool_call_update", toolCallId="t", status="in_progress")
+        agent.ask("session/request_permission", sessionId="s", title="May I?", options=OPTIONS)
+        await agent.settled(of)
+        agent.state(of, state, stopReason="cancelled")
+        await agent.settled(of)
+        assert of.state == "obscured", "neither idle nor still confirmed as running"
+        assert (turn.end, len(of.questions), str(of.tool_calls[0].status)) == (None, 1, "in_progress")
+        agent.state(of, "running")
+        await agent.settled(of)
+        assert of.state == "running"
+        agent.state(of, "idle", stopReason="end_turn")
+        assert await turn.drained() == END
+
+
+async def test_prompt_v2_52_the_response_ends_no_turn_and_the_text_comes_with_the_updates() -> None:
+    async with session() as (of, agent):
+        prompting = agent.meanwhile(of.prompt("hi"))
+        stray = {"messageId": "u1", "stopReason": "end_turn", "text": "not from here"}
+        agent.answer(await agent.request("session/prompt"), stray)
+        turn = await prompting
+        agent.state(of, "running")
+        agent.says(of, "Hello.", messageId="a")
+        await agent.settled(of)
+        assert turn.end is None
+        agent.state(of, "idle", stopReason="max_tokens")
+        assert await turn.drained() == TurnEnd(stop_reason=v2.StopReason.MAX_TOKENS)
+        assert turn.text == "Hello."
+
+
+@pytest.mark.parametrize("busy", [False, True])
+async def test_prompt_v2_55_a_refused_prompt_leaves_nothing_in_the_session(busy: bool) -> None:
+    async with session() as (of, agent):
+        before = [("user", "u1", "work")] if busy else []
+        if busy:
+            await agent.working(of, "work")
+        heard = Heard(of, agent)
+        await agent.settled(of)
+        refused = agent.meanwhile(of.prompt("no"))
+        agent.refuse(await agent.request("session/prompt"), -32000, "Log in first")
+        with pytest.raises(CallFailed, match="Log in first"):
+            await refused
+        await agent.settled(of)
+        assert story(of) == before
+        assert heard.events == []
+        again = await agent.prompted(of, "yes", "u2")
+        agent.update(of, "user_message", messageId="u2", content=[text("yes")])
+        agent.state(of, "running")
+        agent.state(of, "idle", stopReason="end_turn")
+        assert await again.drained() == END
+
+
+@pytest.mark.parametrize("echo", ["before", "after"])
+async def test_sd_05_an_answer_that_names_no_message_is_named_by_the_echo_prompt_v2_05(echo: str) -> None:
+    async with session() as (of, agent):
+        prompting = agent.meanwhile(of.prompt("hi"))
+        request = await agent.request("session/prompt")
+        if echo == "before":
+            agent.update(of, "user_message", messageId="m7", content=[text("hi")])
+        agent.answer(request, {})
+        if echo == "after":
+            agent.update(of, "user_message", messageId="m7", content=[text("hi")])
+        turn = await prompting
+        agent.state(of, "running")
+        agent.state(of, "idle", stopReason="end_turn")
+        assert await turn.drained() == END
+        assert turn.message_id == "m7"
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("state_update", {"stopReason": "refusal"}),
+        ("state_change", {"stop_reason": "refusal"}),
+        ("state_update", {"stop_reason": "end_turn", "stopReason": "refusal"}),
+    ],
+)
+async def test_sd_01_sd_02_every_spelling_of_the_end_is_read(kind: str, reason: dict[str, str]) -> None:
+    async with session() as (of, agent):
+        turn = await agent.prompted(of, "hi")
+        agent.update(of, kind, state="running")
+        await agent.settled(of)
+        assert of.state == "running"
+        agent.update(of, kind, state="idle", **reason)
+        assert await turn.drained() == TurnEnd(stop_reason=v2.StopReason.REFUSAL)
+
+
+@pytest.mark.parametrize("error", [None, {"code": -32603, "message": "Overloaded"}])
+async def test_a_turn_that_fails_after_its_insertion_says_so_prompt_v2_52(error: Any) -> None:
+    async with session() as (of, agent):
+        turn = await agent.working(of, "hi")
+        agent.state(of, "idle", stopReason="error", error=error)
+        expected = None if error is None else v2.Error(code=v2.ErrorCode.INTERNAL_ERROR, message="Overloaded")
+        assert await turn.drained() == TurnEnd(stop_reason=v2.StopReason.ERROR, error=expected)

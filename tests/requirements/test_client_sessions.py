@@ -1,0 +1,451 @@
+"""Sections 4 and 4.1 as they bind a client: making, reopening, listing and ending sessions."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+
+from antiphon.client import ClientSession, TurnEnd
+from antiphon.errors import AntiphonError, CallFailed, LocalError
+from antiphon.schema import v2
+from tests.requirements.agent_by_hand import (
+    ALL_V1,
+    ALL_V2,
+    AgentByHand,
+    opened,
+    session,
+    story,
+    text,
+    whole,
+)
+
+END = TurnEnd(stop_reason=v2.StopReason.END_TURN)
+STDIO = v2.McpServerStdio(
+    name="files", command="/bin/files", args=["-v"], env=[v2.EnvVariable(name="A", value="1")]
+)
+HTTP = v2.McpServerHttp(name="web", url="https://mcp.test/", headers=[v2.HttpHeader(name="X-A", value="1")])
+WIRE_STDIO_V1 = {
+    "name": "files",
+    "command": "/bin/files",
+    "args": ["-v"],
+    "env": [{"name": "A", "value": "1"}],
+}
+WIRE_HTTP = {
+    "type": "http",
+    "name": "web",
+    "url": "https://mcp.test/",
+    "headers": [{"name": "X-A", "value": "1"}],
+}
+
+
+def without_empty_servers(params: dict[str, Any]) -> dict[str, Any]:
+    """In v2 no servers and an empty list of them are the same (SESS-02)."""
+    return {key: value for key, value in params.items() if (key, value) != ("mcpServers", [])}
+
+
+# --- session/new -----------------------------------------------------------------------------------
+
+
+async def test_sess_01_a_new_session_of_v1_says_its_folder_and_its_servers_always() -> None:
+    async with opened(1) as (client, agent):
+        await agent.new_session(client)
+        making = agent.meanwhile(client.new_session("/work", additional_directories=["/a", "/b"]))
+        agent.answer(await agent.request("session/new"), {"sessionId": "2"})
+        await making
+        assert agent.sent("session/new") == [
+            {"cwd": "/work", "mcpServers": []},
+            {"cwd": "/work", "mcpServers": [], "additionalDirectories": ["/a", "/b"]},
+        ]
+
+
+async def test_sess_02_a_new_session_of_v2_says_its_folder_and_what_else_was_given() -> None:
+    async with opened(2) as (client, agent):
+        await agent.new_session(client)
+        making = agent.meanwhile(client.new_session("/work", additional_directories=["/a"]))
+        agent.answer(await agent.request("session/new"), {"sessionId": "2"})
+        await making
+        assert [without_empty_servers(params) for params in agent.sent("session/new")] == [
+            {"cwd": "/work"},
+            {"cwd": "/work", "additionalDirectories": ["/a"]},
+        ]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_sess_04_rpc_43_a_folder_is_sent_as_an_absolute_path(version: int) -> None:
+    async with opened(version) as (client, agent):
+        for cwd in (None, "src", "/work/../tmp", os.curdir):
+            agent.meanwhile(client.new_session(cwd, additional_directories=["lib"]))
+            request = await agent.request("session/new")
+            folders = [request["params"]["cwd"], *request["params"]["additionalDirectories"]]
+            assert all(os.path.isabs(folder) for folder in folders), folders
+        first = [params["cwd"] for params in agent.sent("session/new")]
+        assert first == [os.getcwd(), f"{os.getcwd()}/src", "/tmp", os.getcwd()]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_sess_09_additional_directories_are_refused_where_they_are_not_offered(version: int) -> None:
+    async with opened(version, {} if version == 1 else {"session": {}}) as (client, agent):
+        with pytest.raises(LocalError, match="additional directories"):
+            await client.new_session("/work", additional_directories=["/a"])
+        of = await agent.new_session(client)
+        await agent.settled(of)
+        assert [without_empty_servers(params) for params in agent.sent("session/new")] == [{"cwd": "/work"}]
+
+
+@pytest.mark.parametrize("told", ["before the answer", "behind the answer", "both"])
+async def test_sess_07_sess_08_what_is_told_around_the_answer_is_kept_and_no_state_is_reset(
+    told: str,
+) -> None:
+    async with opened(2) as (client, agent):
+        making = agent.meanwhile(client.new_session("/work"))
+        request = await agent.request("session/new")
+        if told != "behind the answer":
+            agent.says("s", "Welcome. ", messageId="a")
+            agent.state("s", "running")
+            agent.update("s", "session_info_update", title="Early")
+        agent.answer(request, {"sessionId": "s"})
+        if told != "before the answer":
+            agent.says("s", "Hello.", messageId="a")
+            agent.state("s", "running")
+        of = await making
+        await agent.settled(of)
+        words = {"before the answer": "Welcome. ", "behind the answer": "Hello.", "both": "Welcome. Hello."}
+        assert story(of) == [("agent", "a", words[told])]
+        assert of.state == "running"
+        assert of.title == (None if told == "behind the answer" else "Early")
+        assert of.turn is not None, "the agent opened it by itself"
+        agent.state(of, "idle", stopReason="end_turn")
+        assert await of.turn.drained() == END
+
+
+async def test_sess_07_a_new_session_is_idle_until_it_is_told_otherwise() -> None:
+    async with session() as (of, agent):
+        assert of.state == "idle"
+        agent.says(of, "Hello.", messageId="a")
+        agent.update(of, "tool_call_update", toolCallId="t", status="in_progress")
+        await agent.settled(of)
+        assert (of.state, of.turn) == ("idle", None), "no other update is a state"
+
+
+async def test_sess_08_early_updates_wait_for_the_session_they_name() -> None:
+    async with opened(2) as (client, agent):
+        one, two = agent.meanwhile(client.new_session("/1")), agent.meanwhile(client.new_session("/2"))
+        requests = [await agent.request("session/new"), await agent.request("session/new")]
+        agent.says("second", "Two", messageId="a")
+        agent.says("first", "One", messageId="a")
+        agent.says("second", "!", messageId="a")
+        agent.says("nobody's", "?", messageId="a")
+        agent.answer(requests[1], {"sessionId": "second"})
+        agent.answer(requests[0], {"sessionId": "first"})
+        first, second = await one, await two
+        assert (first.id, first.cwd, story(first)) == ("first", "/1", [("agent", "a", "One")])
+        assert (second.id, second.cwd, story(second)) == ("second", "/2", [("agent", "a", "Two!")])
+        assert client.sessions == [second, first]
+
+
+async def test_sess_08_the_early_updates_of_v1_are_kept_too() -> None:
+    async with opened(1) as (client, agent):
+        making = agent.meanwhile(client.new_session("/work"))
+        request = await agent.request("session/new")
+        command = {"name": "plan", "description": "Plan it"}
+        agent.update("s", "available_commands_update", availableCommands=[command])
+        agent.answer(request, {"sessionId": "s"})
+        of = await making
+        assert of.commands == [v2.Command(name="plan", description="Plan it")]
+
+
+# --- session/load and session/resume ---------------------------------------------------------------
+
+
+async def test_sess_12_a_v1_session_is_loaded_only_where_offered_and_its_history_is_there_at_once() -> None:
+    async with opened(1) as (client, agent):
+        loading = agent.meanwhile(client.load_session("old", "/there"))
+        request = await agent.request("session/load")
+        assert request["params"] == {"sessionId": "old", "cwd": "/there", "mcpServers": []}
+        agent.update("old", "user_message_chunk", content=text("hi"))
+        agent.update("old", "agent_message_chunk", content=text("Hello."))
+        agent.answer(request, None)  # as the documentation shows it
+        of = await loading
+        assert [(role, words) for role, _, words in story(of)] == [("user", "hi"), ("agent", "Hello.")]
+        assert of.state == "idle"
+
+
+async def test_sess_12_sess_14_an_agent_of_v1_that_offers_neither_is_asked_for_neither() -> None:
+    async with session(1, {"loadSession": False, "sessionCapabilities": {"resume": None}}) as (of, agent):
+        with pytest.raises(LocalError, match="load"):
+            await of.client.load_session("old", "/there")
+        with pytest.raises(LocalError, match="resume"):
+            await of.client.resume_session("old", "/there")
+        await agent.settled(of)
+        assert agent.methods() == ["session/new"]
+        assert of.client.sessions == [of]
+
+
+@pytest.mark.parametrize(
+    ("able", "method"),
+    [
+        ({"sessionCapabilities": {"resume": {}}}, "session/resume"),
+        ({"loadSession": True, "sessionCapabilities": {"resume": {}}}, "session/resume"),
+        ({"loadSession": True}, "session/load"),
+    ],
+)
+async def test_sess_14_a_v1_session_is_resumed_only_where_that_is_offered(
+    able: dict[str, Any], method: str
+) -> None:
+    async with opened(1, able) as (client, agent):
+        resuming = agent.meanwhile(client.resume_session("old", "/there"))
+        request = await agent.request(method)
+        assert without_empty_servers(request["params"]) == {"sessionId": "old", "cwd": "/there"}
+        assert method == "session/resume" or "mcpServers" in request["params"]
+        agent.answer(request, {})
+        assert (await resuming).id == "old"
+        assert agent.methods() == [method]
+
+
+async def test_a_session_of_v2_is_resumed_in_the_folder_it_has() -> None:
+    async with opened(2) as (client, agent):
+        loading = agent.meanwhile(client.load_session("old", "/there"))
+        request = await agent.request("session/resume")
+        params = without_empty_servers(request["params"])
+        assert params == {"sessionId": "old", "cwd": "/there", "replayFrom": {"type": "start"}}
+        agent.state("old", "idle")
+        agent.answer(request, {})
+        of = await loading
+        assert of.cwd == "/there"
+        resuming = agent.meanwhile(client.resume_session("old", of.cwd))
+        request = await agent.request("session/resume")
+        assert without_empty_servers(request["params"]) == {"sessionId": "old", "cwd": "/there"}
+        agent.state("old", "running")
+        agent.answer(request, {})
+        again = await resuming
+        assert (again.cwd, again.state) == ("/there", "running")
+
+
+async def test_a_refused_folder_is_told_and_leaves_the_session_as_it_was() -> None:
+    async with session(2) as (of, agent):
+        resuming = agent.meanwhile(of.client.resume_session("s", "/elsewhere"))
+        agent.refuse(await agent.request("session/resume"), -32602, "Another folder")
+        with pytest.raises(CallFailed, match="Another folder"):
+            await resuming
+        assert of.client.sessions == [of]
+        agent.says(of, "Still here.", messageId="a")
+        await agent.settled(of)
+        assert story(of) == [("agent", "a", "Still here.")]
+
+
+async def test_msg_20_meta_is_patched_by_its_keys_in_a_replay_too() -> None:
+    async with opened(2) as (client, agent):
+        loading = agent.meanwhile(client.load_session("old", "/there"))
+        request = await agent.request("session/resume")
+        agent.update("old", "agent_message", messageId="a", content=[], _meta={"x": 1, "y": {"deep": 1}})
+        agent.update("old", "agent_message_chunk", messageId="a", content=text("Hi"), _meta={"chunk": 1})
+        agent.update("old", "agent_message", messageId="a", _meta={"x": None, "y": {"other": 2}, "z": 3})
+        agent.update("old", "agent_message", messageId="a", _meta={})
+        agent.update("old", "tool_call_update", toolCallId="t", _meta={"x": 1})
+        agent.update("old", "tool_call_update", toolCallId="t", _meta=None)
+        agent.state("old", "idle")
+        agent.answer(request, {})
+        of = await loading
+        assert whole(of.messages[0]) == {
+            "sessionUpdate": "agent_message",
+            "messageId": "a",
+            "content": [text("Hi")],
+            "_meta": {"y": {"other": 2}, "z": 3},
+        }
+        assert of.tool_calls[0].meta == {}
+
+
+# --- session/list ----------------------------------------------------------------------------------
+
+
+async def listed(agent: AgentByHand, of: ClientSession, *pages: dict[str, Any]) -> list[v2.SessionInfo]:
+    """Let the client list the sessions, and give it these pages."""
+
+    async def listing() -> list[v2.SessionInfo]:
+        return [info async for info in of.client.list_sessions()]
+
+    task = agent.meanwhile(listing())
+    for page in pages:
+        agent.answer(await agent.request("session/list"), page)
+    return await task
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_sess_34_a_cursor_is_sent_back_as_it_came_until_there_is_none(version: int) -> None:
+    odd = 'eyJvIjo1MH0=/%20"\n\u0000é'
+    async with session(version) as (of, agent):
+        pages: list[dict[str, Any]] = [
+            {"sessions": [{"sessionId": "a", "cwd": "/a"}], "nextCursor": odd},
+            {"sessions": [], "nextCursor": " "},
+            {"sessions": [{"sessionId": "b", "cwd": "/b"}]},
+        ]
+        infos = await listed(agent, of, *pages)
+        assert [(info.session_id, info.cwd) for info in infos] == [("a", "/a"), ("b", "/b")]
+        assert agent.sent("session/list") == [{}, {"cursor": odd}, {"cursor": " "}]
+
+
+async def test_sess_34_in_v2_null_ends_the_list_and_an_empty_cursor_does_not() -> None:
+    async with session(2) as (of, agent):
+        infos = await listed(
+            agent,
+            of,
+            {"sessions": [{"sessionId": "a", "cwd": "/a"}], "nextCursor": ""},
+            {"sessions": [{"sessionId": "b", "cwd": "/b"}], "nextCursor": None},
+        )
+        assert [info.session_id for info in infos] == ["a", "b"]
+        assert agent.sent("session/list") == [{}, {"cursor": ""}]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_sess_34_every_listing_begins_without_a_cursor(version: int) -> None:
+    async with session(version) as (of, agent):
+        await listed(agent, of, {"sessions": [], "nextCursor": "x"}, {"sessions": []})
+        await listed(agent, of, {"sessions": []})
+        assert agent.sent("session/list") == [{}, {"cursor": "x"}, {}]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_sess_36_sess_37_a_list_is_as_it_came_each_time_and_opens_and_changes_nothing(
+    version: int,
+) -> None:
+    async with session(version) as (of, agent):
+        entry = {"sessionId": "s", "cwd": "/work", "title": "Mine"}
+        one = await listed(agent, of, {"sessions": [{**entry, "additionalDirectories": ["/a", "/b"]}]})
+        two = await listed(agent, of, {"sessions": [{**entry, "additionalDirectories": ["/c"]}]})
+        three = await listed(agent, of, {"sessions": [entry]})
+        assert [info.additional_directories for info in (*one, *two, *three)] == [["/a", "/b"], ["/c"], []]
+        assert of.client.sessions == [of]
+        assert (of.cwd, of.title, of.messages) == ("/work", None, [])
+        assert agent.methods() == ["session/new", *["session/list"] * 3]
+
+
+# --- session/close and session/delete --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_sess_29_sessions_are_listed_closed_and_deleted_where_that_is_offered(version: int) -> None:
+    async with session(version) as (of, agent):
+        assert await listed(agent, of, {"sessions": []}) == []
+        closing = agent.meanwhile(of.close())
+        request = await agent.request("session/close")
+        assert request["params"] == {"sessionId": "s"}
+        agent.answer(request, {})
+        await closing
+        assert of.client.sessions == []
+        deleting = agent.meanwhile(of.client.delete_session("s"))
+        request = await agent.request("session/delete")
+        assert request["params"] == {"sessionId": "s"}
+        agent.answer(request, {})
+        await deleting
+
+
+@pytest.mark.parametrize("offered", ["list", "close", "delete"])
+async def test_sess_29_in_v1_each_of_the_three_is_offered_on_its_own(offered: str) -> None:
+    async with session(1, {"sessionCapabilities": {offered: {}}}) as (of, agent):
+        attempts: dict[str, Any] = {
+            "list": lambda: anext(of.client.list_sessions()),
+            "close": lambda: of.close(),
+            "delete": lambda: of.client.delete_session("s"),
+        }
+        del attempts[offered]
+        for attempt in attempts.values():
+            with pytest.raises(LocalError):
+                await attempt()
+        await agent.settled(of)
+        assert agent.methods() == ["session/new"]
+        assert of.client.sessions == [of]
+
+
+async def test_a_turn_of_a_session_that_was_closed_ends_whether_or_not_its_agent_says_so() -> None:
+    async with session() as (of, agent):
+        turn = await agent.working(of, "go")
+        closing = agent.meanwhile(of.close())
+        agent.answer(await agent.request("session/close"), {})
+        await closing
+        end = await turn.drained()
+        assert (end.stop_reason, end.cut) == ("error", "the session was closed")
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("method", ["session/close", "session/delete"])
+async def test_sess_45_what_is_not_there_any_more_counts_as_closed_and_as_deleted(
+    version: int, method: str
+) -> None:
+    async with session(version) as (of, agent):
+        end = of.close() if method == "session/close" else of.client.delete_session("s")
+        ending = agent.meanwhile(end)
+        agent.refuse(await agent.request(method), -32002, "Resource not found", sessionId="s")
+        await ending
+        assert of.client.sessions == []
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("method", ["session/close", "session/delete"])
+async def test_sess_45_another_error_is_told_and_the_session_stays(version: int, method: str) -> None:
+    async with session(version) as (of, agent):
+        end = of.close() if method == "session/close" else of.client.delete_session("s")
+        ending = agent.meanwhile(end)
+        agent.refuse(await agent.request(method), -32603, "The disk is full")
+        with pytest.raises(CallFailed, match="The disk is full"):
+            await ending
+        assert of.client.sessions == [of]
+
+
+# --- MCP servers -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("offers", ["http", "sse", "none"])
+async def test_mcpcfg_02_in_v1_an_http_server_is_named_only_where_that_is_offered(offers: str) -> None:
+    able = {**ALL_V1, "mcpCapabilities": {offers: True}}
+    async with opened(1, able) as (client, agent):
+        if offers == "http":
+            making = agent.meanwhile(client.new_session("/work", mcp_servers=[STDIO, HTTP]))
+            agent.answer(await agent.request("session/new"), {"sessionId": "s"})
+            await making
+            expected = [{"cwd": "/work", "mcpServers": [WIRE_STDIO_V1, WIRE_HTTP]}]
+        else:
+            with pytest.raises(AntiphonError, match="http"):
+                await client.new_session("/work", mcp_servers=[STDIO, HTTP])
+            of = await agent.new_session(client)
+            await agent.settled(of)
+            expected = [{"cwd": "/work", "mcpServers": []}]
+        assert agent.sent("session/new") == expected
+
+
+async def test_mcpcfg_04_in_v2_every_server_says_its_type() -> None:
+    async with opened(2) as (client, agent):
+        making = agent.meanwhile(client.new_session("/work", mcp_servers=[STDIO, HTTP]))
+        agent.answer(await agent.request("session/new"), {"sessionId": "s"})
+        await making
+        servers = [{"type": "stdio", **WIRE_STDIO_V1}, WIRE_HTTP]
+        assert agent.sent("session/new") == [{"cwd": "/work", "mcpServers": servers}]
+
+
+@pytest.mark.parametrize("offers", ["http", "stdio", None])
+@pytest.mark.parametrize(("server", "kind"), [(STDIO, "stdio"), (HTTP, "http")])
+async def test_mcpcfg_04_in_v2_a_server_is_named_only_where_its_type_is_offered(
+    offers: str | None, server: Any, kind: str
+) -> None:
+    able = {"session": {**ALL_V2["session"], "mcp": None if offers is None else {offers: {}}}}
+    async with opened(2, able) as (client, agent):
+        making = agent.meanwhile(client.new_session("/work", mcp_servers=[server]))
+        if offers == kind:
+            agent.answer(await agent.request("session/new"), {"sessionId": "s"})
+            await making
+        else:
+            with pytest.raises(AntiphonError, match=kind):
+                await making
+            assert agent.methods() == []
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("command", ["files", "./files", ""])
+async def test_mcpcfg_08_a_command_that_is_no_absolute_path_is_not_sent(version: int, command: str) -> None:
+    server = v2.McpServerStdio(name="files", command=command)
+    async with opened(version) as (client, agent):
+        making = agent.meanwhile(client.new_session("/work", mcp_servers=[server]))
+        with pytest.raises(AntiphonError, match="absolute path"):
+            await making
+        assert agent.methods() == []
