@@ -10,10 +10,15 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
+from antiphon.agent.declaring import Declaring
+from antiphon.agent import forking
+from antiphon.agent.keeping import mark_archived
 from antiphon.agent.link import Link
+from antiphon.agent.logins import Logins, run_flow
 from antiphon.agent.session import AgentSession, Handler, new_id
+from antiphon.agent.system_prompts import modes, read_system_prompt
 from antiphon.agent.turn import AgentTurn
-from antiphon.engine.events import Delivery, Updated
+from antiphon.engine.events import Delivery
 from antiphon.errors import AntiphonError, LocalError, RequestError, ResourceNotFound, SessionClaimed
 from antiphon.live.session import LiveSession
 from antiphon.live.voice import Voice
@@ -50,7 +55,7 @@ def _read_address(address: str) -> tuple[str, int, str]:
     raise LocalError(f"{address!r} is no address to serve at: it looks like ws://127.0.0.1:9000")
 
 
-class Agent:
+class Agent(Declaring, Logins):
     """`@agent.on_prompt` gives it its work, `agent.run()` serves an editor over stdio.
 
     Sessions are kept in memory unless a store is given.
@@ -65,10 +70,17 @@ class Agent:
         busy: str = Delivery.QUEUE,
         turn_complete: bool = False,
         accepts: Collection[str] = (),
+        login_required: bool = True,
+        system_prompt: bool | str = False,
     ) -> None:
         """`busy` is what a plain prompt does while the session works: `queue`, `steer` or `interrupt`.
         `turn_complete` sends that signal to every v1 client, not only to those that ask for it. `accepts`
-        names what prompts may hold beside text and links: `image`, `audio`, `embedded_context`."""
+        names what prompts may hold beside text and links: `image`, `audio`, `embedded_context`.
+        `login_required`: where a login is offered, nothing is done for who has not logged in.
+        `system_prompt`: clients may give one, to be added to the agent's own or, with `override`, in its
+        place."""
+        super().__init__()
+        Logins.__init__(self, login_required=login_required)
         self.name = name
         self.version = version
         self.busy = Delivery(busy)
@@ -77,6 +89,7 @@ class Agent:
         if unknown:
             raise LocalError(f"an agent cannot accept {', '.join(sorted(unknown))}")
         self.accepts = frozenset(accepts)
+        self.system_prompts = modes(system_prompt)
         self.accepted = (v2.TextContent, v2.ResourceLink, *(CONTENT[name] for name in accepts))
         self._links: set[Link] = set()
         self.store: Store = MemoryStore() if store is None else store
@@ -110,7 +123,11 @@ class Agent:
     # --- serving -----------------------------------------------------------------------------------
 
     def run(self, address: str | None = None) -> None:
-        """Serve stdin and stdout until the client closes them; or, at a `ws://` address, whoever comes."""
+        """Serve stdin and stdout until the client closes them; or, at a `ws://` address, whoever comes.
+        Started for a login in a terminal, it does that instead."""
+        flow = self.terminal_flow(sys.argv[1:])
+        if flow is not None:
+            run_flow(flow)
         run_until_stopped(self._run_stdio() if address is None else self._run_websocket(address))
 
     async def _run_stdio(self) -> None:
@@ -167,15 +184,53 @@ class Agent:
             additional_directories=params.additional_directories,
             clock=now,
         )
+        return await self._begin(live, params)
+
+    async def _begin(
+        self, live: LiveSession, params: v2.NewSessionRequest | v2.ForkSessionRequest
+    ) -> AgentSession:
         session = await self._enter(live)
         session.additional_directories = tuple(params.additional_directories)
         session.mcp_servers = tuple(params.mcp_servers)
+        if params.system_prompt is not None:
+            session.system_prompt = read_system_prompt(params.system_prompt)
+        news = (*session.fold.interrupt(), *self.news(session.fold))
+        if news:
+            session.emit(news)
+            await live.durable()  # the answer tells of it
         return session
+
+    async def fork(self, params: v2.ForkSessionRequest, *, at: str | None = None) -> AgentSession:
+        """A new session that goes on from another one, live or kept, which is not touched: from where it was
+        last idle, or right after the message `at`, also one of the open turn."""
+        source = await forking.source(self, params.session_id, at)
+        live = await LiveSession.create(
+            self.store,
+            session_id=new_id("sess"),
+            cwd=params.cwd,
+            additional_directories=params.additional_directories,
+            clock=now,
+            meta={"forkedFrom": {"sessionId": params.session_id, "messageId": at}},
+            history=source,
+        )
+        return await self._begin(live, params)
+
+    async def archive(self, session_id: str) -> None:
+        """Hide a session from the usual list; work in it ends, as by a close (SESS-53)."""
+        session = self.find(session_id)
+        if session is not None:
+            await self.close(session)
+        await mark_archived(self.store, session_id, archived=True)
+
+    async def unarchive(self, session_id: str) -> None:
+        await mark_archived(self.store, session_id, archived=False)
 
     async def set_up(self, session: AgentSession, params: v2.ResumeSessionRequest) -> None:
         """What a client gives on resume is the whole of it, never added to what was (SESS-10, SESS-28)."""
         session.additional_directories = tuple(params.additional_directories)
         session.mcp_servers = tuple(params.mcp_servers)
+        if params.system_prompt is not None:
+            session.system_prompt = read_system_prompt(params.system_prompt)
         roots = RecordPatch(additional_directories=session.additional_directories)
         await self.store.update(session.id, roots)
 
@@ -218,19 +273,20 @@ class Agent:
                 AntiphonError.code, "The session is open in another process", data={"sessionId": session_id}
             ) from error
         session = await self._enter(live)
-        cut = session.fold.interrupt()
-        session.emit(cut)
+        session.emit(session.fold.interrupt())  # nothing that was shown ahead changes by that
         if voice is not None:
-            updates = [body.update for body in cut if isinstance(body, Updated)]
-            since = [update for update in updates if isinstance(update, v2.SessionToolCallUpdate)]
-            voice.pin(live, session.heard, history=True, since=since)
+            voice.pin(live, session.heard, history=True)
+        session.emit(self.news(session.fold))  # behind the replay, which may have shown what was before
         return session
 
     async def _enter(self, live: LiveSession) -> AgentSession:
         stack = AsyncExitStack()
         await stack.enter_async_context(live)
-        session = AgentSession(live, self._work)
+        session = AgentSession(live, self._work, self)
         live.on_failure = lambda: self._abandon(session)
+        session.attached = lambda: [
+            link.voices[session.id] for link in self._links if session.id in link.voices
+        ]
         self._sessions[live.session_id] = session
         self._open[live.session_id] = stack
         return session
@@ -248,6 +304,10 @@ class Agent:
             await self._open.pop(session.id).aclose()
 
     async def _work(self, turn: AgentTurn) -> StopReason | str | None:
+        command = self.called(turn)
+        if command is not None:
+            handler, rest = command
+            return await handler(turn, rest)
         if self._handler is None:
             raise LocalError("this agent has no prompt handler: decorate one with `@agent.on_prompt`")
         return await self._handler(turn)

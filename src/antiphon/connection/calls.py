@@ -16,7 +16,16 @@ from antiphon.connection.lanes import Lanes, inside
 from antiphon.errors import AntiphonError, CallFailed, LaneMisuse
 from antiphon.jsonrpc.peer import Answered, Call, Peer
 
-IN_LANE = frozenset({"session/prompt", "session/load", "session/resume", "session/close"})
+IN_LANE = frozenset(
+    {
+        "session/prompt",
+        "session/load",
+        "session/resume",
+        "session/close",
+        "session/set_config_option",  # its answer is the complete list, as an update is
+        "session/set_mode",
+    }
+)
 """Calls whose answers are delivered in the lane of the session they name."""
 OPENS_LANE = frozenset({"session/new", "session/fork"})
 """Calls whose answers are delivered in the lane of the session their result names."""

@@ -71,8 +71,9 @@ class Connection:
     """An async context manager: the link is served while it is open and closed at its end.
 
     `requests` and `notifications` map method names to handlers; a method without one is answered with
-    `-32601` or ignored. An agent gives `on_initialize`, a client calls `initialize`. `on_lost` is called once
-    the last frame was received, after every call without an answer has failed.
+    `-32601` or ignored. `unbegun` gives the answers to requests that are cancelled before their handler has
+    begun, where that is not an error. An agent gives `on_initialize`, a client calls `initialize`. `on_lost`
+    is called once the last frame was received, after every call without an answer has failed.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class Connection:
         role: Role,
         requests: Mapping[str, RequestHandler] | None = None,
         notifications: Mapping[str, NotificationHandler] | None = None,
+        unbegun: Mapping[str, Callable[[Any], Any]] | None = None,
         on_initialize: InitializeHandler | None = None,
         supported: Sequence[int] = VERSIONS,
         batch: BatchPolicy = BatchPolicy.REJECT,
@@ -94,6 +96,7 @@ class Connection:
         self._transport = transport
         self._requests = dict(requests or {})
         self._notifications = dict(notifications or {})
+        self._unbegun = dict(unbegun or {})
         self._on_initialize = on_initialize
         self._supported = tuple(supported)
         self._opening = opening.Opening()
@@ -139,6 +142,7 @@ class Connection:
     async def aclose(self) -> None:
         """End the link. Handlers at work are cancelled, calls without an answer fail."""
         self._closing = True
+        self._serving.dismiss()
         await self._transport.aclose()
         await self._closed.wait()
         self._lanes.stop(still=settle)
@@ -272,7 +276,10 @@ class Connection:
         self._peer.close()
         self._calls.lose(self._failure)
         if self._on_lost is not None:
-            self._on_lost(self._failure())
+            try:
+                self._on_lost(self._failure())
+            except Exception as error:
+                _report_error(error)
         self._start(self._end())
 
     async def _end(self) -> None:
@@ -402,7 +409,8 @@ class Connection:
         if handler is None:
             raise MethodNotFound(inbound.method)
         params = codec.params(Kind.REQUEST, inbound.method, inbound.params)
-        return Job(inbound, session_of(params), handler, params, codec.encode)
+        unbegun = self._unbegun.get(inbound.method)
+        return Job(inbound, session_of(params), handler, params, codec.encode, unbegun)
 
     # --- opening -----------------------------------------------------------------------------------
 

@@ -29,6 +29,8 @@ class Job(Struct, frozen=True):
     handler: Callable[[Any, Inbound], Awaitable[Any]]
     params: Any
     encode: Callable[[Any], bytes]
+    unbegun: Callable[[Any], Any] | None = None
+    """What answers it where it was cancelled before it began, if that is no error."""
 
 
 class Serving:
@@ -79,6 +81,13 @@ class Serving:
         if task is not None:
             task.cancel()
 
+    def dismiss(self) -> None:
+        """This side ends the link: whoever waits is told while it can be (RPC-34)."""
+        self._aborted = True
+        for inbound, task in self._tasks.items():
+            self.fail(inbound, RequestCancelled().to_wire())
+            task.cancel()
+
     async def abort(self) -> None:
         """End every handler that is still at work (RPC-36), and let none begin."""
         self._aborted = True
@@ -90,8 +99,11 @@ class Serving:
 
     async def _take(self, job: Job) -> None:
         """In its lane: the lane goes on when the handler has come to its first `await`."""
-        if job.inbound.cancelled or self._aborted:
+        if self._aborted or (job.inbound.cancelled and job.unbegun is None):
             self.fail(job.inbound, RequestCancelled().to_wire())
+            return
+        if job.inbound.cancelled and job.unbegun is not None:
+            self.answer(job.inbound, job.encode(job.unbegun(job.params)))
             return
         begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         task = self._start(job, begun)

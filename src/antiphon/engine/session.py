@@ -17,6 +17,7 @@ from antiphon.engine.prompts import Entry
 from antiphon.engine.questions import Question
 from antiphon.engine.turn import INTERRUPTED, Command, Effect, Turn
 from antiphon.errors import AntiphonError, ErrorObject
+from antiphon.schema.v2.compaction import CompactionStatus, CompactionUpdate
 from antiphon.schema.v2.errors import Error
 from antiphon.schema.v2.prompt import BackgroundWork, StopReason
 from antiphon.schema.v2.tool_calls import SessionToolCallUpdate, ToolCallStatus
@@ -90,8 +91,8 @@ class Session(Folding):
 
     def interrupt(self) -> tuple[AnyBody, ...]:
         """The agent is gone, by death or by a restart of ours: the open turn is cut short and its tool calls
-        failed, every question expires, what was sent and not answered is rejected; what waits stays, and
-        waits until somebody wants it."""
+        and compactions failed, every question expires, what was sent and not answered is rejected; what waits
+        stays, and waits until somebody wants it."""
         bodies: list[AnyBody] = [
             body
             for entry in self.prompts.sent
@@ -102,6 +103,18 @@ class Session(Folding):
             Updated.of(SessionToolCallUpdate(tool_call_id=call.id, status=ToolCallStatus.FAILED))
             for call in self.tools
             if not call.final
+        ]
+        bodies += [  # COMP-05: each ends, once
+            Updated.of(
+                CompactionUpdate(
+                    compaction_id=compaction.id,
+                    status=CompactionStatus.FAILED,
+                    summary=None,
+                    error="The compaction was interrupted",
+                )
+            )
+            for compaction in self.compactions
+            if compaction.status == CompactionStatus.IN_PROGRESS
         ]
         if self.prompts.queued and not self.prompts.paused:
             bodies.append(e.QueuePaused())

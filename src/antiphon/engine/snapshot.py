@@ -19,12 +19,18 @@ from antiphon.engine.prompts import Entry, QueuePart
 from antiphon.engine.questions import Question
 from antiphon.engine.reading import UPDATES, Reader, encode
 from antiphon.engine.session import Session
+from antiphon.engine.tools import FINAL
 from antiphon.engine.turn import TurnPart
+from antiphon.schema.v2.compaction import CompactionStatus, CompactionUpdate
+from antiphon.schema.v2.tool_calls import SessionToolCallUpdate
 from antiphon.schema.wire import Wire
 
 SESSION, TURN, QUEUE, PROMPT, QUESTION = "session", "turn", "queue", "prompt/", "question/"
 ITEM = "item/{:015d}"
 """By its place, so wide that the order of the names is that of the numbers."""
+
+
+ENDED = FINAL | {CompactionStatus.COMPLETED, CompactionStatus.FAILED, CompactionStatus.CANCELLED}
 
 
 class SessionPart(Wire, frozen=True, kw_only=True):
@@ -88,6 +94,8 @@ class Restoring:
     def __init__(self) -> None:
         self._session = Session()
         self._others: dict[str, bytes] = {}
+        self.at_work = False
+        """Whether something among them has not ended: if its agent is gone, it ends once all are there."""
 
     def add(self, parts: Mapping[str, bytes]) -> list[bytes]:
         """Take these in; gives the updates that replay the items among them. Pages come in order."""
@@ -98,6 +106,8 @@ class Restoring:
             update = UPDATES.read(part.update)  # a journal may hold what is malformed, a snapshot may not
             session.apply(Event(part.position, 0, Updated.of(update, raw=part.update)))
             shown.append(bytes(part.update))
+            if isinstance(update, SessionToolCallUpdate | CompactionUpdate):
+                self.at_work = self.at_work or update.status not in ENDED
         self._others |= {key: part for key, part in parts.items() if not _is_item(key)}
         return shown
 

@@ -191,7 +191,8 @@ class Peer:
             return Fault(f"a malformed {CANCEL_REQUEST} was ignored: {error}", line[:200])
         inbound = self._inbound.get((type(id), id))
         if inbound is None:
-            return Fault(f"a {CANCEL_REQUEST} came too late or for no request", line[:200])  # RPC-33
+            late = f"a {CANCEL_REQUEST} came too late or for no request"
+            return Fault(late, line[:200], expected=True)  # RPC-33
         inbound.cancelled = True
         return CancelAsked(inbound)
 

@@ -22,7 +22,6 @@ from antiphon.engine.journal import Cursor
 from antiphon.engine.session import Session
 from antiphon.engine.snapshot import Restoring, take_dirty
 from antiphon.engine.transcript import MessageChunk
-from antiphon.engine.turn import TurnState
 from antiphon.errors import LocalError, SessionUnknown, StoreError
 from antiphon.live.tail import Stretch, Tail
 from antiphon.stores.base import Batch, RecordPatch, SessionRecord, Store
@@ -91,8 +90,10 @@ class LiveSession:
         clock: Clock,
         additional_directories: Iterable[str] = (),
         meta: dict[str, Any] | None = None,
+        history: Iterable[AnyBody] = (),
     ) -> Self:
-        """Begin a session; it is in the store when this returns."""
+        """Begin a session; it is in the store when this returns. One that goes on from another begins with
+        the `history` of that."""
         created = SessionCreated(
             session_id=session_id,
             cwd=cwd,
@@ -100,18 +101,20 @@ class LiveSession:
             meta=meta or {},
         )
         now = clock()
-        event = Event(1, now, created)
+        events = [Event(seq, now, body) for seq, body in enumerate((created, *history), start=1)]
+        fold = Session().fold(events)
         record = SessionRecord(
             session_id=session_id,
             cwd=cwd,
             additional_directories=created.additional_directories,
+            title=None if fold.facts.info is None else fold.facts.info.title,
             created_at=now,
             updated_at=now,
         )
         await store.create(record)
         await store.claim(session_id, OWNER)
-        await store.append(session_id, Batch(1, (encode_event(event),)))
-        return cls(store, Session().fold([event]), clock=clock)
+        await store.append(session_id, Batch(1, tuple(map(encode_event, events))))
+        return cls(store, fold, clock=clock)
 
     @classmethod
     async def open(
@@ -120,8 +123,8 @@ class LiveSession:
         """Bring a session back: its snapshot, and every event since. Raises `SessionUnknown`, or
         `SessionClaimed` where another process has it.
 
-        Where the snapshot is the whole of it and no turn was cut, `preview` gets the replay while it is read,
-        until it asks for no more: a long session is on its way to a client long before it is here.
+        Where the snapshot is the whole of it, `preview` gets the replay while it is read, until it asks for
+        no more, or something was at work: a long session is on its way to a client long before it is here.
         """
         await store.claim(session_id, OWNER)
         record = await store.get(session_id)
@@ -130,7 +133,7 @@ class LiveSession:
         while after is not None:
             cursor, parts, after = await store.load_parts(session_id, after=after, limit_bytes=PREVIEW_BYTES)
             shown = restoring.add(parts)
-            if record is None or cursor != record.last or record.state != TurnState.IDLE:
+            if record is None or cursor != record.last or restoring.at_work:
                 preview = None
             if preview is not None and shown and not preview(shown):
                 preview = None

@@ -7,13 +7,16 @@ the place where they become true, and the questions it is asked. What it hears i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+import contextlib
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from antiphon.bridge.dialects import Sent, Writer, update_params
+from antiphon.bridge.elicitations import answered
 from antiphon.bridge.permissions import CANCELLED
 from antiphon.bridge.prompts import Answer
 from antiphon.connection import Connection
+from antiphon.engine.elicitations import CREATE_ELICITATION, elicitation_of, mode_of
 from antiphon.engine.events import (
     Event,
     PromptAccepted,
@@ -52,8 +55,9 @@ NOT_KEPT = v2.Error(
     code=v2.ErrorCode.INTERNAL_ERROR, message="The session cannot be kept", data={"reason": "store"}
 )
 
-Heard = Callable[[str, v2.RequestPermissionOutcome], None]
-"""Called with a question's id and what this client answered."""
+Heard = Callable[[str, Any, "Voice"], None]
+"""Called with a question's id, what this client answered, and its voice: a `RequestPermissionOutcome`, or a
+`CreateElicitationResponse`, which is `None` where there was an error instead."""
 
 
 class Voice:
@@ -61,9 +65,17 @@ class Voice:
     the live session, `start` lets it follow."""
 
     def __init__(
-        self, session_id: str, connection: Connection, writer: Writer, *, extras: Extras | None = None
+        self,
+        session_id: str,
+        connection: Connection,
+        writer: Writer,
+        *,
+        extras: Extras | None = None,
+        modes: frozenset[str] = frozenset(),
     ) -> None:
         self.writer = writer
+        self.modes = modes
+        """The modes of elicitations that this client takes."""
         self._connection = connection
         self._extras = extras or Extras()
         # The frame of an update is put together around bytes that are JSON already.
@@ -105,18 +117,15 @@ class Voice:
         *,
         history: bool = False,
         after: int | None = None,
-        since: Sequence[v2.SessionToolCallUpdate] = (),
     ) -> None:
         """Follow the session from here, this very step: what is to be replayed is what the fold has now,
-        beside what was shown before; `since` is what became of tool calls meanwhile. With `after`, the events
+        beside what was shown before. With `after`, the events
         since that one are sent instead."""
         self._live, self._heard = live, heard
         fold = live.fold
         if after is None:
             self._turns.restore(fold.turns.part())
         self._replay = [item.materialize() for item in fold.items[self._previewed :]] if history else []
-        previewed = {item.key for item in fold.items[: self._previewed]} if since else ()
-        self._replay += [update for update in since if f"tool/{update.tool_call_id}" in previewed]
         self._closing = state_update(fold)
         self._pinned = fold.last_seq
         self._questions = fold.questions.open
@@ -192,7 +201,12 @@ class Voice:
     async def caught_up(self) -> None:
         """Wait until everything emitted so far has been written to this client."""
         assert self._attachment is not None
-        await self._attachment.reached(self._live.fold.last_seq)
+        assert self._following is not None
+        reached = asyncio.ensure_future(self._attachment.reached(self._live.fold.last_seq))
+        try:  # one that has left the session, or lost it, is written nothing more
+            await asyncio.wait((reached, self._following), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            reached.cancel()
 
     def say(self, update: bytes) -> None:
         """Send one update to this client alone."""
@@ -303,29 +317,48 @@ class Voice:
 
     # --- questions ---------------------------------------------------------------------------------
 
+    def asks(self, question_id: str) -> bool:
+        """Whether this client has been asked and has not answered."""
+        return question_id in self._asking
+
+    async def notify(self, method: str, params: Any) -> None:
+        """Tell this client something that is no part of the session; nothing where it is gone."""
+        with contextlib.suppress(LinkLost):
+            await self._connection.notify(method, params)
+
     def _ask(self, question: Question) -> None:
+        if question.question_id in self._asking:
+            return
+        elicitation = elicitation_of(question)
+        if elicitation is not None:
+            if mode_of(elicitation) in self.modes:  # ELIC-02: otherwise it waits for others
+                params = self.writer.elicited(elicitation)
+                self._put(question.question_id, CREATE_ELICITATION, params, answered)
+            return
         request = question.permission
-        if request is None or question.question_id in self._asking:
+        if request is None:
             return
         asked = self.writer.asked(request, question=question.question_id)
         if asked is None:
             # It cannot be put to this client at all, which counts as not approved.
-            asyncio.get_running_loop().call_soon(self._heard, question.question_id, CANCELLED)
+            asyncio.get_running_loop().call_soon(self._heard, question.question_id, CANCELLED, self)
             return
         for raw in asked.updates:
             self._send(raw)
+        self._put(question.question_id, ASK, asked.params, asked.outcome)
 
+    def _put(self, question_id: str, method: str, params: Any, meaning: Callable[[Any], Any]) -> None:
         async def ask() -> None:
             try:
-                answer = await self._connection.call(ASK, asked.params)
+                answer = await self._connection.call(method, params)
             except (CallFailed, InvalidResult):
                 answer = None  # no approval, whatever went wrong (PERM-V2-07)
             except LinkLost:
                 return  # it waits for others, or for this client's return
-            self._asking.pop(question.question_id, None)
-            self._heard(question.question_id, asked.outcome(answer))
+            self._asking.pop(question_id, None)
+            self._heard(question_id, meaning(answer), self)
 
-        self._asking[question.question_id] = asyncio.get_running_loop().create_task(ask())
+        self._asking[question_id] = asyncio.get_running_loop().create_task(ask())
 
 
 __all__ = ["CANCELLED", "Voice"]

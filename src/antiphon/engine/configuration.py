@@ -1,0 +1,97 @@
+"""What a session's config options offer, and the list with one value changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from msgspec.structs import replace
+
+from antiphon.schema.v2.config_options import (
+    SessionConfigBoolean,
+    SessionConfigId,
+    SessionConfigOption,
+    SessionConfigSelect,
+    SessionConfigSelectGroup,
+    SessionConfigSelectOption,
+    SessionConfigValueId,
+)
+
+Value = str | bool
+"""What an option is set to: the id of a value offered, or yes and no."""
+
+
+def config_id(option: SessionConfigOption) -> str | None:
+    """An option of an unknown type has its id too (CONF-V2-05)."""
+    found = option.get("configId") if isinstance(option, dict) else option.config_id
+    return found if isinstance(found, str) else None
+
+
+def find_option(options: Iterable[SessionConfigOption], id: str) -> SessionConfigOption | None:
+    """The first one of that id."""
+    return next((option for option in options if config_id(option) == id), None)
+
+
+def offered_values(option: SessionConfigSelect) -> list[SessionConfigSelectOption]:
+    """All values of a select, out of their groups."""
+    return [
+        value
+        for entry in option.options
+        for value in (entry.options if isinstance(entry, SessionConfigSelectGroup) else (entry,))
+    ]
+
+
+def takes(option: SessionConfigOption, value: object) -> bool:
+    """Whether an option can have this value; one of an unknown type is set by nobody."""
+    if isinstance(option, SessionConfigBoolean):
+        return isinstance(value, bool)
+    if isinstance(option, SessionConfigSelect):
+        return any(value == offered.value for offered in offered_values(option))
+    return False
+
+
+def with_value(option: SessionConfigOption, value: Value) -> SessionConfigOption:
+    """The option set to a value that it takes."""
+    if isinstance(option, SessionConfigBoolean):
+        return replace(option, current_value=bool(value))
+    if isinstance(option, SessionConfigSelect):
+        return replace(option, current_value=SessionConfigValueId(str(value)))
+    return option
+
+
+def set_value(
+    options: Sequence[SessionConfigOption], id: SessionConfigId | str, value: Value
+) -> list[SessionConfigOption]:
+    """The complete list, with one option set (CONF-01)."""
+    chosen = find_option(options, id)
+    return [with_value(option, value) if option is chosen else option for option in options]
+
+
+def fault(options: Sequence[SessionConfigOption]) -> str | None:
+    """What is wrong with a list that an agent wants to offer; `None` if nothing is (CONF-V2-04)."""
+    ids = [config_id(option) for option in options]
+    if not all(ids) or len(set(ids)) != len(ids):
+        return "each config option needs an id of its own"
+    for option in options:
+        if isinstance(option, SessionConfigSelect):
+            wrong = _select_fault(option)
+            if wrong is not None:
+                return f"config option {option.config_id!r}: {wrong}"
+        elif isinstance(option, SessionConfigBoolean) and not isinstance(option.current_value, bool):
+            return f"config option {option.config_id!r}: its value is True or False"
+    return None
+
+
+def _select_fault(option: SessionConfigSelect) -> str | None:
+    grouped = [isinstance(entry, SessionConfigSelectGroup) for entry in option.options]
+    if not grouped:
+        return "there is nothing to choose from"
+    if any(grouped) and not all(grouped):
+        return "its values are all in groups, or none is"
+    if any(isinstance(entry, SessionConfigSelectGroup) and not entry.options for entry in option.options):
+        return "a group is empty"
+    values = [value.value for value in offered_values(option)]
+    if len(set(values)) != len(values):
+        return "a value is offered twice"
+    if option.current_value not in values:
+        return f"{option.current_value!r} is not among its values"
+    return None

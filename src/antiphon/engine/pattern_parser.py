@@ -1,0 +1,294 @@
+"""Reading a pattern into the steps that matching it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import NamedTuple
+
+from antiphon.engine.pattern_sets import DIGITS, DOT, CharSet, Unsupported, category, escaped_set, one_of
+
+STEPS = 2000
+"""How many steps a pattern may have once its counted parts are written out."""
+DEEPEST = 50
+
+
+class At(Enum):
+    START = "^"
+    END = "$"
+    EDGE = r"\b"
+    NO_EDGE = r"\B"
+
+
+class Take(NamedTuple):
+    """One character of a set, then the next step."""
+
+    allowed: CharSet
+
+
+class Split(NamedTuple):
+    """Go on in two places."""
+
+    one: int
+    other: int
+
+
+class Found(NamedTuple):
+    pass
+
+
+Step = Take | Split | At | Found
+
+
+Write = Callable[[list[Step]], None]
+"""Appends the steps of a part of a pattern."""
+
+
+def _room(steps: list[Step]) -> None:
+    if len(steps) > STEPS:
+        raise Unsupported("the pattern is too large")
+
+
+def _take(allowed: CharSet) -> Write:
+    def write(steps: list[Step]) -> None:
+        _room(steps)
+        steps.append(Take(allowed))
+
+    return write
+
+
+def _in_order(parts: list[Write]) -> Write:
+    def write(steps: list[Step]) -> None:
+        for part in parts:
+            part(steps)
+
+    return write
+
+
+def _either(parts: list[Write]) -> Write:
+    if len(parts) == 1:
+        return parts[0]
+
+    def write(steps: list[Step]) -> None:
+        ends = []
+        for part in parts[:-1]:
+            _room(steps)
+            split = len(steps)
+            steps.append(Found())
+            part(steps)
+            ends.append(len(steps))
+            steps.append(Found())
+            steps[split] = Split(split + 1, len(steps))
+        parts[-1](steps)
+        for end in ends:
+            steps[end] = Split(len(steps), len(steps))
+
+    return write
+
+
+def _repeat(part: Write, least: int, most: int | None) -> Write:
+    def write(steps: list[Step]) -> None:
+        for _ in range(least):
+            _room(steps)
+            part(steps)
+        if most is None:
+            _room(steps)
+            split = len(steps)
+            steps.append(Found())
+            part(steps)
+            steps.append(Split(split, split))
+            steps[split] = Split(split + 1, len(steps))
+            return
+        splits = []
+        for _ in range(most - least):
+            _room(steps)
+            splits.append(len(steps))
+            steps.append(Found())
+            part(steps)
+        for split in splits:
+            steps[split] = Split(split + 1, len(steps))
+
+    return write
+
+
+class Parser:
+    """Reads a pattern, as ECMA-262 has it with the `u` flag and without any other."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._at = 0
+        self._depth = 0
+
+    def read(self) -> Write:
+        whole = self._alternatives()
+        if self._at < len(self._source):
+            raise Unsupported("a group is closed that was not opened")
+        return whole
+
+    @property
+    def _next(self) -> str:
+        return self._source[self._at : self._at + 1]
+
+    def _skip(self, text: str) -> bool:
+        if self._source.startswith(text, self._at):
+            self._at += len(text)
+            return True
+        return False
+
+    def _alternatives(self) -> Write:
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise Unsupported("the pattern is too deep")
+        parts = [self._terms()]
+        while self._skip("|"):
+            parts.append(self._terms())
+        self._depth -= 1
+        return _either(parts)
+
+    def _terms(self) -> Write:
+        parts: list[Write] = []
+        while self._next not in ("", "|", ")"):
+            where = next((at for at in At if self._skip(at.value)), None)
+            if where is not None:
+                parts.append(_assert(where))
+            else:
+                parts.append(self._quantified(self._atom()))
+        return _in_order(parts)
+
+    def _atom(self) -> Write:
+        if self._skip("("):
+            return self._group()
+        if self._skip("["):
+            return _take(self._class())
+        if self._skip("\\"):
+            return _take(self._escape())
+        char = self._next
+        if char in "*+?{":
+            raise Unsupported(f"nothing stands before {char!r}")
+        self._at += 1
+        return _take(DOT if char == "." else one_of(char))
+
+    def _group(self) -> Write:
+        if self._skip("?"):
+            if self._next == "<" and self._source[self._at + 1 : self._at + 2] not in ("=", "!"):
+                self._name()
+            elif not self._skip(":"):
+                raise Unsupported("a lookaround or a flag inside a pattern")
+        inside = self._alternatives()
+        if not self._skip(")"):
+            raise Unsupported("a group is not closed")
+        return inside
+
+    def _name(self) -> None:
+        end = self._source.find(">", self._at)
+        if not self._source[self._at + 1 : end].isidentifier():
+            raise Unsupported("a group without a name")
+        self._at = end + 1
+
+    def _quantified(self, part: Write) -> Write:
+        counts = self._counts()
+        if counts is None:
+            return part
+        self._skip("?")  # a lazy one finds the same texts
+        if self._next in ("*", "+", "?") or (self._next == "{" and self._counts() is not None):
+            raise Unsupported("a quantifier after a quantifier")
+        least, most = counts
+        if most is not None and most < least:
+            raise Unsupported("a count that ends before it begins")
+        return _repeat(part, least, most)
+
+    def _counts(self) -> tuple[int, int | None] | None:
+        for mark, counts in (("*", (0, None)), ("+", (1, None)), ("?", (0, 1))):
+            if self._skip(mark):
+                return counts
+        if not self._skip("{"):
+            return None
+        end = self._source.find("}", self._at)
+        first, comma, last = self._source[self._at : end].partition(",")
+        if end < 0 or not _is_count(first) or (last and not _is_count(last)):
+            raise Unsupported("a brace that counts nothing")
+        self._at = end + 1
+        if not comma:
+            return int(first), int(first)
+        return int(first), int(last) if last else None
+
+    # Characters
+
+    def _class(self) -> CharSet:
+        inverted = self._skip("^")
+        made = CharSet()
+        while not self._skip("]"):
+            low = self._member()
+            if self._next == "-" and self._source[self._at + 1 : self._at + 2] not in ("", "]"):
+                self._at += 1
+                made = made | low.up_to(self._member())
+            else:
+                made = made | low
+        return ~made if inverted else made
+
+    def _member(self) -> CharSet:
+        if self._skip("\\"):
+            if self._skip("b"):
+                return one_of("\b")
+            return one_of("-") if self._skip("-") else self._escape()
+        if not self._next:
+            raise Unsupported("a set is not closed")
+        self._at += 1
+        return one_of(self._source[self._at - 1])
+
+    def _escape(self) -> CharSet:
+        char = self._next
+        self._at += 1
+        if char in ("p", "P") and char:
+            end = self._source.find("}", self._at)
+            if self._next != "{" or end < 0:
+                raise Unsupported(f"a property of characters that is not named after \\{char}")
+            name = self._source[self._at + 1 : end]
+            self._at = end + 1
+            return category(name) if char == "p" else ~category(name)
+        if char == "x":
+            return one_of(self._code(2))
+        if char == "u":
+            return one_of(self._unicode())
+        if char == "c" and self._next.isascii() and self._next.isalpha():
+            self._at += 1
+            return one_of(chr(ord(self._source[self._at - 1]) % 32))
+        if char == "0" and DIGITS.has(self._next or "x"):
+            raise Unsupported("an octal escape")
+        return escaped_set(char)
+
+    def _unicode(self) -> str:
+        if not self._skip("{"):
+            return self._code(4)
+        end = self._source.find("}", self._at)
+        digits = self._source[self._at : end] if end >= 0 else ""
+        self._at = end + 1
+        return _character(digits)
+
+    def _code(self, length: int) -> str:
+        digits = self._source[self._at : self._at + length]
+        self._at += length
+        if len(digits) < length:
+            raise Unsupported("an escape that is cut short")
+        return _character(digits)
+
+
+def _assert(where: At) -> Write:
+    def write(steps: list[Step]) -> None:
+        _room(steps)
+        steps.append(where)
+
+    return write
+
+
+def _is_count(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 6
+
+
+def _character(digits: str) -> str:
+    if not digits or len(digits) > 6 or not all(digit in "0123456789abcdefABCDEF" for digit in digits):
+        raise Unsupported("an escape that names no character")
+    code = int(digits, 16)
+    if code > 0x10FFFF or 0xD800 <= code < 0xE000:
+        raise Unsupported("an escape that names no character")
+    return chr(code)

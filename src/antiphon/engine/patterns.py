@@ -1,0 +1,90 @@
+"""Patterns of form fields: ECMA-262 regular expressions, matched in bounded time (ELIC-18).
+
+All ways through a pattern are followed at once, so a match takes at most one visit of each step for each
+character, whatever the pattern and whatever the text. What cannot be matched like that (a lookaround, a
+reference back) is refused as `Unsupported`, as is what would not mean the same to every ECMA-262 engine.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from antiphon.engine.pattern_parser import At, Found, Parser, Split, Step, Take
+from antiphon.engine.pattern_sets import WORD, CharSet, Unsupported
+
+LONGEST = 1000
+"""How many characters a pattern may have."""
+VISITS = 500_000
+"""How much a match may cost: steps of the pattern times characters of the text."""
+
+
+class TooCostly(Exception):
+    """A text that is too long to be matched with a pattern in the time there is."""
+
+
+class Pattern:
+    """A pattern that is ready to be matched. Raises `Unsupported`."""
+
+    def __init__(self, source: str) -> None:
+        if len(source) > LONGEST:
+            raise Unsupported("the pattern is too long")
+        self.source = source
+        self._steps: list[Step] = []
+        Parser(source).read()(self._steps)
+        self._steps.append(Found())
+
+    def found_in(self, text: str) -> bool:
+        """Whether the text matches somewhere; `^` and `$` tie it down. Raises `TooCostly`."""
+        if len(self._steps) * (len(text) + 1) > VISITS:
+            raise TooCostly
+        current: list[int] = []
+        for at in range(len(text) + 1):
+            seen: set[int] = set()
+            waiting: list[tuple[int, CharSet]] = []
+            for start in (*current, 0):
+                if self._follow(start, text, at, seen, waiting):
+                    return True
+            if at == len(text):
+                break
+            char = text[at]
+            current = [step + 1 for step, allowed in waiting if allowed.has(char)]
+        return False
+
+    def _follow(
+        self, start: int, text: str, at: int, seen: set[int], waiting: list[tuple[int, CharSet]]
+    ) -> bool:
+        """Everything that is reached without taking a character; whether that is the end."""
+        todo = [start]
+        while todo:
+            index = todo.pop()
+            if index in seen:
+                continue
+            seen.add(index)
+            step = self._steps[index]
+            if isinstance(step, Take):
+                waiting.append((index, step.allowed))
+            elif isinstance(step, Split):
+                todo += step
+            elif isinstance(step, Found):
+                return True
+            elif _holds(step, text, at):
+                todo.append(index + 1)
+        return False
+
+
+@lru_cache(maxsize=256)
+def pattern(source: str) -> Pattern:
+    """The pattern of a source; the last ones are kept. Raises `Unsupported`."""
+    return Pattern(source)
+
+
+def _holds(where: At, text: str, at: int) -> bool:
+    if where is At.START:
+        return at == 0
+    if where is At.END:
+        return at == len(text)
+    edge = (at > 0 and WORD.has(text[at - 1])) is not (at < len(text) and WORD.has(text[at]))
+    return edge is (where is At.EDGE)
+
+
+__all__ = ["Pattern", "TooCostly", "Unsupported", "pattern"]
