@@ -1,0 +1,175 @@
+"""What updates say, in plain words: safe for a terminal, and short."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from antiphon.client import ClientSession
+from antiphon.schema import v2
+
+_ESCAPES = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor movements
+    r"|\x1b[\]PX^_][^\x07\x1b\n]*(?:\x1b\\|\x07)?"  # OSC and other strings: titles, links, the clipboard
+    r"|\x1b[^\n]?"
+)
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+READING = frozenset(["read", "search", "fetch", "think"])
+"""Kinds of tools whose output is for the agent: a glimpse of it is enough."""
+FAILED = frozenset(["failed", "cancelled"])
+FINISHED = frozenset(["completed", "failed", "cancelled"])
+MARKS = {"completed": "✓", "failed": "✗", "cancelled": "⊘"}
+BOXES = {"completed": "☑", "in_progress": "◐", "pending": "☐", "cancelled": "☒"}
+
+
+def clean(text: str) -> str:
+    """Text that moves no cursor, sets no colour and hides nothing; what a line overwrote is gone."""
+    text = _ESCAPES.sub("", text)
+    if "\r" in text:
+        text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
+    return _CONTROLS.sub("", text)
+
+
+def one_line(text: str, *, limit: int = 200) -> str:
+    line = " ".join(clean(text).split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def question_lines(title: str) -> list[str]:
+    """What is asked, whole: nobody can agree to what they were not shown."""
+    return [line for line in clean(title).splitlines() if line.strip()] or ["(no title)"]
+
+
+def block_text(block: Any) -> str:
+    """A content block as text."""
+    if isinstance(block, v2.TextContent):
+        return block.text
+    if isinstance(block, v2.ImageContent | v2.AudioContent):
+        kind = "image" if isinstance(block, v2.ImageContent) else "audio"
+        return f"[{kind} {block.mime_type}, {len(block.data) * 3 // 4:,} bytes]"
+    if isinstance(block, v2.ResourceLink):
+        return f"[{block.title or block.name}]({block.uri})"
+    if isinstance(block, v2.EmbeddedResource):
+        return f"[{block.resource.uri}]"
+    return f"[{block.get('type', 'unknown')}]" if isinstance(block, dict) else ""
+
+
+class Lines:
+    """Lines of a tool call; those of a patch are told apart."""
+
+    def __init__(self, lines: Sequence[str], *, patch: bool = False) -> None:
+        self.lines = lines
+        self.patch = patch
+
+
+def tool_output(session: ClientSession, call: Any, *, last: int | None = None) -> list[Lines]:
+    """What a tool call shows: text, patches, and the output of its terminals; of text the last characters."""
+    parts: list[Lines] = []
+    text: list[str] = []
+
+    def told(output: str) -> None:
+        parts.append(Lines(_lines(output if last is None else output[-last:])))
+
+    for content in call.content:
+        if isinstance(content, v2.Content):
+            text.append(block_text(content.content))
+            continue
+        if text:
+            told("".join(text))
+            text.clear()
+        if isinstance(content, v2.Diff):
+            parts.append(_diff(content, session.cwd))
+        elif isinstance(content, v2.Terminal):
+            terminal = session.fold.terminals.get(content.terminal_id)
+            if terminal is not None:
+                told(terminal.text)
+    if text:
+        told("".join(text))
+    return [part for part in parts if part.lines]
+
+
+def _lines(text: str) -> list[str]:
+    return clean(text).expandtabs(4).strip("\n").splitlines()
+
+
+def _diff(diff: v2.Diff, cwd: str) -> Lines:
+    if diff.patch is not None:
+        return Lines(patch_lines(diff.patch.text, cwd), patch=True)
+    return Lines([_change(change) for change in diff.changes])
+
+
+_PATCH_NOISE = ("diff --git", "index ", "new file mode", "deleted file mode", "similarity ", "\\ No newline")
+
+
+def patch_lines(text: str, cwd: str) -> list[str]:
+    """The lines of a patch that people read; paths in the session's folder are short."""
+    lines = [line for line in _lines(text) if not line.startswith(_PATCH_NOISE)]
+    shown = []
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        if line.startswith("+++ "):
+            shown.append("+++ " + line[4:].removeprefix(cwd.rstrip("/") + "/"))
+        elif not (line.startswith("--- ") and following.startswith("+++ ")):
+            shown.append(line)
+    return shown
+
+
+def _change(change: Any) -> str:
+    if isinstance(change, dict):
+        return f"{change.get('operation', 'change')} {change.get('path', '')}"
+    before = f"{change.old_path} → " if isinstance(change, v2.DiffMove | v2.DiffCopy) else ""
+    return f"{change.__struct_config__.tag} {before}{change.path}"
+
+
+def shorten(lines: Sequence[str], *, head: int, tail: int) -> list[str]:
+    """The first and the last of many lines, with a word about those in between."""
+    hidden = len(lines) - head - tail
+    if hidden <= 1:
+        return list(lines)
+    return [*lines[:head], f"⋮ {hidden} more lines", *lines[len(lines) - tail :]]
+
+
+def shown_lines(call: Any, part: Lines) -> list[str]:
+    """As much of a part as is worth showing once the call has ended."""
+    if part.patch:
+        return shorten(part.lines, head=24, tail=4)
+    if call.kind in READING:
+        return shorten(part.lines, head=3, tail=0)
+    return shorten(part.lines, head=4, tail=6)
+
+
+def plan_entries(plan: Any) -> list[tuple[str, str]]:
+    """The entries of a plan: status and text; a plan of another kind is one entry."""
+    if isinstance(plan, v2.PlanItems):
+        return [(str(entry.status), one_line(entry.content)) for entry in plan.entries]
+    if isinstance(plan, v2.PlanMarkdown):
+        return [("", one_line(line)) for line in plan.content.splitlines() if line.strip()]
+    return [("", one_line(plan.uri))] if isinstance(plan, v2.PlanFile) else []
+
+
+def duration(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    return f"{int(seconds) // 60} min {int(seconds) % 60} s"
+
+
+def ending(stop_reason: str | None) -> str:
+    """How a turn ended, as one says it."""
+    return {
+        None: "done",
+        "end_turn": "done",
+        "refusal": "the agent refused",
+        "max_tokens": "out of tokens",
+        "max_turn_requests": "too many requests",
+        "cancelled": "cancelled",
+        "error": "failed",
+    }.get(stop_reason, f"ended: {one_line(stop_reason or '')}")
+
+
+def tokens(usage: v2.Usage | None) -> str:
+    return "" if usage is None else f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out"
+
+
+def joined(parts: Iterable[str]) -> str:
+    return " · ".join(part for part in parts if part)

@@ -1,0 +1,180 @@
+"""A turn as plain text: what the agent says on stdout, and what it does on stderr."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Self, TextIO
+
+from antiphon.cli.describing import (
+    BOXES,
+    FAILED,
+    FINISHED,
+    MARKS,
+    block_text,
+    clean,
+    one_line,
+    plan_entries,
+    question_lines,
+    shown_lines,
+    tool_output,
+)
+from antiphon.cli.exits import Exit
+from antiphon.client import Client, ClientSession, Permission, SessionEvent, TurnEnd
+from antiphon.schema import v2
+
+
+class Plain:
+    def __init__(self, out: TextIO, err: TextIO) -> None:
+        self._out = out
+        self._err = err
+        self._session: ClientSession | None = None
+        self._message: str | None = None
+        """The message whose text was written last."""
+        self._said: dict[str, list[str]] = {}
+        self._column = 0
+        """Whether stdout stands in the middle of a line."""
+        self._thought = ""
+        self._calls: dict[str, str] = {}
+        self._plan: dict[str, list[tuple[str, str]]] = {}
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._close_thought()
+        if self._column:
+            self._say("\n")
+
+    def waiting(self, what: str) -> None:
+        pass
+
+    def begin(self, client: Client, session: ClientSession) -> None:
+        self._session = session
+
+    def show(self, event: SessionEvent, *, mine: bool) -> None:
+        update = event.update
+        if not mine or update is None:
+            return
+        if isinstance(update, v2.AgentThoughtChunk):
+            self._think(block_text(update.content))
+            return
+        self._close_thought()
+        if isinstance(update, v2.AgentMessageChunk):
+            self._write(update.message_id, block_text(update.content))
+        elif isinstance(update, v2.AgentMessage):
+            self._replace(update)
+        elif isinstance(update, v2.AgentThought):
+            self._think("".join(map(block_text, update.content or ())))
+            self._close_thought()
+        elif isinstance(update, v2.SessionToolCallUpdate):
+            self._call(update.tool_call_id, update.status)
+        elif isinstance(update, v2.PlanUpdate):
+            self._planned(update.plan)
+        elif isinstance(update, v2.Notice):
+            self.note(one_line(update.title))
+
+    def note(self, text: str) -> None:
+        self._tell(f"antiphon: {text}")
+
+    @contextmanager
+    def asking(self, permission: Permission) -> Iterator[None]:
+        self._close_thought()
+        self._break()
+        put_question(permission, self._err)
+        yield
+
+    def end(self, end: TurnEnd, *, seconds: float, code: Exit) -> None:
+        pass
+
+    def failed(self, line: str, *, code: Exit) -> None:
+        pass
+
+    # What the agent says
+
+    def _write(self, message_id: str, text: str) -> None:
+        if not text:
+            return
+        if self._message not in (None, message_id):
+            self._say("\n\n" if self._column else "\n")
+        self._message = message_id
+        self._said.setdefault(message_id, []).append(text)
+        self._say(text)
+
+    def _replace(self, update: v2.AgentMessage) -> None:
+        """A whole message: only what was not written yet, if it goes on like that."""
+        if not isinstance(update.content, list):
+            return
+        text = "".join(map(block_text, update.content))
+        said = "".join(self._said.pop(update.message_id, ()))
+        if said and not text.startswith(said):
+            self._tell("(the agent has rewritten this message)")
+            self._message, said = "", ""
+        self._said[update.message_id] = [said]
+        self._write(update.message_id, text[len(said) :])
+
+    def _say(self, text: str) -> None:
+        self._out.write(clean(text) if self._out.isatty() else text)
+        self._out.flush()
+        self._column = 0 if text.endswith("\n") else 1
+
+    # What it does
+
+    def _think(self, text: str) -> None:
+        *lines, self._thought = (self._thought + text).split("\n")
+        for line in lines:
+            self._tell(f"~ {clean(line)}".rstrip())
+
+    def _close_thought(self) -> None:
+        if self._thought.strip():
+            self._tell(f"~ {clean(self._thought)}")
+        self._thought = ""
+
+    def _call(self, call_id: str, status: Any) -> None:
+        """By the status of the update: the session may be ahead of what is shown."""
+        assert self._session is not None
+        call: Any = self._session.fold.tools.get(call_id)
+        told = self._calls.get(call_id, "")
+        if call is None or told in FINISHED:
+            return
+        title = one_line(call.title or call.name or call_id)
+        if status in FINISHED:
+            for part in tool_output(self._session, call):
+                for line in shown_lines(call, part):
+                    self._tell(f"  | {line}")
+            how = f" ({status})" if status in FAILED else ""
+            self._tell(f"{MARKS[status]} {title}{how}")
+        elif not told:
+            self._tell(f"> {title} ({call.kind})")
+        self._calls[call_id] = str(status) if status else told or "pending"
+
+    def _planned(self, plan: Any) -> None:
+        plan_id = str(getattr(plan, "plan_id", ""))
+        entries = plan_entries(plan)
+        before = self._plan.get(plan_id, [])
+        for entry in entries:
+            if entry not in before:
+                self._tell(f"{BOXES.get(entry[0], '-')} {entry[1]}")
+        self._plan[plan_id] = entries
+
+    def _tell(self, line: str) -> None:
+        self._break()
+        self._err.write(line + "\n")
+        self._err.flush()
+
+    def _break(self) -> None:
+        """Where both are one terminal, a new line begins for what is told."""
+        if self._column and self._out.isatty():
+            self._say("\n")
+            self._column = 0
+
+
+def put_question(permission: Permission, out: TextIO) -> None:
+    title = "\n  ".join(question_lines(permission.title))
+    out.write(f"? {title} ({permission.kind})\n")
+    if isinstance(permission.request.subject, v2.CommandPermissionSubject):
+        out.write(f"  $ {clean(permission.request.subject.command)}\n")
+    for number, option in enumerate(permission.options, 1):
+        out.write(f"  {number}  {one_line(option.name)}\n")
+    out.write("  > ")
+    out.flush()

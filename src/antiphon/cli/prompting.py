@@ -1,0 +1,322 @@
+"""One turn with an agent, from the command line: started, shown, interrupted, ended."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version as installed_version
+from typing import Any
+
+from antiphon.cli.agents import KnownAgent, known_agent, resolve
+from antiphon.cli.asking import Terminal, make_answers
+from antiphon.cli.beside import Beside
+from antiphon.cli.describing import one_line
+from antiphon.cli.exits import Exit, Failure
+from antiphon.cli.screens import Screen, make_screen
+from antiphon.client import Client, ClientSession, ClientTurn, File, TurnEnd, connect
+from antiphon.errors import (
+    AntiphonError,
+    AuthRequired,
+    CallFailed,
+    LinkLost,
+    LocalError,
+    SpawnFailed,
+    UnsupportedVersion,
+)
+
+LAST_CHANCE = 2.0
+"""Seconds an agent has to confirm that it stopped, once the time is up."""
+HURRY = 0.2
+"""Seconds an agent has to end by itself when it is to be killed."""
+A_MOMENT = 64
+"""Events that are shown at a stretch."""
+_NODE_TRAILER = re.compile(r"Node\.js v\d")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked for on the command line."""
+
+    text: str
+    files: Sequence[str]
+    agent: Sequence[str]
+    cwd: str
+    version: int | None
+    allow: str | None
+    json: bool
+    timeout: float | None
+    verbose: bool
+
+
+def run_prompt(request: Request) -> Exit:
+    """The whole command; its exit code."""
+    _quiet_logging(verbose=request.verbose)
+    terminal = Terminal.find()
+    if request.allow == "ask" and terminal is None:
+        print("antiphon: --allow ask needs a terminal to ask at", file=sys.stderr)
+        return Exit.USAGE
+    screen = make_screen(json=request.json)
+    try:
+        return asyncio.run(Conversation(request, screen, terminal).run())
+    except Failure as failure:
+        with contextlib.suppress(BrokenPipeError):
+            screen.failed(str(failure), code=failure.code)
+        print(f"antiphon: {one_line(str(failure), limit=600)}", file=sys.stderr)
+        return failure.code
+    except BrokenPipeError:
+        # Whoever read our output has had enough, and Python must not try again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.ERROR
+
+
+class Conversation:
+    """One connection, one session, one turn, and the signals that come in between."""
+
+    def __init__(self, request: Request, screen: Screen, terminal: Terminal | None) -> None:
+        self._request = request
+        self._screen = screen
+        self._answers = make_answers(request.allow, screen, terminal)
+        self._known: KnownAgent | None = known_agent(request.agent) if request.agent else None
+        self._name = self._called()
+        self._turn: ClientTurn | None = None
+        self._client: Client | None = None
+        self._doing = "starting"
+        self._interrupts = 0
+        self._timed_out = False
+        self._stopped: Exit | None = None
+        """Why our own task was cancelled, once it was."""
+        self._code: Exit | None = None
+        self._failure: Failure | None = None
+        self._main: asyncio.Task[Any] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def _called(self) -> str:
+        """What the agent is called as long as it has not told its name."""
+        agent = self._request.agent
+        if not agent:
+            return "the built-in agent"
+        if self._known is not None:
+            return self._known.name
+        return agent[0] if "://" in agent[0] else os.path.basename(agent[0])
+
+    async def run(self) -> Exit:
+        """Raises `Failure` for what ends it otherwise than by the agent's word."""
+        loop = asyncio.get_running_loop()
+        self._main = asyncio.current_task()
+        handlers: dict[signal.Signals, Callable[[], None]] = {
+            signal.SIGINT: self._interrupt,
+            signal.SIGTERM: self._terminate,
+            signal.SIGHUP: self._terminate,
+        }
+        for number, handler in handlers.items():
+            loop.add_signal_handler(number, handler)
+        if self._request.timeout is not None:
+            loop.call_later(self._request.timeout, self._time_is_up)
+        try:
+            async with self._screen:
+                return await self._talk()
+        except asyncio.CancelledError:
+            if self._stopped is None:
+                raise
+            if self._code is not None:  # it had ended, only the agent had not
+                return self._outcome()
+            raise self._stopping(self._stopped) from None
+        except (AntiphonError, OSError) as error:
+            if isinstance(error, BrokenPipeError):
+                raise
+            if self._stopped is not None:
+                raise self._stopping(self._stopped) from None
+            raise self._explain(error) from None
+
+    # --- the turn ----------------------------------------------------------------------------------
+
+    async def _talk(self) -> Exit:
+        request = self._request
+        self._screen.waiting(f"starting {self._name}")
+        async with connect(
+            _target(request.agent),
+            version=request.version,
+            answers=self._answers,
+            name="antiphon",
+            client_version=installed_version("antiphon"),
+            on_stderr=self._on_stderr if request.verbose else None,
+        ) as client:
+            self._client = client
+            self._doing = "opening a session"
+            if request.agent and self._known is None and client.info is not None:
+                self._name = one_line(client.info.name, limit=60)
+            session = await client.new_session(request.cwd)
+            self._screen.begin(client, session)
+            self._doing = "prompting"
+            await self._play(session)
+        return self._outcome()
+
+    def _outcome(self) -> Exit:
+        if self._failure is not None:
+            raise self._failure
+        assert self._code is not None
+        return self._code
+
+    async def _play(self, session: ClientSession) -> None:
+        began = time.monotonic()
+        beside = Beside(session)
+        if self._request.json:
+            self._start(beside.listen())
+            await asyncio.sleep(0)  # so that it listens
+        files = [File(path) for path in self._request.files]
+        turn = self._turn = await session.prompt(self._request.text, *files)
+        self._doing = "working"
+        shown = 0
+        async for event in turn.events():
+            if self._request.json:
+                for other in await beside.before(event):
+                    self._screen.show(other, mine=False)
+            self._screen.show(event, mine=True)
+            shown += 1
+            if shown % A_MOMENT == 0:
+                await asyncio.sleep(0)  # a backlog leaves room for Ctrl-C
+        end = await turn.drained()
+        for other in beside.rest():
+            self._screen.show(other, mine=False)
+        self._failure = self._judge(end)
+        self._code = Exit.of_stop_reason(end.stop_reason) if self._failure is None else self._failure.code
+        self._screen.end(end, seconds=time.monotonic() - began, code=self._code)
+
+    def _judge(self, end: TurnEnd) -> Failure | None:
+        """What is to be told of an end beside its stop reason."""
+        if self._timed_out:
+            return self._stopping(Exit.TIMEOUT)
+        if end.cut is not None:
+            lost = None if self._client is None else self._client.lost
+            return Failure(f"{self._name} broke off in its turn: {end.cut}{_last_words(lost)}")
+        if end.error is not None and end.error.code == AuthRequired.code:
+            return self._login(end.error.message)
+        if end.error is not None:
+            return Failure(f"{self._name} failed: {end.error.message} ({int(end.error.code)})")
+        if end.stop_reason == "error":
+            return Failure(f"{self._name} failed, and did not say why")
+        return None
+
+    # --- interruptions -----------------------------------------------------------------------------
+
+    def _interrupt(self) -> None:
+        """Ctrl-C: the first asks the agent to stop, the second does not ask."""
+        self._interrupts += 1
+        if self._turn is None or self._turn.end is not None:
+            self._stop(Exit.CANCELLED)
+        elif self._interrupts == 1:
+            self._screen.waiting("cancelling")
+            self._screen.note("cancelling; Ctrl-C again kills the agent")
+            self._cancel_turn()
+        else:
+            self._stop(Exit.KILLED)
+
+    def _terminate(self) -> None:
+        self._stop(Exit.TERMINATED)
+
+    def _time_is_up(self) -> None:
+        if self._turn is None or self._turn.end is not None:
+            self._stop(Exit.TIMEOUT)
+            return
+        self._timed_out = True
+        self._cancel_turn()
+        asyncio.get_running_loop().call_later(LAST_CHANCE, self._stop, Exit.TIMEOUT)
+
+    def _cancel_turn(self) -> None:
+        async def cancel(turn: ClientTurn) -> None:
+            with contextlib.suppress(LinkLost):
+                await turn.cancel()
+
+        assert self._turn is not None
+        self._start(cancel(self._turn))
+
+    def _stop(self, code: Exit) -> None:
+        """End it all: the first cancel closes the link to the agent, the second makes that short."""
+        assert self._main is not None
+        if self._stopped is None:
+            self._stopped = code
+        self._main.cancel()
+        asyncio.get_running_loop().call_later(HURRY, self._main.cancel)
+
+    def _stopping(self, code: Exit) -> Failure:
+        if code is Exit.TIMEOUT:
+            seconds = f"{self._request.timeout:g} s"
+            return Failure(f"{self._name} was not done after {seconds} ({self._doing})", code)
+        if code is Exit.TERMINATED:
+            return Failure(f"terminated while {self._doing}", code)
+        if code is Exit.KILLED:
+            return Failure(f"killed {self._name} before it confirmed that it stopped", code)
+        return Failure(f"cancelled while {self._doing}", code)
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def _on_stderr(self, line: str) -> None:
+        if line.strip():
+            self._screen.note(f"{self._name}: {one_line(line, limit=400)}")
+
+    # --- what went wrong ---------------------------------------------------------------------------
+
+    def _explain(self, error: AntiphonError | OSError) -> Failure:
+        """One line for what ended it before the turn did."""
+        name = self._name
+        if isinstance(error, SpawnFailed):
+            return Failure(error.detail, Exit.NOT_FOUND)
+        if isinstance(error, LinkLost):
+            return Failure(f"{name} ended while {self._doing}: {error.reason}{_last_words(error)}")
+        if isinstance(error, CallFailed):
+            told = error.error
+            if told.code == AuthRequired.code:
+                return self._login(told.message)
+            if told.code == UnsupportedVersion.code:
+                return self._versions(told.message)
+            return Failure(f"{name} failed while {self._doing}: {told.message} ({told.code})")
+        if self._doing == "starting" and "version" in str(error):
+            return self._versions(str(error))
+        if isinstance(error, LocalError):
+            return Failure(str(error))
+        if isinstance(error, OSError):
+            return Failure(f"{name} cannot be reached: {error.strerror or error}")
+        return Failure(f"{name} failed while {self._doing}: {error}")
+
+    def _versions(self, detail: str) -> Failure:
+        wanted = self._request.version
+        asked = "ACP 1 or 2" if wanted is None else f"ACP {wanted}"
+        advice = "" if wanted is None else f"; try without --version {wanted}"
+        return Failure(f"{self._name} does not speak {asked}: {detail}{advice}")
+
+    def _login(self, detail: str) -> Failure:
+        how = f"; log in with: {self._known.login}" if self._known else ""
+        return Failure(f"{self._name} wants you to log in first: {detail}{how}", Exit.LOGIN)
+
+
+def _target(agent: Sequence[str]) -> Any:
+    if agent:
+        return resolve(agent)
+    from antiphon.rehearsal import make_agent
+
+    return make_agent()
+
+
+def _last_words(lost: LinkLost | None) -> str:
+    """The last line that a process wrote to stderr, where it wrote one."""
+    lines = [line for line in (lost.stderr if lost else ()) if not _NODE_TRAILER.match(line)]
+    return f" (its last words: {one_line(lines[-1])})" if lines else ""
+
+
+def _quiet_logging(*, verbose: bool) -> None:
+    """What the library logs is for whoever asks for it."""
+    logger = logging.getLogger("antiphon")
+    logger.propagate = False
+    logger.addHandler(logging.StreamHandler() if verbose else logging.NullHandler())

@@ -1,0 +1,355 @@
+"""A turn painted on a terminal: what is complete scrolls by, what is under way stays at the bottom.
+
+At the bottom are the end of the message being written, the tool calls at work, the plan, and a line that says
+what is waited for. Whatever ends is printed above, once and in full.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, Self
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.text import Text
+from rich.theme import Theme
+
+from antiphon.cli import describing as say
+from antiphon.cli.exits import Exit
+from antiphon.cli.markdown import STYLES, Piece, Writing, rendered
+from antiphon.client import Client, ClientSession, Permission, SessionEvent, TurnEnd
+from antiphon.schema import v2
+
+FRAMES = 12
+"""Times a second that the bottom is painted."""
+WIDEST = 100
+"""Columns of text that one reads with ease."""
+LIVE_LINES = 6
+"""Lines of a tool's output that are shown while it works."""
+LIVE_TEXT = 4_000
+"""Characters of it that are looked at for that, each time."""
+NOTICEABLE = 1.0
+"""Seconds from which on it is worth saying how long something took."""
+
+THEME = Theme(
+    {
+        **STYLES,
+        "ok": "green",
+        "bad": "red",
+        "stopped": "yellow",
+        "faint": "dim",
+        "thought": "dim italic",
+        "question": "bold yellow",
+        "patch.add": "green",
+        "patch.remove": "red",
+        "patch.place": "cyan dim",
+    }
+)
+_STATUS_STYLE = {"completed": "ok", "failed": "bad", "cancelled": "stopped"}
+
+
+class Painted:
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console or Console(theme=THEME, highlight=False)
+        self._live = Live(
+            console=self._console,
+            auto_refresh=False,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+            vertical_overflow="crop",
+        )
+        self._ticking: asyncio.Task[None] | None = None
+        self._painting = False
+        self._began = time.monotonic()
+        self._asked = 0.0
+        """Seconds that were spent on questions: those are ours, not the agent's."""
+        self._put: dict[str, list[str]] = {}
+        """What a question showed of its tool call."""
+        self._waiting = "starting"
+        """What is waited for, if that is not the agent's work."""
+        self._spinner = Spinner("dots", style="cyan")
+        self._session: ClientSession | None = None
+        self._writing: tuple[str, str, Writing] | None = None
+        """The message being written: its id, its style and its text."""
+        self._said: dict[str, list[str]] = {}
+        self._calls: dict[str, float] = {}
+        """The tool calls at work, and since when."""
+        self._ended: set[str] = set()
+        self._plans: dict[str, Any] = {}
+        self._last: str | None = None
+        """What was printed last; a blank line parts what is not alike."""
+
+    async def __aenter__(self) -> Self:
+        self._paint(on=True)
+        self._ticking = asyncio.get_running_loop().create_task(self._tick())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._ticking is not None:
+            self._ticking.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._ticking
+        self._flush()
+        for call_id in list(self._calls):
+            self._close_call(call_id)
+        self._paint(on=False)
+
+    def waiting(self, what: str) -> None:
+        self._waiting = what
+
+    def begin(self, client: Client, session: ClientSession) -> None:
+        self._session = session
+        info = client.info
+        name = "" if info is None else say.one_line(f"{info.name} {info.version}")
+        where = _homely(session.cwd)
+        header = Text.assemble(("● ", "cyan"), (name or "agent", "bold"))
+        header.append(f" · ACP {client.agreement.version} · {where}", "faint")
+        self._print("header", [header])
+        self._waiting = ""
+
+    def show(self, event: SessionEvent, *, mine: bool) -> None:
+        update = event.update
+        if update is None or not mine:
+            return
+        if isinstance(update, v2.AgentMessageChunk):
+            self._write(update.message_id, "none", say.block_text(update.content))
+        elif isinstance(update, v2.AgentThoughtChunk):
+            self._write(update.message_id, "thought", say.block_text(update.content))
+        elif isinstance(update, v2.AgentMessage | v2.AgentThought):
+            self._replace(update)
+        elif isinstance(update, v2.SessionToolCallUpdate):
+            self._call(update.tool_call_id, update.status)
+        elif isinstance(update, v2.ToolCallContentChunk):
+            self._call(update.tool_call_id, None)
+        elif isinstance(update, v2.PlanUpdate):
+            self._planned(update.plan)
+        elif isinstance(update, v2.PlanRemoved):
+            self._plans.pop(update.plan_id, None)
+        elif isinstance(update, v2.Notice):
+            self.note(say.one_line(update.title))
+
+    def note(self, text: str) -> None:
+        self._flush()
+        self._print("note", [Text(f"– {text}", "stopped")])
+
+    @contextmanager
+    def asking(self, permission: Permission) -> Iterator[None]:
+        self._flush()
+        self._paint(on=False)
+        title = Text.assemble(("? ", "question"), ("\n  ".join(say.question_lines(permission.title)), "bold"))
+        title.append(f"  {permission.kind}", "faint")
+        lines = [title, *self._about(permission)]
+        for number, option in enumerate(permission.options, 1):
+            style = "ok" if option.kind.startswith("allow") else "bad"
+            lines.append(Text.assemble((f"  {number} ", "bold"), (say.one_line(option.name), style)))
+        self._print("question", lines)
+        self._console.print(Text("  › ", "question"), end="")
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self._asked += time.monotonic() - began
+            self._paint(on=True)
+
+    def _about(self, permission: Permission) -> list[Text]:
+        """What one has to know to answer."""
+        lines: list[Text] = []
+        request = permission.request
+        if request.description:
+            lines.append(Text(f"  {say.one_line(request.description)}", "faint"))
+        if isinstance(request.subject, v2.CommandPermissionSubject):
+            lines.append(Text(f"  $ {say.clean(request.subject.command)}"))
+        call = permission.tool_call
+        if call is not None:
+            shown = self._call_lines(call.id, took=0)[1:]
+            self._put[call.id] = [line.plain for line in shown]
+            lines += shown
+        return lines
+
+    def end(self, end: TurnEnd, *, seconds: float, code: Exit) -> None:
+        self._flush()
+        for call_id in list(self._calls):
+            self._close_call(call_id)
+        for plan_id in list(self._plans):
+            self._close_plan(plan_id)
+        self._paint(on=False)
+        mark, style = ("✓", "ok") if code is Exit.DONE else ("✗", "bad")
+        if code is Exit.CANCELLED:
+            mark, style = "⊘", "stopped"
+        line = Text.assemble((f"{mark} {say.ending(end.stop_reason)}", style))
+        line.append(f" · {say.joined([say.duration(seconds), say.tokens(end.usage)])}", "faint")
+        self._print("end", [line])
+
+    def failed(self, line: str, *, code: Exit) -> None:
+        pass
+
+    # What it says
+
+    def _write(self, message_id: str, style: str, text: str) -> None:
+        if self._writing is None or self._writing[:2] != (message_id, style):
+            self._flush()
+            self._writing = (message_id, style, Writing())
+        self._said.setdefault(message_id, []).append(text)
+        for piece in self._writing[2].write(say.clean(text)):
+            self._print_piece(piece, style)
+
+    def _replace(self, update: v2.AgentMessage | v2.AgentThought) -> None:
+        """A whole message: only what was not printed yet, if it goes on like that."""
+        if not isinstance(update.content, list):
+            return
+        style = "none" if isinstance(update, v2.AgentMessage) else "thought"
+        text = "".join(map(say.block_text, update.content))
+        said = "".join(self._said.pop(update.message_id, ()))
+        if said and not text.startswith(said):
+            self.note("the agent has rewritten this message")
+            said = ""
+        self._said[update.message_id] = [said]
+        self._write(update.message_id, style, text[len(said) :])
+
+    def _flush(self) -> None:
+        """What was being written is complete: something else begins."""
+        if self._writing is not None:
+            _, style, writing = self._writing
+            self._writing = None
+            for piece in writing.finish():
+                self._print_piece(piece, style)
+
+    def _print_piece(self, piece: Piece, style: str) -> None:
+        lines = rendered(self._console, piece.text, style=style, width=self._width)
+        self._print("message" if style == "none" else "thought", lines, part=not piece.joined)
+
+    # What it does
+
+    def _call(self, call_id: str, status: Any) -> None:
+        """By the status of the update: the session may be ahead of what is shown."""
+        assert self._session is not None
+        call = self._session.fold.tools.get(call_id)
+        if call is None or call_id in self._ended:
+            return
+        if call_id not in self._calls:
+            self._flush()
+            self._calls[call_id] = time.monotonic() - self._asked
+        if status in say.FINISHED:
+            self._close_call(call_id)
+
+    def _close_call(self, call_id: str) -> None:
+        took = time.monotonic() - self._asked - self._calls.pop(call_id)
+        self._ended.add(call_id)
+        head, *shown = self._call_lines(call_id, took)
+        seen = [line.plain for line in shown] == self._put.pop(call_id, None)
+        self._print("call", [head] if seen else [head, *shown])
+
+    def _call_lines(self, call_id: str, took: float | None = None) -> list[Text]:
+        """A tool call, at work or ended."""
+        assert self._session is not None
+        call: Any = self._session.fold.tools.get(call_id)
+        status = str(call.status)
+        mark = (say.MARKS.get(status, "◆") + " ", _STATUS_STYLE.get(status, "cyan"))
+        title = Text(say.one_line(call.title or call.name or call_id), "bold", no_wrap=True)
+        about = [str(call.kind), status if status in ("failed", "cancelled", "paused") else ""]
+        if took is not None and took >= NOTICEABLE:
+            about.append(say.duration(took))
+        behind = Text(f"  {say.joined(about)}", "faint")
+        title.truncate(max(self._console.width - 3 - behind.cell_len, 10), overflow="ellipsis")
+        lines = [Text.assemble(mark, title, behind)]
+        for part in say.tool_output(self._session, call, last=LIVE_TEXT if took is None else None):
+            shown = list(part.lines)[-LIVE_LINES:] if took is None else say.shown_lines(call, part)
+            lines += [self._output_line(line, patch=part.patch) for line in shown]
+        return lines
+
+    def _output_line(self, line: str, *, patch: bool) -> Text:
+        style = "faint"
+        if patch:
+            style = next((style for start, style in _PATCH if line.startswith(start)), "faint")
+        text = Text.assemble(("  │ ", "faint"), (line, style), no_wrap=True)
+        text.truncate(self._console.width - 1, overflow="ellipsis")
+        return text
+
+    def _planned(self, plan: Any) -> None:
+        plan_id = str(getattr(plan, "plan_id", ""))
+        self._flush()
+        self._plans[plan_id] = plan
+        entries = say.plan_entries(plan)
+        if all(status in ("completed", "cancelled", "") for status, _ in entries):
+            self._close_plan(plan_id)
+
+    def _close_plan(self, plan_id: str) -> None:
+        self._print("plan", _plan_lines(self._plans.pop(plan_id)))
+
+    # Painting
+
+    @property
+    def _width(self) -> int:
+        return min(self._console.width, WIDEST)
+
+    def _print(self, what: str, lines: Iterable[RenderableType], *, part: bool = True) -> None:
+        """For good, above the bottom."""
+        lines = list(lines)
+        if not lines:
+            return
+        alike = what == self._last and what in ("call", "note")
+        if self._last is not None and part and not alike:
+            lines = [Text(""), *lines]
+        self._last = what
+        self._console.print(Group(*lines))  # at once: each print paints the bottom again
+
+    def _paint(self, *, on: bool) -> None:
+        if on and not self._painting:
+            self._live.start()
+        elif not on and self._painting:
+            self._live.update(Text(""))
+            self._live.stop()
+        self._painting = on
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(1 / FRAMES)
+            if self._painting:
+                self._live.update(self._bottom(), refresh=True)
+
+    def _bottom(self) -> RenderableType:
+        """What is under way, no higher than the screen."""
+        lines: list[Text] = []
+        room = max(self._console.height - 2, 4)
+        if self._writing is not None:
+            _, style, writing = self._writing
+            tail = writing.tail(lines=room, width=self._width)
+            lines += [Text(""), *rendered(self._console, tail, style=style, width=self._width)]
+        for call_id in self._calls:
+            lines += [Text(""), *self._call_lines(call_id)]
+        for plan in self._plans.values():
+            lines += [Text(""), *_plan_lines(plan)]
+        lines = lines[-(room - 2) :]
+        took = say.duration(time.monotonic() - self._began)
+        doing = self._waiting or ("working" if self._calls else "writing" if self._writing else "thinking")
+        self._spinner.update(text=Text(f"{doing} · {took} · Ctrl-C stops", "faint"))
+        return Group(*lines, Text(""), self._spinner)
+
+
+_PATCH = (
+    ("+++", "patch.place"),
+    ("---", "patch.place"),
+    ("@@", "patch.place"),
+    ("+", "patch.add"),
+    ("-", "patch.remove"),
+)
+
+
+def _plan_lines(plan: Any) -> list[Text]:
+    lines = []
+    for status, text in say.plan_entries(plan):
+        style = {"completed": "ok", "in_progress": "bold", "cancelled": "faint strike"}.get(status, "faint")
+        lines.append(Text.assemble((f"{say.BOXES.get(status, '·')} ", style), (text, style)))
+    return lines
+
+
+def _homely(path: str) -> str:
+    home = os.path.expanduser("~")
+    return "~" + path[len(home) :] if path == home or path.startswith(home + os.sep) else path

@@ -1,0 +1,199 @@
+"""`antiphon prompt` on a real terminal: what is seen there, questions, and Ctrl-C."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from antiphon.cli.exits import Exit
+from tests.cli.command import ANTIPHON, HERE, SHOWCASE, Terminal, ended, environment, raw_agent, unstyled
+from tests.peers.agents import Launch
+
+COLUMNS, ROWS = 80, 70
+TMUX = shutil.which("tmux")
+OVER = "THE-END"
+
+
+def meaningful(screen: str) -> str:
+    """Without what differs from run to run."""
+    screen = re.sub(r" · \d+\.\d s\b", "", screen)
+    return "\n".join(line.rstrip() for line in screen.strip().splitlines()) + "\n"
+
+
+@pytest.fixture
+def tmux(tmp_path: Path) -> Iterator[list[str]]:
+    """A tmux server of this test's own, as the beginning of a command."""
+    assert TMUX is not None
+    server = [TMUX, "-u", "-f", "/dev/null", "-S", str(tmp_path / "tmux")]
+    yield server
+    subprocess.run([*server, "kill-server"], check=False, capture_output=True)
+
+
+SCENES: dict[str, tuple[list[str], list[tuple[str, str]]]] = {
+    "help": (["hello"], []),
+    "plan": (["plan"], []),
+    "run": (["run seq 30"], [(r"2 Reject\s+›", "1")]),
+    "rejected": (["run ls"], [(r"2 Reject\s+›", "n")]),
+    "showcase": (
+        ["fix it", "--", *SHOWCASE],
+        [(r"2 Reject\s+›", "y"), (r"3 Do not run it\s+›", "9"), (r"3 Do not run it\s+›", "2")],
+    ),
+}
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_a_turn_is_seen_as_expected(scene: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    arguments, answers = SCENES[scene]
+    at = arguments.index("--") if "--" in arguments else len(arguments)
+    command = [*ANTIPHON, "prompt", *arguments[:at], "--cwd", str(tmp_path), *arguments[at:]]
+    expected = (HERE / "expected" / f"{scene}.txt").read_text()
+    if TMUX is not None:
+        server = request.getfixturevalue("tmux")
+        assert meaningful(_seen_in_tmux(server, command, answers, tmp_path)) == expected
+    else:
+        _seen_in_order(command, answers, expected, tmp_path)
+
+
+def _seen_in_tmux(
+    server: list[str], command: Sequence[str], answers: list[tuple[str, str]], folder: Path
+) -> str:
+    """The screen at the end; a terminal of ours is attached to it, and types the answers."""
+    script = f"{shlex.join(command)}; echo {OVER}; exec cat"
+    subprocess.run(
+        [*server, "new-session", "-d", "-x", str(COLUMNS), "-y", str(ROWS), script],
+        check=True,
+        env=environment(HOME=str(folder)),
+    )
+    subprocess.run([*server, "set", "status", "off"], check=True)
+    with Terminal([*server, "attach"], columns=COLUMNS, rows=ROWS) as terminal:
+        for question, answer in answers:
+            terminal.wait_for(question)
+            terminal.type(f"{answer}\r")
+        terminal.wait_for(OVER)
+        capture = [*server, "capture-pane", "-p"]
+        seen = subprocess.run(capture, check=True, capture_output=True, text=True).stdout
+        return seen.partition(OVER)[0]
+
+
+def _seen_in_order(
+    command: Sequence[str], answers: list[tuple[str, str]], expected: str, folder: Path
+) -> None:
+    """Without tmux: every expected line was shown, in this order."""
+    with Terminal(command, columns=COLUMNS, rows=ROWS, HOME=str(folder)) as terminal:
+        for question, answer in answers:
+            terminal.wait_for(question)
+            terminal.type(f"{answer}\r")
+        assert terminal.wait() == Exit.DONE
+        shown = iter(meaningful(unstyled(terminal.raw)).splitlines())
+    for line in filter(None, expected.splitlines()):
+        assert any(line.strip() in other for other in shown), line
+
+
+def test_a_real_agent_is_seen_as_expected(
+    tmp_path: Path, request: pytest.FixtureRequest, real_agent: Callable[[str], Launch]
+) -> None:
+    """Must show 5: Claude's, offline, with a model that always says the same."""
+    launch = real_agent("claude-agent-acp")
+    command = [*ANTIPHON, "prompt", "TOOL", "--cwd", str(launch.cwd), "--", *launch.command]
+    answers = [(r"3 No\s+›", "y")]
+    expected = (HERE / "expected" / "claude.txt").read_text()
+    if TMUX is not None:
+        server = request.getfixturevalue("tmux")
+        assert meaningful(_seen_in_tmux(server, command, answers, launch.folder)) == expected
+    else:
+        _seen_in_order(command, answers, expected, launch.folder)
+
+
+@pytest.mark.parametrize("changes", [{"NO_COLOR": "1"}, {"TERM": "dumb"}, {"columns": 30}])
+def test_without_colours_or_room_it_is_plain_text(changes: dict[str, object]) -> None:
+    with Terminal([*ANTIPHON, "prompt", "plan"], **changes) as terminal:  # type: ignore[arg-type]
+        assert terminal.wait() == Exit.DONE
+        assert "\x1b" not in terminal.raw
+        assert terminal.raw.endswith("☑ Listen\r\nAll three steps are done.\r\n")
+
+
+@pytest.mark.parametrize("changes", [{}, {"NO_COLOR": "1"}])
+def test_what_an_agent_says_cannot_control_the_terminal(changes: dict[str, str]) -> None:
+    with Terminal([*ANTIPHON, "prompt", "escape", "--", *SHOWCASE], **changes) as terminal:
+        assert terminal.wait() == Exit.DONE
+        assert "owned" not in terminal.raw
+        assert "plain red text" in unstyled(terminal.raw)
+
+
+@pytest.mark.parametrize(("agent", "version"), [([], "2"), (["--", *SHOWCASE], "1")])
+def test_ctrl_c_cancels_and_waits_for_the_confirmation(agent: list[str], version: str) -> None:
+    text = "hang" if agent else "run sleep 600"
+    command = [*ANTIPHON, "prompt", text, "--allow", "all", "--version", version, *agent]
+    with Terminal(command) as terminal:
+        terminal.wait_for(r"I wait\." if agent else r"◆ sleep 600")
+        terminal.type("\x03")
+        terminal.wait_for("cancelling; Ctrl-C again kills the agent")
+        terminal.wait_for("⊘ cancelled")
+        assert terminal.wait() == Exit.CANCELLED
+        assert "Traceback" not in terminal.raw
+
+
+def test_ctrl_c_at_a_question_cancels_the_turn() -> None:
+    with Terminal([*ANTIPHON, "prompt", "run touch never"], NO_COLOR="1") as terminal:
+        terminal.wait_for(r"Reject\s+[›>]")
+        terminal.type("\x03")
+        assert terminal.wait() == Exit.CANCELLED
+        assert "Traceback" not in terminal.raw
+
+
+def test_a_second_ctrl_c_kills_the_agent_and_what_it_started() -> None:
+    with Terminal([*ANTIPHON, "prompt", "x", "--", *raw_agent("stubborn")]) as terminal:
+        found = terminal.wait_for(r"I am (\d+) and (\d+)\.")
+        terminal.type("\x03")
+        terminal.wait_for("Ctrl-C again kills")
+        terminal.type("\x03")
+        terminal.wait_for("killed raw before it confirmed that it stopped")
+        assert terminal.wait() == Exit.KILLED
+        assert terminal.raw.rfind("\x1b[?25h") > terminal.raw.rfind("\x1b[?25l")  # the cursor is back
+    assert ended(int(found[1]))
+    assert ended(int(found[2]))
+
+
+def test_nothing_is_left_behind_when_it_is_terminated() -> None:
+    with Terminal([*ANTIPHON, "prompt", "x", "--", *raw_agent("stubborn")]) as terminal:
+        found = terminal.wait_for(r"I am (\d+) and (\d+)\.")
+        terminal.process.terminate()
+        assert terminal.wait() == Exit.TERMINATED
+    assert ended(int(found[1]))
+    assert ended(int(found[2]))
+
+
+def test_ctrl_c_before_the_agent_answers_ends_it() -> None:
+    with Terminal([*ANTIPHON, "prompt", "x", "--", *raw_agent("silent")]) as terminal:
+        terminal.wait_for("starting python")
+        terminal.type("\x03")
+        terminal.wait_for("antiphon: cancelled while starting")
+        assert terminal.wait() == Exit.CANCELLED
+
+
+def test_a_question_is_asked_at_the_terminal_although_stdin_is_a_pipe(tmp_path: Path) -> None:
+    script = f"echo run touch made | {shlex.join(ANTIPHON)} prompt --cwd {tmp_path}"
+    with Terminal(["sh", "-c", script]) as terminal:
+        terminal.wait_for(r"2 Reject\s+›")
+        terminal.type("allow\r")
+        assert terminal.wait() == Exit.DONE
+    assert (tmp_path / "made").exists()
+
+
+def test_what_was_typed_before_a_question_does_not_answer_it() -> None:
+    with Terminal([*ANTIPHON, "prompt", "fix it", "--", *SHOWCASE]) as terminal:
+        terminal.type("1\r1\r1\r")
+        terminal.wait_for(r"2 Reject\s+›")
+        terminal.type("n\r")
+        terminal.wait_for(r"3 Do not run it\s+›")
+        terminal.type("\x04")  # the end of input is no yes
+        assert terminal.wait() == Exit.DONE
+        shown = unstyled(terminal.raw)
+        assert "✗ Edit song.py" in shown
+        assert "✗ pytest -q" in shown
