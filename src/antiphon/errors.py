@@ -6,7 +6,7 @@ The type says whose fault it is: `LocalError` is ours or our user's, `RemoteErro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from msgspec import UNSET, Struct
@@ -120,6 +120,11 @@ class CallFailed(RemoteError):
         self.method = method
         self.error = error
 
+    @property
+    def needs_login(self) -> bool:
+        """Whether the agent wants a login first: log in and try again (AUTH-22)."""
+        return self.error.code == AuthRequired.code
+
     def to_wire(self) -> ErrorObject:
         # A failed call of ours is, towards whoever asked us, an internal affair.
         return ErrorObject(AntiphonError.code, AntiphonError.summary)
@@ -129,6 +134,19 @@ class InvalidResult(RemoteError):
     """The peer answered a call with a result that does not fit its method."""
 
     def to_wire(self) -> ErrorObject:
+        return ErrorObject(AntiphonError.code, AntiphonError.summary)
+
+
+class McpError(RemoteError):
+    """What an MCP server answers with instead of a result. Inside ACP it is no error of the request
+    (MCPACP-04)."""
+
+    def __init__(self, code: int, message: str, *, data: Any = UNSET) -> None:
+        super().__init__(message, data=data)
+        self.mcp_code = code
+
+    def to_wire(self) -> ErrorObject:
+        # Towards whoever asked us for something else, it is an internal affair.
         return ErrorObject(AntiphonError.code, AntiphonError.summary)
 
 
@@ -147,6 +165,22 @@ class LinkLost(AntiphonError):
 
 class SpawnFailed(LocalError):
     """A command could not be started."""
+
+
+class CannotAsk(LocalError):
+    """None of the clients that are there takes questions of this kind."""
+
+
+class FormInvalid(LocalError):
+    """Values that do not fit the form they answer; `problems` says what is wrong, by field."""
+
+    def __init__(self, problems: Mapping[str, str]) -> None:
+        super().__init__("; ".join(f"{name!r} {problem}" for name, problem in problems.items()))
+        self.problems = dict(problems)
+
+
+class LoginFailed(AntiphonError):
+    """A login in a terminal did not end well."""
 
 
 class LaneMisuse(LocalError):

@@ -19,7 +19,18 @@ from antiphon.bridge.upgrade import Upgrade
 from antiphon.errors import ErrorObject
 from antiphon.schema.codec import codec
 from antiphon.schema.methods import Kind
-from tests.bridge.wire import b64, capabilities, originals, permission, plain, read, read_v1, shown, text
+from tests.bridge.wire import (
+    b64,
+    capabilities,
+    elicitation,
+    originals,
+    permission,
+    plain,
+    read,
+    read_v1,
+    shown,
+    text,
+)
 
 SOURCES = sorted(Path(antiphon.bridge.__file__).parent.glob("*.py"))
 CONSTANTS = {name: value for name, value in vars(losses).items() if isinstance(value, Loss)}
@@ -214,6 +225,8 @@ def other_ways(name: str, to: V1Writer, report: Callable[[Loss, Any], None]) -> 
             return asked(to, options=options)
         case "permission_subject":
             return asked(to, subject=ODD)
+        case "elicitation_format":
+            return [plain(to.elicited(elicitation({"a": {"type": "string", "format": "_station"}})))]
         case "annotation_priority":
             return prompted(report, annotations={"priority": 7.0})
         case "resource_size":

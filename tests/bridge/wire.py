@@ -50,6 +50,14 @@ def permission(**fields: Any) -> v2.RequestPermissionRequest:
     return made
 
 
+def elicitation(properties: dict[str, Any], **fields: Any) -> v2.ElicitationFormMode:
+    """A form that is asked for, read from JSON."""
+    schema = {"type": "object", "properties": properties}
+    asked = {"mode": "form", "sessionId": "s", "message": "?", "requestedSchema": schema, **fields}
+    made: v2.ElicitationFormMode = codec(2).params(Kind.REQUEST, "elicitation/create", codec(2).encode(asked))
+    return made
+
+
 def text(words: str) -> dict[str, Any]:
     return {"type": "text", "text": words}
 

@@ -10,8 +10,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
-from antiphon.agent.declaring import Declaring
 from antiphon.agent import forking
+from antiphon.agent.declaring import Declaring
 from antiphon.agent.keeping import mark_archived
 from antiphon.agent.link import Link
 from antiphon.agent.logins import Logins, run_flow
@@ -72,13 +72,14 @@ class Agent(Declaring, Logins):
         accepts: Collection[str] = (),
         login_required: bool = True,
         system_prompt: bool | str = False,
+        mcp_over_acp: bool = False,
     ) -> None:
         """`busy` is what a plain prompt does while the session works: `queue`, `steer` or `interrupt`.
         `turn_complete` sends that signal to every v1 client, not only to those that ask for it. `accepts`
         names what prompts may hold beside text and links: `image`, `audio`, `embedded_context`.
         `login_required`: where a login is offered, nothing is done for who has not logged in.
         `system_prompt`: clients may give one, to be added to the agent's own or, with `override`, in its
-        place."""
+        place. `mcp_over_acp`: clients may offer MCP servers of their own over their connection."""
         super().__init__()
         Logins.__init__(self, login_required=login_required)
         self.name = name
@@ -90,6 +91,7 @@ class Agent(Declaring, Logins):
             raise LocalError(f"an agent cannot accept {', '.join(sorted(unknown))}")
         self.accepts = frozenset(accepts)
         self.system_prompts = modes(system_prompt)
+        self.mcp_over_acp = mcp_over_acp
         self.accepted = (v2.TextContent, v2.ResourceLink, *(CONTENT[name] for name in accepts))
         self._links: set[Link] = set()
         self.store: Store = MemoryStore() if store is None else store
@@ -283,7 +285,11 @@ class Agent(Declaring, Logins):
         stack = AsyncExitStack()
         await stack.enter_async_context(live)
         session = AgentSession(live, self._work, self)
+        session.implementation = {"name": self.name, "version": self.version}
         live.on_failure = lambda: self._abandon(session)
+        session.clients = lambda: sorted(
+            (link for link in self._links if link.follows(session.id)), key=lambda link: link.serial
+        )
         session.attached = lambda: [
             link.voices[session.id] for link in self._links if session.id in link.voices
         ]

@@ -8,6 +8,9 @@ from __future__ import annotations
 import os.path
 from typing import Any
 
+from antiphon.agent.slash_commands import check_commands
+from antiphon.content import check_blocks
+from antiphon.engine.configuration import fault
 from antiphon.errors import LocalError
 from antiphon.schema import v2
 from antiphon.schema.wire import OpenEnum
@@ -25,9 +28,16 @@ def check_path(path: object) -> None:
 
 
 def check_update(update: v2.SessionUpdate) -> None:
-    """Raises `LocalError`. Chunks, which are most of what is sent, have nothing to check."""
+    """Raises `LocalError`. Chunks of plain text, which are most of what is sent, have nothing to check."""
     match update:
+        case v2.AgentMessageChunk() | v2.AgentThoughtChunk() | v2.CompactionSummaryChunk():
+            check_blocks((update.content,))  # CONT-04
+        case v2.AgentMessage() | v2.AgentThought() | v2.SessionMessage():
+            check_blocks(update.content or ())
+        case v2.ToolCallContentChunk(content=v2.Content(content=block)):
+            check_blocks((block,))
         case v2.ToolCallUpdate():
+            check_blocks(shown.content for shown in update.content or () if isinstance(shown, v2.Content))
             check_value(update.kind)
             check_value(update.status)
             for location in update.locations or ():
@@ -43,8 +53,22 @@ def check_update(update: v2.SessionUpdate) -> None:
                 1 <= size.cols <= 0xFFFF and 1 <= size.rows <= 0xFFFF
             ):
                 raise LocalError("a terminal has 1 to 65535 columns and rows")
-        case v2.Notice():
+        case v2.Notice():  # NOTE-03
             check_value(update.severity)
+            if not update.title.strip():
+                raise LocalError("a notice has a title")
+        case v2.CompactionUpdate():  # COMP-02, COMP-05
+            check_value(update.status)
+            if update.summary and update.status != v2.CompactionStatus.COMPLETED:
+                raise LocalError("a summary comes with a compaction that is completed")
+            if update.error and update.status != v2.CompactionStatus.FAILED:
+                raise LocalError("an error comes with a compaction that has failed")
+        case v2.ConfigOptionUpdate():
+            wrong = fault(update.config_options)
+            if wrong is not None:
+                raise LocalError(wrong)  # CONF-V2-04
+        case v2.AvailableCommandsUpdate():
+            check_commands(update.available_commands)
 
 
 def check_question(request: v2.RequestPermissionRequest) -> None:

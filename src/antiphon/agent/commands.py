@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
-import contextlib
-import os
 import secrets
 import shlex
-import signal
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET, Struct
+
+from antiphon.agent.checks import check_update
 from antiphon.errors import SpawnFailed
 from antiphon.schema import v2
-from antiphon.transports.orphans import die_with_us
+from antiphon.transports.processes import Process, signal_name
 
 if TYPE_CHECKING:
     from antiphon.agent.session import AgentSession
 
-READ_SIZE = 32 * 1024
+CANCELLABLE = v2.TerminalCapabilities(cancel=v2.TerminalCancelCapabilities())
+
+
+class Ended(Struct, frozen=True):
+    """How a command ended: its code, below zero for a signal, and whether a client cancelled it."""
+
+    code: int
+    cancelled: bool = False
 
 
 async def run_command(
@@ -30,47 +35,60 @@ async def run_command(
     *,
     cwd: str | None,
     env: Mapping[str, str] | None,
-) -> int:
-    """Run it and return its exit code. Cancelled, its whole process group is killed first."""
+    size: tuple[int, int] | None,
+    cancellable: bool,
+) -> Ended:
+    """Run it to its end. Cancelled, its whole process group is killed first."""
     terminal_id = v2.TerminalId(f"term_{secrets.token_hex(12)}")
-    shown = v2.Terminal(terminal_id=terminal_id)
-    await session.update(
-        v2.TerminalUpdate(terminal_id=terminal_id, command=shlex.join(command), cwd=cwd or session.cwd)
+    opened = v2.TerminalUpdate(
+        terminal_id=terminal_id,
+        command=shlex.join(command),
+        cwd=cwd or session.cwd,
+        size=UNSET if size is None else v2.TerminalSize(cols=size[0], rows=size[1]),
+        capabilities=v2.TerminalCapabilities(cancel=v2.TerminalCancelCapabilities())
+        if cancellable
+        else UNSET,
     )
-    await session.update(v2.ToolCallContentChunk(tool_call_id=tool_call_id, content=shown))
+    shown = v2.ToolCallContentChunk(tool_call_id=tool_call_id, content=v2.Terminal(terminal_id=terminal_id))
+    check_update(opened)  # TERMV2-07: before anything runs
     try:
-        with warnings.catch_warnings():
-            # Forking beside threads is safe here: the child calls prctl and nothing else.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            process = await asyncio.create_subprocess_exec(
-                *command,
-                cwd=cwd or session.cwd,
-                env=None if env is None else {**os.environ, **env},
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.STDOUT,
-                start_new_session=True,
-                preexec_fn=die_with_us(),
-            )
-    except OSError as error:
+        process = Process(command, cwd=cwd or session.cwd, env=env, size=size)
+    except SpawnFailed:
         gone = v2.TerminalExitStatus(exit_code=127)
-        await session.update(v2.TerminalUpdate(terminal_id=terminal_id, exit_status=gone))
-        raise SpawnFailed(f"cannot start {command[0]!r}: {error.strerror or error}") from error
-    assert process.stdout is not None
+        for update in (opened, shown, _exited(terminal_id, gone, cancellable=cancellable)):
+            await session.update(update)
+        raise
+    cancelled = False
+
+    def cancel() -> None:
+        nonlocal cancelled
+        cancelled = True
+        process.terminate()
+
+    if cancellable:
+        session.cancels.terminals[terminal_id] = cancel
     try:
-        while data := await process.stdout.read(READ_SIZE):
+        await session.update(opened)
+        await session.update(shown)
+        while data := await process.read():
             encoded = base64.b64encode(data).decode()  # TERMV2-05: each chunk stands on its own
             await session.update(v2.TerminalOutputChunk(terminal_id=terminal_id, data=encoded))
-        code = await process.wait()
+        await process.wait()
     finally:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+        session.cancels.terminals.pop(terminal_id, None)
+        await process.aclose()
         code = await process.wait()
-        await session.update(v2.TerminalUpdate(terminal_id=terminal_id, exit_status=_status(code)))
-    return code
+        await session.update(_exited(terminal_id, _status(code), cancellable=cancellable))
+    return Ended(code, cancelled)
+
+
+def _exited(
+    terminal_id: v2.TerminalId, status: v2.TerminalExitStatus, *, cancellable: bool
+) -> v2.TerminalUpdate:
+    withdrawn = None if cancellable else UNSET  # TERMV2-12
+    return v2.TerminalUpdate(terminal_id=terminal_id, exit_status=status, capabilities=withdrawn)
 
 
 def _status(code: int) -> v2.TerminalExitStatus:
-    if code >= 0:
-        return v2.TerminalExitStatus(exit_code=code)
-    return v2.TerminalExitStatus(signal=signal.Signals(-code).name)
+    signal = signal_name(code)
+    return v2.TerminalExitStatus(exit_code=None if signal else code, signal=signal)

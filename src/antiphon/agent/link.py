@@ -8,15 +8,27 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from antiphon.agent import prompting, queueing, sessions
+from antiphon.agent import (
+    authentication,
+    cancelling,
+    configuring,
+    forking,
+    keeping,
+    mcp,
+    prompting,
+    queueing,
+    sessions,
+)
 from antiphon.agent.opening import open_link
 from antiphon.agent.session import AgentSession
 from antiphon.bridge.dialects import writer
+from antiphon.bridge.elicitations import modes
 from antiphon.connection import Connection, Role
-from antiphon.errors import InvalidParams, ResourceNotFound
+from antiphon.errors import ResourceNotFound
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.live.voice import Voice
 from antiphon.schema import v1, v2
@@ -32,27 +44,40 @@ LAST_UPDATES = 2.0
 Handlers = dict[str, Callable[[Any, Inbound], Awaitable[Any]]]
 """Methods, and what answers them."""
 
+_serials = itertools.count()
+
 
 class Link:
     def __init__(self, agent: Agent, transport: Transport) -> None:
         self.agent = agent
+        self.serial = next(_serials)
+        """Those who came first have the lower ones."""
         self.voices: dict[str, Voice] = {}
         """The sessions that this client is attached to."""
         self.v1_client: v1.ClientCapabilities | None = None
         self.v2_client: v2.ClientCapabilities | None = None
         """What the client said it can do, in the version it speaks."""
+        self.access = authentication.Access(self)
+        self.calling = mcp.Calling(lambda: self.connection)
+        """The MCP servers that this client offers."""
         self.connection = Connection(
             transport,
             role=Role.AGENT,
             on_initialize=self._initialize,
-            requests={
-                **sessions.handlers(self),
-                **prompting.handlers(self),
-                **queueing.handlers(lambda session_id: self.voice(session_id)[1]),
-                "tool_call/cancel": _not_cancellable,
-                "terminal/cancel": _not_cancellable,
-            },
-            notifications={"session/cancel": prompting.cancel(self)},
+            requests=authentication.guarded(
+                self,
+                mcp.guarded(self, {
+                    **authentication.handlers(self),
+                    **sessions.handlers(self),
+                    **keeping.handlers(self),
+                    **forking.handlers(self),
+                    **prompting.handlers(self),
+                    **configuring.handlers(self),
+                    **queueing.handlers(lambda session_id: self.voice(session_id)[1]),
+                    **cancelling.handlers(self),
+                }),
+            ),  # fmt: skip
+            notifications={"session/cancel": prompting.cancel(self), "mcp/message": self.calling.notified},
         )
 
     async def run(self) -> None:
@@ -65,10 +90,11 @@ class Link:
 
     async def _initialize(self, offer: Offer, params: Any) -> tuple[Agreement, Any]:
         if offer.version == V1:
-            self.v1_client = params.client_capabilities or v1.ClientCapabilities()
+            client = self.v1_client = params.client_capabilities or v1.ClientCapabilities()
         else:
-            self.v2_client = params.capabilities or v2.ClientCapabilities()
-        return open_link(self.agent, offer)
+            client = self.v2_client = params.capabilities or v2.ClientCapabilities()
+        agreement, result = open_link(self.agent, offer)
+        return agreement, self.access.offer(result, client)
 
     @property
     def v1(self) -> bool:
@@ -81,7 +107,12 @@ class Link:
         agreement = self.connection.agreement
         assert agreement is not None
         speaks = writer(agreement, capabilities=self.v1_client)
-        return Voice(session_id, self.connection, speaks, extras=agreement.extras)
+        return Voice(session_id, self.connection, speaks, extras=agreement.extras, modes=self.modes)
+
+    @property
+    def modes(self) -> frozenset[str]:
+        """The modes of elicitations that the client takes."""
+        return modes(self.v1_client or self.v2_client)
 
     def voice(self, session_id: str) -> tuple[Voice, AgentSession]:
         """This client's attachment to a session, and the session."""
@@ -108,8 +139,3 @@ class Link:
             voice = self.voices.pop(session_id, None)
             if voice is not None:
                 await voice.stop()
-
-
-async def _not_cancellable(params: Any, inbound: Inbound) -> Any:
-    """TOOL-V2-14, TERMV2-11: nothing offers it, so asking is the client's mistake, not a missing method."""
-    raise InvalidParams("this cannot be cancelled")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from antiphon.agent.system_prompts import OVERRIDE
 from antiphon.schema import v1, v2
 from antiphon.schema.version import EVERYTHING, META_KEY, V1, Agreement, Offer, OptIns
 
@@ -16,6 +17,7 @@ ABLE = {
     "delivery": ["queue", "steer", "interrupt"],
     "inject": {"modes": ["queue", "steer"]},
     "replayAfter": True,
+    "forkAt": True,
 }
 """What our own part of the capabilities says to everyone."""
 OPT_INS = OptIns(turn_complete=True, prompt_lifecycle=True, message_update=True)
@@ -39,7 +41,16 @@ def _in_v2(agent: Agent, agreement: Agreement, *, proposed: bool) -> v2.Initiali
                 prompt=_prompt_capabilities(agent.accepts) if agent.accepts else None,
                 additional_directories=v2.SessionAdditionalDirectoriesCapabilities(),
                 delete=v2.SessionDeleteCapabilities(),
-                mcp=v2.McpCapabilities(stdio=v2.McpStdioCapabilities(), http=v2.McpHttpCapabilities()),
+                fork=v2.SessionForkCapabilities(),
+                archive=v2.SessionArchiveCapabilities(),
+                status=v2.SessionStatusCapabilities(),
+                title=v2.SessionTitleCapabilities(),
+                system_prompt=_system_prompts(agent.system_prompts, v2),
+                mcp=v2.McpCapabilities(
+                    stdio=v2.McpStdioCapabilities(),
+                    http=v2.McpHttpCapabilities(),
+                    acp=v2.McpAcpCapabilities() if agent.mcp_over_acp else None,
+                ),
             ),
             meta={META_KEY: {**ABLE, **agreement.extras.to_meta()}},
         ),
@@ -61,10 +72,15 @@ def _in_v1(agent: Agent, agreement: Agreement) -> v1.InitializeResponse:
                 audio="audio" in agent.accepts,
                 embedded_context="embedded_context" in agent.accepts,
             ),
-            mcp_capabilities=v1.McpCapabilities(http=True),
+            mcp_capabilities=v1.McpCapabilities(http=True, acp=agent.mcp_over_acp),
             session_capabilities=v1.SessionCapabilities(
                 list=v1.SessionListCapabilities(),
                 delete=v1.SessionDeleteCapabilities(),
+                fork=v1.SessionForkCapabilities(),
+                archive=v1.SessionArchiveCapabilities(),
+                status=v1.SessionStatusCapabilities(),
+                title=v1.SessionTitleCapabilities(),
+                system_prompt=_system_prompts(agent.system_prompts, v1),
                 resume=v1.SessionResumeCapabilities(),
                 close=v1.SessionCloseCapabilities(),
                 additional_directories=v1.SessionAdditionalDirectoriesCapabilities(),
@@ -81,3 +97,11 @@ def _prompt_capabilities(accepts: frozenset[str]) -> v2.PromptCapabilities:
         audio=v2.PromptAudioCapabilities() if "audio" in accepts else None,
         embedded_context=v2.PromptEmbeddedContextCapabilities() if "embedded_context" in accepts else None,
     )
+
+
+def _system_prompts(modes: frozenset[v2.SystemPromptMode], types: Any) -> Any:
+    if not modes:
+        return None
+    able = types.SessionSystemPromptOverrideCapabilities() if OVERRIDE in modes else None
+    mode = None if able is None else types.SessionSystemPromptModeCapabilities(override=able)
+    return types.SessionSystemPromptCapabilities(mode=mode)

@@ -31,7 +31,13 @@ def handlers(link: Link) -> Handlers:
         ours = (wanted.meta or {}).get(META_KEY)
         ours = ours if isinstance(ours, dict) else {}
         delivery = _delivery(ours.get("delivery")) or link.agent.busy
-        outcome = session.submit(wanted.prompt, delivery=delivery, operation_id=ours.get("operationId"))
+        theirs = {key: value for key, value in (wanted.meta or {}).items() if key != META_KEY}
+        outcome = session.submit(
+            wanted.prompt,
+            delivery=delivery,
+            operation_id=ours.get("operationId"),
+            meta=theirs or None,  # OBS-01
+        )
         if outcome.refusal is not None or outcome.entry is None:
             refused = InvalidParams().to_wire() if outcome.refusal is None else outcome.refusal.to_wire()
             raise RequestError(refused.code, refused.message, data=refused.data)
@@ -47,6 +53,7 @@ def handlers(link: Link) -> Handlers:
             if not session.fold.turns.took(message_id):
                 return _v1_end(entry)
         answered = voice.prompted(message_id, inbound)
+        session.prompters[message_id] = link
         session.emit(session.fold.prompts.resume())  # to ask again is to want it, too
         session.advance()
         try:
@@ -62,6 +69,8 @@ def handlers(link: Link) -> Handlers:
             # Taken already, by a v1 client: its turn is cancelled, and answered as that (PROMPT-V1-14).
             session.cancel(message_id=message_id)
             await asyncio.shield(answered)
+        finally:
+            session.prompters.pop(message_id, None)
         return None
 
     return {"session/prompt": prompt}

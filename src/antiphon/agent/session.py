@@ -10,14 +10,21 @@ import asyncio
 import logging
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager
-from typing import Any
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
 
+from antiphon.agent.asking import Reply, heard_elicitation
+from antiphon.agent.cancelling import Cancels, Scope
 from antiphon.agent.checks import check_question, check_update, check_value
+from antiphon.agent.declaring import Declaring
+from antiphon.agent.mcp import McpServer, using
+from antiphon.agent.system_prompts import SystemPrompt
+from antiphon.agent.telling import Telling
 from antiphon.agent.turn import AgentTurn, Prompt, StopTurn
 from antiphon.agent.writers import MessageWriter, ToolCallWriter
+from antiphon.engine.elicitations import CREATE_ELICITATION
 from antiphon.engine.events import AnyBody, Delivery, QuestionClosed, QuestionEnd, QuestionOpened, Updated
 from antiphon.engine.prompts import Entry, Outcome
 from antiphon.engine.reading import encode
@@ -25,9 +32,13 @@ from antiphon.engine.session import Session
 from antiphon.engine.turn import INTERRUPTED, TurnState
 from antiphon.errors import AntiphonError, SessionUnknown, StoreError
 from antiphon.live.session import LiveSession
+from antiphon.live.voice import Voice
 from antiphon.schema import v2
 from antiphon.schema.codec import codec
 from antiphon.schema.v2.prompt import StopReason
+
+if TYPE_CHECKING:
+    from antiphon.agent.link import Link
 
 logger = logging.getLogger("antiphon.agent")
 
@@ -41,8 +52,9 @@ def new_id(kind: str) -> str:
     return f"{kind}_{secrets.token_hex(12)}"
 
 
-class AgentSession:
-    def __init__(self, live: LiveSession, handler: Handler) -> None:
+class AgentSession(Telling):
+    def __init__(self, live: LiveSession, handler: Handler, declared: Declaring | None = None) -> None:
+        super().__init__(declared)
         self._live = live
         self._handler = handler
         self._turn: AgentTurn | None = None
@@ -53,14 +65,28 @@ class AgentSession:
         self._ended = asyncio.Event()
         self._ended.set()
         self._calls: set[str] = set()
-        self._asking: set[str] = set()
+        self._asking: dict[str, str] = {}
+        """The open questions of the turn, and what waits with each: a tool call, or the handler itself."""
         self.additional_directories: tuple[str, ...] = ()
         """The roots beside `cwd`, as the last client to set them up gave them (SESS-10)."""
         self.mcp_servers: tuple[v2.McpServer, ...] = ()
         """The MCP servers the client wants the agent to use (MCPCFG-01, MCPCFG-10)."""
+        self.system_prompt: SystemPrompt | None = None
+        """What the last client to give one wants the model to be told (SESS-58); it is not kept."""
+        self.clients: Callable[[], list[Link]] = list
+        """The connections of those who follow the session now, the oldest first."""
+        self.prompters: dict[str, Link] = {}
+        """Whose prompts wait to be taken, by their message ids."""
+        self.cancels = Cancels()
+        """What clients may cancel by itself, just now."""
         self._background: dict[str, v2.BackgroundWork] = {}
         self._behind: set[asyncio.Task[None]] = set()
-        self._questions: dict[str, asyncio.Future[v2.RequestPermissionOutcome]] = {}
+        self._questions: dict[str, asyncio.Future[Reply]] = {}
+        self._hearing: Voice | None = None
+        self.attached: Callable[[], list[Voice]] = list
+        """Those who follow the session now."""
+        self.implementation: dict[str, Any] = {}
+        """Name and version of the agent."""
 
     @property
     def id(self) -> str:
@@ -76,9 +102,26 @@ class AgentSession:
         return self._live.fold
 
     @property
+    def forked_from(self) -> str | None:
+        """The session that this one goes on from."""
+        assert self.fold.created is not None
+        forked = self.fold.created.meta.get("forkedFrom")
+        return forked.get("sessionId") if isinstance(forked, dict) else None
+
+    @property
     def cwd(self) -> str:
         assert self.fold.created is not None
         return self.fold.created.cwd
+
+    @property
+    def trace(self) -> dict[str, Any]:
+        """The trace context of the open turn (`AgentTurn.trace`)."""
+        return {} if self._turn is None else self._turn.trace
+
+    def mcp(self, name: str) -> AbstractAsyncContextManager[McpServer]:
+        """An MCP server that a client offers over its connection, one of `mcp_servers` of type `acp`:
+        `async with session.mcp("files") as server: await server.call("tools/list")`."""
+        return using(self, name)
 
     # --- what happens ------------------------------------------------------------------------------
 
@@ -101,9 +144,6 @@ class AgentSession:
     async def replace_message(self, message_id: str, *content: str | v2.ContentBlock) -> None:
         """Put this in place of a message of the agent's that was said before, in whatever turn."""
         await MessageWriter(self, thought=False, message_id=message_id).replace(*content)
-
-    async def set_title(self, title: str | None) -> None:
-        await self.update(v2.SessionInfoUpdate(title=title))
 
     # --- prompts and turns -------------------------------------------------------------------------
 
@@ -141,7 +181,7 @@ class AgentSession:
                 self._cancel_turn()
         elif self._task is None:
             self._take(following.entry)
-            self._start(AgentTurn(self, Prompt(following.entry.message_id, following.entry.content)))
+            self._start(AgentTurn(self, _prompt(following.entry)))
             self.advance()  # what interrupts, and waited behind another, interrupts this one
 
     def _take(self, entry: Entry) -> None:
@@ -156,7 +196,7 @@ class AgentSession:
             if following.cancel_first or following.entry.delivery is not Delivery.STEER:
                 break
             self._take(following.entry)
-            taken.append(Prompt(following.entry.message_id, following.entry.content))
+            taken.append(_prompt(following.entry))
         return taken
 
     def _start(self, turn: AgentTurn) -> None:
@@ -235,28 +275,38 @@ class AgentSession:
     # --- background work ---------------------------------------------------------------------------
 
     async def background(
-        self, title: str, work: Callable[[ToolCallWriter], Awaitable[None]], *, kind: str = "other"
+        self,
+        title: str,
+        work: Callable[[ToolCallWriter], Awaitable[None]],
+        *,
+        kind: str = "other",
+        cancellable: bool = False,
     ) -> str:
         """Start work that outlives the turn; its tool call's id. It is listed on every state update while it
-        runs, a cancel does not touch it, closing the session ends it (PROMPT-V2-40, -44..46, SESS-39)."""
-        call = ToolCallWriter(self)
-        await call.open(title, kind=kind, raw_input=None, name=None)
+        runs, a cancel does not touch it, closing the session ends it (PROMPT-V2-40, -44..46, SESS-39).
+        Where it is `cancellable`, a v2 client may cancel it alone."""
+        call, scope = ToolCallWriter(self), Scope()
+        if cancellable:
+            self.cancels.calls[call.tool_call_id] = scope.cancel
+        await call.open(title, kind=kind, raw_input=None, name=None, cancellable=cancellable)
         item = v2.BackgroundToolCall(tool_call_id=call.tool_call_id)
         self._background[call.tool_call_id] = item
         self._report_background()
-        task = asyncio.get_running_loop().create_task(self._work_behind(call, work))
+        task = asyncio.get_running_loop().create_task(self._work_behind(call, work, scope))
         self._behind.add(task)
         task.add_done_callback(self._behind.discard)
         return call.tool_call_id
 
     async def _work_behind(
-        self, call: ToolCallWriter, work: Callable[[ToolCallWriter], Awaitable[None]]
+        self, call: ToolCallWriter, work: Callable[[ToolCallWriter], Awaitable[None]], scope: Scope
     ) -> None:
         status = "completed"
         try:
+            scope.enter()
             await work(call)
         except asyncio.CancelledError:
             status = "cancelled"
+            call.cancelled = scope.cancelled
         except Exception:
             logger.exception("background work failed")
             status = "failed"
@@ -336,7 +386,7 @@ class AgentSession:
         (PROMPT-V2-23, PROMPT-V2-25)."""
         if self._turn is None:
             return
-        if self._asking and self._calls <= self._asking:
+        if self._asking and self._calls <= set(self._asking.values()):
             if self.fold.state is TurnState.RUNNING:
                 self.emit(self.fold.block())
         elif self.fold.state is TurnState.REQUIRES_ACTION:
@@ -347,31 +397,53 @@ class AgentSession:
     ) -> v2.RequestPermissionOutcome:
         """Ask whoever follows the session, and wait for the first answer; with nobody there it waits."""
         check_question(request)
+        closed = (await self.pose(PERMISSION, request, tool_call_id=tool_call_id)).closed
+        if closed.end is not QuestionEnd.ANSWERED:
+            return v2.CancelledPermissionOutcome()  # PERM-V2-08
+        response: v2.RequestPermissionResponse = codec(2).result(PERMISSION, closed.result)
+        return response.outcome
+
+    async def pose(self, method: str, params: Any, *, tool_call_id: str | None = None) -> Reply:
+        """Put a question of whichever kind; how it ended, and who ended it. One of background work belongs to
+        that, and not to the turn that happens to be open (PERM-V2-10, ELIC-20)."""
         question_id = new_id("question")
-        answer: asyncio.Future[v2.RequestPermissionOutcome] = asyncio.get_running_loop().create_future()
-        self._questions[question_id] = answer
-        self.emit([QuestionOpened(question_id=question_id, method=PERMISSION, params=Raw(encode(request)))])
-        self._asking.add(tool_call_id)
-        self._report_waiting()
+        behind = tool_call_id if tool_call_id in self._background else None
+        reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self._questions[question_id] = reply
+        opened = QuestionOpened(
+            question_id=question_id, method=method, params=Raw(encode(params)), tool_call_id=behind
+        )
         try:
-            return await answer
+            self.emit([opened])
+            if behind is None:
+                self._asking[question_id] = tool_call_id or question_id
+            self._report_waiting()
+            return await reply
         finally:
             self._questions.pop(question_id, None)
             self.emit(self.fold.questions.cancel(question_id).events)
-            self._asking.discard(tool_call_id)
+            self._asking.pop(question_id, None)
             if not self._cancelling:
                 self._report_waiting()
 
-    def heard(self, question_id: str, outcome: v2.RequestPermissionOutcome) -> None:
+    def heard(self, question_id: str, answer: Any, voice: Voice | None = None) -> None:
         """A client answered; only the first answer counts."""
-        result = encode(v2.RequestPermissionResponse(outcome=outcome))
-        self.emit(self.fold.questions.answer(question_id, result).events)
+        question = self.fold.questions.get(question_id)
+        if question is not None and question.method == CREATE_ELICITATION:
+            result = heard_elicitation(self, question, answer, voice)
+        else:
+            result = encode(v2.RequestPermissionResponse(outcome=answer))
+        if result is not None:
+            events = self.fold.questions.answer(question_id, result).events
+            self._hearing = voice
+            self.emit(events)
+            self._hearing = None
 
     def _closed_question(self, body: QuestionClosed) -> None:
         waiting = self._questions.get(body.question_id)
-        if waiting is None or waiting.done():
-            return
-        if body.end is QuestionEnd.ANSWERED:
-            waiting.set_result(codec(2).result(PERMISSION, body.result).outcome)
-        else:
-            waiting.set_result(v2.CancelledPermissionOutcome())  # PERM-V2-08
+        if waiting is not None and not waiting.done():
+            waiting.set_result(Reply(body, self._hearing))
+
+
+def _prompt(entry: Entry) -> Prompt:
+    return Prompt(entry.message_id, entry.content, entry.meta or {})

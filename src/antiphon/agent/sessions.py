@@ -1,13 +1,15 @@
-"""Sessions on the wire: new, load, resume, list, close and delete."""
+"""Sessions on the wire: new, load, resume, close and delete."""
 
 from __future__ import annotations
 
 import asyncio
 import os.path
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from antiphon.agent.declaring import commands_of, options_of
+from antiphon.agent.system_prompts import check_system_prompt
 from antiphon.bridge import requests as upward
+from antiphon.engine.reading import encode
 from antiphon.errors import InvalidParams
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.schema import v1, v2
@@ -20,12 +22,18 @@ if TYPE_CHECKING:
 def handlers(link: Link) -> Handlers:
     async def new(params: Any, inbound: Inbound) -> Any:
         wanted: v2.NewSessionRequest = upward.new_session(params) if link.v1 else params
-        _check_setup(wanted)
+        check_setup(wanted, link.agent.system_prompts)
         session = await link.agent.create(wanted)
         voice = link.new_voice(session.id)
         voice.pin(session.live, session.heard)
         link.voices[session.id] = voice
-        result, later = voice.writer.opened(v2.NewSessionResponse(session_id=v2.SessionId(session.id)))
+        result, later = voice.writer.opened(
+            v2.NewSessionResponse(
+                session_id=v2.SessionId(session.id),
+                config_options=options_of(session.fold),
+                available_commands=commands_of(session.fold),
+            )
+        )
         link.connection.answer(inbound, result)
         for raw in later:
             voice.say(raw)
@@ -41,7 +49,7 @@ def handlers(link: Link) -> Handlers:
 
     async def reopen(params: v2.ResumeSessionRequest, inbound: Inbound, *, loaded: bool) -> Any:
         after = _after(params.replay_from)
-        _check_setup(params)
+        check_setup(params, link.agent.system_prompts)
         history = params.replay_from is not None and after is None
         voice = link.new_voice(params.session_id)
         session = await link.agent.open(params.session_id, voice=voice if history else None)
@@ -55,7 +63,18 @@ def handlers(link: Link) -> Handlers:
         if not voice.pinned:
             voice.pin(session.live, session.heard, history=history, after=after)
         link.voices[session.id] = voice
-        result, later = voice.writer.opened(v2.ResumeSessionResponse(), loaded=loaded)
+        shown = loaded and history  # what was replayed already is not said again to a v1 client
+        result, later = voice.writer.opened(
+            v2.ResumeSessionResponse(
+                config_options=options_of(session.fold),
+                available_commands=[] if shown else commands_of(session.fold),
+            ),
+            loaded=loaded,
+        )
+        usage = session.fold.facts.usage
+        if usage is not None and params.replay_from is None:  # USAGE-05
+            known = usage.materialize()
+            later = [*later, *voice.writer.write(known, encode(known))]
         answered = asyncio.get_running_loop().create_future()
 
         def then() -> None:
@@ -69,21 +88,6 @@ def handlers(link: Link) -> Handlers:
         voice.start(state=True, then=then)
         await answered
         return result
-
-    async def list_page(params: Any, inbound: Inbound) -> Any:
-        listing = await link.agent.store.list(cwd=params.cwd, after=params.cursor)
-        types: Any = v1 if link.v1 else v2
-        sessions = [
-            types.SessionInfo(
-                session_id=record.session_id,
-                cwd=record.cwd,
-                additional_directories=list(record.additional_directories),
-                title=record.title,
-                updated_at=_time(record.updated_at),
-            )
-            for record in listing.records
-        ]
-        return types.ListSessionsResponse(sessions=sessions, next_cursor=listing.next)
 
     async def close(params: Any, inbound: Inbound) -> Any:
         session = link.agent.find(params.session_id)
@@ -106,19 +110,20 @@ def handlers(link: Link) -> Handlers:
         "session/new": new,
         "session/load": load,
         "session/resume": resume,
-        "session/list": list_page,
         "session/close": close,
         "session/delete": delete,
     }
 
 
-def _check_setup(params: v2.NewSessionRequest | v2.ResumeSessionRequest) -> None:
+def check_setup(
+    params: v2.NewSessionRequest | v2.ResumeSessionRequest | v2.ForkSessionRequest,
+    modes: frozenset[v2.SystemPromptMode],
+) -> None:
     _absolute(params.cwd, *params.additional_directories)
-    if params.system_prompt is not None:
-        raise InvalidParams("a system prompt is not supported")  # SESS-58
+    check_system_prompt(params.system_prompt, modes)  # SESS-58
     names = [getattr(server, "name", None) for server in params.mcp_servers]
     for server in params.mcp_servers:
-        if not isinstance(server, v2.McpServerStdio | v2.McpServerHttp):
+        if not isinstance(server, v2.McpServerStdio | v2.McpServerHttp | v2.McpServerAcp):
             raise InvalidParams("an MCP server of an unsupported type")  # MCPCFG-05
     if len(set(names)) != len(names):
         raise InvalidParams("two MCP servers of one name")  # MCPCFG-06
@@ -141,7 +146,3 @@ def _after(replay_from: v2.ReplayFrom | None) -> int | None:
     if not isinstance(seq, int) or isinstance(seq, bool) or seq < 0:
         raise InvalidParams("`replayFrom.seq` is the number of an event")
     return seq
-
-
-def _time(at: int) -> str:
-    return datetime.fromtimestamp(at / 1000, UTC).isoformat().replace("+00:00", "Z")

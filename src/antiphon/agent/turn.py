@@ -8,6 +8,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from msgspec import Struct
 
+from antiphon.agent.asking import Asks, Channel, SessionChannel
+from antiphon.agent.cancelling import tool_call
+from antiphon.agent.reaching import TurnClient
+from antiphon.agent.tokens import add_tokens
+from antiphon.agent.tracing import trace_of
 from antiphon.agent.writers import MessageWriter, ToolCallWriter
 from antiphon.schema import v2
 
@@ -20,6 +25,8 @@ class Prompt(Struct, frozen=True):
 
     message_id: str
     content: list[v2.ContentBlock]
+    meta: dict[str, Any] = {}
+    """What the client put beside it, such as trace context (OBS-01)."""
 
     @property
     def text(self) -> str:
@@ -35,16 +42,21 @@ class StopTurn(Exception):
         self.reason = reason
 
 
-class AgentTurn:
+class AgentTurn(Asks):
     """One span of foreground work. It ends when its handler returns: with `end_turn`, or with the stop reason
     that is returned or stopped with; an exception ends it as an error, a cancel as cancelled."""
 
     def __init__(self, session: AgentSession, prompt: Prompt | None) -> None:
         self.session = session
         self._prompt = prompt
+        self.client = TurnClient(session, session.prompters.get(prompt.message_id) if prompt else None)
+        """Files and terminals of the client, where it offers them (v1)."""
         self._requests = 0
         self.usage: v2.Usage | None = None
         """What the turn used, reported at its end."""
+
+    def _channel(self) -> Channel:
+        return SessionChannel(self.session)
 
     @property
     def prompt(self) -> Prompt:
@@ -52,6 +64,12 @@ class AgentTurn:
         if self._prompt is None:
             raise AttributeError("no prompt opened this turn")
         return self._prompt
+
+    @property
+    def trace(self) -> dict[str, Any]:
+        """The trace context and the correlation id that came with the prompt. Permission requests, questions
+        and calls of clients' MCP servers carry it by themselves; put it on what else you send."""
+        return {} if self._prompt is None else trace_of(self._prompt.meta)
 
     @asynccontextmanager
     async def message(self) -> AsyncIterator[MessageWriter]:
@@ -71,18 +89,23 @@ class AgentTurn:
 
     @asynccontextmanager
     async def tool_call(
-        self, title: str, *, kind: str = "other", raw_input: Any = None, name: str | None = None
+        self,
+        title: str,
+        *,
+        kind: str = "other",
+        raw_input: Any = None,
+        name: str | None = None,
+        cancellable: bool = False,
     ) -> AsyncIterator[ToolCallWriter]:
-        """A tool call: in progress inside the block, completed after it, failed if the block raises."""
-        call = ToolCallWriter(self.session)
-        await call.open(title, kind=kind, raw_input=raw_input, name=name)
-        self.session.calling(call.tool_call_id, on=True)
-        try:
+        """A tool call: in progress inside the block, completed after it, failed if the block raises.
+
+        Where it is `cancellable`, a v2 client may cancel it alone: the block is cancelled, as a task is, and
+        the turn goes on behind it, with `call.cancelled` set."""
+        opened = tool_call(
+            self.session, title, kind=kind, raw_input=raw_input, name=name, cancellable=cancellable
+        )
+        async with opened as call:
             yield call
-        except BaseException:
-            await call.end("failed")
-            raise
-        await call.end("completed")
 
     async def plan(self, entries: Iterable[str | v2.PlanEntry], *, plan_id: str = "main") -> None:
         """Show the plan, whole; a later call with the same id replaces it."""
@@ -110,6 +133,27 @@ class AgentTurn:
         self._requests += 1
         if self._requests > limit:
             self.stop(v2.StopReason.MAX_TURN_REQUESTS)
+
+    def count_tokens(
+        self,
+        *,
+        input: int,
+        output: int,
+        thought: int | None = None,
+        cached_read: int | None = None,
+        cached_write: int | None = None,
+        total: int | None = None,
+    ) -> None:
+        """Add what a request to a model used to the turn's `usage`."""
+        self.usage = add_tokens(
+            self.usage,
+            input=input,
+            output=output,
+            thought=thought,
+            cached_read=cached_read,
+            cached_write=cached_write,
+            total=total,
+        )
 
     def steered(self) -> list[Prompt]:
         """A break point: what the user sent to steer this turn, taken in now."""

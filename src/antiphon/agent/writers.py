@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
+from antiphon.agent.asking import Asks, Channel, SessionChannel
 from antiphon.agent.commands import run_command
 from antiphon.bridge.diffs import whole_diff
+from antiphon.errors import LocalError
 from antiphon.schema import v2
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ ALLOW = v2.PermissionOption(
 REJECT = v2.PermissionOption(
     option_id=v2.PermissionOptionId("reject"), name="Reject", kind=v2.PermissionOptionKind.REJECT_ONCE
 )
+CANCELLABLE = v2.ToolCallCapabilities(cancel=v2.ToolCallCancelCapabilities())
 
 
 class MessageWriter:
@@ -50,16 +53,28 @@ class MessageWriter:
         await self._session.update(kind(message_id=self.message_id, content=blocks))
 
 
-class ToolCallWriter:
+class ToolCallWriter(Asks):
     """One tool call."""
 
-    def __init__(self, session: AgentSession) -> None:
+    def __init__(self, session: AgentSession, *, foreground: bool = False) -> None:
         self._session = session
+        self._foreground = foreground
+        self._cancellable = False
+        self.cancelled = False
+        """Whether a client has cancelled it, and it ended by that."""
+        self._trace = session.trace  # of the turn that it was made in, whatever is open later
         self.tool_call_id = v2.ToolCallId(f"call_{secrets.token_hex(12)}")
         self._ended = False
 
-    async def open(self, title: str, *, kind: str, raw_input: Any, name: str | None) -> None:
+    def _channel(self) -> Channel:
+        return SessionChannel(self._session, self.tool_call_id)
+
+    async def open(
+        self, title: str, *, kind: str, raw_input: Any, name: str | None, cancellable: bool = False
+    ) -> None:
+        self._cancellable = cancellable
         await self._patch(
+            capabilities=CANCELLABLE if cancellable else UNSET,
             title=title,
             kind=v2.ToolKind(kind),
             status=v2.ToolCallStatus.IN_PROGRESS,
@@ -84,6 +99,7 @@ class ToolCallWriter:
             title=known,
             options=list(options),
             subject=v2.ToolCallPermissionSubject(tool_call=v2.ToolCallUpdate(tool_call_id=self.tool_call_id)),
+            meta=self._trace or None,
         )
         outcome = await self._session.ask(request, tool_call_id=self.tool_call_id)
         if not isinstance(outcome, v2.SelectedPermissionOutcome):
@@ -98,13 +114,45 @@ class ToolCallWriter:
         await self._session.update(v2.ToolCallContentChunk(tool_call_id=self.tool_call_id, content=shown))
 
     async def run(
-        self, command: Sequence[str], *, cwd: str | None = None, env: Mapping[str, str] | None = None
+        self,
+        command: Sequence[str],
+        *,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        size: tuple[int, int] | None = None,
+        cancellable: bool = False,
     ) -> int:
-        """Run a command, its output streamed as a terminal; a code other than 0 makes the call failed."""
-        code = await run_command(self._session, self.tool_call_id, command, cwd=cwd, env=env)
-        if code != 0:
+        """Run a command, its output streamed as a terminal; a code other than 0 makes the call failed.
+
+        With `size`, columns and rows, it writes to a terminal of that size, and otherwise to a pipe. Where it
+        is `cancellable`, a client may end it; that alone does not make the call failed (TERMV2-11)."""
+        ended = await run_command(
+            self._session,
+            self.tool_call_id,
+            command,
+            cwd=cwd,
+            env=env,
+            size=size,
+            cancellable=cancellable,
+        )
+        if ended.code != 0 and not ended.cancelled:
             await self.fail()
-        return code
+        return ended.code
+
+    async def pause(self) -> None:
+        """It waits for something, and nothing of it runs."""
+        await self._set_status(v2.ToolCallStatus.PAUSED, runs=False)
+
+    async def resume(self) -> None:
+        """It goes on after a pause (TOOL-V2-08)."""
+        await self._set_status(v2.ToolCallStatus.IN_PROGRESS, runs=True)
+
+    async def _set_status(self, status: v2.ToolCallStatus, *, runs: bool) -> None:
+        if self._ended:
+            raise LocalError("this tool call has ended")
+        await self._patch(status=status)
+        if self._foreground:
+            self._session.calling(self.tool_call_id, on=runs)
 
     async def fail(self) -> None:
         """End it as failed."""
@@ -113,7 +161,9 @@ class ToolCallWriter:
     async def end(self, status: str) -> None:
         if not self._ended:
             self._ended = True
-            await self._patch(status=v2.ToolCallStatus(status))
+            self._session.cancels.calls.pop(self.tool_call_id, None)
+            withdrawn = None if self._cancellable else UNSET  # TOOL-V2-11
+            await self._patch(status=v2.ToolCallStatus(status), capabilities=withdrawn)
             self._session.calling(self.tool_call_id, on=False)
 
     async def _patch(self, **fields: Any) -> None:

@@ -14,6 +14,7 @@ from typing import TypeAlias
 import msgspec
 
 from antiphon.bridge.downgrade import Downgrade
+from antiphon.bridge.elicitations import Elicited, elicit_v1
 from antiphon.bridge.losses import Report
 from antiphon.bridge.permissions import Asked, ask, ask_v1
 from antiphon.bridge.prompts import Answer, RequestId, Taken, end_v1, refuse_v1
@@ -70,6 +71,10 @@ class Writer(ABC):
     @abstractmethod
     def asked(self, request: v2.RequestPermissionRequest, *, question: str) -> Asked | None:
         """A permission question as this client gets it; `None`: it cannot be asked and is cancelled."""
+
+    def elicited(self, request: Elicited) -> v1.CreateElicitationRequest | v2.CreateElicitationRequest:
+        """The params of an elicitation as this client gets it."""
+        return request
 
     @abstractmethod
     def opened(self, result: Setup, *, loaded: bool = False) -> tuple[Wire, Sequence[bytes]]:
@@ -164,6 +169,9 @@ class V1Writer(Writer):
 
     def asked(self, request: v2.RequestPermissionRequest, *, question: str) -> Asked | None:
         return ask_v1(request, self.downgrade, question=question)
+
+    def elicited(self, request: Elicited) -> v1.CreateElicitationRequest | v2.CreateElicitationRequest:
+        return elicit_v1(request, self.downgrade.ledger)
 
     def opened(self, result: Setup, *, loaded: bool = False) -> tuple[Wire, Sequence[bytes]]:
         configuration = self.downgrade.configuration

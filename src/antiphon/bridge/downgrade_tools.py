@@ -138,7 +138,7 @@ class _Call:
 class Tools:
     """Every tool call and terminal of a session as one v1 client knows them."""
 
-    __slots__ = ("_calls", "_content", "_ledger", "_stale", "_terminals")
+    __slots__ = ("_calls", "_content", "_ledger", "_own", "_stale", "_terminals")
 
     def __init__(self, content: ContentDown, ledger: Ledger) -> None:
         self._content = content
@@ -146,6 +146,12 @@ class Tools:
         self._calls: dict[str, _Call] = {}
         self._terminals: dict[str, _Terminal] = {}
         self._stale: dict[str, _Call] = {}
+        self._own: dict[str, v1.TerminalId] = {}
+
+    def own(self, terminal_id: str, known_as: v1.TerminalId) -> None:
+        """The client runs this terminal itself, and knows it by another id: it is shown by that, and needs to
+        be told nothing of it (24.4, TOOL-V1-05)."""
+        self._own[terminal_id] = known_as
 
     def update(self, update: v2.ToolCallUpdate, *, untitled: str = UNTITLED) -> list[Sent]:
         call = self._call(update.tool_call_id)
@@ -164,6 +170,8 @@ class Tools:
         return self._grown(call, _size(item))
 
     def terminal_update(self, update: v2.TerminalUpdate) -> list[Sent]:
+        if update.terminal_id in self._own:
+            return []
         terminal = self._terminal(update.terminal_id)
         before = dict(terminal.facts)
         for name, key in (
@@ -188,6 +196,8 @@ class Tools:
         return [sent for call in terminal.calls.values() for sent in self._show_content(call)]
 
     def terminal_chunk(self, chunk: v2.TerminalOutputChunk) -> list[Sent]:
+        if chunk.terminal_id in self._own:
+            return []
         terminal = self._terminal(chunk.terminal_id)
         size = self._feed(terminal, chunk.data, chunk)
         if size == 0:
@@ -261,6 +271,8 @@ class Tools:
                 return [v1.Content(content=self._content.block(item.content), meta=item.meta)]
             case v2.Diff():
                 return self._diff(item)
+            case v2.Terminal() if item.terminal_id in self._own:
+                return [v1.Terminal(terminal_id=self._own[item.terminal_id], meta=item.meta)]
             case v2.Terminal():
                 self._ledger.lose(losses.TERMINAL, item)
                 terminal = self._terminals.setdefault(item.terminal_id, _Terminal(item.terminal_id))

@@ -126,6 +126,9 @@ PERMISSION_OPTION = _row(
 PERMISSION_SUBJECT = _row(
     "permission_subject", "what a permission is about, of unknown type", "a tool call made up for it", _META
 )
+ELICITATION_FORMAT = _row(
+    "elicitation_format", "a format of a text that v1 does not know", "a text without a format", _META
+)
 
 # What a v1 client sends, v1 to v2
 ANNOTATION_PRIORITY = _row(

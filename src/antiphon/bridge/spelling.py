@@ -37,7 +37,7 @@ def normalize(update: v2.SessionUpdate, raw: bytes | msgspec.Raw | None = None) 
     if isinstance(update, StateChange):
         return v2.SessionStateUpdate(
             state=update.state,
-            stop_reason=_reason(raw, update.stop_reason),
+            stop_reason=_reason(raw, update.published_reason or update.stop_reason),
             error=update.error,
             usage=update.usage,
             background=update.background,

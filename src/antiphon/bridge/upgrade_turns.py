@@ -93,7 +93,7 @@ class Turns:
         """The agent says that a turn has ended (TC-01). The response to a prompt of ours follows and says
         more. Another turn ended the work of the session, if ours is not open; as its beginning was not told,
         this ends none (PROMPT-V2-20)."""
-        if any(update.prompt_request_id == _named(request) for request in self._open):
+        if any(str(update.prompt_request_id) == _named(request) for request in self._open):
             return []
         if self._open:
             self._ledger.lose(losses.OTHER_TURN, update)

@@ -38,6 +38,19 @@ class Abilities(Struct, frozen=True, kw_only=True):
     """Whether it lists the sessions it keeps."""
     close: bool = False
     delete: bool = False
+    fork: bool = False
+    fork_at: bool = False
+    """Whether a session can be forked after any of its messages."""
+    archive: bool = False
+    status: bool = False
+    """Whether it tells the status of sessions that are not open here."""
+    title: bool = False
+    """Whether sessions can be given titles."""
+    system_prompt: frozenset[str] = frozenset()
+    """How a system prompt may be given: `append`, `override`."""
+    logout: bool = False
+    auth_status: bool = False
+    """Whether it tells who is logged in."""
     additional_directories: bool = False
     mcp: frozenset[str] = frozenset()
     """Which kinds of MCP servers it can be given: `stdio`, `http`, `acp`."""
@@ -65,12 +78,19 @@ class Abilities(Struct, frozen=True, kw_only=True):
             raise LocalError("this agent offers no sessions")
         if directories and not self.additional_directories:
             raise LocalError("this agent takes no additional directories")  # SESS-09
+        names = [server.get("name") if isinstance(server, dict) else server.name for server in servers]
+        if len(set(names)) != len(names):
+            raise LocalError("two MCP servers of one name")  # MCPCFG-06
         for server in servers:
             kind = server.get("type") if isinstance(server, dict) else server.__struct_config__.tag
             if kind not in self.mcp:  # MCPCFG-02, MCPCFG-04
                 raise LocalError(f"this agent takes no MCP servers of type {kind!r}")
             if isinstance(server, v2.McpServerStdio) and not os.path.isabs(server.command):
                 raise LocalError(f"{server.command!r} is not an absolute path")  # MCPCFG-08
+            if isinstance(server, v2.McpServerStdio):
+                variables = [variable.name for variable in server.env]
+                if len(set(variables)) != len(variables):
+                    raise LocalError(f"a variable is named twice for the MCP server {server.name!r}")  # MCPCFG-07
 
 
 def abilities(result: Any) -> Abilities:
@@ -80,8 +100,13 @@ def abilities(result: Any) -> Abilities:
 
 def _of_v2(result: v2.InitializeResponse) -> Abilities:
     session = result.capabilities.session
+    auth = result.capabilities.auth
+    known: dict[str, Any] = {
+        "logout": bool(result.auth_methods),  # AUTH-09
+        "auth_status": auth is not None and auth.status is not None,
+    }
     if session is None:
-        return Abilities(ours=_ours(result.capabilities.meta))
+        return Abilities(ours=_ours(result.capabilities.meta), **known)
     prompt = session.prompt or v2.PromptCapabilities()
     return Abilities(
         image=prompt.image is not None,
@@ -97,6 +122,8 @@ def _of_v2(result: v2.InitializeResponse) -> Abilities:
         close=True,
         delete=session.delete is not None,
         additional_directories=session.additional_directories is not None,
+        **known,
+        **_unstable(session),
         **_added(result.capabilities.meta),
     )
 
@@ -116,8 +143,25 @@ def _of_v1(result: v1.InitializeResponse) -> Abilities:
         close=session.close is not None,
         delete=session.delete is not None,
         additional_directories=session.additional_directories is not None,
+        logout=able.auth.logout is not None,  # AUTH-11
+        auth_status=able.auth.status is not None,
+        **_unstable(session),
         **_added(able.meta),
     )
+
+
+def _unstable(session: v1.SessionCapabilities | v2.SessionCapabilities) -> dict[str, Any]:
+    prompts = session.system_prompt
+    modes = set() if prompts is None else {"append"}
+    if prompts is not None and prompts.mode is not None and prompts.mode.override is not None:
+        modes.add("override")
+    return {
+        "fork": session.fork is not None,
+        "archive": session.archive is not None,
+        "status": session.status is not None,
+        "title": session.title is not None,
+        "system_prompt": frozenset(modes),
+    }
 
 
 def _added(meta: dict[str, Any] | None) -> dict[str, Any]:
@@ -127,6 +171,7 @@ def _added(meta: dict[str, Any] | None) -> dict[str, Any]:
         "ours": ours,
         "queue": isinstance(ours.get("inject"), dict),
         "replay_after": ours.get("replayAfter") is True,
+        "fork_at": ours.get("forkAt") is True,
         "delivery": frozenset(delivery) if isinstance(delivery, list) else frozenset(),
     }
 

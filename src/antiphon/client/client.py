@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
-from antiphon.bridge import requests_v1
 from antiphon.client.abilities import Abilities, abilities
 from antiphon.client.answers import Decides, Permissions
+from antiphon.client.eliciting import Eliciting
+from antiphon.client.folders import Folder, folder
+from antiphon.client.keeping import Keeping
+from antiphon.client.logins import Logins
+from antiphon.client.mcp import AnyMcpServer, Providing, declared
+from antiphon.client.offering import Offering
 from antiphon.client.opening import Opening
 from antiphon.client.session import ClientSession
 from antiphon.client.spoken import Spoken, SpokenV1, SpokenV2
+from antiphon.client.system_prompts import system_prompt as prompt_given
+from antiphon.client.workspace import Workspace
 from antiphon.connection import Connection, Role
 from antiphon.connection.connection import Tap
-from antiphon.errors import CallFailed, InvalidParams, LinkLost, LocalError, ResourceNotFound
+from antiphon.errors import InvalidParams, LinkLost, LocalError
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.schema import v1, v2
 from antiphon.schema.version import META_KEY, V1, V2, VERSIONS, Agreement, Dialect, Extras, OptIns
@@ -25,9 +31,11 @@ from antiphon.schema.wire import Unknown
 from antiphon.transports.base import Transport
 
 OPT_INS = OptIns(turn_complete=True, message_update=True)
+SESSION_ABLE: dict[str, Any] = {"configOptions": {"boolean": {}}, "notices": {}, "compaction": {}}
+"""What a v1 agent has to know that we take (INIT-18, CONF-V1-06, NOTE-01, COMP-01); v2 has it by itself."""
 
 
-class Client:
+class Client(Logins, Keeping):
     """What `connect` gives. Make one session or many; each has its own order, and none waits for another."""
 
     def __init__(
@@ -42,6 +50,8 @@ class Client:
         client_version: str = "0",
         opt_ins: OptIns = OPT_INS,
         numbered: bool = False,
+        workspace: Workspace | None = None,
+        terminal_login: bool = False,
         tap: Tap | None = None,
     ) -> None:
         if version is not None and version not in VERSIONS:
@@ -60,16 +70,31 @@ class Client:
         self._proposed = dialect == Dialect.V2_PROPOSED
         self._name = {"name": name, "version": client_version}
         self._opt_ins = opt_ins
+        self._terminal_login = terminal_login
         self._extras = Extras(queue_updates=True, seq=numbered)
         self._sessions: dict[str, ClientSession] = {}
         self._left: set[str] = set()
         """Sessions that were open here and whose updates may still come."""
+        self.offering = Offering(workspace, self._live)
+        """The files and terminals that an agent of v1 may use here."""
+        self.eliciting = Eliciting(self)
+        self.providing = Providing(lambda: self.connection)
+        """The MCP servers of our own that the agent may use."""
         self.connection = Connection(
             transport,
             role=Role.CLIENT,
             supported=VERSIONS if version is None else (version,),
-            requests={"session/request_permission": self._permission},
-            notifications={"session/update": self._updated},
+            requests={
+                "session/request_permission": self._permission,
+                **self.eliciting.handlers,
+                **self.offering.handlers,
+                "mcp/message": self.providing.serve,
+            },
+            notifications={
+                "session/update": self._updated,
+                "auth/status_update": self._auth_status_updated,
+                **self.eliciting.notifications,
+            },
             on_lost=self._lose,
             tap=tap,
         )
@@ -87,14 +112,24 @@ class Client:
         params: dict[str, Any] = {
             "protocolVersion": V1 if self._version == V1 else V2,
             "clientInfo": self._name,
-            "clientCapabilities": {"_meta": {META_KEY: {**ours, **self._opt_ins.to_meta()}}},
+            "clientCapabilities": {
+                **self.eliciting.capabilities,
+                **self.offering.capabilities,
+                "session": SESSION_ABLE,
+                **({"auth": {"terminal": True}} if self._terminal_login else {}),
+                "_meta": {META_KEY: {**ours, **self._opt_ins.to_meta()}},
+            },
         }
         if self._version != V1:
-            params |= {"info": self._name, "capabilities": {"_meta": {META_KEY: ours}}}
+            able = {**self.eliciting.capabilities, "_meta": {META_KEY: ours}}
+            if self._terminal_login:
+                able["auth"] = {"terminal": {}}
+            params |= {"info": self._name, "capabilities": able}
         if self._proposed:
             params["_meta"] = {META_KEY: {"dialect": "proposed"}}
         result = await self.connection.initialize(params)
         self.abilities = abilities(result)
+        self._take_methods(result)
         if isinstance(result, v2.InitializeResponse):
             self.info = result.info
         else:
@@ -104,6 +139,8 @@ class Client:
     def _lose(self, reason: LinkLost) -> None:
         """The link has ended: each session is told once it has applied all that came over it."""
         self.lost = reason
+        self.offering.lose()
+        self.eliciting.lose()
         for session in self._sessions.values():
             self.connection.behind(session.id, partial(session.leave, reason))
 
@@ -116,49 +153,62 @@ class Client:
 
     async def new_session(
         self,
-        cwd: str | os.PathLike[str] | None = None,
+        cwd: Folder | None = None,
         *,
-        mcp_servers: Sequence[v2.McpServer] = (),
-        additional_directories: Sequence[str | os.PathLike[str]] = (),
+        mcp_servers: Sequence[AnyMcpServer] = (),
+        additional_directories: Sequence[Folder] = (),
+        system_prompt: str | v2.SystemPrompt | None = None,
     ) -> ClientSession:
         """Begin a session in a folder, which is the current one unless another is given."""
-        directories = [_folder(directory) for directory in additional_directories]
-        self.abilities.check_setup(mcp_servers, directories)
+        directories = [folder(directory) for directory in additional_directories]
+        self.abilities.check_setup(declared(mcp_servers), directories)
         wanted = v2.NewSessionRequest(
-            cwd=_folder(cwd), mcp_servers=list(mcp_servers), additional_directories=directories
+            cwd=folder(cwd),
+            mcp_servers=declared(mcp_servers),
+            additional_directories=directories,
+            system_prompt=prompt_given(system_prompt, self.abilities),
         )
-        return await self._opening.new(wanted, self._add)
+        return await self.begin_session(wanted, mcp_servers)
+
+    async def begin_session(
+        self, wanted: v2.NewSessionRequest | v2.ForkSessionRequest, mcp_servers: Sequence[AnyMcpServer]
+    ) -> ClientSession:
+        """Ask for a session that is new, or goes on from another one."""
+        opening = self._opening.new(wanted, partial(self._add, directories=wanted.additional_directories))
+        return await self.providing.during(mcp_servers, opening)
 
     async def load_session(
         self,
         session_id: str,
-        cwd: str | os.PathLike[str] | None = None,
+        cwd: Folder | None = None,
         *,
-        mcp_servers: Sequence[v2.McpServer] = (),
-        additional_directories: Sequence[str | os.PathLike[str]] = (),
+        mcp_servers: Sequence[AnyMcpServer] = (),
+        additional_directories: Sequence[Folder] = (),
+        system_prompt: str | v2.SystemPrompt | None = None,
     ) -> ClientSession:
         """Open a session again, with everything it holds. `cwd` is its own folder (SESS-27)."""
         if not self.abilities.load:
             raise LocalError("this agent cannot load sessions")  # SESS-12
         start = v2.ReplayFromStart()
-        return await self._reopen(session_id, cwd, start, mcp_servers, additional_directories)
+        return await self._reopen(session_id, cwd, start, mcp_servers, additional_directories, system_prompt)
 
     async def resume_session(
         self,
         session_id: str,
-        cwd: str | os.PathLike[str] | None = None,
+        cwd: Folder | None = None,
         *,
-        mcp_servers: Sequence[v2.McpServer] = (),
-        additional_directories: Sequence[str | os.PathLike[str]] = (),
+        mcp_servers: Sequence[AnyMcpServer] = (),
+        additional_directories: Sequence[Folder] = (),
+        system_prompt: str | v2.SystemPrompt | None = None,
     ) -> ClientSession:
         """Open a session again, without its history where the agent can do that."""
         if not (self.abilities.resume or self.abilities.load):
             raise LocalError("this agent cannot resume sessions")  # SESS-14
-        return await self._reopen(session_id, cwd, None, mcp_servers, additional_directories)
+        return await self._reopen(session_id, cwd, None, mcp_servers, additional_directories, system_prompt)
 
     @asynccontextmanager
     async def attach(
-        self, session_id: str, *, cwd: str | os.PathLike[str] | None = None, after: int | None = None
+        self, session_id: str, *, cwd: Folder | None = None, after: int | None = None
     ) -> AsyncIterator[ClientSession]:
         """Follow a session that others may follow too, from its start or, with a hub, after an event; at the
         end this client leaves it, and it goes on."""
@@ -178,24 +228,26 @@ class Client:
     async def _reopen(
         self,
         session_id: str,
-        cwd: str | os.PathLike[str] | None,
+        cwd: Folder | None,
         replay_from: v2.ReplayFrom | None,
-        mcp_servers: Sequence[v2.McpServer],
-        additional_directories: Sequence[str | os.PathLike[str]],
+        mcp_servers: Sequence[AnyMcpServer],
+        additional_directories: Sequence[Folder],
+        system_prompt: str | v2.SystemPrompt | None = None,
     ) -> ClientSession:
-        directories = [_folder(directory) for directory in additional_directories]
-        self.abilities.check_setup(mcp_servers, directories)
+        directories = [folder(directory) for directory in additional_directories]
+        self.abilities.check_setup(declared(mcp_servers), directories)
         wanted = v2.ResumeSessionRequest(
             session_id=v2.SessionId(session_id),
-            cwd=_folder(cwd),
-            mcp_servers=list(mcp_servers),
+            cwd=folder(cwd),
+            mcp_servers=declared(mcp_servers),
             additional_directories=directories,
             replay_from=replay_from,
+            system_prompt=prompt_given(system_prompt, self.abilities),
         )
         before = self._sessions.get(session_id)
-        session = self._add(session_id, wanted.cwd)
+        session = self._add(session_id, wanted.cwd, directories=directories)
         try:
-            await self._opening.again(wanted, session)
+            await self.providing.during(mcp_servers, self._opening.again(wanted, session), session)
         except BaseException:
             if self._sessions.get(session_id) is session:
                 del self._sessions[session_id]
@@ -206,10 +258,11 @@ class Client:
             before.leave("the session was opened again")
         return session
 
-    def _add(self, session_id: str, cwd: str) -> ClientSession:
+    def _add(self, session_id: str, cwd: str, *, directories: Sequence[str] = ()) -> ClientSession:
         able = self._opening.v1_capabilities
         spoken: Spoken = SpokenV2() if able is None else SpokenV1(self.agreement, able)
         session = self._sessions[session_id] = ClientSession(self, session_id, spoken, cwd=cwd)
+        session.additional_directories = tuple(directories)
         self._left.discard(session_id)
         return session
 
@@ -217,26 +270,12 @@ class Client:
         if self._sessions.get(session.id) is session:
             del self._sessions[session.id]
             self._left.add(session.id)
+            self.offering.left(session.id)
+            self.providing.left(session.id)
         session.leave(reason)
 
-    async def list_sessions(
-        self, *, cwd: str | os.PathLike[str] | None = None
-    ) -> AsyncIterator[v2.SessionInfo]:
-        """The sessions that the agent keeps, the newest first, page by page as they are read."""
-        if not self.abilities.listing:
-            raise LocalError("this agent cannot list sessions")  # SESS-29
-        cursor: v2.SessionListCursor | None = None
-        while True:
-            wanted = v2.ListSessionsRequest(cwd=None if cwd is None else _folder(cwd), cursor=cursor)
-            params: Any = requests_v1.list_sessions(wanted) if self._v1 else wanted
-            page = await self.connection.call("session/list", params)
-            if self._v1:
-                page = requests_v1.listed_sessions(page)
-            for info in page.sessions:
-                yield info
-            cursor = page.next_cursor
-            if cursor is None or (self._v1 and not cursor):
-                return  # SESS-34
+    def _live(self, session_id: str) -> ClientSession | None:
+        return None if self.lost is not None else self._sessions.get(session_id)
 
     async def close_session(self, session: ClientSession) -> None:
         """End a session at the agent; what is open of it here ends too."""
@@ -245,28 +284,19 @@ class Client:
         await self._end_session("session/close", v2.CloseSessionRequest(session_id=v2.SessionId(session.id)))
         self._leave(session, "the session was closed")
 
-    async def delete_session(self, session_id: str) -> None:
-        """Remove a session with all that belongs to it."""
-        if not self.abilities.delete:
-            raise LocalError("this agent cannot delete sessions")  # SESS-29
-        await self._end_session(
-            "session/delete", v2.DeleteSessionRequest(session_id=v2.SessionId(session_id))
-        )
-        if session_id in self._sessions:
-            self._leave(self._sessions[session_id], "the session was deleted")
-
-    async def _end_session(self, method: str, params: Any) -> None:
-        try:
-            await self.connection.call(method, params)
-        except CallFailed as error:
-            if error.error.code != ResourceNotFound.code:
-                raise  # SESS-45: what is not there is closed
-
     # --- what comes --------------------------------------------------------------------------------
 
     @property
     def _v1(self) -> bool:
         return self.agreement.version == V1
+
+    def find(self, session_id: str) -> ClientSession | None:
+        """A session that is open here."""
+        return self._sessions.get(session_id)
+
+    def has_left(self, session_id: str) -> bool:
+        """Whether a session was open here and goes on without this client."""
+        return session_id in self._left
 
     def _updated(self, params: Any) -> None:
         session = self._sessions.get(params.session_id)
@@ -290,8 +320,3 @@ def _only(asked: int | None, version: int, dialect: str) -> int:
     if asked not in (None, version):
         raise LocalError(f"the dialect {dialect!r} is none of ACP version {asked}")
     return version
-
-
-def _folder(path: str | os.PathLike[str] | None) -> str:
-    """RPC-43: paths on the wire are absolute."""
-    return os.path.abspath(os.fspath(path) if path is not None else os.getcwd())

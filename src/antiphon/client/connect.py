@@ -11,6 +11,8 @@ from typing import Any, Protocol
 
 from antiphon.client.answers import Decides
 from antiphon.client.client import OPT_INS, Client
+from antiphon.client.logins import Launch
+from antiphon.client.workspace import Workspace
 from antiphon.connection.connection import Tap
 from antiphon.errors import LocalError
 from antiphon.schema.version import OptIns
@@ -41,6 +43,8 @@ async def connect(
     client_version: str = "0",
     opt_ins: OptIns = OPT_INS,
     numbered: bool = False,
+    workspace: Workspace | None = None,
+    terminal_login: bool = False,
     on_stderr: Callable[[str], None] | None = None,
     tap: Tap | None = None,
 ) -> AsyncIterator[Client]:
@@ -49,26 +53,47 @@ async def connect(
     `version` insists on ACP 1 or 2; otherwise the newest that the agent speaks is used. `answers` decides on
     permission requests, which are rejected otherwise. `silence` is how many seconds a turn may pass without a
     word. `env` is added to the environment of a command, which is started in `cwd`. With `numbered`, an agent
-    that can do it numbers its updates (`session.cursor`), to be attached to after one of them.
+    that can do it numbers its updates (`session.cursor`), to be attached to after one of them. `workspace`
+    offers files and terminals to an agent of v1.
+    `terminal_login` says that this process has a terminal to log in in (`client.login_in_terminal`).
     """
+    command = _command(target)
+    if terminal_login and command is None:
+        raise LocalError("only a command can be started again in a terminal")  # AUTH-14
     async with AsyncExitStack() as stack:
-        transport = await _reach(target, stack, token=token, env=env, cwd=cwd, on_stderr=on_stderr)
-        stack.push_async_callback(transport.aclose)  # also where nothing comes of it
-        client = Client(
-            transport,
-            version=version,
-            dialect=dialect,
-            answers=answers,
-            silence=silence,
-            name=name,
-            client_version=client_version,
-            opt_ins=opt_ins,
-            numbered=numbered,
-            tap=tap,
-        )
-        await stack.enter_async_context(client.connection)
-        await client.initialize()
-        yield client
+
+        async def begin() -> Client:
+            transport = await _reach(target, stack, token=token, env=env, cwd=cwd, on_stderr=on_stderr)
+            stack.push_async_callback(transport.aclose)  # also where nothing comes of it
+            client = Client(
+                transport,
+                version=version,
+                dialect=dialect,
+                answers=answers,
+                silence=silence,
+                name=name,
+                client_version=client_version,
+                opt_ins=opt_ins,
+                numbered=numbered,
+                workspace=workspace,
+                terminal_login=terminal_login,
+                tap=tap,
+            )
+            stack.push_async_callback(client.offering.aclose)
+            await stack.enter_async_context(client.connection)
+            await client.initialize()
+            if terminal_login and command is not None:
+                client.launch = Launch(tuple(command), env or {}, cwd, begin)
+            return client
+
+        yield await begin()
+
+
+def _command(target: Sequence[str] | str | Serves) -> list[str] | None:
+    """What is started for a target, if it is a command."""
+    if isinstance(target, str):
+        return None if target.startswith(("ws://", "wss://")) else shlex.split(target)
+    return list(target) if isinstance(target, Sequence) else None
 
 
 async def _reach(
@@ -90,8 +115,7 @@ async def _reach(
     if isinstance(target, str | Sequence):
         from antiphon.transports.child import ChildTransport
 
-        command = shlex.split(target) if isinstance(target, str) else list(target)
-        return await ChildTransport.spawn(command, env=env, cwd=cwd, on_stderr=on_stderr)
+        return await ChildTransport.spawn(_command(target) or [], env=env, cwd=cwd, on_stderr=on_stderr)
     await stack.enter_async_context(target.serving())
     ours, theirs = memory_pair()
     serving = asyncio.get_running_loop().create_task(target.serve(theirs))

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from antiphon.client.abilities import Abilities
+from antiphon.content import check_blocks
 from antiphon.errors import LocalError
 from antiphon.schema import v2
 
@@ -64,6 +65,7 @@ def blocks(content: Sequence[Content], able: Abilities) -> list[v2.ContentBlock]
     """Content as blocks; raises `LocalError` for what the agent cannot take."""
     made = [_block(each, able) for each in content]
     able.check(made)
+    check_blocks(made)  # CONT-04
     return made
 
 

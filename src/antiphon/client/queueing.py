@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from antiphon.client.content import Content, blocks
 from antiphon.client.turn import ClientTurn, TurnEnd
+from antiphon.engine.events import Delivery
 from antiphon.engine.transcript import MessageType
-from antiphon.errors import AntiphonError, InvalidResult, LinkLost, LocalError
+from antiphon.errors import AntiphonError, CallFailed, InvalidResult, LinkLost, LocalError
 from antiphon.schema import v2
 
 if TYPE_CHECKING:
@@ -19,9 +20,11 @@ if TYPE_CHECKING:
 class QueuedPrompt:
     """It outlives this connection. `accepted` waits until the agent takes it, and gives its turn."""
 
-    def __init__(self, session: ClientSession, message_id: str, turn: ClientTurn) -> None:
+    def __init__(self, session: ClientSession, message_id: str, turn: ClientTurn, *, steers: bool) -> None:
         self._session = session
         self._turn = turn
+        self.steers = steers
+        """Whether it is for the turn that is open."""
         self.message_id = message_id
         """What will be the id of its message."""
         self._taken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -74,6 +77,8 @@ class Queueing:
         self._session = session
         self._view = view
         self._waiting: dict[str, QueuedPrompt] = {}
+        self._sent = 0
+        """How many are on their way to the agent: their messages may come before their answers."""
 
     async def add(self, said: list[v2.ContentBlock], mode: str) -> QueuedPrompt:
         """Let a prompt wait at the agent. It is known here at the place of the answer in the lane: its turn
@@ -86,8 +91,13 @@ class Queueing:
 
         params = {"sessionId": session.id, "content": said, "mode": mode}
         connection.begin("_antiphon/inject", params, settled)
+        self._sent += 1
         self._view.spans.sent()
-        return await asyncio.shield(queued)
+        try:
+            return await asyncio.shield(queued)
+        except asyncio.CancelledError:
+            queued.add_done_callback(self._take_back)
+            raise
 
     def _answered(
         self, said: list[v2.ContentBlock], mode: str, outcome: Any, queued: asyncio.Future[QueuedPrompt]
@@ -99,28 +109,41 @@ class Queueing:
                 return
             turn = ClientTurn(self._session, said)
             turn.message_id = str(outcome["messageId"])
-            prompt = QueuedPrompt(self._session, turn.message_id, turn)
+            prompt = QueuedPrompt(self._session, turn.message_id, turn, steers=mode == Delivery.STEER)
             if self._view.fold.message(MessageType.USER, turn.message_id) is None:
                 self._waiting[turn.message_id] = prompt
             else:
-                self._view.accept(turn, joins=mode == "steer")  # it was taken at once
+                self._view.accept(turn, joins=prompt.steers)  # it was taken at once
                 prompt.take()
             queued.set_result(prompt)
         except (KeyError, TypeError):
             queued.set_exception(InvalidResult("the agent did not say which message this will be"))
             queued.exception()
         finally:
+            self._sent -= 1
             self._view.spans.settled()
+
+    def _take_back(self, queued: asyncio.Future[QueuedPrompt]) -> None:
+        """Whoever wanted it has given up before it was there."""
+        if queued.exception() is None and self._view.over is None:
+            self._session.client.connection.start_soon(self._withdraw(queued.result()))
+
+    async def _withdraw(self, prompt: QueuedPrompt) -> None:
+        try:
+            await prompt.withdraw()
+        except CallFailed:
+            await prompt.turn.cancel()  # it was taken at once
 
     def shown(self, message_id: str) -> None:
         """A user message is about to be placed: perhaps one that waited."""
         prompt = self._waiting.pop(message_id, None)
         if prompt is not None:
-            self._view.accept(prompt.turn)
-            if self._session.spoken.answers_at_the_end and self._view.fold.turn is None:
-                # v1 has no word for it: its turn is opened here, and `turn_complete` ends it.
-                self._view.tell(v2.SessionStateUpdate(state=v2.State.RUNNING))
+            self._view.accept(prompt.turn, joins=prompt.steers)
             prompt.take()
+        at_the_end = self._session.spoken.answers_at_the_end
+        if at_the_end and (prompt is not None or self._sent) and self._view.fold.turn is None:
+            # v1 has no word for it: its turn is opened here, and `turn_complete` ends it.
+            self._view.tell(v2.SessionStateUpdate(state=v2.State.RUNNING))
 
     def forget(self, prompt: QueuedPrompt) -> None:
         self._waiting.pop(prompt.message_id, None)

@@ -4,18 +4,25 @@ it has modules of its own."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from antiphon.client.abilities import Abilities
 from antiphon.client.asking import Asking
 from antiphon.client.cancelling import Cancelling
+from antiphon.client.cancelling_items import CancellingItems
+from antiphon.client.configuring import Configuring, by_id
 from antiphon.client.content import Content, blocks
+from antiphon.client.folders import Folder
+from antiphon.client.forking import fork_session
+from antiphon.client.mcp import AnyMcpServer
 from antiphon.client.prompting import Prompting
 from antiphon.client.queueing import QueuedPrompt, Queueing
 from antiphon.client.spoken import Spoken
 from antiphon.client.turn import ClientTurn, SessionEvent, TurnEnd
 from antiphon.client.view import View
+from antiphon.engine.compactions import Compaction
+from antiphon.engine.elicitations import Elicited
 from antiphon.engine.events import Delivery
 from antiphon.engine.facts import ContextUsage
 from antiphon.engine.plans import Plan
@@ -42,6 +49,8 @@ class ClientSession:
         self.client = client
         self.id = session_id
         self.cwd = cwd
+        self.additional_directories: tuple[str, ...] = ()
+        """The roots beside `cwd`, as it was opened with."""
         self.cursor: int | None = None
         """The number of the last event, where the agent was asked for numbers and gives them."""
         self.spoken = spoken
@@ -50,7 +59,9 @@ class ClientSession:
         self._prompting = Prompting(session_id, connection, spoken, self._view)
         self._asking = Asking(self, self._view, spoken, self._prompting.take)
         self._cancelling = Cancelling(session_id, connection, spoken, self._view, self._asking)
+        self._items = CancellingItems(session_id, connection, self._view)
         self._queueing = Queueing(self, self._view)
+        self._configuring = Configuring(session_id, connection, spoken, self._view)
         self._view.on_user_message = self._queueing.shown
         self._view.on_ending = self._asking.cancel  # PROMPT-V2-26: what is over is not asked any more
         self._view.on_turn = self._cancelling.due
@@ -97,6 +108,11 @@ class ClientSession:
         return list(self.fold.plans)
 
     @property
+    def compactions(self) -> list[Compaction]:
+        """How the agent has shortened what it keeps in mind, each with its summary."""
+        return list(self.fold.compactions)
+
+    @property
     def usage(self) -> ContextUsage | None:
         """The context window and the cost so far, as the agent told them last."""
         return self.fold.facts.usage
@@ -107,9 +123,20 @@ class ClientSession:
         return [] if told is None else list(told.latest.available_commands)
 
     @property
-    def config_options(self) -> list[Any]:
-        told = self.fold.facts.config
-        return [] if told is None else list(told.latest.config_options)
+    def config_options(self) -> list[v2.SessionConfigOption]:
+        """What can be chosen, and what is; the complete list in the agent's order."""
+        return self._configuring.options
+
+    @property
+    def config(self) -> dict[str, v2.SessionConfigOption]:
+        """The config options by their ids. A v1 agent's modes are one of them, of category `mode`."""
+        return by_id(self.config_options)
+
+    async def set_config(self, id: str, value: str | bool) -> None:
+        """Choose another value. Raises `LocalError` for one that is not offered, `CallFailed` where the agent
+        refuses; otherwise `config` has what came of it, in other options too."""
+        self._check_open()
+        await self._configuring.set(id, value)
 
     @property
     def title(self) -> str | None:
@@ -138,12 +165,14 @@ class ClientSession:
         delivery: str | None = None,
         operation_id: str | None = None,
         silence: float | None = None,
+        meta: dict[str, Any] | None = None,
     ) -> ClientTurn:
         """Say something. Returns once the agent has taken it (v2) or it was sent (v1).
 
         `delivery` says what it does while the session works: `queue`, `steer` or `interrupt`, where the agent
         offers that. After `silence` seconds without a word the prompt is taken back, or its turn cancelled,
-        and the turn ends. A caller that is cancelled meanwhile takes the prompt back too.
+        and the turn ends. A caller that is cancelled meanwhile takes the prompt back too. `meta` goes beside the
+        prompt as it is: trace context, for instance (`traceparent`, `tracestate`, `baggage`).
         Raises `LocalError` for what the agent cannot take, `CallFailed` where it refuses.
         """
         self._check_open()
@@ -154,7 +183,7 @@ class ClientSession:
         if operation_id is not None:
             ours["operationId"] = operation_id
         turn = ClientTurn(self, said)
-        accepted = self._prompting.send(turn, said, ours, joins=delivery == Delivery.STEER)
+        accepted = self._prompting.send(turn, said, ours, meta=meta, joins=delivery == Delivery.STEER)
         limit = self.client.silence if silence is None else silence
         if limit is not None:
             self.client.connection.start_soon(self._prompting.watch_silence(turn, limit))
@@ -164,6 +193,12 @@ class ClientSession:
             self._prompting.withdraw(turn)
             raise
         return turn
+
+    async def command(self, name: str, rest: str = "", *content: Content) -> ClientTurn:
+        """Run one of the session's `commands`; `rest` is its input, and other content may go with it."""
+        if not any(isinstance(command, v2.Command) and command.name == name for command in self.commands):
+            raise LocalError(f"this session offers no command {name!r}")
+        return await self.prompt(f"/{name} {rest}" if rest else f"/{name}", *content)  # CMD-02
 
     def _delivery(self, wanted: str) -> str:
         if wanted not in self.abilities.delivery:
@@ -206,15 +241,57 @@ class ClientSession:
         """Stop one turn, and no other."""
         await self._cancelling.turn(turn)
 
+    async def cancel_tool_call(self, tool_call_id: str) -> None:
+        """Stop one tool call, where the agent offers that; raises `LocalError` where it does not."""
+        await self._items.tool_call(tool_call_id)
+
+    async def cancel_terminal(self, terminal_id: str) -> None:
+        """Stop the command in one terminal, where the agent offers that; raises `LocalError` where not."""
+        await self._items.terminal(terminal_id)
+
     async def close(self) -> None:
         """End the session at the agent; it can be resumed where the agent keeps sessions."""
         await self.client.close_session(self)
+
+    # --- what becomes of it ------------------------------------------------------------------------
+
+    async def fork(
+        self,
+        *,
+        at: str | None = None,
+        cwd: Folder | None = None,
+        mcp_servers: Sequence[AnyMcpServer] = (),
+        additional_directories: Sequence[Folder] = (),
+        system_prompt: str | v2.SystemPrompt | None = None,
+    ) -> ClientSession:
+        """A new session that goes on from this one, which stays as it is: from where it was last idle or,
+        where the agent can do that, right after the message `at`."""
+        return await fork_session(
+            self,
+            at=at,
+            cwd=cwd,
+            mcp_servers=mcp_servers,
+            additional_directories=additional_directories,
+            prompt=system_prompt,
+        )
+
+    async def archive(self) -> None:
+        """Put it away: it is closed, and not listed with the others."""
+        await self.client.archive(self.id)
+
+    async def set_title(self, title: str) -> str:
+        """Give it a title that the agent keeps, and does not replace; as it was kept."""
+        return await self.client.set_title(self.id, title)
 
     # --- what the client passes on -----------------------------------------------------------------
 
     async def ask_permission(self, params: Any, inbound: Inbound) -> Any:
         """`session/request_permission` came."""
         return await self._asking.ask(params, inbound)
+
+    async def ask_elicitation(self, request: Elicited, inbound: Inbound) -> Any:
+        """`elicitation/create` came."""
+        return await self._asking.elicit(request, inbound)
 
     def receive(self, params: Any) -> None:
         """An update came, in the lane."""
@@ -232,6 +309,7 @@ class ClientSession:
         """Nothing of it comes any more, and everything that came has been applied."""
         cut = TurnEnd.cut_short(reason)
         self._asking.leave()
+        self._view.expire()  # before the turns end that they belong to
         self._prompting.leave(reason, cut)
         self._queueing.leave(reason if isinstance(reason, LinkLost) else LinkLost(reason), cut)
         self._view.leave(cut)

@@ -23,6 +23,9 @@ from antiphon.schema.v2.prompt import StopReason
 from antiphon.schema.v2.proposed import PromptTaken
 from antiphon.schema.version import Agreement
 
+STREAMED = frozenset([v2.AgentMessageChunk, v2.AgentThoughtChunk])
+"""Most of what comes: they say nothing about turns, prompts or spelling."""
+
 
 class Named(Struct, frozen=True):
     """It is known which message the prompt of a call became."""
@@ -96,6 +99,8 @@ class SpokenV2:
         return []
 
     def read(self, update: Any) -> Sequence[News]:
+        if type(update) in STREAMED:
+            return (update,)
         update = normalize(update)
         return [*(_named(pair) for pair in self._insertions.told(update)), update]
 
@@ -164,7 +169,7 @@ class SpokenV1:
         lifted: Sequence[News] = self.upgrade.update(update)
         if isinstance(update, optins.TurnComplete):
             for call in [*self._held, *self._open]:
-                if str(call) == update.prompt_request_id:  # TC-04
+                if str(call) == str(update.prompt_request_id):  # TC-04
                     return [*lifted, *self._completed(call)]
             if self._open and update.prompt_request_id is UNSET:
                 return [*lifted, OtherEnded(TurnEnd(stop_reason=StopReason(update.stop_reason)))]

@@ -209,8 +209,8 @@ class Connection:
         """Give up on a call that was begun; the peer is told (`$/cancel_request`)."""
         self._calls.abandon(call)
 
-    def behind(self, session_id: str, act: Callable[[], None]) -> None:
-        """Do something once everything that was received for a session so far has been handled."""
+    def behind(self, session_id: str | None, act: Callable[[], None]) -> None:
+        """Do something once everything that was received for a session, or for none, so far has been handled."""
         if self._lanes.idle(session_id):
             act()
         else:

@@ -15,6 +15,7 @@ from antiphon.engine.journal import JournalGap
 from antiphon.engine.plans import Plans
 from antiphon.engine.prompts import Entry, Prompts
 from antiphon.engine.questions import Questions
+from antiphon.engine.subagents import SessionNotes, Subagents
 from antiphon.engine.terminals import Terminals
 from antiphon.engine.tools import ToolCall, ToolCalls
 from antiphon.engine.transcript import MESSAGE_CHUNKS, Message, MessageType, Transcript
@@ -29,6 +30,7 @@ from antiphon.schema.v2 import (
     prompt,
     proposed,
     session_list,
+    subagents,
     terminals,
     tool_calls,
     usage,
@@ -55,7 +57,7 @@ class Folding:
 
     __slots__ = (
         "_dirty", "_gone", "_items", "closed", "compactions", "created", "facts", "last_seq", "plans",
-        "prompts", "questions", "terminals", "tools", "transcript", "turns",
+        "prompts", "questions", "session_messages", "subagents", "terminals", "tools", "transcript", "turns",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -69,6 +71,8 @@ class Folding:
         self.plans: Final = Plans()
         self.compactions: Final = Compactions()
         self.facts: Final = Facts()
+        self.subagents: Final = Subagents()
+        self.session_messages: Final = SessionNotes()
         self.prompts: Final = Prompts()
         self.questions: Final = Questions()
         self._items: dict[str, Item] = {}
@@ -277,6 +281,9 @@ _UPDATES: dict[type, Fold] = {
     config_options.ConfigOptionUpdate: _item(lambda s, u, seq: s.facts.set_config(u, position=seq)),
     session_list.SessionInfoUpdate: _item(lambda s, u, seq: s.facts.patch_info(u, position=seq)),
     usage.UsageUpdate: _item(lambda s, u, seq: s.facts.patch_usage(u, position=seq)),
+    subagents.SubagentUpdate: _item(lambda s, u, seq: s.subagents.patch(u, position=seq)),
+    subagents.SessionMessage: _item(lambda s, u, seq: s.session_messages.patch(u, position=seq)),
+    subagents.SessionMessageChunk: _item(lambda s, u, seq: s.session_messages.chunk(u, position=seq)),
     prompt.SessionStateUpdate: Folding._state,
     proposed.StateChange: Folding._state,
     Unknown: Folding._unknown,

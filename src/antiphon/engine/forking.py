@@ -7,7 +7,6 @@ once it is made.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from antiphon.engine.folding import Folding, Item
@@ -19,12 +18,11 @@ USAGE = "facts/usage"
 """True of the whole conversation only."""
 
 
-def forked(session: Folding, *, at: str | None = None, prompts: Iterable[str] = ()) -> list[Any] | None:
+def forked(session: Folding, *, at: str | None = None) -> list[Any] | None:
     """The updates that make the new session. `at` names the message after which it begins; `None` stands for
-    the last time the session was idle. `prompts` are messages that the open turn took and the fold does not
-    know of. Gives `None` where there is no such message."""
+    the last time the session was idle. Gives `None` where there is no such message."""
     items = session.items
-    taken = items[: _before_turn(session, prompts)] if at is None else _through(items, at)
+    taken = items[: _before_turn(session)] if at is None else _through(items, at)
     if taken is None:
         return None
     whole = len(taken) == len(items)
@@ -32,12 +30,12 @@ def forked(session: Folding, *, at: str | None = None, prompts: Iterable[str] = 
     return made + [item.materialize() for item in items[len(taken) :] if item.key in FACTS]
 
 
-def _before_turn(session: Folding, prompts: Iterable[str]) -> int:
+def _before_turn(session: Folding) -> int:
     """How many items there were when the open turn began: its prompt comes before its state (SD-07)."""
     turn = session.turn
     if turn is None:
         return len(session.items)
-    took = [session.message(MessageType.USER, id) for id in (*turn.prompts, *prompts)]
+    took = [session.message(MessageType.USER, id) for id in turn.prompts]
     began = min([int(turn.turn_id), *(message.position for message in took if message is not None)])
     return sum(item.position < began for item in session.items)
 

@@ -19,11 +19,13 @@ from antiphon.engine.turn import INTERRUPTED, Command, Effect, Turn
 from antiphon.errors import AntiphonError, ErrorObject
 from antiphon.schema.v2.compaction import CompactionStatus, CompactionUpdate
 from antiphon.schema.v2.errors import Error
-from antiphon.schema.v2.prompt import BackgroundWork, StopReason
+from antiphon.schema.v2.prompt import BackgroundWork, State, StateUpdate, StopReason
+from antiphon.schema.v2.subagents import SubagentUpdate
 from antiphon.schema.v2.tool_calls import SessionToolCallUpdate, ToolCallStatus
 from antiphon.schema.v2.updates import SessionUpdate
 from antiphon.schema.v2.usage import Usage
 
+_CUT = StateUpdate(state=State.IDLE, stop_reason=StopReason.ERROR, error=INTERRUPTED)
 _REJECTED = ErrorObject(AntiphonError.code, "The agent was lost", {"reason": "interrupted"})
 
 
@@ -100,7 +102,13 @@ class Session(Folding):
         ]
         bodies += self.questions.close_all(self.questions.open, e.QuestionEnd.EXPIRED)
         bodies += [
-            Updated.of(SessionToolCallUpdate(tool_call_id=call.id, status=ToolCallStatus.FAILED))
+            Updated.of(
+                SessionToolCallUpdate(
+                    tool_call_id=call.id,
+                    status=ToolCallStatus.FAILED,
+                    capabilities=UNSET if call.capabilities is None else None,  # TOOL-V2-11
+                )
+            )
             for call in self.tools
             if not call.final
         ]
@@ -115,6 +123,11 @@ class Session(Folding):
             )
             for compaction in self.compactions
             if compaction.status == CompactionStatus.IN_PROGRESS
+        ]
+        bodies += [  # it worked in the same process
+            Updated.of(SubagentUpdate(session_id=subagent.id, state=_CUT))
+            for subagent in self.subagents
+            if subagent.working
         ]
         if self.prompts.queued and not self.prompts.paused:
             bodies.append(e.QueuePaused())

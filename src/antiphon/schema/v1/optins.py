@@ -20,7 +20,7 @@ class TurnComplete(Wire, frozen=True, kw_only=True, tag_field="sessionUpdate", t
     that another client or the agent opened has none."""
 
     stop_reason: IdleStopReason
-    prompt_request_id: str | UnsetType = UNSET
+    prompt_request_id: str | int | UnsetType = UNSET
     meta: dict[str, Any] | None = field(name="_meta", default=None)
 
 

@@ -20,6 +20,8 @@ class StateChange(Wire, frozen=True, kw_only=True, tag_field="sessionUpdate", ta
 
     state: State
     stop_reason: StopReason | None = field(name="stop_reason", default=None)
+    published_reason: StopReason | None = field(name="stopReason", default=None)
+    """The published spelling of the key, which counts where both are given (SD-02)."""
     error: Error | None = None
     usage: Usage | None = None
     background: list[BackgroundWork] | None = None
@@ -33,6 +35,6 @@ class PromptTaken(Wire, frozen=True, kw_only=True):
 
 
 LENIENT: dict[type[Wire], dict[str, Lenient]] = {
-    StateChange: dict.fromkeys(("stop_reason", "error", "usage", "background"), Lenient.ERROR),
+    StateChange: dict.fromkeys(("stop_reason", "published_reason", "error", "usage", "background"), Lenient.ERROR),
 }
 OPEN_STRUCTS: dict[type[Wire], str] = {StateChange: "state"}

@@ -1,0 +1,184 @@
+"""A struct as a form: its fields are what is asked for, and the answer is an instance of it (ELIC-05)."""
+
+from __future__ import annotations
+
+import enum
+from functools import lru_cache
+from typing import Annotated, Any, Generic, Literal, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import NODEFAULT, Meta, Struct, inspect
+
+from antiphon.errors import LocalError
+from antiphon.schema import v2
+
+S = TypeVar("S", bound=Struct)
+
+Email: TypeAlias = Annotated[str, Meta(extra_json_schema={"format": "email"})]
+Uri: TypeAlias = Annotated[str, Meta(extra_json_schema={"format": "uri"})]
+
+_SEQUENCES = (inspect.ListType, inspect.SetType, inspect.FrozenSetType, inspect.VarTupleType)
+
+
+class StructForm(Generic[S]):
+    """What a struct asks for, and how an answer becomes one. Raises `LocalError` for a struct that is no flat
+    form."""
+
+    def __init__(self, struct: type[S]) -> None:
+        self._struct = struct
+        info = inspect.type_info(struct)
+        assert isinstance(info, inspect.StructType)
+        self._fields = info.fields
+        self._hints = get_type_hints(struct, include_extras=True)
+        properties = {}
+        for field in info.fields:
+            try:
+                properties[field.encode_name] = _property(field, self._hints[field.name])
+            except LocalError as error:
+                raise LocalError(f"{struct.__name__}.{field.name}: {error.detail}") from None
+        self.schema = v2.ElicitationSchema(
+            type=v2.ElicitationSchemaType.OBJECT,
+            properties=properties,
+            required=[field.encode_name for field in info.fields if field.required] or None,
+        )
+
+    def read(self, values: dict[str, Any]) -> S:
+        """An instance, of values that were checked against the schema. Raises `ValueError` where the struct
+        refuses them all the same."""
+        try:
+            given = {
+                field.name: self._value(field, values[field.encode_name])
+                for field in self._fields
+                if field.encode_name in values
+            }
+            return self._struct(**given)
+        except (msgspec.ValidationError, TypeError) as error:
+            raise ValueError(str(error)) from None
+
+    def _value(self, field: inspect.Field, value: Any) -> Any:
+        if isinstance(_plain(field)[0], inspect.StrType):
+            return value  # ELIC-18: msgspec would match its pattern without a bound
+        return msgspec.convert(value, self._hints[field.name])
+
+
+@lru_cache(maxsize=256)
+def struct_form(struct: type[S]) -> StructForm[S]:
+    return StructForm(struct)
+
+
+def _plain(field: inspect.Field) -> tuple[inspect.Type, dict[str, Any]]:
+    """The type of a field without what is around it, and what was said of it."""
+    type = field.type
+    said: dict[str, Any] = {}
+    while True:
+        if isinstance(type, inspect.Metadata):
+            said = {**(type.extra_json_schema or {}), **said}
+            type = type.type
+        elif isinstance(type, inspect.UnionType):
+            rest = [one for one in type.types if not isinstance(one, inspect.NoneType)]
+            if len(rest) != 1:
+                raise LocalError("a field of a form has one type")
+            if field.required:
+                raise LocalError("a field that may be None needs a default")
+            type = rest[0]
+        else:
+            return type, said
+
+
+def _property(field: inspect.Field, hint: Any) -> v2.ElicitationPropertySchema:
+    type, said = _plain(field)
+    common = {
+        "title": said.get("title"),
+        "description": said.get("description"),
+        "default": _default(field),
+    }
+    match type:
+        case inspect.StrType():
+            format = said.get("format")
+            return v2.StringPropertySchema(
+                **common,
+                min_length=type.min_length,
+                max_length=type.max_length,
+                pattern=type.pattern,
+                format=None if format is None else v2.StringFormat(format),
+            )
+        case inspect.DateType():
+            return v2.StringPropertySchema(**common, format=v2.StringFormat.DATE)
+        case inspect.DateTimeType():
+            return v2.StringPropertySchema(**common, format=v2.StringFormat.DATE_TIME)
+        case inspect.BoolType():
+            return v2.BooleanPropertySchema(**common)
+        case inspect.IntType():
+            _check_bounds(type)
+            return v2.IntegerPropertySchema(
+                **common,
+                minimum=type.ge if type.gt is None else type.gt + 1,
+                maximum=type.le if type.lt is None else type.lt - 1,
+            )
+        case inspect.FloatType():
+            _check_bounds(type)
+            if type.gt is not None or type.lt is not None:
+                raise LocalError("a form knows `ge` and `le`, not `gt` and `lt`")
+            return v2.NumberPropertySchema(**common, minimum=type.ge, maximum=type.le)
+        case inspect.LiteralType() | inspect.EnumType():
+            values, options = _choices(type, hint)
+            return v2.StringPropertySchema(**common, enum=values, one_of=options)
+    if isinstance(type, _SEQUENCES):
+        item = type.item_type
+        if isinstance(item, inspect.LiteralType | inspect.EnumType):
+            return v2.MultiSelectPropertySchema(
+                **common,
+                items=_items(item, hint),
+                min_items=type.min_length or None,
+                max_items=type.max_length,
+            )
+    raise LocalError("a form has texts, numbers, yes or no, and choices; nothing nested")
+
+
+def _check_bounds(type: inspect.IntType | inspect.FloatType) -> None:
+    if type.multiple_of is not None:
+        raise LocalError("a form does not know `multiple_of`")
+
+
+def _choices(
+    type: inspect.LiteralType | inspect.EnumType, hint: Any
+) -> tuple[list[str] | None, list[v2.EnumOption] | None]:
+    """The values to choose from; those of an enum are shown by the names of its members."""
+    values: list[Any]
+    if isinstance(type, inspect.LiteralType):
+        values = _written(hint)  # msgspec has sorted them
+    else:
+        members: list[enum.Enum] = list(type.cls)
+        values = [member.value for member in members]
+    if not values or not all(isinstance(value, str) for value in values):
+        raise LocalError("what can be chosen is text")
+    if isinstance(type, inspect.LiteralType):
+        return values, None
+    titles = [member.name.replace("_", " ").capitalize() for member in members]
+    return None, [
+        v2.EnumOption(const=value, title=title) for value, title in zip(values, titles, strict=True)
+    ]
+
+
+def _written(hint: Any) -> list[Any]:
+    """The values of the literal in a type, in their order."""
+    if get_origin(hint) is Literal:
+        return [one for value in get_args(hint) for one in (_written(value) or [value])]
+    return [one for inner in get_args(hint) for one in _written(inner)]
+
+
+def _items(type: inspect.LiteralType | inspect.EnumType, hint: Any) -> v2.MultiSelectItems:
+    values, options = _choices(type, hint)
+    if values is not None:
+        return v2.StringMultiSelectItems(enum=values)
+    return v2.TitledMultiSelectItems(any_of=options or [])  # ELIC-21: `anyOf`, and no `type`
+
+
+def _default(field: inspect.Field) -> Any:
+    default = field.default
+    if field.default_factory is not NODEFAULT:
+        default = field.default_factory()
+    if default is NODEFAULT or default is None:
+        return None
+    value = msgspec.to_builtins(default)
+    return sorted(value) if isinstance(default, set | frozenset) else value

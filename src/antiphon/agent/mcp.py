@@ -1,0 +1,172 @@
+"""MCP servers that clients offer over their own connections, used by the agent (MCP over ACP, unstable)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from antiphon.connection import Connection
+from antiphon.errors import InvalidParams, LinkLost, LocalError, McpError
+from antiphon.jsonrpc.peer import Inbound
+from antiphon.schema import v1, v2
+from antiphon.schema.mcp_binding import MESSAGE, with_inner_meta
+
+if TYPE_CHECKING:
+    from antiphon.agent.link import Handlers, Link
+    from antiphon.agent.session import AgentSession
+
+logger = logging.getLogger("antiphon.agent")
+
+OnNotification = Callable[[str, dict[str, Any]], Awaitable[None]]
+"""Called with the method and the params of what an MCP server tells while a request is under way."""
+
+_Told = tuple[str, dict[str, Any]] | None
+
+
+class Calling:
+    """The MCP servers of one client, as they are called over its connection."""
+
+    def __init__(self, connection: Callable[[], Connection]) -> None:
+        self._connection = connection
+        self.declared: set[str] = set()
+        """The ids that this client has published."""
+        self._routes: dict[tuple[str, str], asyncio.Queue[_Told]] = {}
+
+    def notified(self, params: v1.MessageMcpNotification | v2.MessageMcpNotification) -> None:
+        """What belongs to no request that is under way is dropped (MCPACP-06)."""
+        route = self._routes.get((params.server_id, params.request_id))
+        if route is not None:
+            route.put_nowait((params.method, params.params or {}))
+
+    async def call(
+        self,
+        server_id: str,
+        method: str,
+        params: dict[str, Any],
+        *,
+        meta: dict[str, Any] | None,
+        on_notification: OnNotification | None,
+    ) -> Any:
+        """One operation, under an id of its own (MCPACP-03). Giving up on it tells the client
+        (MCPACP-07)."""
+        request_id = f"op_{secrets.token_hex(12)}"
+        request = v2.MessageMcpRequest(
+            server_id=v2.McpServerAcpId(server_id),
+            request_id=v2.McpRequestId(request_id),
+            method=method,
+            params=params,
+            meta=meta,
+        )
+        if on_notification is None:
+            return _result(await self._connection().call(MESSAGE, request))
+        route = self._routes[server_id, request_id] = asyncio.Queue()
+        telling = asyncio.get_running_loop().create_task(_tell(route, on_notification))
+        try:
+            answer = await self._connection().call(MESSAGE, request)
+            # What came before the answer is told before it is given.
+            handled = asyncio.Event()
+            self._connection().behind(None, handled.set)
+            await handled.wait()
+            route.put_nowait(None)
+            await telling
+        finally:
+            del self._routes[server_id, request_id]
+            telling.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait([telling])
+        return _result(answer)
+
+
+class McpServer:
+    """An MCP server of a client. `call` speaks MCP to it, revision 2026-07-28."""
+
+    def __init__(self, session: AgentSession, declared: v2.McpServerAcp, calling: Calling) -> None:
+        self._session = session
+        self._calling = calling
+        self.name = declared.name
+        self.server_id = declared.server_id
+        self.capabilities: dict[str, Any] = {}
+        """What the agent can do as an MCP client; told with every request."""
+        self._closed = False
+
+    async def call(
+        self,
+        method: str,
+        params: dict[str, Any] | None = None,
+        *,
+        on_notification: OnNotification | None = None,
+        meta: dict[str, Any] | None = None,
+    ) -> Any:
+        """The result of an MCP request, such as `tools/list`. Raises `McpError` where the server answers with
+        an error, and `CallFailed` where it could not be asked. `meta` goes beside the request; the trace of
+        the turn goes with it by itself."""
+        if self._closed:
+            raise LocalError("this MCP server is used inside its `async with` block")
+        inner = with_inner_meta(params, info=self._session.implementation, capabilities=self.capabilities)
+        beside = {**self._session.trace, **(meta or {})}
+        return await self._calling.call(
+            self.server_id, method, inner, meta=beside or None, on_notification=on_notification
+        )
+
+    def close(self) -> None:
+        self._closed = True
+
+
+@asynccontextmanager
+async def using(session: AgentSession, name: str) -> AsyncIterator[McpServer]:
+    """The MCP server of that name, of the client that gave it to the session."""
+    found = [server for server in session.mcp_servers if getattr(server, "name", None) == name]
+    if not found:
+        raise LocalError(f"this session was given no MCP server {name!r}")
+    declared = found[0]
+    if not isinstance(declared, v2.McpServerAcp):
+        raise LocalError(f"the MCP server {name!r} is not the client's own: start or reach it as it is described")
+    links = [link for link in session.clients() if declared.server_id in link.calling.declared]
+    if not links:
+        raise LinkLost(f"the client that offers the MCP server {name!r} is not there")
+    server = McpServer(session, declared, links[-1].calling)
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+def guarded(link: Link, handlers: Handlers) -> Handlers:
+    """The handlers that set up sessions, which also learn of the client's own MCP servers (MCPACP-01)."""
+
+    def guard(handler: Callable[[Any, Inbound], Awaitable[Any]]) -> Callable[[Any, Inbound], Awaitable[Any]]:
+        async def noted(params: Any, inbound: Inbound) -> Any:
+            for server in params.mcp_servers:
+                if isinstance(server, v1.McpServerAcp | v2.McpServerAcp):
+                    if not link.agent.mcp_over_acp:
+                        raise InvalidParams("MCP servers over ACP are not supported")  # MCPCFG-05
+                    link.calling.declared.add(server.server_id)
+            return await handler(params, inbound)
+
+        return noted
+
+    setting_up = ("session/new", "session/load", "session/resume", "session/fork")
+    return {**handlers, **{method: guard(handlers[method]) for method in setting_up if method in handlers}}
+
+
+async def _tell(route: asyncio.Queue[_Told], on_notification: OnNotification) -> None:
+    while (told := await route.get()) is not None:
+        try:
+            await on_notification(*told)
+        except Exception:
+            logger.exception("what an MCP server told could not be handled")
+
+
+def _result(answer: Any) -> Any:
+    if isinstance(answer, v1.MessageMcpFailure | v2.MessageMcpFailure):
+        error = answer.error
+        raise McpError(error.code, error.message, data=error.data)
+    return answer.result
+
+
+__all__ = ["Calling", "McpServer", "guarded", "using"]

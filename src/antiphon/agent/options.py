@@ -1,0 +1,113 @@
+"""Config options as an agent declares them: what there is to choose, what is chosen at first, and who decides
+when a client wants another value."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from antiphon.agent.checks import check_value
+from antiphon.engine.configuration import fault, offered_values, takes, with_value
+from antiphon.errors import LocalError
+from antiphon.schema import v2
+
+if TYPE_CHECKING:
+    from antiphon.agent.session import AgentSession
+
+Choices: TypeAlias = (
+    Mapping[str, str]
+    | Mapping[str, Mapping[str, str]]
+    | Sequence[v2.SessionConfigSelectOption]
+    | Sequence[v2.SessionConfigSelectGroup]
+)
+"""Values and their names, `{"fast": "Fast"}`; in groups, `{"Small": {"fast": "Fast"}}`; or, where they have
+descriptions, as the wire has them."""
+
+OptionHandler: TypeAlias = "Callable[[AgentSession, Any], Awaitable[None]]"
+H = TypeVar("H", bound=OptionHandler)
+
+
+class Option:
+    """What `agent.config(...)` gives: decorate with it whoever is to be asked about changes."""
+
+    def __init__(self, shown: v2.SessionConfigOption, id: str) -> None:
+        self.shown = shown
+        """The option with its default."""
+        self.id = id
+        self.handler: OptionHandler | None = None
+
+    def __call__(self, handler: H) -> H:
+        if self.handler is not None:
+            raise LocalError(f"the config option {self.id!r} has one handler")
+        self.handler = handler
+        return handler
+
+    def restored(self, before: v2.SessionConfigOption | None) -> v2.SessionConfigOption:
+        """The option with the value a session has, where it is still offered."""
+        if before is None or isinstance(before, dict) or not takes(self.shown, before.current_value):
+            return self.shown
+        return with_value(self.shown, before.current_value)
+
+
+def declare(
+    id: str,
+    *,
+    name: str | None,
+    options: Choices | None,
+    default: str | bool | None,
+    category: str | None,
+    description: str | None,
+) -> Option:
+    """Raises `LocalError` for what could not be offered (CONF-V2-04, CONF-02)."""
+    kind = None if category is None else v2.SessionConfigOptionCategory(category)
+    check_value(kind)
+    shown: v2.SessionConfigOption
+    if options is None:
+        if not isinstance(default, bool):
+            raise LocalError(f"config option {id!r}: without values to choose from, its default is a bool")
+        shown = v2.SessionConfigBoolean(
+            config_id=v2.SessionConfigId(id),
+            name=name or id,
+            description=description,
+            category=kind,
+            current_value=default,
+        )
+    else:
+        shown = v2.SessionConfigSelect(
+            config_id=v2.SessionConfigId(id),
+            name=name or id,
+            description=description,
+            category=kind,
+            current_value=v2.SessionConfigValueId("" if default is None else str(default)),
+            options=_entries(options),
+        )
+        values = offered_values(shown)
+        if default is None and values:  # CONF-02: what is offered first is the default
+            shown = with_value(shown, values[0].value)
+    wrong = fault([shown])
+    if wrong is not None:
+        raise LocalError(wrong)
+    return Option(shown, id)
+
+
+def _entries(options: Choices) -> v2.SessionConfigSelectOptions:
+    if not isinstance(options, Mapping):
+        return list(options)  # type: ignore[return-value]
+    entries: list[Any] = []
+    for key, entry in options.items():
+        if isinstance(entry, Mapping):
+            entries.append(
+                v2.SessionConfigSelectGroup(
+                    group_id=v2.SessionConfigGroupId(key), name=key, options=_values(entry)
+                )
+            )
+        else:
+            entries += _values({key: entry})
+    return entries
+
+
+def _values(names: Mapping[str, str]) -> list[v2.SessionConfigSelectOption]:
+    return [
+        v2.SessionConfigSelectOption(value=v2.SessionConfigValueId(value), name=name)
+        for value, name in names.items()
+    ]

@@ -1,0 +1,45 @@
+"""System prompts that a client gives a session, where the agent takes them (SESS-58, unstable)."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from antiphon.errors import InvalidParams, LocalError
+from antiphon.schema import v2
+
+APPEND, OVERRIDE = v2.SystemPromptMode.APPEND, v2.SystemPromptMode.OVERRIDE
+
+
+class SystemPrompt(Struct, frozen=True):
+    """What a client wants the model to be told before the conversation."""
+
+    text: str
+    override: bool
+    """Whether it stands in place of the agent's own, and not behind it."""
+
+
+def modes(given: bool | str) -> frozenset[v2.SystemPromptMode]:
+    """Which modes an agent takes: `True` and `append` mean one that can be added to its own, `override` also
+    one in its place."""
+    if isinstance(given, bool):
+        return frozenset({APPEND} if given else ())
+    if given not in (APPEND, OVERRIDE):
+        raise LocalError(f"`system_prompt` is True, 'append' or 'override', not {given!r}")
+    return frozenset({APPEND, v2.SystemPromptMode(given)})
+
+
+def check_system_prompt(given: v2.SystemPrompt | None, modes: frozenset[v2.SystemPromptMode]) -> None:
+    """An agent that cannot do what is asked says so, and never does less."""
+    if given is None:
+        return
+    if not modes:
+        raise InvalidParams("a system prompt is not supported")
+    if given.mode not in modes:
+        raise InvalidParams(f"the system prompt mode {str(given.mode)!r} is not supported")
+    if not given.content or not all(isinstance(block, v2.TextContent) for block in given.content):
+        raise InvalidParams("a system prompt is one or more blocks of text")
+
+
+def read_system_prompt(given: v2.SystemPrompt) -> SystemPrompt:
+    text = "\n".join(block.text for block in given.content if isinstance(block, v2.TextContent))
+    return SystemPrompt(text=text, override=given.mode == OVERRIDE)

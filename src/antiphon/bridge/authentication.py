@@ -1,0 +1,84 @@
+"""Ways to log in, and who is logged in: v1 and v2 name the same things differently (24.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from antiphon.bridge.content import recast
+from antiphon.schema import v1, v2
+from antiphon.schema.wire import Unknown
+
+
+def methods_v1(methods: Iterable[v2.AuthMethod]) -> list[v1.AuthMethod]:
+    """As a v1 client reads them. A custom type is left out: v1 would take it for one of the agent's own."""
+    shown: list[v1.AuthMethod] = []
+    for method in methods:
+        if isinstance(method, Unknown):
+            continue
+        id = v1.AuthMethodId(method.method_id)
+        if isinstance(method, v2.AuthMethodTerminal):
+            env = {variable.name: variable.value for variable in method.env}
+            shown.append(
+                v1.AuthMethodTerminal(
+                    id=id,
+                    name=method.name,
+                    description=method.description,
+                    args=method.args,
+                    env=env,
+                    meta=method.meta,
+                )
+            )
+        else:
+            shown.append(
+                v1.AuthMethodAgent(id=id, name=method.name, description=method.description, meta=method.meta)
+            )
+    return shown
+
+
+def methods_v2(methods: Iterable[v1.AuthMethod]) -> list[v2.AuthMethod]:
+    """Those of a v1 agent."""
+    shown: list[v2.AuthMethod] = []
+    for method in methods:
+        id = v2.AuthMethodId(method.id)
+        if isinstance(method, v1.AuthMethodTerminal):
+            env = [v2.EnvVariable(name=name, value=value) for name, value in method.env.items()]
+            shown.append(
+                v2.AuthMethodTerminal(
+                    method_id=id,
+                    name=method.name,
+                    description=method.description,
+                    args=method.args,
+                    env=env,
+                    meta=method.meta,
+                )
+            )
+        else:
+            shown.append(
+                v2.AuthMethodAgent(
+                    method_id=id, name=method.name, description=method.description, meta=method.meta
+                )
+            )
+    return shown
+
+
+def status_v1(status: v2.AuthStatusResponse) -> v1.AuthStatusResponse:
+    return v1.AuthStatusResponse(
+        state=v1.AuthState(status.state),
+        accounts=[recast(account, v1.AuthAccount) for account in status.accounts],
+        meta=status.meta,
+    )
+
+
+def status_v2(
+    status: v1.AuthStatusResponse
+    | v2.AuthStatusResponse
+    | v1.AuthStatusUpdateNotification
+    | v2.AuthStatusUpdateNotification,
+) -> v2.AuthStatusResponse:
+    """What an agent tells, asked or not. A state that we do not know is `unknown` (AUTH-24)."""
+    state = v2.AuthState(status.state)
+    return v2.AuthStatusResponse(
+        state=state if state.known else v2.AuthState.UNKNOWN,
+        accounts=[recast(account, v2.AuthAccount) for account in status.accounts],
+        meta=status.meta,
+    )

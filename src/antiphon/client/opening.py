@@ -1,0 +1,128 @@
+"""Opening: new sessions, and sessions that are opened again.
+
+The answer takes its place in the lane of the session that it names: what the agent sent of the session before
+it is known when it is there, and what comes behind it finds the session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from antiphon.bridge import requests_v1
+from antiphon.client.session import ClientSession
+from antiphon.client.spoken import SpokenV1
+from antiphon.connection import Connection
+from antiphon.errors import InvalidParams, LocalError
+from antiphon.schema import v1, v2
+
+logger = logging.getLogger("antiphon.client")
+
+T = TypeVar("T")
+EARLY = 10_000
+"""How many updates are kept for sessions that nobody has named yet."""
+
+Add = Callable[[str, str], ClientSession]
+"""Makes a session with an id and a folder, and lets updates reach it."""
+
+
+class Opening:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self.v1_capabilities: v1.AgentCapabilities | None = None
+        """What a v1 agent can do; `None` for one that speaks v2."""
+        self._pending = 0
+        """How many new sessions were asked for and are not named yet."""
+        self._early: dict[str, list[Any]] = {}
+
+    async def new(self, wanted: v2.NewSessionRequest | v2.ForkSessionRequest, add: Add) -> ClientSession:
+        """A session that is new, or goes on from another one."""
+        params: Any = wanted
+        forks = isinstance(wanted, v2.ForkSessionRequest)
+        if self.v1_capabilities is not None:
+            make = requests_v1.fork_session if forks else requests_v1.new_session
+            params = _ours(make, wanted, self.v1_capabilities)
+
+        def named(answer: Any) -> ClientSession:
+            session = add(answer.session_id, wanted.cwd)
+            self._opened(session, answer)
+            for early in self._early.pop(session.id, ()):
+                session.receive(early)
+            return session
+
+        self._pending += 1
+        try:
+            return await self._call("session/fork" if forks else "session/new", params, named)
+        finally:
+            self._pending -= 1
+            if not self._pending:
+                self._early.clear()
+
+    async def again(self, wanted: v2.ResumeSessionRequest, session: ClientSession) -> None:
+        """Load or resume: what comes until it is answered is what the session held."""
+        params: Any = wanted
+        method = "session/resume"
+        if isinstance(session.spoken, SpokenV1):
+            assert self.v1_capabilities is not None
+            params = _ours(requests_v1.resume_session, wanted, self.v1_capabilities)
+            session.spoken.upgrade.reopening()
+            if isinstance(params, v1.LoadSessionRequest):
+                method = "session/load"
+        await self._call(method, params, lambda answer: self._opened(session, answer))
+
+    def keep(self, params: Any) -> None:
+        """An update of a session that is not known: perhaps not yet (SESS-08)."""
+        if not self._pending:
+            return
+        self._early.setdefault(params.session_id, []).append(params)
+        if sum(map(len, self._early.values())) > EARLY:
+            dropped = next(iter(self._early))
+            logger.warning("updates of the unknown session %s were dropped", dropped)
+            del self._early[dropped]
+
+    async def _call(self, method: str, params: Any, named: Callable[[Any], T]) -> T:
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+
+        def settled(outcome: Any) -> None:
+            if done.done():
+                return
+            try:
+                if isinstance(outcome, Exception):
+                    raise outcome
+                done.set_result(named(outcome))
+            except Exception as error:
+                done.set_exception(error)
+
+        call = self._connection.begin(method, params, settled)
+        try:
+            return await done
+        except asyncio.CancelledError:
+            self._connection.abandon(call)
+            raise
+
+    def _opened(self, session: ClientSession, result: Any) -> None:
+        """What the answer tells beside the session's id."""
+        if isinstance(session.spoken, SpokenV1):
+            upgrade = session.spoken.upgrade
+            if isinstance(result, v1.NewSessionResponse):
+                result = upgrade.configuration.new_session(result)
+            elif isinstance(result, v1.ForkSessionResponse):
+                result = upgrade.configuration.fork_session(result)
+            else:
+                result, states = upgrade.reopened(result)
+                for state in states:
+                    session.tell(state)
+        # The answer has its place behind what was told before it, so it is newer.
+        if result.config_options and result.config_options != session.config_options:
+            session.tell(v2.ConfigOptionUpdate(config_options=result.config_options))
+        if result.available_commands and result.available_commands != session.commands:
+            session.tell(v2.AvailableCommandsUpdate(available_commands=result.available_commands))
+
+
+def _ours(make: Callable[..., Any], wanted: Any, capabilities: v1.AgentCapabilities) -> Any:
+    try:
+        return make(wanted, capabilities=capabilities)
+    except InvalidParams as error:
+        raise LocalError(error.detail) from None  # nothing was sent: it is ours

@@ -1,0 +1,178 @@
+"""View: what a session has told so far, folded, and who hears of it. Nothing here waits: it runs in the lane,
+so that whoever wakes by it finds everything applied that came before."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+from weakref import WeakSet
+
+from msgspec import Raw
+
+from antiphon.client.spans import Spans
+from antiphon.client.spoken import STREAMED
+from antiphon.client.turn import ClientTurn, SessionEvent, TurnEnd
+from antiphon.client.watching import Feed
+from antiphon.engine.events import AnyBody, Event, QuestionClosed, QuestionOpened, Updated
+from antiphon.engine.folding import is_state
+from antiphon.engine.questions import Question
+from antiphon.engine.session import Session
+from antiphon.engine.turn import Effect
+from antiphon.schema import v2
+from antiphon.schema.wire import Unknown
+
+QUEUE = "_antiphon_queue"
+_KEPT_BY_THE_AGENT = Raw(b"")
+_USER = (v2.UserMessage, v2.UserMessageChunk)
+
+
+class View:
+    def __init__(self, make: Callable[[], ClientTurn], *, serial: bool) -> None:
+        self.fold = Session()
+        self.spans: Spans[ClientTurn, SessionEvent] = Spans(make, serial=serial)
+        self.queue: list[dict[str, Any]] = []
+        self.heard_at = time.monotonic()
+        """When the agent last said something, or it was our turn to."""
+        self.over: TurnEnd | None = None
+        """How everything ended that was open when the session was left."""
+        self.on_user_message: Callable[[str], None] = lambda _: None
+        """Called with the id of each user message before it is placed."""
+        self.on_ending: Callable[[], None] = lambda: None
+        """Called when a turn is about to end."""
+        self.on_turn: Callable[[], None] = lambda: None
+        """Called when it may be another turn that is worked on."""
+        self._watchers: WeakSet[Feed[SessionEvent]] = WeakSet()
+
+    def events(self) -> AsyncIterator[SessionEvent]:
+        """Everything from this call on; a watcher that is dropped is forgotten."""
+        feed: Feed[SessionEvent] = Feed()
+        if self.over is not None:
+            feed.end()
+        self._watchers.add(feed)
+        return feed.watch()
+
+    # --- what comes --------------------------------------------------------------------------------
+
+    def hear(self) -> None:
+        """The silence begins anew."""
+        self.heard_at = time.monotonic()
+
+    def tell(self, update: v2.SessionUpdate, *, cut: TurnEnd | None = None) -> None:
+        """Fold an update, and let those hear of it whom it concerns. `cut`: what a turn ends with by it, if
+        it is not the agent who says so."""
+        if type(update) in STREAMED:
+            self._happened(self._apply(Updated.of(update, raw=_KEPT_BY_THE_AGENT)), update=update)
+            return
+        shown = update.message_id if isinstance(update, _USER) else None
+        if shown is not None:
+            self.on_user_message(shown)
+        before = self.fold.turn
+        if before is not None and is_state(update) and self.fold.turns.effect_of(update) is Effect.ENDED:
+            self.on_ending()
+        seq = self._apply(Updated.of(update, raw=_KEPT_BY_THE_AGENT))
+        after = self.fold.turn
+        if before is None and after is not None:
+            self.spans.opened()
+        if self._is_beside(update):
+            self._publish(SessionEvent(seq=seq, turn=None, update=update))
+            return
+        event = SessionEvent(seq=seq, turn=self.spans.place(shown), update=update)
+        self.spans.add(event, shown)
+        self._publish(event)
+        if before is not None and after is None:
+            end = cut or TurnEnd.of(update)
+            for over in self.spans.ended(end):
+                over.finish(end)
+        elif before is not after or shown is not None:
+            self.on_turn()
+
+    def happened(self, body: QuestionOpened | QuestionClosed, *, behind: bool) -> None:
+        """A question was asked or has ended; `behind` if it is about background work."""
+        seq = self._apply(body)
+        question = self.fold.questions.get(body.question_id)
+        if behind:
+            self._publish(SessionEvent(seq=seq, turn=None, question=question))
+            return
+        self._happened(seq, question=question)
+
+    def _happened(
+        self, seq: int, *, update: v2.SessionUpdate | None = None, question: Question | None = None
+    ) -> None:
+        """To what is open, whosever it is."""
+        event = SessionEvent(seq=seq, turn=self.spans.turn, update=update, question=question)
+        self.spans.add(event, None)
+        self._publish(event)
+
+    def _is_beside(self, update: v2.SessionUpdate) -> bool:
+        """Whether it belongs to no turn, whatever is open."""
+        if type(update) is Unknown and update.get("sessionUpdate") == QUEUE:
+            entries = update.get("entries")
+            self.queue = entries if isinstance(entries, list) else []
+            return True
+        return self.is_behind(getattr(update, "tool_call_id", None), getattr(update, "terminal_id", None))
+
+    def is_behind(self, tool_call_id: str | None, terminal_id: str | None) -> bool:
+        """Whether something is about background work, which belongs to no turn (PROMPT-V2-44, -45)."""
+        if (tool_call_id is None and terminal_id is None) or not self.fold.background:
+            return False
+        for work in self.fold.background:
+            if isinstance(work, v2.BackgroundToolCall) and work.tool_call_id == tool_call_id:
+                return True
+            if isinstance(work, v2.BackgroundTerminal) and work.terminal_id == terminal_id:
+                return True
+        return False
+
+    def _apply(self, body: AnyBody) -> int:
+        seq = self.fold.last_seq + 1
+        self.fold.apply(Event(seq, time.time_ns() // 1_000_000, body))
+        return seq
+
+    def _publish(self, event: SessionEvent) -> None:
+        if not self._watchers:
+            return
+        for feed in self._watchers:
+            feed.add(event)
+
+    # --- turns -------------------------------------------------------------------------------------
+
+    def accept(self, turn: ClientTurn, *, joins: bool = False) -> None:
+        """The agent has taken a prompt."""
+        end = self.over or self.spans.accepted(turn, joins=joins)
+        if end is not None:
+            turn.finish(end)
+            return
+        passed = self.spans.pass_on()  # nothing of ours was open
+        if passed is not None:
+            passed.finish(TurnEnd())
+        self.on_turn()
+
+    def end(self, turn: ClientTurn, end: TurnEnd) -> None:
+        """A turn ends, whatever else the session works on."""
+        over = self.spans.drop(turn)
+        turn.finish(end)
+        if over is not None:
+            over.finish(end)
+            self.on_turn()
+
+    def expire(self) -> None:
+        """Nobody waits for the answers to what is open, or gives them."""
+        questions = self.fold.questions
+        for question in questions.open:
+            behind = self.is_behind(question.tool_call_id, question.terminal_id)
+            for body in questions.expire(question.question_id).events:
+                self.happened(body, behind=behind)
+
+    def leave(self, cut: TurnEnd) -> None:
+        """Nothing comes any more: what is open ends, and so does everybody's watching."""
+        if self.over is not None:
+            return
+        self.expire()
+        for body in self.fold.interrupt():
+            if isinstance(body, Updated):
+                self.tell(body.update, cut=cut)
+        for turn in self.spans.all():
+            turn.finish(cut)
+        self.over = cut
+        for feed in self._watchers:
+            feed.end()

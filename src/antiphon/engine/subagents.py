@@ -1,0 +1,163 @@
+"""Subagents that a session has announced, and messages between sessions: both patched by id (SUB-01, SUB-03)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from msgspec import UNSET
+
+from antiphon.engine.content import Content, patch_meta
+from antiphon.schema.v2.content import ContentBlock
+from antiphon.schema.v2.identifiers import MessageId, SessionId
+from antiphon.schema.v2.prompt import State, StateUpdate
+from antiphon.schema.v2.subagents import (
+    SessionMessage,
+    SessionMessageChunk,
+    SubagentSessionCapabilities,
+    SubagentUpdate,
+)
+
+_FIELDS = ("title", "description", "capabilities", "state", "cwd", "additional_directories")
+
+
+class SubagentInfo:
+    """A session that works for this one, as it was announced: absent keeps, null clears (SUB-02)."""
+
+    __slots__ = ("additional_directories", "capabilities", "cwd", "description", "id", "key", "meta",
+                 "position", "state", "title")  # fmt: skip
+
+    def __init__(self, id: SessionId, *, position: int) -> None:
+        self.id = id
+        self.key = f"subagent/{id}"
+        self.position = position
+        self.title: str | None = None
+        self.description: str | None = None
+        self.capabilities: SubagentSessionCapabilities | None = None
+        self.state: StateUpdate | None = None
+        """None where nobody has confirmed one."""
+        self.cwd: str | None = None
+        self.additional_directories: list[str] | None = None
+        self.meta: dict[str, Any] = {}
+
+    @property
+    def can_cancel(self) -> bool:
+        """Whether a client may cancel what it works on; without a word it may do nothing to it (SUB-02)."""
+        return self.capabilities is not None and self.capabilities.cancel is not None
+
+    @property
+    def working(self) -> bool:
+        """Whether it is known to be at work."""
+        return isinstance(self.state, StateUpdate) and self.state.state != State.IDLE
+
+    def patch(self, update: SubagentUpdate) -> None:
+        for name in _FIELDS:
+            value = getattr(update, name)
+            if value is not UNSET:
+                setattr(self, name, value)
+        self.meta = patch_meta(self.meta, update.meta)
+
+    def materialize(self) -> SubagentUpdate:
+        told = {name: value for name in _FIELDS if (value := getattr(self, name)) is not None}
+        return SubagentUpdate(session_id=self.id, meta=self.meta or UNSET, **told)
+
+
+class SessionNote:
+    """A message from one session to another; who takes part may be told later (SUB-03)."""
+
+    __slots__ = ("_content", "id", "key", "meta", "position", "recipient_message_id", "recipient_session_id",
+                 "sender_message_id", "sender_session_id")  # fmt: skip
+
+    def __init__(self, id: MessageId, *, position: int) -> None:
+        self.id = id
+        self.key = f"session_message/{id}"
+        self.position = position
+        self.sender_session_id: SessionId | None = None
+        self.recipient_session_id: SessionId | None = None
+        self.sender_message_id: MessageId | None = None
+        self.recipient_message_id: MessageId | None = None
+        self.meta: dict[str, Any] = {}
+        self._content = Content()
+
+    @property
+    def content(self) -> list[ContentBlock]:
+        return self._content.blocks
+
+    @property
+    def text(self) -> str:
+        return self._content.text
+
+    def append(self, block: ContentBlock) -> None:
+        self._content.append(block)
+
+    def patch(self, update: SessionMessage) -> None:
+        for name in _PARTIES:
+            value = getattr(update, name)
+            if value is not UNSET:
+                setattr(self, name, value)
+        if update.content is not UNSET:
+            self._content.replace(update.content or ())
+        self.meta = patch_meta(self.meta, update.meta)
+
+    def materialize(self) -> SessionMessage:
+        told = {name: value for name in _PARTIES if (value := getattr(self, name)) is not None}
+        return SessionMessage(message_id=self.id, content=self.content, meta=self.meta or UNSET, **told)
+
+
+_PARTIES = ("sender_session_id", "recipient_session_id", "sender_message_id", "recipient_message_id")
+
+
+class Subagents:
+    """All that were announced, in the order of their announcement."""
+
+    __slots__ = ("_by_id", "on_new")
+
+    def __init__(self) -> None:
+        self._by_id: dict[str, SubagentInfo] = {}
+        self.on_new: Callable[[SubagentInfo], None] = lambda _: None
+        """Called with each that is announced for the first time."""
+
+    def __iter__(self) -> Iterator[SubagentInfo]:
+        return iter(self._by_id.values())
+
+    def get(self, id: str) -> SubagentInfo | None:
+        return self._by_id.get(id)
+
+    def patch(self, update: SubagentUpdate, *, position: int) -> SubagentInfo:
+        subagent = self._by_id.get(update.session_id)
+        new = subagent is None
+        if subagent is None:
+            subagent = self._by_id[update.session_id] = SubagentInfo(update.session_id, position=position)
+        subagent.patch(update)
+        if new:
+            self.on_new(subagent)
+        return subagent
+
+
+class SessionNotes:
+    __slots__ = ("_by_id",)
+
+    def __init__(self) -> None:
+        self._by_id: Final[dict[str, SessionNote]] = {}
+
+    def __iter__(self) -> Iterator[SessionNote]:
+        return iter(self._by_id.values())
+
+    def get(self, id: str) -> SessionNote | None:
+        return self._by_id.get(id)
+
+    def patch(self, update: SessionMessage, *, position: int) -> SessionNote:
+        note = self._of(update.message_id, position)
+        note.patch(update)
+        return note
+
+    def chunk(self, update: SessionMessageChunk, *, position: int) -> SessionNote:
+        note = self._of(update.message_id, position)
+        note.append(update.content)
+        return note
+
+    def _of(self, id: MessageId, position: int) -> SessionNote:
+        note = self._by_id.get(id)
+        if note is None:
+            note = self._by_id[id] = SessionNote(id, position=position)
+        return note

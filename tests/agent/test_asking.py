@@ -1,0 +1,798 @@
+"""Questions of an agent to the user: forms and addresses, by clients that are written by hand."""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import date
+from typing import Annotated, Any, Literal
+
+import pytest
+from msgspec import Meta, Struct, field
+
+from antiphon.agent import Agent, AgentTurn, Answer, Email
+from antiphon.agent.asking import Action
+from antiphon.agent.logins import Login
+from antiphon.engine.elicitations import CREATE_ELICITATION
+from antiphon.errors import CannotAsk, LocalError
+from antiphon.stores.memory import MemoryStore
+from tests.agent.talk import Talk, client, session
+
+FORM = {"elicitation": {"form": {}}}
+URL = {"elicitation": {"url": {}}}
+BOTH = {"elicitation": {"form": {}, "url": {}}}
+
+
+class Where(Struct):
+    city: Annotated[str, Meta(min_length=2, title="City")]
+    floor: Annotated[int, Meta(ge=0, le=99)] = 0
+
+
+def able(version: int, capabilities: dict[str, Any]) -> dict[str, Any]:
+    return {"clientCapabilities" if version == 1 else "capabilities": capabilities}
+
+
+def asking(ask: Callable[[AgentTurn], Awaitable[Any]], **options: Any) -> tuple[Agent, list[Any]]:
+    """An agent that asks, and what came of it: the answer, or the error."""
+    agent, came = Agent("asks", **options), []
+
+    @agent.on_prompt
+    async def work(turn: AgentTurn) -> None:
+        try:
+            came.append(await ask(turn))
+        except LocalError as error:
+            came.append(error)
+
+    return agent, came
+
+
+async def where(turn: AgentTurn) -> Answer[Where]:
+    return await turn.ask("Where is it?", Where)
+
+
+async def asked(talk: Talk, id: str, text: str = "go") -> dict[str, Any]:
+    talk.prompt("p", id, text)
+    return await talk.request(CREATE_ELICITATION)
+
+
+async def waits(talk: Talk) -> None:
+    """The session requires action: told before the request or after it."""
+    if "state_update requires_action" not in talk.story():
+        await talk.update("state_update", state="requires_action")
+
+
+async def ended(talk: Talk, version: int) -> None:
+    if version == 1:
+        await talk.answer_to("p")
+    else:
+        await talk.update("state_update", state="idle")
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_elic_04_elic_05_a_struct_is_asked_for_as_a_flat_form_of_the_session(version: int) -> None:
+    agent, came = asking(where)
+    async with session(agent, version, **able(version, FORM)) as (talk, id):
+        request = await asked(talk, id)
+        assert request["params"] == {
+            "mode": "form",
+            "sessionId": id,
+            "message": "Where is it?",
+            "requestedSchema": {
+                # A v1 client takes both as given; written all the same, they mean the same.
+                **({} if version == 1 else {"type": "object"}),
+                "properties": {
+                    "city": {"type": "string", "title": "City", "minLength": 2},
+                    "floor": {"type": "integer", "minimum": 0, "maximum": 99, "default": 0},
+                },
+                "required": ["city"],
+            },
+        }
+        talk.send(id=request["id"], result={"action": "accept", "content": {"city": "Ulm", "floor": 3.0}})
+        await ended(talk, version)
+    assert came == [Answer(Action.ACCEPT, Where("Ulm", 3))]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize(
+    ("result", "action"),
+    [
+        ({"action": "decline"}, "decline"),
+        ({"action": "cancel"}, "cancel"),
+        ({"action": "decline", "content": {"city": "Ulm"}}, "decline"),
+        ({"action": "_later", "content": {"city": "Ulm"}}, "cancel"),  # ELIC-08
+        ({"action": "accept"}, "cancel"),
+        ({"action": "accept", "content": {"city": "U"}}, "cancel"),
+        ({"action": "accept", "content": {"city": "Ulm", "floor": 100}}, "cancel"),
+        ({"action": "accept", "content": {"city": "Ulm", "floor": True}}, "cancel"),
+        ({"action": "accept", "content": {"city": ["Ulm"]}}, "cancel"),
+        ({"action": "accept", "content": "Ulm"}, "cancel"),
+        ({}, "cancel"),
+        ("accept", "cancel"),
+        (None, "cancel"),
+    ],
+)
+async def test_elic_08_elic_15_elic_17_what_is_no_valid_consent_gives_no_value(
+    version: int, result: Any, action: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    agent, came = asking(where)
+    with caplog.at_level(logging.CRITICAL, "antiphon.agent"):
+        async with session(agent, version, **able(version, FORM)) as (talk, id):
+            request = await asked(talk, id)
+            talk.send(id=request["id"], result=result)
+            await ended(talk, version)
+    assert came == [Answer(Action(action))]
+    assert (came[0].accepted, came[0].declined, came[0].cancelled) == (
+        False,
+        action == "decline",
+        action == "cancel",
+    )
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_elic_15_a_client_that_fails_is_a_cancel(
+    version: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    agent, came = asking(where)
+    with caplog.at_level(logging.CRITICAL, "antiphon.agent"):
+        async with session(agent, version, **able(version, FORM)) as (talk, id):
+            request = await asked(talk, id)
+            talk.send(id=request["id"], error={"code": -32603, "message": "no window"})
+            await ended(talk, version)
+    assert came == [Answer(Action.CANCEL)]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("able_to", [{}, {"elicitation": {}}, {"elicitation": {"form": None}}, URL])
+async def test_elic_02_what_no_client_that_is_there_takes_fails_at_once(
+    version: int, able_to: dict[str, Any]
+) -> None:
+    told: list[bool] = []
+
+    async def ask(turn: AgentTurn) -> object:
+        told.extend([turn.can_ask("form"), turn.can_ask("url")])
+        return await where(turn)
+
+    agent, came = asking(ask)
+    async with session(agent, version, **able(version, able_to)) as (talk, id):
+        talk.prompt("p", id, "go")
+        await ended(talk, version)
+        assert isinstance(came[0], CannotAsk)
+        assert told == [False, able_to == URL]
+        assert [frame for frame in talk.seen if frame.get("method") == CREATE_ELICITATION] == []
+
+
+async def test_elic_02_of_two_clients_only_the_one_that_takes_it_is_asked() -> None:
+    agent, came = asking(where)
+    async with session(agent, 2) as (plain, id), client(agent, 1, **able(1, FORM)) as able_one:
+        await able_one.call("load", "session/load", sessionId=id, cwd="/", mcpServers=[])
+        plain.prompt("p", id, "go")
+        request = await able_one.request(CREATE_ELICITATION)
+        able_one.send(id=request["id"], result={"action": "accept", "content": {"city": "Ulm"}})
+        await plain.update("state_update", state="idle")
+        assert came[0].value == Where("Ulm")
+        assert [frame for frame in plain.seen if frame.get("method") == CREATE_ELICITATION] == []
+
+
+async def test_the_first_answer_counts_and_the_other_copy_is_withdrawn() -> None:
+    agent, came = asking(where)
+    async with (
+        session(agent, 2, **able(2, FORM)) as (one, id),
+        client(agent, 2, **able(2, FORM)) as two,
+    ):
+        await two.call("res", "session/resume", sessionId=id, cwd="/", mcpServers=[])
+        first = await asked(one, id)
+        second = await two.request(CREATE_ELICITATION)
+        two.send(id=second["id"], result={"action": "accept", "content": {"city": "Bonn"}})
+        withdrawn = await one.request("$/cancel_request")
+        assert withdrawn["params"]["requestId"] == first["id"]
+        one.send(id=first["id"], result={"action": "accept", "content": {"city": "Ulm"}})
+        await one.update("state_update", state="idle")
+    assert came == [Answer(Action.ACCEPT, Where("Bonn"))]
+
+
+async def test_an_answer_that_is_none_does_not_decide_for_the_others(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    agent, came = asking(where)
+    with caplog.at_level(logging.CRITICAL, "antiphon.agent"):
+        async with (
+            session(agent, 2, **able(2, FORM)) as (one, id),
+            client(agent, 2, **able(2, FORM)) as two,
+        ):
+            await two.call("res", "session/resume", sessionId=id, cwd="/", mcpServers=[])
+            first = await asked(one, id)
+            second = await two.request(CREATE_ELICITATION)
+            one.send(id=first["id"], error={"code": -32601, "message": "what?"})
+            one.send(id="x", method="session/list", params={})
+            await one.answer_to("x")
+            two.send(id=second["id"], result={"action": "accept", "content": {"city": "Bonn"}})
+            await one.update("state_update", state="idle")
+    assert came == [Answer(Action.ACCEPT, Where("Bonn"))]
+
+
+async def test_it_waits_with_nobody_there_and_reaches_who_comes() -> None:
+    agent, came = asking(where)
+    async with agent.serving():
+        async with session(agent, 2, **able(2, FORM)) as (talk, id):
+            await asked(talk, id)
+            await waits(talk)
+        assert came == []
+        found = agent.find(id)
+        assert found is not None
+        assert [question.method for question in found.fold.questions.open] == [CREATE_ELICITATION]
+        async with client(agent, 2, **able(2, FORM)) as late:
+            await late.call("res", "session/resume", sessionId=id, cwd="/", mcpServers=[])
+            request = await late.request(CREATE_ELICITATION)
+            late.send(id=request["id"], result={"action": "accept", "content": {"city": "Ulm"}})
+            await late.update("state_update", state="idle")
+    assert came == [Answer(Action.ACCEPT, Where("Ulm"))]
+
+
+async def test_prompt_v2_23_the_session_requires_action_exactly_while_everything_waits() -> None:
+    async def ask(turn: AgentTurn) -> object:
+        async with turn.tool_call("Find it") as call:
+            return await call.ask("Where?", Where)
+
+    agent, _ = asking(ask)
+    async with session(agent, 2, **able(2, FORM)) as (talk, id):
+        request = await asked(talk, id)
+        call = next(
+            frame["params"]["update"]["toolCallId"]
+            for frame in talk.seen
+            if frame.get("params", {}).get("update", {}).get("sessionUpdate") == "tool_call_update"
+        )
+        assert request["params"]["toolCallId"] == call
+        await waits(talk)
+        talk.send(id=request["id"], result={"action": "decline"})
+        await talk.update("state_update", state="running")
+        await talk.update("state_update", state="idle")
+
+
+async def test_prompt_v2_25_one_answer_of_two_is_not_running_yet() -> None:
+    async def ask(turn: AgentTurn) -> object:
+        async with turn.tool_call("Find it") as call:
+            return await asyncio.gather(call.ask("Where?", Where), call.ask("Where else?", Where))
+
+    agent, _ = asking(ask)
+    async with session(agent, 2, **able(2, FORM)) as (talk, id):
+        first = await asked(talk, id)
+        second = await talk.request(CREATE_ELICITATION)
+        talk.send(id=first["id"], result={"action": "decline"})
+        talk.send(id=second["id"], result={"action": "decline"})
+        await talk.update("state_update", state="idle")
+    states = [line for line in talk.story() if line.startswith("state_update")]
+    assert states == [
+        "state_update running",
+        "state_update requires_action",
+        "state_update running",
+        "state_update idle",
+    ]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_elic_20_a_cancelled_turn_takes_its_question_back(version: int) -> None:
+    agent, came = asking(where)
+    async with session(agent, version, **able(version, FORM)) as (talk, id):
+        request = await asked(talk, id)
+        talk.send(method="session/cancel", params={"sessionId": id})
+        withdrawn = await talk.request("$/cancel_request")
+        assert withdrawn["params"]["requestId"] == request["id"]
+        talk.send(id=request["id"], result={"action": "accept", "content": {"city": "Ulm"}})
+        if version == 1:
+            assert (await talk.answer_to("p"))["result"]["stopReason"] == "cancelled"
+        else:
+            await talk.update("state_update", state="idle", stopReason="cancelled")
+    assert came == []
+
+
+async def test_elic_20_the_question_of_background_work_outlives_the_turn() -> None:
+    agent, came = Agent("asks"), []
+    running = asyncio.Event()
+
+    @agent.on_prompt
+    async def work(turn: AgentTurn) -> None:
+        async def behind(call: Any) -> None:
+            came.append(await call.ask("Where?", Where))
+
+        await turn.session.background("Search", behind)
+        await running.wait()
+
+    async with session(agent, 2, **able(2, FORM)) as (talk, id):
+        request = await asked(talk, id)
+        talk.send(method="session/cancel", params={"sessionId": id})
+        await talk.update("state_update", state="idle")
+        assert [f for f in talk.seen if f.get("method") == "$/cancel_request"] == []
+        talk.send(id=request["id"], result={"action": "accept", "content": {"city": "Ulm"}})
+        await talk.update("tool_call_update", status="completed")
+    assert came == [Answer(Action.ACCEPT, Where("Ulm"))]
+    assert "state_update requires_action" not in talk.story()
+
+
+async def test_a_question_expires_with_the_process_that_asked() -> None:
+    store = MemoryStore()
+    agent, _ = asking(where, store=store)
+    async with session(agent, 2, **able(2, FORM)) as (talk, id):
+        await asked(talk, id)
+        await waits(talk)
+        found = agent.find(id)
+        assert found is not None
+        await found.live.durable()
+        await agent.release(found)
+        again, _ = asking(where, store=store)
+        async with client(again, 2, **able(2, FORM)) as later:
+            await later.call("res", "session/resume", sessionId=id, cwd="/", mcpServers=[])
+            await later.call("list", "session/list")
+            assert [f for f in later.seen if f.get("method") == CREATE_ELICITATION] == []
+            reopened = again.find(id)
+            assert reopened is not None
+            assert reopened.fold.questions.open == []
+
+
+# --- addresses -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_elic_06_elic_10_elic_11_consent_is_not_completion_and_who_agreed_is_told(version: int) -> None:
+    done = asyncio.Event()
+
+    async def ask(turn: AgentTurn) -> object:
+        consent = await turn.ask_url("Please log in", "https://example.com/in?state=1")
+        assert consent.accepted
+        await done.wait()
+        await consent.complete()
+        await consent.complete()
+        return consent
+
+    agent, came = asking(ask)
+    async with (
+        session(agent, 2, **able(2, BOTH)) as (other, id),
+        client(agent, version, **able(version, URL)) as talk,
+    ):
+        opened = "session/load" if version == 1 else "session/resume"
+        await talk.call("open", opened, sessionId=id, cwd="/", mcpServers=[])
+        other.prompt("p", id, "go")
+        request = await talk.request(CREATE_ELICITATION)
+        params = request["params"]
+        assert params["mode"] == "url"
+        assert params["url"] == "https://example.com/in?state=1"
+        assert params["elicitationId"]
+        talk.send(id=request["id"], result={"action": "accept", "content": {"token": "no"}})
+        await other.request("$/cancel_request")
+        assert came == []
+        done.set()
+        told = await talk.request("elicitation/complete")
+        assert told["params"] == {"elicitationId": params["elicitationId"]}
+        await other.update("state_update", state="idle")
+        assert len(came) == 1
+        assert [f for f in other.seen if f.get("method") == "elicitation/complete"] == []
+        await talk.call("list", "session/list")
+        assert len([f for f in talk.seen if f.get("method") == "elicitation/complete"]) == 1
+
+
+async def test_elic_06_each_address_has_an_id_of_its_own() -> None:
+    async def ask(turn: AgentTurn) -> object:
+        return await asyncio.gather(*(turn.ask_url("Go", "https://example.com") for _ in range(3)))
+
+    agent, _ = asking(ask)
+    async with session(agent, 2, **able(2, URL)) as (talk, id):
+        talk.prompt("p", id, "go")
+        requests = [await talk.request(CREATE_ELICITATION) for _ in range(3)]
+        assert len({request["params"]["elicitationId"] for request in requests}) == 3
+        for request in requests:
+            talk.send(id=request["id"], result={"action": "cancel"})
+        await talk.update("state_update", state="idle")
+
+
+async def test_elic_11_nothing_is_told_where_nobody_agreed_or_who_did_is_gone() -> None:
+    agreed = asyncio.Event()
+    gone = asyncio.Event()
+
+    async def ask(turn: AgentTurn) -> object:
+        refused = await turn.ask_url("Go", "https://example.com")
+        assert refused.declined
+        assert not refused.cancelled
+        with pytest.raises(LocalError):
+            await refused.complete()
+        consent = await turn.ask_url("Go", "https://example.com")
+        agreed.set()
+        await gone.wait()
+        await consent.complete()
+        return consent.accepted
+
+    agent, came = asking(ask)
+    async with (
+        agent.serving(),
+        session(agent, 2, **able(2, URL)) as (talk, id),
+        client(agent, 2, **able(2, {})) as other,
+    ):
+        await other.call("res", "session/resume", sessionId=id, cwd="/", mcpServers=[])
+        request = await asked(talk, id)
+        talk.send(id=request["id"], result={"action": "decline"})
+        request = await talk.request(CREATE_ELICITATION)
+        talk.send(id=request["id"], result={"action": "accept"})
+        await agreed.wait()
+        await talk.transport.aclose()
+        gone.set()
+        await other.update("state_update", state="idle")
+        assert came == [True]
+        assert [f for f in other.seen if f.get("method") == "elicitation/complete"] == []
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://me:secret@example.com/",
+        "https://me@example.com/",
+        "https://example.com/?access_token=x",
+        "https://example.com/#id_token=x",
+        "https://example.com/?apiKey=x",
+        "ftp://example.com/",
+        "javascript:alert(1)",
+        "https:///nowhere",
+        "https://example.com/ x",
+        "https://[nonsense/",
+        "example.com",
+    ],
+)
+async def test_elic_16_an_address_without_a_host_or_with_credentials_is_not_asked(url: str) -> None:
+    agent, came = asking(lambda turn: turn.ask_url("Go", url))
+    async with session(agent, 2, **able(2, URL)) as (talk, id):
+        talk.prompt("p", id, "go")
+        await talk.update("state_update", state="idle")
+        assert isinstance(came[0], LocalError)
+        assert [f for f in talk.seen if f.get("method") == CREATE_ELICITATION] == []
+
+
+# --- forms -----------------------------------------------------------------------------------------
+
+
+class Size(enum.Enum):
+    SMALL = "s"
+    EXTRA_LARGE = "xl"
+
+
+class Everything(Struct, rename="camel"):
+    full_name: Annotated[str, Meta(min_length=1, max_length=40, description="As written")]
+    mail: Email
+    plate: Annotated[str, Meta(pattern=r"^[A-Z]{1,3}-\d+$")]
+    born: date
+    age: Annotated[int, Meta(gt=0, lt=150)]
+    share: Annotated[float, Meta(ge=0, le=1)]
+    news: bool
+    size: Size
+    colour: Literal["red", "blue"] = "blue"
+    extras: Annotated[set[Literal["a", "b", "c"]], Meta(max_length=2)] = field(default_factory=lambda: {"b"})
+    sizes: Annotated[list[Size], Meta(min_length=1)] = field(default_factory=lambda: [Size.SMALL])
+    note: str | None = None
+
+
+EVERYTHING = {
+    "fullName": {"type": "string", "minLength": 1, "maxLength": 40, "description": "As written"},
+    "mail": {"type": "string", "format": "email"},
+    "plate": {"type": "string", "pattern": r"^[A-Z]{1,3}-\d+$"},
+    "born": {"type": "string", "format": "date"},
+    "age": {"type": "integer", "minimum": 1, "maximum": 149},
+    "share": {"type": "number", "minimum": 0, "maximum": 1},
+    "news": {"type": "boolean"},
+    "size": {
+        "type": "string",
+        "oneOf": [{"const": "s", "title": "Small"}, {"const": "xl", "title": "Extra large"}],
+    },
+    "colour": {"type": "string", "enum": ["red", "blue"], "default": "blue"},
+    "extras": {
+        "type": "array",
+        "items": {"type": "string", "enum": ["a", "b", "c"]},
+        "maxItems": 2,
+        "default": ["b"],
+    },
+    "sizes": {
+        "type": "array",
+        "items": {"anyOf": [{"const": "s", "title": "Small"}, {"const": "xl", "title": "Extra large"}]},
+        "minItems": 1,
+        "default": ["s"],
+    },
+    "note": {"type": "string"},
+}
+GOOD = {
+    "fullName": "Ada",
+    "mail": "ada@example.com",
+    "plate": "UL-1",
+    "born": "1815-12-10",
+    "age": 36,
+    "share": 1,
+    "news": False,
+    "size": "xl",
+}
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_elic_05_elic_21_every_kind_of_field_is_asked_for_and_read_back(version: int) -> None:
+    agent, came = asking(lambda turn: turn.ask("Who?", Everything))
+    async with session(agent, version, **able(version, FORM)) as (talk, id):
+        request = await asked(talk, id)
+        schema = request["params"]["requestedSchema"]
+        assert schema["properties"] == EVERYTHING
+        assert schema["required"] == list(GOOD)
+        content = {**GOOD, "extras": ["a", "c"], "unasked": "x"}
+        talk.send(id=request["id"], result={"action": "accept", "content": content})
+        await ended(talk, version)
+    assert came[0].value == Everything(
+        full_name="Ada",
+        mail="ada@example.com",
+        plate="UL-1",
+        born=date(1815, 12, 10),
+        age=36,
+        share=1,
+        news=False,
+        size=Size.EXTRA_LARGE,
+        extras={"a", "c"},
+    )
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"fullName": ""},
+        {"fullName": "x" * 41},
+        {"mail": "nobody"},
+        {"plate": "ul-1"},
+        {"plate": "UL-1\n"},
+        {"born": "1815-13-10"},
+        {"born": "18151210"},
+        {"age": 0},
+        {"age": 1.5},
+        {"share": 1.01},
+        {"share": "1"},
+        {"news": "yes"},
+        {"size": "m"},
+        {"colour": "green"},
+        {"extras": ["a", "b", "c"]},
+        {"extras": ["d"]},
+        {"extras": "a"},
+        {"sizes": []},
+        {"note": 1},
+        {"mail": None},
+    ],
+)
+async def test_elic_17_the_agent_checks_every_answer_again(
+    wrong: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    agent, came = asking(lambda turn: turn.ask("Who?", Everything))
+    with caplog.at_level(logging.CRITICAL, "antiphon.agent"):
+        async with session(agent, 2, **able(2, FORM)) as (talk, id):
+            request = await asked(talk, id)
+            talk.send(id=request["id"], result={"action": "accept", "content": {**GOOD, **wrong}})
+            await talk.update("state_update", state="idle")
+    assert came == [Answer(Action.CANCEL)]
+
+
+async def test_elic_17_what_the_struct_itself_refuses_counts_as_cancelled(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Even(Struct):
+        number: int
+
+        def __post_init__(self) -> None:
+            if self.number % 2:
+                raise ValueError("odd")
+
+    agent, came = asking(lambda turn: turn.ask("Which?", Even))
+    with caplog.at_level(logging.CRITICAL, "antiphon.agent"):
+        async with session(agent, 2, **able(2, FORM)) as (talk, id):
+            request = await asked(talk, id)
+            talk.send(id=request["id"], result={"action": "accept", "content": {"number": 3}})
+            await talk.update("state_update", state="idle")
+    assert came == [Answer(Action.CANCEL)]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_a_schema_of_ones_own_gives_a_dict(version: int) -> None:
+    schema = {
+        "type": "object",
+        "title": "Trip",
+        "properties": {
+            "to": {"type": "string", "format": "_station"},
+            "seat": {"type": "_seat_map", "rows": 4},
+        },
+        "required": ["to"],
+    }
+    agent, came = asking(lambda turn: turn.ask("Where to?", schema))
+    async with session(agent, version, **able(version, FORM)) as (talk, id):
+        request = await asked(talk, id)
+        shown = request["params"]["requestedSchema"]
+        assert shown["properties"]["seat"] == {"type": "_seat_map", "rows": 4}
+        if version == 1:  # its formats are a closed set
+            assert "format" not in shown["properties"]["to"]
+        else:
+            assert shown["properties"]["to"]["format"] == "_station"
+        content = {"to": "Ulm", "seat": "4a", "unasked": 1}
+        talk.send(id=request["id"], result={"action": "accept", "content": content})
+        await ended(talk, version)
+    assert came == [Answer(Action.ACCEPT, {"to": "Ulm", "seat": "4a"})]
+
+
+class Password(Struct):
+    password: str
+
+
+class DatabasePassword(Struct, rename="camel"):
+    db_password: str | None = None
+
+
+class Token(Struct):
+    key: Annotated[str, Meta(extra_json_schema={"format": "password"})]
+
+
+class Nested(Struct):
+    inner: Where
+
+
+class Optional(Struct):
+    name: str | None
+
+
+class Several(Struct):
+    name: str | int
+
+
+class Numbers(Struct):
+    number: Literal[1, 2]
+
+
+class Fraction(Struct):
+    share: Annotated[float, Meta(gt=0)]
+
+
+class Multiple(Struct):
+    count: Annotated[int, Meta(multiple_of=5)]
+
+
+class Lookahead(Struct):
+    word: Annotated[str, Meta(pattern="(?=a)b")]
+
+
+class Texts(Struct):
+    words: list[str]
+
+
+class UnfitDefault(Struct):
+    count: Annotated[int, Meta(ge=1)] = 0
+
+
+class OwnFormat(Struct):
+    station: Annotated[str, Meta(extra_json_schema={"format": "station"})]
+
+
+@pytest.mark.parametrize(
+    "form",
+    [Password, DatabasePassword, Token, {"properties": {"api_key": {"type": "string"}}, "type": "object"}],
+)
+async def test_elic_13_a_secret_is_not_asked_for_with_a_form(form: Any) -> None:
+    agent, came = asking(lambda turn: turn.ask("Tell me", form))
+    async with session(agent, 2, **able(2, FORM)) as (talk, id):
+        talk.prompt("p", id, "go")
+        await talk.update("state_update", state="idle")
+        assert "ask_url" in str(came[0])
+        assert [f for f in talk.seen if f.get("method") == CREATE_ELICITATION] == []
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        Nested,
+        Optional,
+        Several,
+        Numbers,
+        Fraction,
+        Multiple,
+        Lookahead,
+        Texts,
+        UnfitDefault,
+        OwnFormat,
+        {"type": "object"},
+        {"type": "object", "properties": {"a": {"type": "object"}}},
+        {"type": "object", "properties": {"a": {"type": "string", "enum": []}}},
+        {"type": "object", "properties": {"a": {"type": "array", "items": {"anyOf": []}}}},
+        {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "number"}}}},
+        {"type": "object", "properties": {}, "required": ["a"]},
+        {"type": "object", "properties": {"a": {"type": "string", "pattern": "["}}},
+    ],
+)
+async def test_elic_05_elic_18_elic_21_a_form_that_cannot_be_asked_is_told_to_its_author(form: Any) -> None:
+    agent, came = asking(lambda turn: turn.ask("Tell me", form))
+    async with session(agent, 2, **able(2, FORM)) as (talk, id):
+        talk.prompt("p", id, "go")
+        await talk.update("state_update", state="idle")
+        assert isinstance(came[0], LocalError)
+        assert not isinstance(came[0], CannotAsk)
+        assert [f for f in talk.seen if f.get("method") == CREATE_ELICITATION] == []
+
+
+async def test_elic_18_an_answer_costs_no_more_than_its_length(caplog: pytest.LogCaptureFixture) -> None:
+    class Words(Struct):
+        words: Annotated[str, Meta(pattern=r"^(\w+\s?)+$", max_length=10_000)]
+
+    agent, came = asking(lambda turn: turn.ask("Say", Words))
+    with caplog.at_level(logging.CRITICAL, "antiphon.agent"):
+        async with session(agent, 2, **able(2, FORM)) as (talk, id):
+            request = await asked(talk, id)
+            content = {"words": "a" * 9_999 + "!"}
+            talk.send(id=request["id"], result={"action": "accept", "content": content})
+            await talk.update("state_update", state="idle")
+            request = await asked(talk, id)
+            talk.send(id=request["id"], result={"action": "accept", "content": {"words": "a" * 5_000}})
+            await talk.update("state_update", state="idle")
+    assert [answer.action for answer in came] == ["cancel", "accept"]
+
+
+# --- requests ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_elic_04_a_question_may_belong_to_a_request_before_there_is_a_session(
+    version: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    agent = Agent("asks")
+    came: list[Any] = []
+    method = "authenticate" if version == 1 else "auth/login"
+
+    @agent.on_login("web", name="In the browser")
+    async def log_in(login: Login) -> None:
+        assert login.can_ask("form")
+        came.append(await login.ask("Where?", Where))
+        consent = await login.ask_url("Go", "https://example.com")
+        await consent.complete()
+        came.append(login)
+
+    async with client(agent, version, **able(version, BOTH)) as talk:
+        talk.send(id="in", method=method, params={"methodId": "web"})
+        request = await talk.request(CREATE_ELICITATION)
+        assert request["params"]["requestId"] == "in"
+        assert "sessionId" not in request["params"]
+        talk.send(id=request["id"], result={"action": "accept", "content": {"city": "Ulm"}})
+        request = await talk.request(CREATE_ELICITATION)
+        assert request["params"]["requestId"] == "in"
+        talk.send(id=request["id"], result={"action": "accept"})
+        told = await talk.request("elicitation/complete")
+        assert told["params"]["elicitationId"] == request["params"]["elicitationId"]
+        await talk.answer_to("in")
+        answer, login = came
+        assert answer == Answer(Action.ACCEPT, Where("Ulm"))
+        with pytest.raises(LocalError):
+            login.can_ask("form")
+
+        came.clear()
+        talk.send(id="bad", method=method, params={"methodId": "web"})
+        with caplog.at_level(logging.CRITICAL, "antiphon.agent"):
+            for result in ({"action": "accept", "content": {"city": 7}}, None):
+                request = await talk.request(CREATE_ELICITATION)
+                talk.send(id=request["id"], result=result)
+            assert "error" in await talk.answer_to("bad")  # what was not agreed to cannot be completed
+        assert came == [Answer(Action.CANCEL)]
+
+        talk.send(id="again", method=method, params={"methodId": "web"})
+        request = await talk.request(CREATE_ELICITATION)
+        talk.send(method="$/cancel_request", params={"requestId": "again"})
+        assert (await talk.request("$/cancel_request"))["params"]["requestId"] == request["id"]
+        assert (await talk.answer_to("again"))["error"]["code"] == -32800
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_elic_02_elic_13_a_request_asks_nothing_that_its_client_does_not_take(version: int) -> None:
+    agent = Agent("asks")
+    came: list[Any] = []
+
+    @agent.on_login("web", name="In the browser")
+    async def log_in(login: Login) -> None:
+        assert not login.can_ask("url")
+        with pytest.raises(CannotAsk):
+            await login.ask_url("Go", "https://example.com")
+        with pytest.raises(LocalError, match="secret"):
+            await login.ask("Then tell me", Password)
+        came.append(login.method_id)
+
+    async with client(agent, version, **able(version, FORM)) as talk:
+        await talk.call("in", "authenticate" if version == 1 else "auth/login", methodId="web")
+    assert came == ["web"]

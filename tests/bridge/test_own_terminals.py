@@ -1,0 +1,59 @@
+"""A terminal that a v1 client runs itself is shown to it by its own id, and told to nobody twice."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from typing import Any
+
+import msgspec
+
+from antiphon.bridge.downgrade import Downgrade
+from antiphon.schema import v1, v2
+
+OURS, THEIRS = v2.TerminalId("term_1"), v1.TerminalId("T")
+SHOWN = v2.Terminal(terminal_id=OURS, meta={"k": 1})
+
+
+def told(down: Downgrade, *updates: v2.SessionUpdate) -> list[Any]:
+    return [msgspec.to_builtins(sent) for update in updates for sent in down.apply(update)]
+
+
+def updates() -> list[v2.SessionUpdate]:
+    call = v2.ToolCallId("c")
+    return [
+        v2.SessionToolCallUpdate(tool_call_id=call, title="Run"),
+        v2.TerminalUpdate(terminal_id=OURS, command="ls"),
+        v2.ToolCallContentChunk(tool_call_id=call, content=SHOWN),
+        v2.TerminalOutputChunk(terminal_id=OURS, data=b64encode(b"out").decode()),
+        v2.TerminalUpdate(terminal_id=OURS, exit_status=v2.TerminalExitStatus(exit_code=0)),
+        v2.SessionToolCallUpdate(tool_call_id=call, status=v2.ToolCallStatus.COMPLETED),
+    ]
+
+
+def test_tool_v1_05_24_4_who_runs_it_gets_a_reference_by_its_own_id() -> None:
+    lost: list[str] = []
+    down = Downgrade(report=lambda loss, _: lost.append(loss.name))
+    down.tools.own(OURS, THEIRS)
+    sent = told(down, *updates())
+    assert [update.get("content") for update in sent] == [
+        [] if sent[0].get("content") is not None else None,
+        [{"type": "terminal", "terminalId": "T", "_meta": {"k": 1}}],
+        None,
+    ]
+    assert lost == []
+
+
+def test_termv1_08_who_does_not_gets_its_output() -> None:
+    sent = told(Downgrade(), *updates())
+    contents = [update["content"] for update in sent if update.get("content")]
+    assert contents[-1][0]["content"]["text"] == "$ ls\nout"
+
+
+def test_a_terminal_of_another_id_is_not_taken_for_it() -> None:
+    down = Downgrade()
+    down.tools.own(v2.TerminalId("T"), v1.TerminalId("term_1"))
+    sent = told(down, *updates())
+    assert "terminalId" not in str(
+        [update.get("content", [{}]) for update in sent if not update.get("content")]
+    )
+    assert [item["type"] for item in sent[-2]["content"]] == ["content"]

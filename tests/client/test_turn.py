@@ -1,0 +1,106 @@
+"""A turn can be watched from its beginning however late, and ends once."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import weakref
+
+import pytest
+
+from antiphon.agent import Agent, AgentTurn
+from antiphon.client import ClientTurn, TurnEnd
+from antiphon.errors import LinkLost
+from antiphon.schema import v2
+from tests.client.driving import WAYS, by_hand, driven, kinds, updates_of
+
+
+def talks() -> Agent:
+    agent = Agent("talks")
+
+    @agent.on_prompt
+    async def work(turn: AgentTurn) -> None:
+        async with turn.thought() as thought:
+            await thought.write("hm")
+        async with turn.message() as message:
+            await message.write("one ")
+            await turn.session.update(v2.UsageUpdate(used=1, size=2))
+            await turn.session.set_title("beside")
+            await message.write("message")
+        async with turn.tool_call("look", kind="read") as call:
+            await call.write("seen")
+        await turn.say("another")
+
+    return agent
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_whoever_watches_sees_all_of_a_turn_early_or_late(way: str) -> None:
+    async with driven(talks(), way) as session:
+        turn = await session.prompt("go")
+        early = asyncio.ensure_future(updates_of(turn))
+        await turn.drained()
+        assert await early == await updates_of(turn)
+        assert kinds(await early)[-1] == "state_update"
+        assert [event.update async for event in turn.events()] == await early
+        seqs = [event.seq async for event in turn.events()]
+        assert seqs == sorted(set(seqs))
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_messages_come_whole_and_are_not_parted_by_what_stands_beside_them(way: str) -> None:
+    async with driven(talks(), way) as session:
+        turn = await session.prompt("go")
+        told = [(str(message.role), message.text) async for message in turn.messages()]
+        assert told == [("user", "go"), ("thought", "hm"), ("agent", "one message"), ("agent", "another")]
+        assert turn.text == "one message\n\nanother"
+
+
+async def test_a_message_is_told_when_a_question_follows_it() -> None:
+    async with by_hand(1) as (session, agent):
+        turn = await session.prompt("go")
+        id = await agent.prompted()
+        messages = turn.messages()
+        await anext(messages)
+        agent.say("May I?")
+        agent.asks("p")
+        assert (await anext(messages)).text == "May I?"
+        agent.ends(id)
+        await turn.drained()
+
+
+async def test_a_turn_ends_once() -> None:
+    turn = ClientTurn(None)  # type: ignore[arg-type]
+    turn.finish(TurnEnd(stop_reason=v2.StopReason.END_TURN))
+    turn.finish(TurnEnd.cut_short("too late"))
+    assert (await turn.drained()).stop_reason == "end_turn"
+    assert [update async for update in turn.updates()] == []
+
+
+def test_an_end_that_was_cut_short_says_why_and_is_an_error() -> None:
+    for reason in ("it died", LinkLost("it died", stderr=["ouch"])):
+        end = TurnEnd.cut_short(reason)
+        assert (end.cut, end.stop_reason, end.cancelled) == ("it died", "error", False)
+
+
+async def test_a_wait_that_is_cancelled_leaves_the_turn_alone() -> None:
+    async with by_hand(1) as (session, agent):
+        turn = await session.prompt("go")
+        id = await agent.prompted()
+        waiting = asyncio.ensure_future(turn.drained())
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        agent.ends(id)
+        assert (await turn.drained()).stop_reason == "end_turn"
+
+
+async def test_a_turn_that_nobody_holds_is_not_kept() -> None:
+    async with driven(talks()) as session:
+        turn = await session.prompt("go")
+        await turn.drained()
+        gone = weakref.ref(turn)
+        del turn
+        await session.client.connection.notify("_mark", {})
+        gc.collect()
+        assert gone() is None

@@ -1,0 +1,498 @@
+"""Files and terminals that a v1 client offers: what an agent asks for over the wire, and what it gets."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from antiphon.client import ClientSession, Workspace, connect
+from antiphon.client import workspace as settings
+from antiphon.client.terminals import Output
+from antiphon.schema import v1
+from tests.client.driving import DEADLINE, ByHand, opened
+from tests.connection.scripted import V1_ANSWER
+
+TERMINAL = ["create", "output", "wait_for_exit", "kill", "release"]
+DIRECTORIES = {"sessionCapabilities": {"additionalDirectories": {}, "close": {}}}
+
+
+class Asks:
+    """The agent's side of a session: it asks, and gets the answer to that."""
+
+    def __init__(self, agent: ByHand, session: ClientSession) -> None:
+        self.agent = agent
+        self.session = session
+        self._count = 0
+        self._waiting: dict[str, asyncio.Future[Any]] = {}
+
+    async def listen(self) -> None:
+        while True:
+            frame = await self.agent.receive()
+            self._waiting.pop(frame["id"]).set_result(frame)
+
+    def begin(self, method: str, **params: Any) -> asyncio.Future[Any]:
+        self._count += 1
+        answer = self._waiting[f"a{self._count}"] = asyncio.get_running_loop().create_future()
+        self.agent.send(id=f"a{self._count}", method=method, params={"sessionId": self.session.id, **params})
+        return answer
+
+    async def __call__(self, method: str, **params: Any) -> Any:
+        answer = await self.begin(method, **params)
+        return answer["error"]["code"] if "error" in answer else answer["result"]
+
+    async def run(self, line: str, **params: Any) -> str:
+        return (await self("terminal/create", command="/bin/sh", args=["-c", line], **params))["terminalId"]
+
+    async def until(self, terminal: str, words: str) -> Any:
+        """Its output once it holds these words."""
+        while True:
+            shown = await self("terminal/output", terminalId=terminal)
+            if words in shown["output"]:
+                return shown
+
+
+@asynccontextmanager
+async def offered(
+    folder: Path, workspace: Workspace | None = None, *, also: tuple[Path, ...] = ()
+) -> AsyncIterator[Asks]:
+    """A session in a folder, and its agent."""
+    async with opened(1, DIRECTORIES, workspace=workspace or Workspace()) as (client, agent):
+        new = asyncio.ensure_future(client.new_session(folder, additional_directories=also))
+        agent.send(id=(await agent.expect("session/new"))["id"], result={"sessionId": "s"})
+        asks = Asks(agent, await new)
+        listening = asyncio.ensure_future(asks.listen())
+        try:
+            yield asks
+        finally:
+            listening.cancel()
+            await asyncio.gather(listening, return_exceptions=True)
+            await client.offering.aclose()
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(DEADLINE):
+        while not condition():  # noqa: ASYNC110 (what another process does is told by nobody)
+            await asyncio.sleep(0.005)
+
+
+def gone(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+# --- what is offered -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", [1, None])
+@pytest.mark.parametrize("read", [True, False])
+@pytest.mark.parametrize("write", [True, False])
+@pytest.mark.parametrize("terminal", [True, False])
+async def test_init_18_what_is_offered_is_said_and_what_is_not_is_no_method(
+    tmp_path: Path, version: int | None, read: bool, write: bool, terminal: bool
+) -> None:
+    said: list[Any] = []
+
+    class Agent:
+        @asynccontextmanager
+        async def serving(self) -> AsyncIterator[None]:
+            yield
+
+        async def serve(self, transport: Any) -> None:
+            agent = ByHand(transport)
+            opening = await agent.expect("initialize")
+            said.append(opening["params"]["clientCapabilities"])
+            agent.send(id=opening["id"], result=V1_ANSWER)
+            for number, method in enumerate(
+                ["fs/read_text_file", "fs/write_text_file", *(f"terminal/{name}" for name in TERMINAL)]
+            ):
+                params = {
+                    "sessionId": "none",
+                    "path": "/f",
+                    "content": "",
+                    "command": "ls",
+                    "terminalId": "t",
+                }
+                answer = await agent.request(number, method, params)
+                said.append(answer["error"]["code"] != -32601)
+            await agent.inbox.take()
+
+    offer = Workspace(read=read, write=write, terminal=terminal)
+    async with asyncio.timeout(DEADLINE), connect(Agent(), version=version, workspace=offer):
+        await until(lambda: len(said) == 8)
+    assert said[0]["fs"] == {"readTextFile": read, "writeTextFile": write}
+    assert said[0]["terminal"] is terminal
+    assert said[1:] == [read, write, *[terminal] * 5]
+
+
+async def test_init_18_without_a_workspace_nothing_is_offered() -> None:
+    async with opened(1) as (client, agent):
+        assert client.offering.capabilities == {}
+        answer = await agent.request(1, "fs/read_text_file", {"sessionId": "s", "path": "/etc/hosts"})
+        assert answer["error"]["code"] == -32601
+
+
+async def test_fs_05_in_v2_there_are_no_such_methods(tmp_path: Path) -> None:
+    async with opened(2, workspace=Workspace()) as (_, agent):
+        params = {"sessionId": "s", "path": "/f", "content": "", "command": "ls", "terminalId": "t"}
+        for method in (*Workspace().methods,):
+            assert (await agent.request(method, method, params))["error"]["code"] == -32601
+
+
+async def test_only_sessions_that_are_open_have_files(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("x")
+    async with offered(tmp_path) as asks:
+        asks.agent.send(id="x", method="fs/read_text_file", params={"sessionId": "other", "path": "/f"})
+        asks._waiting["x"] = answer = asyncio.get_running_loop().create_future()
+        assert (await answer)["error"]["code"] == -32002
+        assert await asks("fs/read_text_file", path=str(tmp_path / "f")) == {"content": "x"}
+
+
+# --- files -----------------------------------------------------------------------------------------------
+
+
+async def test_fs_02_fs_03_fs_04_files_of_the_session_are_read_and_written(tmp_path: Path) -> None:
+    (tmp_path / "cwd").mkdir()
+    (tmp_path / "more").mkdir()
+    (tmp_path / "out").write_text("secret")
+    path = str(tmp_path / "cwd" / "f")
+    async with offered(tmp_path / "cwd", also=(tmp_path / "more",)) as asks:
+        assert await asks("fs/read_text_file", path=path) == -32002
+        assert await asks("fs/write_text_file", path=path, content="one\ntwo\nthree\n") == {}
+        assert await asks("fs/read_text_file", path=path) == {"content": "one\ntwo\nthree\n"}
+        assert await asks("fs/read_text_file", path=path, line=2, limit=1) == {"content": "two\n"}
+        assert await asks("fs/write_text_file", path=str(tmp_path / "more" / "g"), content="") == {}
+        for outside in (str(tmp_path / "out"), "f", f"{tmp_path}/cwd/../out", "/etc/passwd"):
+            assert await asks("fs/read_text_file", path=outside) == -32602
+            assert await asks("fs/write_text_file", path=outside, content="x") == -32602
+        for malformed in ({}, {"path": 1}, {"path": path, "line": -1}, {"path": path, "limit": "all"}):
+            answer = await asks("fs/read_text_file", **malformed)
+            assert answer == -32602 or "line" in malformed or "limit" in malformed, malformed
+    assert (tmp_path / "out").read_text() == "secret"
+
+
+async def test_roots_that_are_given_stand_for_the_session_s_own(tmp_path: Path) -> None:
+    (tmp_path / "given").mkdir()
+    (tmp_path / "cwd").mkdir()
+    for folder in ("given", "cwd"):
+        (tmp_path / folder / "f").write_text(folder)
+    async with offered(tmp_path / "cwd", Workspace([tmp_path / "given"])) as asks:
+        assert await asks("fs/read_text_file", path=str(tmp_path / "cwd" / "f")) == -32602
+        assert await asks("fs/read_text_file", path=str(tmp_path / "given" / "f")) == {"content": "given"}
+        assert await asks("terminal/create", command="ls") == -32602
+        in_given = await asks("terminal/create", command="ls", cwd=str(tmp_path / "given"))
+        assert in_given["terminalId"]
+
+
+async def test_fs_02_what_an_editor_has_not_saved_is_what_is_read(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("saved")
+    (tmp_path / "g").write_text("saved")
+    asked: list[str] = []
+
+    def unsaved(path: str) -> str | None:
+        asked.append(path)
+        return "typed\nmore\n" if path.endswith("/f") else None
+
+    async with offered(tmp_path, Workspace(unsaved=unsaved)) as asks:
+        assert await asks("fs/read_text_file", path=str(tmp_path / "f")) == {"content": "typed\nmore\n"}
+        assert await asks("fs/read_text_file", path=str(tmp_path / "f"), line=2) == {"content": "more\n"}
+        assert await asks("fs/read_text_file", path=str(tmp_path / "g")) == {"content": "saved"}
+        assert await asks("fs/read_text_file", path="/etc/passwd") == -32602
+    assert asked == [str(tmp_path / "f"), str(tmp_path / "f"), str(tmp_path / "g")]
+
+
+async def test_what_was_written_first_is_what_is_read_next(tmp_path: Path) -> None:
+    path = str(tmp_path / "f")
+    async with offered(tmp_path) as asks:
+        answers = []
+        for number in range(50):
+            asks.begin("fs/write_text_file", path=path, content=str(number))
+            answers.append(asks.begin("fs/read_text_file", path=path))
+        contents = [(await answer)["result"]["content"] for answer in answers]
+    assert contents == [str(number) for number in range(50)]
+
+
+# --- terminals -------------------------------------------------------------------------------------------
+
+
+async def test_termv1_02_termv1_04_termv1_05_a_command_runs_and_is_shown(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    async with offered(tmp_path) as asks:
+        terminal = await asks.run(
+            "pwd; echo $A; echo oops >&2; cat; exit 3",
+            cwd=str(tmp_path / "sub"),
+            env=[{"name": "A", "value": "1"}, {"name": "A", "value": "2"}],
+        )
+        assert await asks("terminal/wait_for_exit", terminalId=terminal) == {"exitCode": 3}
+        assert await asks("terminal/output", terminalId=terminal) == {
+            "output": f"{tmp_path}/sub\n2\noops\n",
+            "truncated": False,
+            "exitStatus": {"exitCode": 3},
+        }
+        assert await asks("terminal/wait_for_exit", terminalId=terminal) == {"exitCode": 3}
+
+
+async def test_termv1_02_termv1_04_it_is_answered_before_the_command_ends(tmp_path: Path) -> None:
+    async with offered(tmp_path) as asks:
+        terminal = await asks.run("echo on; sleep 1000")
+        shown = await asks.until(terminal, "on\n")
+        assert shown == {"output": "on\n", "truncated": False}
+        waiting = asks.begin("terminal/wait_for_exit", terminalId=terminal)
+        assert await asks("terminal/kill", terminalId=terminal) == {}
+        assert (await waiting)["result"] == {"signal": "SIGTERM"}
+
+
+async def test_a_command_without_arguments_may_be_a_line_for_the_shell(tmp_path: Path) -> None:
+    async with offered(tmp_path) as asks:
+        for command, output in (("pwd", f"{tmp_path}\n"), ("echo a | tr a b; echo c", "b\nc\n")):
+            terminal = (await asks("terminal/create", command=command))["terminalId"]
+            assert (await asks("terminal/wait_for_exit", terminalId=terminal)) == {"exitCode": 0}
+            assert (await asks("terminal/output", terminalId=terminal))["output"] == output
+
+
+async def test_termv1_03_over_the_limit_the_start_is_dropped(tmp_path: Path) -> None:
+    async with offered(tmp_path) as asks:
+        terminal = await asks.run("printf 'aé€𝄞z'", outputByteLimit=7)
+        await asks("terminal/wait_for_exit", terminalId=terminal)
+        shown = await asks("terminal/output", terminalId=terminal)
+        assert shown == {"output": "𝄞z", "truncated": True, "exitStatus": {"exitCode": 0}}
+        terminal = await asks.run("printf x", outputByteLimit=0)
+        await asks("terminal/wait_for_exit", terminalId=terminal)
+        shown = await asks("terminal/output", terminalId=terminal)
+        assert (shown["output"], shown["truncated"]) == ("", True)
+
+
+@pytest.mark.parametrize("limit", range(12))
+@pytest.mark.parametrize("size", [1, 2, 3, 100])
+def test_termv1_03_what_is_kept_is_whole_characters_within_the_limit(limit: int, size: int) -> None:
+    text = "aé€𝄞" * 3 + "z"
+    data = text.encode()
+    output = Output(limit)
+    for at in range(0, len(data), size):
+        output.add(data[at : at + size])
+    output.add(b"", last=True)
+    assert output.truncated
+    assert text.endswith(output.text)
+    assert limit - 3 <= len(output.kept) <= limit
+    assert len(text[-len(output.text) - 1 :].encode()) > limit, "no more would have fitted"
+
+
+def test_termv1_03_bytes_that_are_no_text_count_as_what_stands_for_them() -> None:
+    output = Output(10)
+    output.add(b"\xff" * 5)
+    output.add(b"\xf0\x9f", last=True)
+    assert (output.text, output.truncated) == ("\ufffd" * 3, True)
+    assert len(output.kept) <= 10
+
+
+async def test_the_agent_s_limit_has_a_limit_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settings, "MOST_OUTPUT", 1000)
+    async with offered(tmp_path) as asks:
+        terminal = await asks.run("yes | head -c 100000", outputByteLimit=10**9)
+        await asks("terminal/wait_for_exit", terminalId=terminal)
+        shown = await asks("terminal/output", terminalId=terminal)
+        assert (len(shown["output"]), shown["truncated"]) == (1000, True)
+
+
+async def test_termv1_06_a_killed_command_is_still_there_and_a_released_one_is_not(tmp_path: Path) -> None:
+    async with offered(tmp_path) as asks:
+        terminal = await asks.run("sleep 1000 & echo $! $$; wait")
+        shown = await asks.until(terminal, "\n")
+        pids = [int(pid) for pid in shown["output"].split()]
+        assert await asks("terminal/kill", terminalId=terminal) == {}
+        assert all(map(gone, pids)), "the whole group"
+        shown = await asks("terminal/output", terminalId=terminal)
+        assert shown["exitStatus"] == {"signal": "SIGTERM"}
+        assert await asks("terminal/kill", terminalId=terminal) == {}
+        assert await asks("terminal/release", terminalId=terminal) == {}
+        for name in TERMINAL[1:]:
+            assert await asks(f"terminal/{name}", terminalId=terminal) == -32002
+
+
+async def test_termv1_06_to_release_kills_and_whoever_waits_is_answered(tmp_path: Path) -> None:
+    async with offered(tmp_path) as asks:
+        terminal = await asks.run("trap '' TERM; echo $$; while :; do sleep 0.1; done")
+        pid = int((await asks.until(terminal, "\n"))["output"])
+        waiting = asks.begin("terminal/wait_for_exit", terminalId=terminal)
+        assert await asks("terminal/release", terminalId=terminal) == {}
+        assert (await waiting)["result"] == {"signal": "SIGKILL"}
+        assert gone(pid)
+
+
+@pytest.mark.parametrize(
+    ("params", "code"),
+    [
+        ({"command": "/nowhere/at/all", "args": ["x"]}, -32603),
+        ({"command": "ls\0", "args": ["x"]}, -32603),
+        ({"command": "ls", "args": ["x"], "env": [{"name": "A=B\0", "value": "x"}]}, -32603),
+        ({"command": "ls", "cwd": "/"}, -32602),
+        ({"command": "ls", "cwd": "sub"}, -32602),
+        ({"command": "ls", "cwd": "{cwd}/none"}, -32002),
+        ({"command": "ls", "cwd": "{cwd}/.."}, -32602),
+        ({}, -32602),
+        ({"command": ["ls"]}, -32602),
+    ],
+)
+async def test_what_cannot_be_run_is_refused(tmp_path: Path, params: dict[str, Any], code: int) -> None:
+    if "cwd" in params:
+        params["cwd"] = params["cwd"].format(cwd=tmp_path)
+    async with offered(tmp_path) as asks:
+        assert await asks("terminal/create", **params) == code
+        for name in TERMINAL[1:]:
+            assert await asks(f"terminal/{name}", terminalId="none") == -32002
+
+
+async def test_there_is_an_end_to_how_many_may_be_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settings, "MOST_TERMINALS", 2)
+    async with offered(tmp_path) as asks:
+        first = await asks.run("true")
+        await asks.run("true")
+        assert await asks("terminal/create", command="ls") == -32603
+        await asks("terminal/release", terminalId=first)
+        await asks.run("true")
+
+
+async def test_termv1_08_what_was_run_is_shown_in_the_session_also_after_release(tmp_path: Path) -> None:
+    async with offered(tmp_path) as asks:
+        terminal = await asks.run("printf 'a\\377b'")
+        content = [{"type": "terminal", "terminalId": terminal}]
+        asks.agent.told("tool_call", toolCallId="t", title="Run", content=content)
+        await asks("terminal/wait_for_exit", terminalId=terminal)
+        await asks("terminal/release", terminalId=terminal)
+        [shown] = asks.session.terminals
+        assert (shown.id, shown.command, shown.cwd) == (
+            terminal, "/bin/sh -c 'printf '\"'\"'a\\377b'\"'\"''", str(tmp_path)
+        )  # fmt: skip
+        assert (shown.output, shown.exit_status and shown.exit_status.exit_code) == (b"a\xffb", 0)
+        [call] = asks.session.tool_calls
+        assert [getattr(item, "terminal_id", None) for item in call.content] == [terminal]
+
+
+async def test_however_much_is_written_only_so_much_is_told() -> None:
+    class Watching:
+        def __init__(self) -> None:
+            self.bytes = 0
+            self.last = b""
+            self.ended = False
+
+        def created(self, terminal_id: str, params: v1.CreateTerminalRequest) -> None: ...
+
+        def wrote(self, terminal_id: str, data: bytes) -> None:
+            self.bytes += len(data)
+
+        def shows(self, terminal_id: str, output: bytes) -> None:
+            self.bytes += len(output)
+            self.last = output
+
+        def exited(self, terminal_id: str, *, exit_code: int | None, signal: str | None) -> None:
+            self.ended = True
+
+    watching = Watching()
+    session = Workspace().open("/", watches=watching)
+    line = "yes | head -c 20000000; printf end"
+    async with asyncio.timeout(DEADLINE):
+        made = await session.serve(
+            "terminal/create",
+            v1.CreateTerminalRequest(session_id=v1.SessionId("s"), command=line, output_byte_limit=50_000),
+        )
+        await session.serve(
+            "terminal/wait_for_exit",
+            v1.WaitForTerminalExitRequest(session_id=v1.SessionId("s"), terminal_id=made.terminal_id),
+        )
+        await session.aclose()
+    assert watching.ended
+    assert len(watching.last) == 50_000
+    assert watching.last.endswith(b"y\nend")
+    assert watching.bytes < 20 * 50_000
+
+
+# --- the end ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("end", ["session", "client", "link"])
+async def test_nothing_runs_on_when_the_session_or_the_client_ends(tmp_path: Path, end: str) -> None:
+    async with opened(1, DIRECTORIES, workspace=Workspace()) as (client, agent):
+        new = asyncio.ensure_future(client.new_session(tmp_path))
+        agent.send(id=(await agent.expect("session/new"))["id"], result={"sessionId": "s"})
+        session = await new
+        line = "trap '' TERM HUP; sleep 1000 & echo $! $$ > pids; wait"
+        await agent.request(1, "terminal/create", {"sessionId": "s", "command": line})
+        await until(
+            lambda: (
+                len((tmp_path / "pids").read_text().split()) == 2 if (tmp_path / "pids").exists() else False
+            )
+        )
+        pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
+        assert not any(map(gone, pids))
+        if end == "session":
+            closing = asyncio.ensure_future(session.close())
+            agent.send(id=(await agent.expect("session/close"))["id"], result={})
+            await closing
+            answer = await agent.request(2, "terminal/create", {"sessionId": "s", "command": "ls"})
+            assert answer["error"]["code"] == -32002
+        elif end == "link":
+            await agent.transport.aclose()
+        else:
+            await client.offering.aclose()
+        await until(lambda: all(map(gone, pids)))
+
+
+async def test_what_a_client_in_a_block_ran_is_gone_when_the_block_is(tmp_path: Path) -> None:
+    class Agent:
+        @asynccontextmanager
+        async def serving(self) -> AsyncIterator[None]:
+            yield
+
+        async def serve(self, transport: Any) -> None:
+            agent = ByHand(transport)
+            agent.send(id=(await agent.expect("initialize"))["id"], result=V1_ANSWER)
+            agent.send(id=(await agent.expect("session/new"))["id"], result={"sessionId": "s"})
+            line = "echo $$ > pid.new; mv pid.new pid; sleep 1000"
+            await agent.request(1, "terminal/create", {"sessionId": "s", "command": line})
+            await agent.inbox.take()
+
+    async with asyncio.timeout(DEADLINE), connect(Agent(), version=1, workspace=Workspace()) as client:
+        await client.new_session(tmp_path)
+        await until((tmp_path / "pid").exists)
+    assert gone(int((tmp_path / "pid").read_text()))
+
+
+async def test_a_client_that_is_killed_leaves_nothing_running(tmp_path: Path) -> None:
+    code = (
+        "import asyncio, os, signal, sys\n"
+        "from antiphon.client import Workspace\n"
+        "from antiphon.schema import v1\n"
+        "async def main():\n"
+        "    session = Workspace().open(sys.argv[1])\n"
+        "    request = v1.CreateTerminalRequest(session_id='s', command='sleep', args=['1000'])\n"
+        "    await session.serve('terminal/create', request)\n"
+        "    [terminal] = session._running.values()\n"
+        "    print(terminal._process.pid, flush=True)\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "asyncio.run(main())\n"
+    )
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", code, os.fspath(tmp_path), stdout=asyncio.subprocess.PIPE
+    )
+    output, _ = await asyncio.wait_for(process.communicate(), DEADLINE)
+    await until(lambda: gone(int(output)))
+
+
+def test_what_is_told_is_base64_of_the_very_bytes() -> None:
+    from antiphon.client.offering import _encoded
+
+    assert base64.b64decode(_encoded(b"\xff\n" * 100)) == b"\xff\n" * 100
