@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from antiphon.connection import Connection, Role
 from antiphon.errors import (
     AntiphonError,
+    AuthRequired,
     CallFailed,
     LinkLost,
     LocalError,
@@ -48,6 +49,7 @@ __all__ = [
     "AgentTurn",
     "Agreement",
     "AntiphonError",
+    "AuthRequired",
     "CallFailed",
     "Connection",
     "Dialect",

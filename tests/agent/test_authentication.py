@@ -422,3 +422,21 @@ async def test_a_second_initialize_does_not_log_out() -> None:
         await talk.call(3, "session/new", cwd="/")
         await theirs.aclose()
         await serving
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_auth_21_a_turn_may_find_that_the_login_has_expired(version: int) -> None:
+    agent = Agent("expired")
+
+    @agent.on_prompt
+    async def work(turn: AgentTurn) -> None:
+        raise AuthRequired("the token has expired")
+
+    expected = {"code": -32000, "message": "Authentication required: the token has expired"}
+    async with client(agent, version) as talk:
+        session = (await talk.call("new", "session/new", cwd="/", mcpServers=[]))["sessionId"]
+        talk.prompt("p", session, "hello")
+        if version == 1:
+            assert (await talk.answer_to("p"))["error"] == expected
+        else:
+            assert (await talk.update("state_update", state="idle", stopReason="error"))["error"] == expected

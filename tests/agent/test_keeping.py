@@ -151,6 +151,27 @@ async def test_sess_53_an_archived_session_stays_so_after_a_restart(tmp_path: Pa
         assert await listed(talk, 1, archived="only") == {id: True}
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("method", ["session/close", "session/archive"])
+@pytest.mark.parametrize("works", [False, True])
+async def test_sess_53_who_opens_a_session_while_it_is_closed_gets_it_opened_anew(
+    works: bool, method: str, version: int, tmp_path: Path
+) -> None:
+    waiting = Waiting(store=SQLiteStore(tmp_path / "s.db"))
+    async with waiting.agent.serving(), session(waiting.agent, version) as (talk, id):
+        if works:
+            talk.prompt("p", id, "work")
+            await talk.update("agent_message_chunk" if version == 1 else "agent_message")
+        talk.send(id="c", method=method, params={"sessionId": id})
+        resume = {"sessionId": id, "cwd": "/", "mcpServers": []}
+        talk.send(id="r", method="session/resume", params=resume)
+        assert (await talk.answer_to("c"))["result"] == {}
+        assert "result" in await talk.answer_to("r")
+        waiting.going_on.set()
+        talk.prompt("q", id, "again")
+        assert "result" in await talk.answer_to("q")
+
+
 # --- the status ------------------------------------------------------------------------------------
 
 
@@ -219,6 +240,31 @@ async def test_sess_57_a_title_is_kept_before_it_is_answered_and_not_replaced(
         assert await found.set_title("After a restart") is False
         stored = await talk.call(1, "session/set_title", sessionId=id, title="Mine again")
         assert stored == {"title": "Mine again"}
+
+
+async def test_sess_57_a_session_that_is_not_open_is_titled_and_stays_so(tmp_path: Path) -> None:
+    here = Waiting(store=SQLiteStore(tmp_path / "s.db"))
+    elsewhere = Waiting(store=SQLiteStore(tmp_path / "s.db"))
+    async with (
+        here.agent.serving(),
+        elsewhere.agent.serving(),
+        session(here.agent) as (talk, id),
+        client(elsewhere.agent) as other,
+    ):
+        await talk.call("c", "session/close", sessionId=id)
+        for number in range(10):  # at once, and with somebody who opens it
+            talk.send(id=number, method="session/set_title", params={"sessionId": id, "title": f"T{number}"})
+        talk.send(id="r", method="session/resume", params={"sessionId": id, "cwd": "/"})
+        assert [(await talk.answer_to(number))["result"] for number in range(10)] == [
+            {"title": f"T{number}"} for number in range(10)
+        ]
+        assert "result" in await talk.answer_to("r")
+        assert (await failure(other, 1, "session/set_title", sessionId=id, title="No"))["code"] == -32603
+        await talk.call("d", "session/close", sessionId=id)
+        await talk.call("t", "session/set_title", sessionId=id, title="Last")
+        assert here.agent.find(id) is None
+        await other.call(2, "session/resume", sessionId=id, cwd="/")  # it was not kept from others
+        assert [info["title"] for info in (await other.call(3, "session/list"))["sessions"]] == ["Last"]
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from antiphon import CallFailed, LinkLost, LocalError
-from antiphon.agent import Agent, AgentTurn
+from antiphon.agent import Agent, AgentTurn, client_terminals
 from tests.agent.talk import Talk, client, session
 
 ALL = {"clientCapabilities": {"fs": {"readTextFile": True, "writeTextFile": True}, "terminal": True}}
@@ -352,6 +352,7 @@ async def test_tool_v1_05_the_client_shows_its_own_terminal_and_others_what_was_
             talk, "terminal/output", output="wo\nthree é\n", truncated=True, exitStatus={"exitCode": 2}
         )
         released = await talk.request("terminal/release")
+        talk.send(id=released["id"], result={})
         await talk.answer_to(1)
 
         before = talk.seen[: talk.seen.index(released)]
@@ -415,8 +416,25 @@ async def test_what_was_not_read_is_read_before_the_release(read: bool) -> None:
             talk.send(id=asked["id"], error={"code": -32603, "message": "No"})
         ended = await watching.update("terminal_update", exitStatus={})
         assert ended["terminalId"]
-        await talk.request("terminal/release")
+        await answer(talk, "terminal/release")
         await talk.answer_to(1)
+    assert outcomes == [None]
+
+
+async def test_a_client_that_does_not_answer_a_release_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def work(turn: AgentTurn) -> Any:
+        async with turn.client.terminal(["make"]):
+            pass
+
+    monkeypatch.setattr(client_terminals, "LAST_UPDATES", 0.05)
+    agent, outcomes = working(work)
+    async with session(agent, 1, **ALL) as (talk, id):
+        talk.prompt(1, id, "go")
+        await answer(talk, "terminal/create", terminalId="T")
+        await talk.answer_to(1)
+        assert fs_frames(talk) == ["terminal/create", "terminal/release"]
     assert outcomes == [None]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 import pytest
 
 from antiphon.bridge.spelling import Insertions, as_proposed, normalize
@@ -44,14 +43,15 @@ def state(**fields: Any) -> dict[str, Any]:
     ],
 )
 def test_sd_01_to_03_every_spelling_is_read(given: dict[str, Any], expected: dict[str, Any]) -> None:
-    normalized = normalize(read(given), msgspec.json.encode(given))
+    normalized = normalize(read(given))
     assert plain(normalized) == expected
     assert isinstance(normalized, Unknown) is (expected["state"] == "_odd")
 
 
-def test_sd_01_without_the_bytes_the_name_is_still_normalized() -> None:
-    change = update("state_change", state="idle", stop_reason="end_turn")
-    assert plain(normalize(change)) == state(stopReason="end_turn")
+@pytest.mark.parametrize("reason", [{}, {"stopReason": "refusal"}])
+def test_sd_02_so_is_the_reason_of_a_subagent(reason: dict[str, str]) -> None:
+    told = update("subagent_update", sessionId="c", state={"state": "idle", "stop_reason": "refusal", **reason})
+    assert plain(normalize(told))["state"] == {"state": "idle", "stopReason": "refusal"}
 
 
 def test_everything_else_is_left_alone() -> None:

@@ -276,11 +276,11 @@ def test_the_future_flag_leaves_message_and_state_to_the_agent() -> None:
     assert up.lost == []
 
 
-def test_sd_02_the_other_spelling_of_the_reason_is_seen_in_the_bytes() -> None:
-    raw = b'{"sessionUpdate":"state_update","state":"idle","stop_reason":"refusal"}'
+@pytest.mark.parametrize("keys", [{}, {"stopReason": "refusal"}])
+def test_sd_02_either_key_of_the_reason_is_read(keys: dict[str, str]) -> None:
     up = Up(OptIns(prompt_lifecycle=True))
-    sent = up.machine.update(v1_update("state_update", state="idle", stop_reason="refusal"), raw)
-    assert up.told(sent) == [state("idle", stopReason="refusal")]
+    told = v1_update("state_update", state="idle", **{"stop_reason": "refusal", **keys})
+    assert up.feed(told) == [state("idle", stopReason="refusal")]
 
 
 def test_sess_21_a_session_opened_again_tells_its_state() -> None:

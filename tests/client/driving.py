@@ -81,6 +81,11 @@ class ByHand(Scripted):
         params = {"sessionId": "s", "toolCall": subject, "options": options}
         self.send(id=id, method="session/request_permission", params=params)
 
+    async def heard_nothing(self, session: ClientSession) -> None:
+        """The client has sent nothing that was not read here: the next frame is one that we let it send."""
+        await session.client.connection.notify("_mark", {})
+        await self.expect("_mark")
+
     async def settled(self, session: ClientSession) -> None:
         """Everything sent so far has been applied."""
         self.send(id="settled", method="_settled", params={})

@@ -28,8 +28,7 @@ async def test_content_that_was_not_offered_is_refused_before_it_is_sent(
     async with by_hand(version) as (session, agent):
         with pytest.raises(LocalError, match="this agent takes no"):
             await session.prompt("look", block)
-        await session.client.connection.notify("_mark", {})
-        await agent.expect("_mark")
+        await agent.heard_nothing(session)
         assert session.messages == []
 
 
@@ -122,8 +121,7 @@ async def test_a_v1_agent_is_asked_for_nothing_that_it_did_not_offer(call: Any) 
     async with by_hand(1) as (session, agent):
         with pytest.raises(LocalError, match="this agent cannot"):
             await call(session)
-        await session.client.connection.notify("_mark", {})
-        await agent.expect("_mark")
+        await agent.heard_nothing(session)
 
 
 async def test_deliveries_and_a_queue_that_were_not_offered_are_refused() -> None:

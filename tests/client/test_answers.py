@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from antiphon.client import Permission, Permissions
 from antiphon.engine.tools import ToolCalls
@@ -15,13 +16,20 @@ from antiphon.schema import v2
 KINDS = ("allow_once", "allow_always", "reject_once", "reject_always")
 
 
-def asked(kind: str = "edit", *, session: str = "s", options: tuple[str, ...] = KINDS) -> Permission:
-    call = v2.ToolCallUpdate(tool_call_id=v2.ToolCallId("t"), kind=v2.ToolKind(kind))
+def asked(
+    kind: str = "edit",
+    *,
+    session: str = "s",
+    options: tuple[str, ...] = KINDS,
+    title: str = "May I?",
+    call_title: str = "Act",
+) -> Permission:
+    call = v2.ToolCallUpdate(tool_call_id=v2.ToolCallId("t"), kind=v2.ToolKind(kind), title=call_title)
     tools = ToolCalls()
     tools.patch(call, position=1)
     request = v2.RequestPermissionRequest(
         session_id=v2.SessionId(session),
-        title="May I?",
+        title=title,
         subject=v2.ToolCallPermissionSubject(tool_call=call),
         options=[
             v2.PermissionOption(
@@ -32,6 +40,12 @@ def asked(kind: str = "edit", *, session: str = "s", options: tuple[str, ...] = 
     )
     held: Any = SimpleNamespace(id=session, fold=SimpleNamespace(tools=tools))
     return Permission(held, "question-1", request)
+
+
+def about_command(command: str) -> Permission:
+    permission = asked(title="Run it?")
+    subject = v2.CommandPermissionSubject(command=command, cwd="/")
+    return Permission(permission.session, "q", structs.replace(permission.request, subject=subject))
 
 
 def kind(option: v2.PermissionOption | None) -> str | None:
@@ -81,7 +95,7 @@ async def test_an_option_that_was_not_offered_is_a_mistake_of_the_callback() -> 
 
 
 @pytest.mark.parametrize("always", ["allow_always", "reject_always"])
-async def test_an_always_answers_the_same_kind_of_the_same_session_again(always: str) -> None:
+async def test_an_always_answers_the_same_question_of_the_same_session_again(always: str) -> None:
     questions: list[Permission] = []
 
     async def ask(permission: Permission) -> v2.PermissionOption | None:
@@ -97,6 +111,27 @@ async def test_an_always_answers_the_same_kind_of_the_same_session_again(always:
     assert len(questions) == 3
     await policy.decide(asked("edit", options=("allow_once", "reject_once")))  # it is not offered again
     assert len(questions) == 4
+
+
+async def test_an_always_is_for_what_was_asked_and_not_for_all_of_its_kind() -> None:
+    questions: list[Permission] = []
+
+    async def ask(permission: Permission) -> v2.PermissionOption | None:
+        questions.append(permission)
+        return permission.option("allow_always")
+
+    policy = Permissions(ask=ask)
+    different = [
+        asked("execute", title="Run it?", call_title="ls"),
+        asked("execute", title="Run it?", call_title="rm -r /"),
+        asked("execute", title="Remove all?", call_title="ls"),
+        about_command("make"),
+        about_command("make clean"),
+    ]
+    for permission in different:
+        for _ in range(2):
+            await policy.decide(permission)
+    assert questions == different, "each once"
 
 
 async def test_nothing_is_remembered_where_that_is_not_wanted() -> None:

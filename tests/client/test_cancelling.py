@@ -87,8 +87,7 @@ async def test_the_cancel_of_a_turn_that_has_ended_sends_nothing() -> None:
             turn = await prompt
             await turn.drained()
             await turn.cancel()
-            await session.client.connection.notify("_mark", {})
-            await agent.expect("_mark")
+            await agent.heard_nothing(session)
 
 
 async def test_a_prompt_that_is_taken_and_not_begun_is_cancelled_when_it_begins() -> None:
@@ -99,8 +98,7 @@ async def test_a_prompt_that_is_taken_and_not_begun_is_cancelled_when_it_begins(
         agent.takes(id, "u1")
         turn = await prompt
         await turn.cancel()
-        await session.client.connection.notify("_mark", {})
-        await agent.expect("_mark")
+        await agent.heard_nothing(session)
         agent.shows("u1")
         agent.state("running")
         cancel = await agent.expect("session/cancel")
@@ -122,8 +120,7 @@ async def test_a_queued_prompt_that_is_cancelled_hits_nothing_that_runs_before_i
         await queued.turn.cancel()
         agent.state("idle", stopReason="end_turn")
         assert (await running.drained()).stop_reason == "end_turn"
-        await session.client.connection.notify("_mark", {})
-        await agent.expect("_mark")
+        await agent.heard_nothing(session)
         agent.shows("u1")
         agent.state("running")
         cancel = await agent.expect("session/cancel")

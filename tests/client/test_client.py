@@ -34,11 +34,8 @@ async def test_sessions_are_listed_closed_and_deleted(way: str) -> None:
         assert client.info is not None
         assert (client.info.name, client.info.version) == ("echoes", "3.2")
         other = await client.new_session("/tmp")
-        assert {info.session_id for info in [i async for i in client.list_sessions()]} == {
-            session.id,
-            other.id,
-        }
-        assert [info.cwd for info in [i async for i in client.list_sessions(cwd="/tmp")]] == ["/tmp"]
+        assert {info.session_id async for info in client.list_sessions()} == {session.id, other.id}
+        assert [info.cwd async for info in client.list_sessions(cwd="/tmp")] == ["/tmp"]
         await other.close()
         assert client.sessions == [session]
         with pytest.raises(LocalError, match="was left"):

@@ -123,7 +123,7 @@ def refused(root: Path, path: object) -> None:
     "path",
     [
         "", ".", "f", "~/f", "{root}/../secret", "{root}/../root/f", "{root}/sub/../f", "{root}\0/f",
-        "{root}/f\0",        "{root}2/f", "{parent}/secret", "{parent}/none", "/", "/etc/passwd", "/etc/none",
+        "{root}/f\0", "{root}2/f", "{parent}/secret", "{parent}/none", "/", "/etc/passwd", "/etc/none",
         "/proc/self/environ", "/dev/null", "file://{root}/f",
     ],
 )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ import pytest
 from antiphon.agent import Agent, AgentTurn
 from antiphon.client import connect
 from antiphon.errors import LinkLost, LocalError, SpawnFailed
+from antiphon.stores.base import Store
+from antiphon.stores.memory import MemoryStore
+from antiphon.stores.sqlite import SQLiteStore
 from antiphon.transports.websocket import websocket_server
 from tests.client.driving import DEADLINE, SLOPPY
 
@@ -19,8 +23,8 @@ ROOT = Path(__file__).parents[2]
 SMALLEST = str(ROOT / "examples" / "smallest_agent.py")
 
 
-def echoes() -> Agent:
-    agent = Agent("echoes")
+def echoes(store: Store | None = None) -> Agent:
+    agent = Agent("echoes", store=store)
 
     @agent.on_prompt
     async def answer(turn: AgentTurn) -> None:
@@ -48,6 +52,26 @@ async def test_a_command_may_be_one_string() -> None:
 
 async def test_an_agent_in_this_process_is_as_good() -> None:
     assert await said(echoes()) == "HI"
+
+
+async def test_the_sessions_of_an_agent_in_this_process_outlive_a_connection() -> None:
+    agent = echoes()
+    async with asyncio.timeout(DEADLINE):
+        async with connect(agent) as client:
+            session = await client.new_session("/")
+            await (await session.prompt("hi")).drained()
+        async with connect(agent) as client:
+            again = await client.load_session(session.id, "/")
+            await (await again.prompt("ho")).drained()
+            assert [message.text for message in again.messages] == ["hi", "HI", "ho", "HO"]
+
+
+@pytest.mark.parametrize("make", [MemoryStore, lambda: SQLiteStore(":memory:")], ids=["memory", "sqlite"])
+async def test_a_store_that_was_given_to_an_agent_is_closed_with_it(make: Callable[[], Store]) -> None:
+    agent = echoes(make())
+    assert await said(agent) == "HI"
+    with pytest.raises(LocalError, match="store was closed"):
+        await said(agent)
 
 
 async def test_an_address_leads_to_an_agent() -> None:

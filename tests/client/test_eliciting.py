@@ -412,6 +412,17 @@ async def test_a_question_that_the_agent_takes_back_is_answered_cancel(
 
 
 @pytest.mark.parametrize("version", [1, 2])
+async def test_so_is_one_that_is_taken_back_before_anybody_was_asked(version: int) -> None:
+    async with by_hand(version, answers=Answers(never)) as (session, agent):
+        for n in range(50):
+            agent.say(f"{n}")
+        agent.send(id="q", method=CREATE, params=form(NAME))
+        agent.send(method="$/cancel_request", params={"requestId": "q"})
+        assert (await reply(agent, "q"))["result"] == {"action": "cancel"}
+        assert session.questions == []
+
+
+@pytest.mark.parametrize("version", [1, 2])
 async def test_cancelling_the_turn_answers_its_question_and_no_other(version: int) -> None:
     async with by_hand(version, answers=Answers(never)) as (session, agent):
         agent.send(id="before", method=CREATE, params=form(NAME))
@@ -446,6 +457,8 @@ async def test_a_client_that_leaves_answers_nothing() -> None:
         while (await agent.receive()).get("id") != "x":
             pass
         assert session.questions == []
+        agent.send(method="$/cancel_request", params={"requestId": "late"})
+        assert (await reply(agent, "late"))["result"] == {"action": "cancel"}, "unless it is taken back"
 
 
 # --- requests ------------------------------------------------------------------------------------

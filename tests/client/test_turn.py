@@ -56,6 +56,47 @@ async def test_messages_come_whole_and_are_not_parted_by_what_stands_beside_them
         assert turn.text == "one message\n\nanother"
 
 
+@pytest.mark.parametrize("early", ["message", "message and state"])
+async def test_what_a_turn_hears_names_that_turn_however_late_it_was_known(early: str) -> None:
+    async with by_hand() as (session, agent):
+        watching = session.events()
+        prompting = asyncio.ensure_future(session.prompt("go"))
+        id = await agent.prompted()
+        agent.shows("u")
+        if early == "message and state":
+            agent.state("running")
+        agent.takes(id, "u")
+        turn = await prompting
+        if early == "message":
+            agent.state("running")
+        agent.say("on it")
+        agent.state("idle", stopReason="end_turn")
+        await turn.drained()
+        events = [event async for event in turn.events()]
+        assert kinds([event.update for event in events]) == [
+            "user_message", "state_update", "agent_message_chunk", "state_update",
+        ]  # fmt: skip
+        assert all(event.turn is turn for event in events)
+        assert (await anext(watching)).turn is None, "who watched the session could not know"
+
+
+async def test_two_prompts_in_one_turn_hear_it_as_their_own() -> None:
+    async with by_hand() as (session, agent):
+        turns = []
+        for name in ("u1", "u2"):
+            prompting = asyncio.ensure_future(session.prompt("go"))
+            agent.takes(await agent.prompted(), name)
+            turns.append(await prompting)
+            agent.shows(name)
+            agent.state("running")
+        agent.say("both")
+        agent.state("idle", stopReason="end_turn")
+        for turn in turns:
+            await turn.drained()
+            assert {event.turn async for event in turn.events()} == {turn}
+            assert turn.text == "both"
+
+
 async def test_a_message_is_told_when_a_question_follows_it() -> None:
     async with by_hand(1) as (session, agent):
         turn = await session.prompt("go")

@@ -288,8 +288,21 @@ def strangers() -> st.SearchStrategy[AnyBody]:
     """Unknown updates, known ones that are not folded, and a known tag with a bad payload."""
     return st.one_of(
         some("_antiphon_queue", {}, {"entries": st.just([])}),
-        some("subagent_update", {"sessionId": IDS}, {}),
         some("agent_message_chunk", {"messageId": st.just(3)}, {}),
+    )
+
+
+def subagents() -> st.SearchStrategy[AnyBody]:
+    words = st.none() | TEXTS
+    ended = {"state": "idle", "stopReason": "end_turn"}
+    state = st.sampled_from([None, {"state": "running"}, ended, {"state": "_odd"}])
+    able = st.sampled_from([None, {}, {"cancel": {}}])
+    told = {"title": words, "description": words, "state": state, "capabilities": able, "meta": PATCHES}
+    parties = dict.fromkeys(("senderSessionId", "recipientSessionId", "senderMessageId"), st.none() | IDS)
+    return st.one_of(
+        some("subagent_update", {"sessionId": IDS}, told),
+        some("session_message", {"messageId": IDS}, {**parties, "content": CONTENT, "meta": PATCHES}),
+        some("session_message_chunk", {"messageId": IDS, "content": BLOCKS}, {}),
     )
 
 
@@ -300,6 +313,6 @@ def lifecycle() -> st.SearchStrategy[AnyBody]:
 
 BODIES = st.one_of(
     messages(), messages(), tools(), terminals(), plans(), facts(), states(), prompts(), prompts(),
-    questions(), strangers(), lifecycle(),
+    questions(), strangers(), subagents(), lifecycle(),
 )  # fmt: skip
 JOURNALS = st.lists(BODIES, max_size=40).map(lambda bodies: number(bodies, after=0, at=AT))

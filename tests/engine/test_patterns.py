@@ -87,3 +87,12 @@ def test_elic_18_no_text_makes_a_pattern_slow(source: str) -> None:
     assert time.perf_counter() - begun < 5
     with pytest.raises(TooCostly):
         Pattern(source).found_in("a" * VISITS)
+
+
+@pytest.mark.parametrize(
+    "source", ["^" + "(" * 8 + ")" + "{99999})" * 7 + "{99999}$", "^" + "(" * 40 + ")" + "{9})" * 39 + "{9}$"]
+)
+def test_elic_18_no_pattern_is_slow_to_read(source: str) -> None:
+    begun = time.perf_counter()
+    assert not Pattern(source).found_in("a")
+    assert time.perf_counter() - begun < 5

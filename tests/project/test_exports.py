@@ -14,6 +14,7 @@ PUBLIC = {
     "AgentTurn",
     "Agreement",
     "AntiphonError",
+    "AuthRequired",
     "CallFailed",
     "Connection",
     "Dialect",

@@ -121,6 +121,7 @@ async def test_prompt_v2_24_after_requires_action_comes_running_or_idle(end: str
     async with session(agent) as (talk, id):
         talk.prompt(1, id, "go")
         asked = await talk.request("session/request_permission")
+        await talk.update("state_update", state="requires_action")
         assert states(talk) == ["running", "requires_action"]
         if end == "allowed":
             talk.send(id=asked["id"], result=ALLOW)

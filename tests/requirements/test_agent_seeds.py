@@ -131,7 +131,7 @@ async def test_sd_12_requires_action_is_left_again_and_the_question_is_named_in_
     async with session(Many().agent) as (talk, id):
         talk.prompt(0, id, "ask")
         asked = await talk.request("session/request_permission")
-        blocked = updates(talk, "state_update")[-1]
+        blocked = await talk.update("state_update", state="requires_action")
         assert blocked.keys() == {"sessionUpdate", "state", "_meta"}
         talk.send(id=asked["id"], result={"outcome": {"outcome": "selected", "optionId": "allow"}})
         await talk.update("state_update", state="idle")

@@ -183,6 +183,7 @@ async def test_sess_32_what_is_listed_of_a_session(version: int) -> None:
         assert at.tzinfo is not None
         assert listed == {
             "sessionId": id, "cwd": "/work", "additionalDirectories": roots, "title": "A title",
+            "archived": False,
         }  # fmt: skip
 
 

@@ -32,6 +32,11 @@ from tests.requirements.agent_by_hand import (
 
 END = TurnEnd(stop_reason=v2.StopReason.END_TURN)
 OURS = {"name": "tester", "version": "9"}
+TAKEN_IN_V1 = {
+    "session": {"configOptions": {"boolean": {}}, "notices": {}, "compaction": {}},
+    "subagents": {},
+}
+"""What a v1 agent has to be told that its client takes; v2 has it by itself."""
 
 
 @pytest.mark.parametrize("version", [None, 2])
@@ -53,7 +58,8 @@ async def test_init_01_init_10_init_12_init_13_init_18_init_22_init_23_the_first
                 "capabilities": {"_meta": {"antiphon": asked}},
                 "clientInfo": OURS,
                 "clientCapabilities": {
-                    "_meta": {"antiphon": {**asked, "turnComplete": True, "messageUpdate": True}}
+                    **TAKEN_IN_V1,
+                    "_meta": {"antiphon": {**asked, "turnComplete": True, "messageUpdate": True}},
                 },
             },
         }
@@ -66,7 +72,8 @@ async def test_init_01_init_10_init_12_a_client_of_v1_alone_asks_for_it_in_its_o
         assert params["protocolVersion"] == 1
         assert params["clientInfo"] == OURS
         assert params.keys() == {"protocolVersion", "clientInfo", "clientCapabilities"}
-        assert params["clientCapabilities"].keys() == {"_meta"}, "no files and no terminals are offered"
+        offered = {key: value for key, value in params["clientCapabilities"].items() if key != "_meta"}
+        assert offered == TAKEN_IN_V1, "no files and no terminals"
 
 
 async def test_init_01_nothing_is_sent_before_the_answer_has_come() -> None:
@@ -329,6 +336,33 @@ async def test_rpc_17_ext_12_everything_sent_is_one_object_each_and_a_method_the
         "session/cancel",
         "session/close",
     }
+
+
+async def test_init_01_what_comes_too_early_is_our_mistake() -> None:
+    async with unopened() as (client, agent):
+        for early in (client.new_session("/work"), client.resume_session("s"), client.delete_session("s")):
+            with pytest.raises(LocalError, match="initialize"):
+                await early
+        with pytest.raises(LocalError, match="initialize"):
+            await anext(client.list_sessions())
+        assert agent.seen == []
+
+
+async def test_rpc_34_a_question_that_is_open_when_the_client_closes_is_still_answered() -> None:
+    asked = asyncio.Event()
+
+    async def never(permission: Permission) -> PermissionOption | None:
+        asked.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async with session(answers=Permissions(ask=never)) as (of, agent):
+        await agent.working(of, "go")
+        options = [{"optionId": "1", "name": "Yes", "kind": "allow_once"}]
+        id = agent.ask("session/request_permission", sessionId="s", title="May I?", options=options)
+        await asked.wait()
+        await of.client.connection.aclose()
+        assert (await agent.answer_to(id))["error"]["code"] == -32800
 
 
 @pytest.mark.parametrize("version", [1, 2])

@@ -230,6 +230,75 @@ async def test_perm_v2_10_a_cancel_leaves_the_questions_of_background_work_open(
         assert result == {"outcome": {"outcome": "selected", "optionId": "2"}}
 
 
+@pytest.mark.parametrize("version", [1, 2])
+async def test_perm_v2_09_a_question_taken_back_before_anybody_was_asked_is_answered_cancelled(
+    version: int,
+) -> None:
+    ask = Asked()
+    async with session(version, answers=Permissions(ask=ask)) as (of, agent):
+        for n in range(50):
+            agent.says(of, f"{n}", messageId="a")
+        id = asks(agent, version, {"toolCallId": "t", "title": "Build"})
+        agent.send(method="$/cancel_request", params={"requestId": id})
+        assert (await agent.answer_to(id))["result"] == CANCELLED
+        assert not ask.permission.done()
+        assert of.questions == []
+        assert [call.title for call in of.tool_calls] == ["Build"], "what it told of the call stands"
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_perm_v2_09_so_is_one_of_a_session_that_was_left(version: int) -> None:
+    async with session(version, answers=Permissions(allow="all")) as (of, agent):
+        closing = agent.meanwhile(of.close())
+        agent.answer(await agent.request("session/close"), {})
+        await closing
+        id = asks(agent, version, {"toolCallId": "t"})
+        await agent.settled(of)
+        agent.send(method="$/cancel_request", params={"requestId": id})
+        assert (await agent.answer_to(id))["result"] == CANCELLED
+
+
+async def test_perm_v2_10_a_cancel_in_idle_cancels_no_question() -> None:
+    """Nothing is foreground then, so it is not known to be; nor in a turn that begins later."""
+    async with session(answers=Permissions(ask=Asked())) as (of, agent):
+        turn = await agent.working(of, "go")
+        agent.state(of, "idle", stopReason="end_turn")
+        await turn.drained()
+        asks(agent, 2, {"toolCallId": "t", "status": "in_progress"})
+        await agent.settled(of)
+        await of.cancel()
+        await agent.settled(of)
+        assert [question.tool_call_id for question in of.questions] == ["t"]
+        turn = await agent.working(of, "go", "u2")
+        await turn.cancel()
+        agent.state(of, "idle", stopReason="cancelled")
+        await turn.drained()
+        assert [question.tool_call_id for question in of.questions] == ["t"]
+
+
+async def test_perm_v1_03_in_v1_every_question_is_cancelled_whenever_it_was_asked() -> None:
+    async with session(1, answers=Permissions(ask=Asked())) as (of, agent):
+        id = asks(agent, 1, {"toolCallId": "t"})
+        await agent.settled(of)
+        await of.cancel()
+        assert (await agent.answer_to(id))["result"] == CANCELLED
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("end", ["close", "delete"])
+async def test_a_question_that_is_open_when_its_session_ends_is_answered_cancelled(
+    version: int, end: str
+) -> None:
+    async with session(version, answers=Permissions(ask=Asked())) as (of, agent):
+        id = asks(agent, version, {"toolCallId": "t"})
+        await agent.settled(of)
+        ending = agent.meanwhile(of.close() if end == "close" else of.client.delete_session(of.id))
+        agent.answer(await agent.request(f"session/{end}"), {})
+        await ending
+        assert (await agent.answer_to(id))["result"] == CANCELLED
+        assert of.questions == []
+
+
 @pytest.mark.parametrize("tied", [{"terminalId": "x"}, {"toolCallId": "t"}])
 async def test_perm_v2_10_a_cancel_leaves_the_question_about_a_background_command_open(tied: Any) -> None:
     async with session(answers=Permissions(ask=Asked())) as (of, agent):
@@ -280,6 +349,9 @@ async def test_the_answer_of_an_always_is_by_its_own_id_again_perm_v1_02() -> No
         one = asks(agent, 2, {"toolCallId": "a", "kind": "edit"}, title="First")
         assert (await agent.answer_to(one))["result"]["outcome"]["optionId"] == "1"
         other = [{"optionId": "x", "name": "Ever", "kind": "allow_always"}, OPTIONS[2]]
-        two = asks(agent, 2, {"toolCallId": "b", "kind": "edit"}, title="Second", options=other)
-        assert (await agent.answer_to(two))["result"]["outcome"]["optionId"] == "x"
+        again = asks(agent, 2, {"toolCallId": "b", "kind": "edit"}, title="First", options=other)
+        assert (await agent.answer_to(again))["result"]["outcome"]["optionId"] == "x"
         assert asked == ["First"]
+        two = asks(agent, 2, {"toolCallId": "c", "kind": "edit"}, title="Second")
+        assert (await agent.answer_to(two))["result"]["outcome"]["optionId"] == "1"
+        assert asked == ["First", "Second"]

@@ -325,6 +325,18 @@ async def test_prompt_v2_39_unfinished_foreground_calls_are_cancelled_with_the_c
         ]
 
 
+async def test_prompt_v2_39_a_call_whose_terminal_runs_in_the_background_is_not_cancelled() -> None:
+    async with session() as (of, agent):
+        turn = await agent.working(of, "go")
+        shown = [{"type": "terminal", "terminalId": "x"}]
+        agent.update(of, "terminal_update", terminalId="x", command="make")
+        agent.update(of, "tool_call_update", toolCallId="t", status="in_progress", content=shown)
+        agent.state(of, "running", background=[{"type": "terminal", "terminalId": "x"}])
+        await agent.settled(of)
+        await turn.cancel()
+        assert [str(call.status) for call in of.tool_calls] == ["in_progress"]
+
+
 @pytest.mark.parametrize("background", [{}, {"background": None}])
 async def test_prompt_v2_39_a_call_that_outlived_its_turn_is_not_cancelled_with_a_later_one(
     background: Any,
@@ -458,12 +470,13 @@ async def test_sd_05_an_answer_that_names_no_message_is_named_by_the_echo_prompt
         assert turn.message_id == "m7"
 
 
+@pytest.mark.parametrize("kind", ["state_update", "state_change"])
 @pytest.mark.parametrize(
-    ("kind", "reason"),
+    "reason",
     [
-        ("state_update", {"stopReason": "refusal"}),
-        ("state_change", {"stop_reason": "refusal"}),
-        ("state_update", {"stop_reason": "end_turn", "stopReason": "refusal"}),
+        {"stopReason": "refusal"},
+        {"stop_reason": "refusal"},
+        {"stop_reason": "end_turn", "stopReason": "refusal"},
     ],
 )
 async def test_sd_01_sd_02_every_spelling_of_the_end_is_read(kind: str, reason: dict[str, str]) -> None:

@@ -204,6 +204,83 @@ async def test_sess_14_a_v1_session_is_resumed_only_where_that_is_offered(
         assert agent.methods() == [method]
 
 
+async def test_sess_14_a_resume_that_was_offered_and_is_not_there_is_a_load() -> None:
+    async with opened(1, {"loadSession": True, "sessionCapabilities": {"resume": {}}}) as (client, agent):
+        resuming = agent.meanwhile(client.resume_session("old", "/there"))
+        agent.refuse(await agent.request("session/resume"), -32601, "Method not found")
+        request = await agent.request("session/load")
+        assert request["params"]["cwd"] == "/there"
+        agent.says("old", "Before.")
+        agent.answer(request, {})
+        assert [message.text for message in (await resuming).messages] == ["Before."]
+        agent.meanwhile(client.resume_session("old"))
+        await agent.request("session/load")
+        assert agent.methods() == ["session/resume", "session/load", "session/load"], "it is asked once"
+
+
+@pytest.mark.parametrize(
+    ("version", "able", "code"),
+    [
+        (1, {"sessionCapabilities": {"resume": {}}}, -32601),
+        (1, {"loadSession": True, "sessionCapabilities": {"resume": {}}}, -32602),
+        (2, None, -32601),
+    ],
+)
+async def test_sess_14_where_it_cannot_be_loaded_or_another_error_came_that_is_told(
+    version: int, able: Any, code: int
+) -> None:
+    async with opened(version, able) as (client, agent):
+        resuming = agent.meanwhile(client.resume_session("old", "/there"))
+        agent.refuse(await agent.request("session/resume"), code)
+        with pytest.raises(CallFailed):
+            await resuming
+        assert client.sessions == []
+        assert agent.methods() == ["session/resume"]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("known", ["made", "opened", "listed"])
+async def test_sess_27_the_folder_of_a_session_that_is_known_need_not_be_given(
+    version: int, known: str
+) -> None:
+    async with opened(version) as (client, agent):
+        if known == "listed":
+            listing = agent.meanwhile(anext(client.list_sessions()))
+            listed = [{"sessionId": "s", "cwd": "/work"}]
+            agent.answer(await agent.request("session/list"), {"sessions": listed})
+            await listing
+        elif known == "opened":
+            opening = agent.meanwhile(client.resume_session("s", "/work"))
+            agent.answer(await agent.request("session/resume"), {})
+            await opening
+        else:
+            of = await agent.new_session(client)
+            closing = agent.meanwhile(of.close())
+            agent.answer(await agent.request("session/close"), {})
+            await closing
+        again = agent.meanwhile(client.resume_session("s", "/elsewhere"))
+        agent.refuse(await agent.request("session/resume"), -32602, "Another folder")
+        with pytest.raises(CallFailed, match="Another folder"):
+            await again
+        agent.meanwhile(client.resume_session("s"))
+        assert (await agent.request("session/resume"))["params"]["cwd"] == "/work"
+        agent.meanwhile(client.load_session("s"))
+        method = "session/load" if version == 1 else "session/resume"
+        assert (await agent.request(method))["params"]["cwd"] == "/work"
+        attached = client.attach("s")
+        agent.meanwhile(attached.__aenter__())
+        assert (await agent.request(method))["params"]["cwd"] == "/work"
+
+
+async def test_sess_27_a_session_that_was_deleted_is_not_known() -> None:
+    async with session() as (of, agent):
+        deleting = agent.meanwhile(of.client.delete_session("s"))
+        agent.answer(await agent.request("session/delete"), {})
+        await deleting
+        agent.meanwhile(of.client.resume_session("s"))
+        assert (await agent.request("session/resume"))["params"]["cwd"] == os.getcwd()
+
+
 async def test_a_session_of_v2_is_resumed_in_the_folder_it_has() -> None:
     async with opened(2) as (client, agent):
         loading = agent.meanwhile(client.load_session("old", "/there"))
@@ -447,5 +524,15 @@ async def test_mcpcfg_08_a_command_that_is_no_absolute_path_is_not_sent(version:
     async with opened(version) as (client, agent):
         making = agent.meanwhile(client.new_session("/work", mcp_servers=[server]))
         with pytest.raises(AntiphonError, match="absolute path"):
+            await making
+        assert agent.methods() == []
+
+
+async def test_mcpcfg_07_a_variable_is_named_once() -> None:
+    twice = [v2.EnvVariable(name="A", value="1"), v2.EnvVariable(name="A", value="2")]
+    server = v2.McpServerStdio(name="files", command="/bin/files", env=twice)
+    async with opened() as (client, agent):
+        making = agent.meanwhile(client.new_session("/work", mcp_servers=[server]))
+        with pytest.raises(AntiphonError, match="files"):
             await making
         assert agent.methods() == []

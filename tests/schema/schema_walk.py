@@ -45,6 +45,9 @@ NO_TYPES = {
 
 NOT_IN_THE_SCHEMA = {
     (1, "SessionCapabilities", "turnComplete"): "TC-05: the capability of the turn_complete opt-in",
+    (1, "StateUpdate", "stop_reason"): "SD-02: the proposed key of the reason",
+    (2, "StateUpdate", "stop_reason"): "SD-02: the proposed key of the reason",
+    (2, "SessionStateUpdate", "stop_reason"): "SD-02: the proposed key of the reason",
 }
 """Fields of generated types that no pinned schema has, and why."""
 

@@ -151,7 +151,7 @@ async def test_others_have_their_turn_while_it_writes_without_end() -> None:
         for _ in range(100):
             await asyncio.sleep(0)
         process.kill()
-        assert len(await reading) > 1000
+        await reading
 
 
 async def test_with_a_size_it_writes_to_a_terminal_of_that_size() -> None:

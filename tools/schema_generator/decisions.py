@@ -225,9 +225,13 @@ EXTRA_VARIANTS = {
 """Hand-written variants, in modules the generator leaves alone, that readers accept as well."""
 
 EXTRA_FIELDS = {
-    (1, "SessionCapabilities"): (("turn_complete", "dict[str, Any] | None", "None"),),
+    (1, "SessionCapabilities"): (("turnComplete", "turn_complete", "dict[str, Any] | None"),),
+    (1, "StateUpdate"): (("stop_reason", "proposed_reason", "IdleStopReason | None"),),
+    (2, "StateUpdate"): (("stop_reason", "proposed_reason", "StopReason | None"),),
 }
-"""Fields that no pinned schema has: the capability of the `turn_complete` update (TC-05)."""
+"""Fields that no pinned schema has, by their key, their name and their type: the capability of the
+`turn_complete` update (TC-05), and the proposed key of a stop reason, which is read and never written
+(SD-02)."""
 
 STOP_REASON = {1: "IdleStopReason", 2: "StopReason"}
 """The open enum of the stop reasons on a state update; v1 has a closed `StopReason` of its own."""

@@ -71,9 +71,12 @@ class Reader:
         made = []
         for wire, node in properties.items():
             made.append(self.field(owner, wire, node, required=wire in required))
-        for name, text, default in decisions.EXTRA_FIELDS.get((self.number, owner), ()):
-            made.append(Field(unions.wire_name(name), name, text, default, ("ERROR",)))
+        made += self.extra_fields(owner)
         return tuple(sorted(made, key=lambda item: item.name == "meta"))
+
+    def extra_fields(self, owner: str) -> list[Field]:
+        extra = decisions.EXTRA_FIELDS.get((self.number, owner), ())
+        return [Field(wire, name, text, "None", ("ERROR",)) for wire, name, text in extra]
 
     def field(self, owner: str, wire: str, node: Node, *, required: bool) -> Field:
         name = KEYS_THAT_RENAME.get(wire, snake(wire))

@@ -193,7 +193,8 @@ def read_state(reader: Reader, node: Node) -> None:
     order = ("stop_reason", "error", "usage", "background", "meta")
     if set(order) < fields.keys():
         raise ValueError(f"StateUpdate has new fields: {sorted(fields)}")
-    rest = tuple(fields[item] for item in order if item in fields)
+    *told, meta = (fields[item] for item in order if item in fields)
+    rest = (*told, *reader.extra_fields(name), meta)
     reader.version.add(EnumType("State", page, "The states a session can be in.", tuple(states), "StrEnum"))
     state = Field("state", "state", "State", None)
     doc = "The state of a session, all variants in one; an unknown state makes it `Unknown`."

@@ -2,8 +2,12 @@
 
 from antiphon.agent.agent import Agent
 from antiphon.agent.asking import Answer, Consent
-from antiphon.agent.forms import Email, Uri
+from antiphon.agent.client_terminals import ClientOutput, ClientTerminal
+from antiphon.agent.formats import Email, Uri
+from antiphon.agent.logins import Login
+from antiphon.agent.reaching import TurnClient
 from antiphon.agent.session import AgentSession
+from antiphon.agent.system_prompts import SystemPrompt
 from antiphon.agent.turn import AgentTurn, Prompt
 from antiphon.agent.writers import MessageWriter, ToolCallWriter
 
@@ -12,10 +16,15 @@ __all__ = [
     "AgentSession",
     "AgentTurn",
     "Answer",
+    "ClientOutput",
+    "ClientTerminal",
     "Consent",
     "Email",
+    "Login",
     "MessageWriter",
     "Prompt",
+    "SystemPrompt",
     "ToolCallWriter",
+    "TurnClient",
     "Uri",
 ]

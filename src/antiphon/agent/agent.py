@@ -16,6 +16,7 @@ from antiphon.agent.keeping import mark_archived
 from antiphon.agent.link import Link
 from antiphon.agent.logins import Logins, run_flow
 from antiphon.agent.session import AgentSession, Handler, new_id
+from antiphon.agent.subagents import SUBAGENT_OF, retire
 from antiphon.agent.system_prompts import modes, read_system_prompt
 from antiphon.agent.turn import AgentTurn
 from antiphon.engine.events import Delivery
@@ -95,6 +96,9 @@ class Agent(Declaring, Logins):
         self.accepted = (v2.TextContent, v2.ResourceLink, *(CONTENT[name] for name in accepts))
         self._links: set[Link] = set()
         self.store: Store = MemoryStore() if store is None else store
+        self._own_store = store is None
+        self._ended = False
+        """Whether its store is closed, which was given for one life."""
         self._handler: Handler | None = None
         self._on_session: SessionHandler | None = None
         self._sessions: dict[str, AgentSession] = {}
@@ -102,6 +106,8 @@ class Agent(Declaring, Logins):
         self._open: dict[str, AsyncExitStack] = {}
         self._lives = 0
         self._leaving: set[asyncio.Task[None]] = set()
+        self._closing: dict[str, asyncio.Event] = {}
+        """The sessions that are being closed, or noted in: who opens one of them waits."""
 
     def on_prompt(self, handler: Handler) -> Handler:
         """Run this for every prompt. Its return ends the turn; a stop reason it returns is reported."""
@@ -159,18 +165,26 @@ class Agent(Declaring, Logins):
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[Agent]:
-        """The agent's life: at its end every session is put away, in the store. Lives may overlap."""
+        """The agent's life: at its end every session is put away, in the store. Lives may overlap.
+
+        A store that was given is closed then, and the agent cannot be served again; in the memory of its own
+        the sessions stay, and another life finds them.
+        """
+        if self._ended:
+            raise LocalError("this agent's store was closed when it was last served: make another `Agent`")
         self._lives += 1
         try:
             yield self
         finally:
             self._lives -= 1
             if not self._lives:
+                self._ended = not self._own_store
                 for session in tuple(self._sessions.values()):
                     await self.release(session)
                 if self._leaving:
                     await asyncio.wait(self._leaving)
-                await self.store.aclose()
+                if self._ended:
+                    await self.store.aclose()
 
     # --- sessions ----------------------------------------------------------------------------------
 
@@ -217,6 +231,15 @@ class Agent(Declaring, Logins):
         )
         return await self._begin(live, params)
 
+    async def create_subagent(self, parent: AgentSession, cwd: str) -> AgentSession:
+        """A session that works for another one. It is kept as any, and not listed."""
+        about = {SUBAGENT_OF: parent.id}
+        live = await LiveSession.create(
+            self.store, session_id=new_id("sess"), cwd=cwd, clock=now, meta=dict(about)
+        )
+        await self.store.update(live.session_id, RecordPatch(meta=dict(about)))
+        return await self._enter(live)
+
     async def archive(self, session_id: str) -> None:
         """Hide a session from the usual list; work in it ends, as by a close (SESS-53)."""
         session = self.find(session_id)
@@ -242,10 +265,15 @@ class Agent(Declaring, Logins):
 
     async def close(self, session: AgentSession) -> None:
         """`session/close`: work ends, everyone gets the last of it and leaves."""
-        await session.close()
-        for link in tuple(self._links):
-            await link.dismiss(session.id)
-        await self.release(session)
+        closed = self._closing.setdefault(session.id, asyncio.Event())
+        try:
+            await session.close()
+            for link in tuple(self._links):
+                await link.dismiss(session.id)
+            await self.release(session)
+        finally:
+            self._closing.pop(session.id, None)
+            closed.set()
 
     async def open(self, session_id: str, *, voice: Voice | None = None) -> AgentSession:
         """A session from the store; one that is live already is that one. A turn that was cut short by the
@@ -253,6 +281,8 @@ class Agent(Declaring, Logins):
 
         Where this call opens it, `voice` gets the replay while it is read, and is pinned to the session.
         """
+        while session_id in self._closing:
+            await self._closing[session_id].wait()
         session = self.find(session_id)
         if session is not None:
             return session
@@ -264,16 +294,36 @@ class Agent(Declaring, Logins):
             task.add_done_callback(lambda _: self._opening.pop(session_id, None))
         return await asyncio.shield(task)
 
-    async def _reopen(self, session_id: str, voice: Voice | None) -> AgentSession:
+    @asynccontextmanager
+    async def aside(self, session_id: str) -> AsyncIterator[LiveSession]:
+        """A session for a moment, to note something in it: one that is not open stays so, and who opens it
+        meanwhile waits."""
+        while session_id in self._closing:
+            await self._closing[session_id].wait()
+        if session_id in self._sessions or session_id in self._opening:
+            yield (await self.open(session_id)).live
+            return
+        done = self._closing[session_id] = asyncio.Event()
+        try:
+            async with await self._bring_back(session_id, None) as live:
+                yield live
+        finally:
+            del self._closing[session_id]
+            done.set()
+
+    async def _bring_back(self, session_id: str, voice: Voice | None) -> LiveSession:
         if await self.store.get(session_id) is None:
             raise ResourceNotFound("no such session", data={"sessionId": session_id})
         try:
             preview = None if voice is None else voice.preview
-            live = await LiveSession.open(self.store, session_id, clock=now, preview=preview)
+            return await LiveSession.open(self.store, session_id, clock=now, preview=preview)
         except SessionClaimed as error:
             raise RequestError(
                 AntiphonError.code, "The session is open in another process", data={"sessionId": session_id}
             ) from error
+
+    async def _reopen(self, session_id: str, voice: Voice | None) -> AgentSession:
+        live = await self._bring_back(session_id, voice)
         session = await self._enter(live)
         session.emit(session.fold.interrupt())  # nothing that was shown ahead changes by that
         if voice is not None:
@@ -286,26 +336,29 @@ class Agent(Declaring, Logins):
         await stack.enter_async_context(live)
         session = AgentSession(live, self._work, self)
         session.implementation = {"name": self.name, "version": self.version}
+        session.spawn = lambda cwd: self.create_subagent(session, cwd)
+        session.retire = lambda: self._leave(retire(self, session))
         live.on_failure = lambda: self._abandon(session)
         session.clients = lambda: sorted(
             (link for link in self._links if link.follows(session.id)), key=lambda link: link.serial
         )
-        session.attached = lambda: [
-            link.voices[session.id] for link in self._links if session.id in link.voices
-        ]
         self._sessions[live.session_id] = session
         self._open[live.session_id] = stack
         return session
 
     def _abandon(self, session: AgentSession) -> None:
         """Its store failed: it is let go, so that it can be opened again when that works."""
-        task = asyncio.get_running_loop().create_task(self.release(session))
+        self._leave(self.release(session))
+
+    def _leave(self, leaving: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(leaving)
         self._leaving.add(task)
         task.add_done_callback(self._leaving.discard)
 
     async def release(self, session: AgentSession) -> None:
         """Put a session away; it can be opened again."""
         if self._sessions.pop(session.id, None) is not None:
+            session.gone = True
             await session.stop()
             await self._open.pop(session.id).aclose()
 

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
 
 from msgspec import Struct
 
-from antiphon.agent.ask_checks import check_schema, check_url
-from antiphon.agent.forms import struct_form
 from antiphon.bridge.elicitations import answered, elicit_v1
 from antiphon.bridge.losses import Ledger
 from antiphon.engine.elicitations import (
@@ -34,7 +32,7 @@ from antiphon.schema import v2
 
 if TYPE_CHECKING:
     from antiphon.agent.link import Link
-    from antiphon.agent.session import AgentSession
+    from antiphon.agent.questioning import Questioning
 
 logger = logging.getLogger("antiphon.agent")
 
@@ -154,6 +152,10 @@ class Asks:
         Raises `CannotAsk` where clients are there and none of them takes forms, and `LocalError` for a form
         that cannot be asked, one for a secret among them (ELIC-13).
         """
+        # Loaded by who asks: an agent is started often, and many never do.
+        from antiphon.agent.ask_checks import check_schema
+        from antiphon.agent.forms import struct_form
+
         made = struct_form(form) if isinstance(form, type) else None
         schema = check_schema(form if made is None else made.schema)
         channel = self._open(FORM)
@@ -179,6 +181,8 @@ class Asks:
         Raises `CannotAsk` where clients are there and none of them takes addresses: do not ask for the same
         with a form then.
         """
+        from antiphon.agent.ask_checks import check_url
+
         check_url(url)
         channel = self._open(URL)
         elicitation_id = v2.ElicitationId(f"elicit_{secrets.token_hex(12)}")  # ELIC-06
@@ -197,10 +201,21 @@ class Asks:
 class SessionChannel(Channel):
     """To everybody who follows a session, now or later; the first answer counts."""
 
-    def __init__(self, session: AgentSession, tool_call_id: str | None = None) -> None:
+    def __init__(
+        self,
+        session: Questioning,
+        tool_call_id: str | None = None,
+        *,
+        meta: dict[str, Any] | None = None,
+    ) -> None:
+        """`meta` goes with every question: the trace of what it is asked for (OBS-01)."""
         self._session = session
         self._call = tool_call_id
-        self.scope = {"session_id": v2.SessionId(session.id), "tool_call_id": tool_call_id}
+        self.scope = {
+            "session_id": v2.SessionId(session.id),
+            "tool_call_id": tool_call_id,
+            "meta": meta or None,
+        }
 
     def takes(self, mode: str) -> bool:
         voices = self._session.attached()
@@ -241,7 +256,7 @@ class RequestChannel(Channel):
 
 
 def heard_elicitation(
-    session: AgentSession,
+    session: Questioning,
     question: Question,
     response: v2.CreateElicitationResponse | None,
     voice: Voice | None,

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from antiphon.agent.session import AgentSession
 
 LAST_UPDATES = 2.0
-"""Seconds that are waited for the client to have the tool call that shows a terminal, before its release."""
+"""Seconds that are waited for the client to have the tool call that shows a terminal, before its release, and
+for its answer to that."""
 UNKNOWN = v2.TerminalExitStatus()
 
 
@@ -59,10 +60,17 @@ async def create_terminal(connection: Connection, params: v1.CreateTerminalReque
     return await made
 
 
-def send_release(connection: Connection, session_id: v1.SessionId, terminal_id: v1.TerminalId) -> None:
+def send_release(
+    connection: Connection, session_id: v1.SessionId, terminal_id: v1.TerminalId
+) -> asyncio.Event:
+    """`terminal/release`; the event is set when it was answered, whatever the answer is."""
     params = v1.ReleaseTerminalRequest(session_id=session_id, terminal_id=terminal_id)
-    with contextlib.suppress(LinkLost):  # it went with the client
-        connection.begin("terminal/release", params, lambda _: None)
+    answered = asyncio.Event()
+    try:
+        connection.begin("terminal/release", params, lambda _: answered.set())
+    except LinkLost:
+        answered.set()  # it went with the client
+    return answered
 
 
 class ClientTerminal:
@@ -116,8 +124,9 @@ class ClientTerminal:
             with contextlib.suppress(CallFailed, InvalidResult, LinkLost):
                 await self.output()
 
-    async def release(self) -> None:
-        """TERMV1-07: always, and only once; whatever it runs is killed."""
+    async def release(self, *, wait: bool = True) -> None:
+        """TERMV1-07: always, and only once; whatever it runs is killed. Its answer is waited for, but not for
+        long: nothing depends on it."""
         if self._released:
             return
         self._released = True
@@ -125,7 +134,11 @@ class ClientTerminal:
             if self._shown is not None:
                 await self._shown.close()
         finally:
-            send_release(self._connection, self._session_id, self._terminal_id)
+            answered = send_release(self._connection, self._session_id, self._terminal_id)
+        if wait:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LAST_UPDATES):
+                    await answered.wait()
 
 
 class Shown:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import enum
 from functools import lru_cache
-from typing import Annotated, Any, Generic, Literal, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
-from msgspec import NODEFAULT, Meta, Struct, inspect
+from msgspec import NODEFAULT, Struct, inspect
 
 from antiphon.errors import LocalError
 from antiphon.schema import v2
 
 S = TypeVar("S", bound=Struct)
-
-Email: TypeAlias = Annotated[str, Meta(extra_json_schema={"format": "email"})]
-Uri: TypeAlias = Annotated[str, Meta(extra_json_schema={"format": "uri"})]
 
 _SEQUENCES = (inspect.ListType, inspect.SetType, inspect.FrozenSetType, inspect.VarTupleType)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from antiphon.agent.subagents import SUBAGENT_OF
 from antiphon.agent.titles import choose_title
 from antiphon.errors import InvalidParams, ResourceNotFound
 from antiphon.jsonrpc.peer import Inbound
@@ -66,8 +67,8 @@ def handlers(link: Link) -> Handlers:
 
     async def set_title(params: Any, inbound: Inbound) -> Any:
         title = _title(params.title)
-        session = await agent.open(params.session_id)
-        await choose_title(session, title)
+        async with agent.aside(params.session_id) as live:
+            await choose_title(live, title)
         types: Any = v1 if link.v1 else v2
         return types.SetSessionTitleResponse(title=title)
 
@@ -111,7 +112,8 @@ async def _page(
         found += [
             record
             for record in listing.records
-            if wanted == _FILTER.INCLUDE or is_archived(record) is (wanted == _FILTER.ONLY)
+            if (wanted == _FILTER.INCLUDE or is_archived(record) is (wanted == _FILTER.ONLY))
+            and SUBAGENT_OF not in record.meta
         ]
         if cursor is None or 2 * len(found) >= LIST_LIMIT:
             return found, cursor

@@ -22,6 +22,7 @@ from antiphon.agent import (
     prompting,
     queueing,
     sessions,
+    subagents,
 )
 from antiphon.agent.opening import open_link
 from antiphon.agent.session import AgentSession
@@ -64,9 +65,8 @@ class Link:
             transport,
             role=Role.AGENT,
             on_initialize=self._initialize,
-            requests=authentication.guarded(
-                self,
-                mcp.guarded(self, {
+            requests=self._guarded(
+                {
                     **authentication.handlers(self),
                     **sessions.handlers(self),
                     **keeping.handlers(self),
@@ -75,10 +75,17 @@ class Link:
                     **configuring.handlers(self),
                     **queueing.handlers(lambda session_id: self.voice(session_id)[1]),
                     **cancelling.handlers(self),
-                }),
-            ),  # fmt: skip
-            notifications={"session/cancel": prompting.cancel(self), "mcp/message": self.calling.notified},
+                }
+            ),
+            notifications={
+                "session/cancel": subagents.cancel_guarded(self, prompting.cancel(self)),
+                "mcp/message": self.calling.notified,
+            },
         )
+
+    def _guarded(self, handlers: Handlers) -> Handlers:
+        """What each method is checked for before it is done: from the outside in."""
+        return authentication.guarded(self, subagents.guarded(self, mcp.guarded(self, handlers)))
 
     async def run(self) -> None:
         """Serve the client until it is gone; its sessions stay."""
@@ -135,7 +142,7 @@ class Link:
             await self.leave(session_id)
 
     async def leave(self, *session_ids: str) -> None:
-        for session_id in session_ids:
+        for session_id in subagents.with_children(self, session_ids):
             voice = self.voices.pop(session_id, None)
             if voice is not None:
                 await voice.stop()

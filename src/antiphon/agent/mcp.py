@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from antiphon.connection import Connection
@@ -62,24 +62,39 @@ class Calling:
             params=params,
             meta=meta,
         )
+        connection = self._connection()
         if on_notification is None:
-            return _result(await self._connection().call(MESSAGE, request))
-        route = self._routes[server_id, request_id] = asyncio.Queue()
-        telling = asyncio.get_running_loop().create_task(_tell(route, on_notification))
+            return _result(await connection.call(MESSAGE, request))
+        key = (server_id, request_id)
+        route = self._routes[key] = asyncio.Queue()
+        answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+        def settled(outcome: Any) -> None:
+            # What was told before the answer stands before it in the lane, and what comes later behind it.
+            connection.behind(None, partial(self._close, key))
+            if not answered.done():
+                answered.set_result(outcome)
+
+        call = connection.begin(MESSAGE, request, settled)
         try:
-            answer = await self._connection().call(MESSAGE, request)
-            # What came before the answer is told before it is given.
-            handled = asyncio.Event()
-            self._connection().behind(None, handled.set)
-            await handled.wait()
-            route.put_nowait(None)
-            await telling
-        finally:
-            del self._routes[server_id, request_id]
-            telling.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
+            telling = asyncio.get_running_loop().create_task(_tell(route, on_notification))
+            try:
+                outcome = await answered
+                await telling
+            finally:
+                telling.cancel()
                 await asyncio.wait([telling])
-        return _result(answer)
+        finally:
+            self._close(key)
+            connection.abandon(call)  # MCPACP-07: nothing, where it was answered
+        if isinstance(outcome, Exception):
+            raise outcome
+        return _result(outcome)
+
+    def _close(self, key: tuple[str, str]) -> None:
+        route = self._routes.pop(key, None)
+        if route is not None:
+            route.put_nowait(None)
 
 
 class McpServer:
@@ -125,7 +140,9 @@ async def using(session: AgentSession, name: str) -> AsyncIterator[McpServer]:
         raise LocalError(f"this session was given no MCP server {name!r}")
     declared = found[0]
     if not isinstance(declared, v2.McpServerAcp):
-        raise LocalError(f"the MCP server {name!r} is not the client's own: start or reach it as it is described")
+        raise LocalError(
+            f"the MCP server {name!r} is not the client's own: start or reach it as it is described"
+        )
     links = [link for link in session.clients() if declared.server_id in link.calling.declared]
     if not links:
         raise LinkLost(f"the client that offers the MCP server {name!r} is not there")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -97,10 +96,11 @@ class TurnClient:
             if shown is not None:
                 await shown.opened(command, cwd)
             yield terminal
-            with contextlib.suppress(LocalError):
-                await terminal.settle()
-        finally:
-            await terminal.release()
+            await terminal.settle()
+        except BaseException:
+            await terminal.release(wait=False)
+            raise
+        await terminal.release()
 
     @property
     def _id(self) -> v1.SessionId:

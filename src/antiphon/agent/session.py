@@ -15,26 +15,22 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
 
-from antiphon.agent.asking import Reply, heard_elicitation
 from antiphon.agent.cancelling import Cancels, Scope
-from antiphon.agent.checks import check_question, check_update, check_value
+from antiphon.agent.checks import check_update, check_value
 from antiphon.agent.declaring import Declaring
 from antiphon.agent.mcp import McpServer, using
+from antiphon.agent.questioning import Questioning
 from antiphon.agent.system_prompts import SystemPrompt
 from antiphon.agent.telling import Telling
 from antiphon.agent.turn import AgentTurn, Prompt, StopTurn
 from antiphon.agent.writers import MessageWriter, ToolCallWriter
-from antiphon.engine.elicitations import CREATE_ELICITATION
-from antiphon.engine.events import AnyBody, Delivery, QuestionClosed, QuestionEnd, QuestionOpened, Updated
+from antiphon.engine.events import AnyBody, Delivery, QuestionClosed, Updated
 from antiphon.engine.prompts import Entry, Outcome
-from antiphon.engine.reading import encode
 from antiphon.engine.session import Session
-from antiphon.engine.turn import INTERRUPTED, TurnState
-from antiphon.errors import AntiphonError, SessionUnknown, StoreError
+from antiphon.engine.turn import INTERRUPTED
+from antiphon.errors import AntiphonError, AuthRequired, LocalError, SessionUnknown, StoreError
 from antiphon.live.session import LiveSession
-from antiphon.live.voice import Voice
 from antiphon.schema import v2
-from antiphon.schema.codec import codec
 from antiphon.schema.v2.prompt import StopReason
 
 if TYPE_CHECKING:
@@ -43,7 +39,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("antiphon.agent")
 
 Handler = Callable[[AgentTurn], Awaitable[StopReason | str | None]]
-PERMISSION = "session/request_permission"
 INTERNAL = v2.Error(code=v2.ErrorCode.INTERNAL_ERROR, message=AntiphonError.summary)
 
 
@@ -52,9 +47,10 @@ def new_id(kind: str) -> str:
     return f"{kind}_{secrets.token_hex(12)}"
 
 
-class AgentSession(Telling):
+class AgentSession(Questioning, Telling):
     def __init__(self, live: LiveSession, handler: Handler, declared: Declaring | None = None) -> None:
-        super().__init__(declared)
+        Questioning.__init__(self)
+        Telling.__init__(self, declared)
         self._live = live
         self._handler = handler
         self._turn: AgentTurn | None = None
@@ -64,9 +60,6 @@ class AgentSession(Telling):
         self._opener: asyncio.Task[Any] | None = None
         self._ended = asyncio.Event()
         self._ended.set()
-        self._calls: set[str] = set()
-        self._asking: dict[str, str] = {}
-        """The open questions of the turn, and what waits with each: a tool call, or the handler itself."""
         self.additional_directories: tuple[str, ...] = ()
         """The roots beside `cwd`, as the last client to set them up gave them (SESS-10)."""
         self.mcp_servers: tuple[v2.McpServer, ...] = ()
@@ -81,10 +74,18 @@ class AgentSession(Telling):
         """What clients may cancel by itself, just now."""
         self._background: dict[str, v2.BackgroundWork] = {}
         self._behind: set[asyncio.Task[None]] = set()
-        self._questions: dict[str, asyncio.Future[Reply]] = {}
-        self._hearing: Voice | None = None
-        self.attached: Callable[[], list[Voice]] = list
-        """Those who follow the session now."""
+        self.parent: AgentSession | None = None
+        """The session that this one works for, while it does (SUB-01)."""
+        self.cancellable = True
+        """Whether a client may cancel it; of one that works for another, only where that was announced."""
+        self.joining: set[asyncio.Future[None]] = set()
+        """Clients that are about to follow it because they follow its parent."""
+        self.gone = False
+        """Whether it was put away."""
+        self.spawn: Callable[[str], Awaitable[AgentSession]]
+        """Makes a session in a folder that works for this one."""
+        self.retire: Callable[[], None]
+        """Puts it away once those who follow it have got the last of it."""
         self.implementation: dict[str, Any] = {}
         """Name and version of the agent."""
 
@@ -109,6 +110,12 @@ class AgentSession(Telling):
         return forked.get("sessionId") if isinstance(forked, dict) else None
 
     @property
+    def subagent_of(self) -> str | None:
+        """The session that this one works, or has worked, for."""
+        assert self.fold.created is not None
+        return self.fold.created.meta.get("subagentOf")
+
+    @property
     def cwd(self) -> str:
         assert self.fold.created is not None
         return self.fold.created.cwd
@@ -116,6 +123,8 @@ class AgentSession(Telling):
     @property
     def trace(self) -> dict[str, Any]:
         """The trace context of the open turn (`AgentTurn.trace`)."""
+        if self.parent is not None:
+            return self.parent.trace
         return {} if self._turn is None else self._turn.trace
 
     def mcp(self, name: str) -> AbstractAsyncContextManager[McpServer]:
@@ -140,6 +149,13 @@ class AgentSession(Telling):
             self._live.emit((Updated.of(update),))
         if self._live.ahead:
             await self._live.durable()
+
+    def emit_update(self, update: v2.SessionUpdate) -> None:
+        """The same where nothing may be waited for: something ends."""
+        try:
+            self._live.emit((Updated.of(update),))
+        except (StoreError, SessionUnknown, LocalError):
+            return  # the session is being let go, or gone
 
     async def replace_message(self, message_id: str, *content: str | v2.ContentBlock) -> None:
         """Put this in place of a message of the agent's that was said before, in whatever turn."""
@@ -231,6 +247,10 @@ class AgentSession(Telling):
             return StopReason.CANCELLED, None
         if failure is None:
             return StopReason.ERROR, INTERRUPTED
+        if isinstance(failure, AuthRequired):  # AUTH-21: what was let in may have expired
+            return StopReason.ERROR, v2.Error(
+                code=v2.ErrorCode.AUTH_REQUIRED, message=failure.to_wire().message
+            )
         logger.error("the prompt handler failed", exc_info=failure)
         return StopReason.ERROR, INTERNAL
 
@@ -260,7 +280,10 @@ class AgentSession(Telling):
             yield turn
         except asyncio.CancelledError:
             if not self._cancelling or self._opener is None:
-                reason, error = StopReason.ERROR, INTERRUPTED
+                if self.parent is not None and self.parent._cancelling:
+                    reason = StopReason.CANCELLED  # it worked for a turn that was cancelled
+                else:
+                    reason, error = StopReason.ERROR, INTERRUPTED
                 raise
             self._opener.uncancel()  # the turn was cancelled, not whoever opened it
         except BaseException:
@@ -330,6 +353,7 @@ class AgentSession(Telling):
         task = asyncio.get_running_loop().create_task(guarded())
         self._behind.add(task)
         task.add_done_callback(self._behind.discard)
+        task.add_done_callback(lambda _: work.close())  # where it was cancelled before its first step
 
     async def _end_background(self) -> None:
         tasks = tuple(self._behind)
@@ -370,79 +394,6 @@ class AgentSession(Telling):
         await self._end_background()
         self.emit(self.fold.close())
         await self._live.durable()
-
-    # --- questions ---------------------------------------------------------------------------------
-
-    def calling(self, tool_call_id: str, *, on: bool) -> None:
-        """A tool call of the turn has begun to run, or has ended."""
-        if on:
-            self._calls.add(tool_call_id)
-        else:
-            self._calls.discard(tool_call_id)
-        self._report_waiting()
-
-    def _report_waiting(self) -> None:
-        """`requires_action` only while everything that runs in the turn waits for an answer
-        (PROMPT-V2-23, PROMPT-V2-25)."""
-        if self._turn is None:
-            return
-        if self._asking and self._calls <= set(self._asking.values()):
-            if self.fold.state is TurnState.RUNNING:
-                self.emit(self.fold.block())
-        elif self.fold.state is TurnState.REQUIRES_ACTION:
-            self.emit(self.fold.unblock())
-
-    async def ask(
-        self, request: v2.RequestPermissionRequest, *, tool_call_id: str
-    ) -> v2.RequestPermissionOutcome:
-        """Ask whoever follows the session, and wait for the first answer; with nobody there it waits."""
-        check_question(request)
-        closed = (await self.pose(PERMISSION, request, tool_call_id=tool_call_id)).closed
-        if closed.end is not QuestionEnd.ANSWERED:
-            return v2.CancelledPermissionOutcome()  # PERM-V2-08
-        response: v2.RequestPermissionResponse = codec(2).result(PERMISSION, closed.result)
-        return response.outcome
-
-    async def pose(self, method: str, params: Any, *, tool_call_id: str | None = None) -> Reply:
-        """Put a question of whichever kind; how it ended, and who ended it. One of background work belongs to
-        that, and not to the turn that happens to be open (PERM-V2-10, ELIC-20)."""
-        question_id = new_id("question")
-        behind = tool_call_id if tool_call_id in self._background else None
-        reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        self._questions[question_id] = reply
-        opened = QuestionOpened(
-            question_id=question_id, method=method, params=Raw(encode(params)), tool_call_id=behind
-        )
-        try:
-            self.emit([opened])
-            if behind is None:
-                self._asking[question_id] = tool_call_id or question_id
-            self._report_waiting()
-            return await reply
-        finally:
-            self._questions.pop(question_id, None)
-            self.emit(self.fold.questions.cancel(question_id).events)
-            self._asking.pop(question_id, None)
-            if not self._cancelling:
-                self._report_waiting()
-
-    def heard(self, question_id: str, answer: Any, voice: Voice | None = None) -> None:
-        """A client answered; only the first answer counts."""
-        question = self.fold.questions.get(question_id)
-        if question is not None and question.method == CREATE_ELICITATION:
-            result = heard_elicitation(self, question, answer, voice)
-        else:
-            result = encode(v2.RequestPermissionResponse(outcome=answer))
-        if result is not None:
-            events = self.fold.questions.answer(question_id, result).events
-            self._hearing = voice
-            self.emit(events)
-            self._hearing = None
-
-    def _closed_question(self, body: QuestionClosed) -> None:
-        waiting = self._questions.get(body.question_id)
-        if waiting is not None and not waiting.done():
-            waiting.set_result(Reply(body, self._hearing))
 
 
 def _prompt(entry: Entry) -> Prompt:

@@ -7,6 +7,7 @@ import os.path
 from typing import TYPE_CHECKING, Any
 
 from antiphon.agent.declaring import commands_of, options_of
+from antiphon.agent.subagents import announcements, delete_children, follow_all
 from antiphon.agent.system_prompts import check_system_prompt
 from antiphon.bridge import requests as upward
 from antiphon.engine.reading import encode
@@ -75,6 +76,8 @@ def handlers(link: Link) -> Handlers:
         if usage is not None and params.replay_from is None:  # USAGE-05
             known = usage.materialize()
             later = [*later, *voice.writer.write(known, encode(known))]
+        if not history:
+            later = [*later, *announcements(session, voice)]  # SUB-01
         answered = asyncio.get_running_loop().create_future()
 
         def then() -> None:
@@ -87,6 +90,7 @@ def handlers(link: Link) -> Handlers:
         # SESS-21: the state closes every resume; a v1 client has no word for it.
         voice.start(state=True, then=then)
         await answered
+        follow_all(link, session)
         return result
 
     async def close(params: Any, inbound: Inbound) -> Any:
@@ -103,6 +107,7 @@ def handlers(link: Link) -> Handlers:
         session = link.agent.find(params.session_id)
         if session is not None:
             await link.agent.close(session)
+        await delete_children(link.agent, params.session_id)
         await link.agent.store.delete(params.session_id)
         return {}
 

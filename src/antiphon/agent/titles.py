@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from antiphon.engine.events import Updated
 from antiphon.engine.session import Session
+from antiphon.live.session import LiveSession
 from antiphon.schema import v2
 from antiphon.schema.version import META_KEY
-
-if TYPE_CHECKING:
-    from antiphon.agent.session import AgentSession
 
 CHOSEN = {META_KEY: {"titleChosen": True}}
 
 
-async def choose_title(session: AgentSession, title: str) -> None:
+async def choose_title(live: LiveSession, title: str) -> None:
     """It is in the store when this returns."""
-    session.emit([Updated.of(v2.SessionInfoUpdate(title=title, meta=CHOSEN))])
-    await session.live.durable()
+    live.emit([Updated.of(v2.SessionInfoUpdate(title=title, meta=CHOSEN))])
+    await live.durable()
 
 
 def is_title_chosen(fold: Session) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from msgspec import Struct
@@ -18,6 +18,7 @@ from antiphon.schema import v2
 
 if TYPE_CHECKING:
     from antiphon.agent.session import AgentSession
+    from antiphon.agent.subagents import Subagent
 
 
 class Prompt(Struct, frozen=True):
@@ -56,7 +57,7 @@ class AgentTurn(Asks):
         """What the turn used, reported at its end."""
 
     def _channel(self) -> Channel:
-        return SessionChannel(self.session)
+        return SessionChannel(self.session, meta=self.trace)
 
     @property
     def prompt(self) -> Prompt:
@@ -106,6 +107,18 @@ class AgentTurn(Asks):
         )
         async with opened as call:
             yield call
+
+    def subagent(
+        self, title: str, *, description: str | None = None, cancellable: bool = False, cwd: str | None = None
+    ) -> AbstractAsyncContextManager[Subagent]:
+        """A subagent at work inside the block, in a session of its own that this session's clients follow:
+        `async with turn.subagent("Researcher") as child: await child.say("…")`. Where it is `cancellable`, a
+        client may cancel it alone: the block ends there, and the turn goes on behind it. Unstable."""
+        from antiphon.agent.subagents import subagent
+
+        return subagent(
+            self.session, title, description=description, cancellable=cancellable, cwd=cwd
+        )
 
     async def plan(self, entries: Iterable[str | v2.PlanEntry], *, plan_id: str = "main") -> None:
         """Show the plan, whole; a later call with the same id replaces it."""

@@ -67,7 +67,7 @@ class ToolCallWriter(Asks):
         self._ended = False
 
     def _channel(self) -> Channel:
-        return SessionChannel(self._session, self.tool_call_id)
+        return SessionChannel(self._session, self.tool_call_id, meta=self._trace)
 
     async def open(
         self, title: str, *, kind: str, raw_input: Any, name: str | None, cancellable: bool = False

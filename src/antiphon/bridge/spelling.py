@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections import deque
 from contextlib import suppress
-from typing import Any
+from typing import TypeVar
 
-import msgspec
-from msgspec import Struct
+from msgspec import structs
 
 from antiphon.bridge.prompts import RequestId
 from antiphon.schema import v2
@@ -20,35 +19,36 @@ from antiphon.schema.wire import Unknown
 
 PUBLISHED = "state_update"
 PROPOSED = "state_change"
+_State = TypeVar("_State", bound=v2.StateUpdate)
 
 
-class _Reasons(Struct):
-    """Both spellings of the key."""
-
-    published: Any = msgspec.field(name="stopReason", default=None)
-    proposed: Any = msgspec.field(name="stop_reason", default=None)
-
-
-_read_reasons = msgspec.json.Decoder(_Reasons).decode
-
-
-def normalize(update: v2.SessionUpdate, raw: bytes | msgspec.Raw | None = None) -> v2.SessionUpdate:
-    """An update in the published spelling. With `raw`, both spellings of the reason are seen (SD-02)."""
+def normalize(update: v2.SessionUpdate) -> v2.SessionUpdate:
+    """An update in the published spelling."""
+    if isinstance(update, v2.SessionStateUpdate):
+        return normalize_state(update)
     if isinstance(update, StateChange):
         return v2.SessionStateUpdate(
             state=update.state,
-            stop_reason=_reason(raw, update.published_reason or update.stop_reason),
+            stop_reason=update.published_reason or update.stop_reason,
             error=update.error,
             usage=update.usage,
             background=update.background,
             meta=update.meta,
         )
-    if isinstance(update, v2.SessionStateUpdate) and update.stop_reason is None:
-        reason = _reason(raw, None)
-        return update if reason is None else msgspec.structs.replace(update, stop_reason=reason)
+    if isinstance(update, v2.SubagentUpdate) and isinstance(update.state, v2.StateUpdate):
+        state = normalize_state(update.state)
+        return update if state is update.state else structs.replace(update, state=state)
     if isinstance(update, Unknown) and update.get("sessionUpdate") in (PUBLISHED, PROPOSED):
         return _respelled(update, PUBLISHED, "stop_reason", "stopReason")
     return update
+
+
+def normalize_state(state: _State) -> _State:
+    """A state whose reason stands under the published key, which counts where both are there (SD-02)."""
+    if state.proposed_reason is None:
+        return state
+    reason = state.stop_reason or state.proposed_reason
+    return structs.replace(state, stop_reason=reason, proposed_reason=None)
 
 
 def as_proposed(update: v2.SessionUpdate) -> StateChange | Unknown | None:
@@ -130,16 +130,6 @@ class Insertions:
     def _settle(self) -> None:
         if not self._open:
             self._messages.clear()
-
-
-def _reason(raw: bytes | msgspec.Raw | None, given: v2.StopReason | None) -> v2.StopReason | None:
-    if raw is not None:
-        with suppress(msgspec.MsgspecError):
-            reasons = _read_reasons(raw)
-            for reason in (reasons.published, reasons.proposed):
-                if isinstance(reason, str):
-                    return v2.StopReason(reason)
-    return given
 
 
 def _respelled(update: Unknown, tag: str, old: str, new: str) -> Unknown:

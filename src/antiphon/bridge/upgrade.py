@@ -20,7 +20,7 @@ from antiphon.bridge import losses, upgrade_plans
 from antiphon.bridge.content import ContentUp
 from antiphon.bridge.losses import Ledger, Report
 from antiphon.bridge.prompts import RequestId
-from antiphon.bridge.spelling import normalize
+from antiphon.bridge.spelling import normalize, normalize_state
 from antiphon.bridge.upgrade_configuration import Configuration
 from antiphon.bridge.upgrade_facts import Facts
 from antiphon.bridge.upgrade_messages import Messages
@@ -80,14 +80,9 @@ class Upgrade:
 
     # What the agent sends
 
-    def update(
-        self, update: v1.SessionUpdate, raw: bytes | msgspec.Raw | None = None
-    ) -> Sequence[v2.SessionUpdate]:
-        """The v2 updates for one v1 update. Its bytes, where given, show both spellings of a stop reason."""
-        lifted = self._handlers[type(update)](update)
-        if raw is not None and type(update) is optins.SessionStateUpdate:
-            return [normalize(each, raw) for each in lifted]  # SD-02
-        return lifted
+    def update(self, update: v1.SessionUpdate) -> Sequence[v2.SessionUpdate]:
+        """The v2 updates for one v1 update."""
+        return self._handlers[type(update)](update)
 
     def passes(self, update: v1.SessionUpdate) -> bool:
         """Whether the bytes of an update say in v2 what it is lifted to, so that they can be kept; the same
@@ -220,7 +215,7 @@ class Upgrade:
 
     def _state_update(self, update: optins.SessionStateUpdate) -> list[v2.SessionUpdate]:
         lifted: v2.SessionStateUpdate = repair(2).build(v2.SessionStateUpdate, msgspec.to_builtins(update))
-        return [self._told(lifted)]
+        return [self._told(normalize_state(lifted))]  # SD-02
 
     def _told(self, update: v2.SessionStateUpdate) -> v2.SessionStateUpdate:
         """The agent tells the state itself."""
@@ -239,7 +234,7 @@ class Upgrade:
         except Malformed:
             self.ledger.lose(losses.UNREADABLE_UPDATE, update)
             return []
-        lifted = normalize(known, msgspec.json.encode(update))
+        lifted = normalize(known)
         match lifted:
             case v2.SessionStateUpdate():
                 self._told(lifted)

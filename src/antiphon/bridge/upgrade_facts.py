@@ -10,6 +10,7 @@ from msgspec import UNSET, structs
 from antiphon.bridge import losses
 from antiphon.bridge.content import ContentUp, recast
 from antiphon.bridge.losses import Ledger, mark
+from antiphon.bridge.spelling import normalize_state
 from antiphon.schema import v1, v2
 from antiphon.schema.repair import repair
 
@@ -65,7 +66,8 @@ class Facts:
     def subagent(self, update: v1.SubagentUpdate) -> v2.SubagentUpdate:
         fields = structs.asdict(update)
         if isinstance(update.state, v1.StateUpdate):
-            fields["state"] = repair(2).build(v2.StateUpdate, msgspec.to_builtins(update.state))
+            state: v2.StateUpdate = repair(2).build(v2.StateUpdate, msgspec.to_builtins(update.state))
+            fields["state"] = normalize_state(state)
         if isinstance(update.capabilities, v1.SubagentSessionCapabilities):
             cancel = update.capabilities.cancel
             fields["capabilities"] = v2.SubagentSessionCapabilities(

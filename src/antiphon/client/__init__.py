@@ -7,25 +7,33 @@ from antiphon.client.configuring import arranged
 from antiphon.client.connect import connect
 from antiphon.client.content import File
 from antiphon.client.elicitation import Elicitation
+from antiphon.client.mcp import AcpServer, McpRequest
+from antiphon.client.mcp_child import McpChild, mcp_child
 from antiphon.client.queueing import QueuedPrompt
 from antiphon.client.session import ClientSession
+from antiphon.client.subagents import Subagent
 from antiphon.client.turn import ClientTurn, SessionEvent, TurnEnd
 from antiphon.client.workspace import SessionWorkspace, Workspace
 
 __all__ = [
     "Abilities",
+    "AcpServer",
     "Client",
     "ClientSession",
     "ClientTurn",
     "Elicitation",
     "File",
+    "McpChild",
+    "McpRequest",
     "Permission",
     "Permissions",
     "QueuedPrompt",
     "SessionEvent",
     "SessionWorkspace",
+    "Subagent",
     "TurnEnd",
     "Workspace",
     "arranged",
     "connect",
+    "mcp_child",
 ]

@@ -90,7 +90,8 @@ class Abilities(Struct, frozen=True, kw_only=True):
             if isinstance(server, v2.McpServerStdio):
                 variables = [variable.name for variable in server.env]
                 if len(set(variables)) != len(variables):
-                    raise LocalError(f"a variable is named twice for the MCP server {server.name!r}")  # MCPCFG-07
+                    # MCPCFG-07
+                    raise LocalError(f"a variable is named twice for the MCP server {server.name!r}")
 
 
 def abilities(result: Any) -> Abilities:

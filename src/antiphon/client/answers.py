@@ -98,18 +98,20 @@ class Permissions:
         self, *, allow: Collection[str] | str = (), ask: Ask | None = None, remember: bool = True
     ) -> None:
         """`allow` names kinds of tools (`read`, `edit`, `execute`, …) or is `all`. `ask` decides on the rest;
-        without it they are rejected. With `remember`, an "always" that `ask` chose answers the same kind of
-        tool again for as long as the session is open here, if the agent asks again all the same."""
+        without it they are rejected. With `remember`, an "always" that `ask` chose answers the same question
+        about the same thing again: for as long as this lives, in the same session, if the agent asks again
+        all the same. Whether it stands for more than that is the agent's to decide, which then asks no more.
+        """
         self._allow = frozenset([allow] if isinstance(allow, str) else allow)
         self._ask = ask
         self._remember = remember
-        self._always: dict[tuple[str, str], PermissionOptionKind] = {}
+        self._always: dict[tuple[str, ...], PermissionOptionKind] = {}
 
     async def decide(self, permission: Permission) -> PermissionOption | None:
         """The option to answer with; `None` answers `cancelled`."""
         if ALL in self._allow or permission.kind in self._allow:
             return permission.allow() or permission.reject()
-        about = (permission.session.id, permission.kind)
+        about = (permission.session.id, permission.kind, permission.title, _what(permission))
         remembered = self._always.get(about)
         again = None if remembered is None else permission.option(remembered)
         if again is not None:
@@ -120,3 +122,11 @@ class Permissions:
         if chosen is not None and self._remember and chosen.kind.endswith("_always"):
             self._always[about] = chosen.kind
         return chosen
+
+
+def _what(permission: Permission) -> str:
+    """What exactly is to be allowed, where the question alone need not tell: a command, a tool call."""
+    subject, call = permission.request.subject, permission.tool_call
+    if isinstance(subject, v2.CommandPermissionSubject):
+        return subject.command
+    return "" if call is None else call.title or ""

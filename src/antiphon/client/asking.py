@@ -23,6 +23,7 @@ from antiphon.engine.questions import REQUEST_PERMISSION
 from antiphon.engine.reading import encode
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.schema import v2
+from antiphon.schema.version import V1
 
 if TYPE_CHECKING:
     from antiphon.client.session import ClientSession
@@ -36,7 +37,7 @@ class _Asked:
     """A question that is open."""
 
     def __init__(
-        self, question_id: str, about: tuple[str | None, str | None], *, cancelled: Any, apart: bool = False
+        self, question_id: str, about: tuple[str | None, str | None], *, cancelled: Any, apart: bool
     ) -> None:
         self.question_id = question_id
         self.call, self.terminal = about
@@ -44,7 +45,7 @@ class _Asked:
         self.cancelled = cancelled
         """The result that means that nobody decided."""
         self.apart = apart
-        """Whether it was asked outside of every turn."""
+        """Whether it was asked outside of every turn, and is none's."""
         self.result: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self.deciding: asyncio.Task[None] | None = None
 
@@ -73,20 +74,37 @@ class Asking:
 
     async def ask(self, params: Any, inbound: Inbound) -> Any:
         """`session/request_permission`: it begins in the lane, and waits for the answer outside of it."""
+        asked, request, answer = self._put(params)
+        if request is None:
+            return answer(CANCELLED)
+        permission = Permission(self._session, asked.question_id, request)
+        self._begin(asked, REQUEST_PERMISSION, request, lambda: self._permit(permission))
+        return answer((await self._result(asked, inbound)).outcome)
+
+    def taken_back(self, params: Any) -> Any:
+        """A permission request was cancelled before it began: it is told, and over, and nobody is asked
+        (PERM-V2-09)."""
+        asked, request, answer = self._put(params)
+        if request is not None:
+            self._begin(asked, REQUEST_PERMISSION, request, None)
+        return answer(CANCELLED)
+
+    def _put(self, params: Any) -> tuple[_Asked, v2.RequestPermissionRequest | None, Callable[[Any], Any]]:
+        """A permission request in v2's words, and what makes an answer to it."""
         question_id = self._name()
         put = self._spoken.asked(params, question_id)
         self._take(put.updates)
-        if put.params is None:
-            return put.answer(CANCELLED)
+        about = (None, None) if put.params is None else _about(put.params)
         cancelled = v2.RequestPermissionResponse(outcome=CANCELLED)
-        asked = _Asked(question_id, _about(put.params), cancelled=cancelled)
-        permission = Permission(self._session, question_id, put.params)
-        self._begin(asked, REQUEST_PERMISSION, put.params, lambda: self._permit(permission))
-        return put.answer((await self._result(asked, inbound)).outcome)
+        spans = self._view.spans
+        # PERM-V2-10: asked where nothing is worked on or waits, it is not known to belong to a turn.
+        apart = not self._v1 and spans.open is None and not spans.all()
+        return _Asked(question_id, about, cancelled=cancelled, apart=apart), put.params, put.answer
 
     async def elicit(self, request: Elicited, inbound: Inbound) -> Any:
         """`elicitation/create` of this session."""
-        apart = self._view.spans.open is None  # ELIC-20: then it depends on no turn
+        spans = self._view.spans
+        apart = spans.open is None and not spans.all()  # ELIC-20: then it depends on no turn
         about = (request.tool_call_id, None)
         asked = _Asked(self._name(), about, cancelled=v2.ElicitationCancelAction(), apart=apart)
         session = self._session
@@ -108,7 +126,7 @@ class Asking:
             return asked.cancelled
 
     def _begin(
-        self, asked: _Asked, method: str, params: Any, decide: Callable[[], Coroutine[Any, Any, Any]]
+        self, asked: _Asked, method: str, params: Any, decide: Callable[[], Coroutine[Any, Any, Any]] | None
     ) -> None:
         question_id, call = asked.question_id, asked.call
         self._open[question_id] = asked
@@ -124,8 +142,9 @@ class Asking:
             ),
             behind=behind,
         )
-        if span is not None and span.cancelled and not behind:
-            self._settle(asked, None)  # PROMPT-V1-12: it was asked before the agent heard of the cancel
+        # PROMPT-V1-12: it was asked before the agent heard of the cancel.
+        if decide is None or (span is not None and span.cancelled and not behind):
+            self._settle(asked, None)
             return
         if (call is not None or method == CREATE_ELICITATION) and not behind:
             self._take(self._spoken.blocked(question_id, call or question_id))
@@ -173,11 +192,26 @@ class Asking:
     def cancel(self) -> None:
         """What is open of the foreground is over: it is answered `cancelled` at once (PROMPT-V1-12,
         PERM-V1-03, PERM-V2-10). What belongs to background work stays."""
+        if self._view.spans.open is None and not self._v1:
+            return  # nothing is foreground
         for asked in self._foreground():
             self._settle(asked, None)
 
+    def close(self) -> None:
+        """The session is over at the agent: nothing of it is decided any more."""
+        for asked in list(self._open.values()):
+            self._settle(asked, None)
+
+    @property
+    def _v1(self) -> bool:
+        return self._session.client.agreement.version == V1
+
     def _foreground(self) -> list[_Asked]:
-        return [asked for asked in self._open.values() if not asked.apart and not self._is_behind(asked)]
+        return [
+            asked
+            for asked in self._open.values()
+            if not asked.apart and not self._is_behind(asked) and not self._view.runs_behind(asked.call)
+        ]
 
     def _is_behind(self, asked: _Asked) -> bool:
         """As of now: background work may be listed as such after it has asked (PERM-V2-10)."""

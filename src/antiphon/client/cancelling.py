@@ -84,6 +84,8 @@ class Cancelling:
         about = {getattr(event.update, "tool_call_id", None): None for event in span.events}
         for call_id in [*about, *self._asking.calls]:
             call = None if call_id is None else self._view.fold.tools.get(call_id)
-            if call is not None and not call.final and not self._view.is_behind(call.id, None):
+            if call is None or call.final or self._view.is_behind(call.id, None):
+                continue
+            if not self._view.runs_behind(call.id):
                 stopped = v2.ToolCallStatus.CANCELLED
                 self._view.tell(v2.SessionToolCallUpdate(tool_call_id=call.id, status=stopped))

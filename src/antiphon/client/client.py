@@ -19,6 +19,7 @@ from antiphon.client.offering import Offering
 from antiphon.client.opening import Opening
 from antiphon.client.session import ClientSession
 from antiphon.client.spoken import Spoken, SpokenV1, SpokenV2
+from antiphon.client.subagents import Following
 from antiphon.client.system_prompts import system_prompt as prompt_given
 from antiphon.client.workspace import Workspace
 from antiphon.connection import Connection, Role
@@ -33,6 +34,8 @@ from antiphon.transports.base import Transport
 OPT_INS = OptIns(turn_complete=True, message_update=True)
 SESSION_ABLE: dict[str, Any] = {"configOptions": {"boolean": {}}, "notices": {}, "compaction": {}}
 """What a v1 agent has to know that we take (INIT-18, CONF-V1-06, NOTE-01, COMP-01); v2 has it by itself."""
+
+TOO_EARLY = "nothing is agreed on with the agent yet: `initialize` comes first"
 
 
 class Client(Logins, Keeping):
@@ -62,7 +65,7 @@ class Client(Logins, Keeping):
             version = _only(version, V1 if dialect == Dialect.V1 else V2, dialect)
         self.answers: Decides = answers or Permissions()
         self.silence = silence
-        self.abilities = Abilities()
+        self._abilities: Abilities | None = None
         self.info: v1.Implementation | v2.Implementation | None = None
         """Name and version of the agent, if it told them."""
         self.lost: LinkLost | None = None
@@ -75,11 +78,15 @@ class Client(Logins, Keeping):
         self._sessions: dict[str, ClientSession] = {}
         self._left: set[str] = set()
         """Sessions that were open here and whose updates may still come."""
+        self._folders: dict[str, str] = {}
+        """The folders of the sessions that are known: made, opened or listed here."""
         self.offering = Offering(workspace, self._live)
         """The files and terminals that an agent of v1 may use here."""
         self.eliciting = Eliciting(self)
         self.providing = Providing(lambda: self.connection)
         """The MCP servers of our own that the agent may use."""
+        self.following = Following(self._sessions.get, self._add)
+        """The sessions that work for those that are open here."""
         self.connection = Connection(
             transport,
             role=Role.CLIENT,
@@ -90,6 +97,7 @@ class Client(Logins, Keeping):
                 **self.offering.handlers,
                 "mcp/message": self.providing.serve,
             },
+            unbegun={"session/request_permission": self._permission_taken_back, **self.eliciting.unbegun},
             notifications={
                 "session/update": self._updated,
                 "auth/status_update": self._auth_status_updated,
@@ -103,8 +111,16 @@ class Client(Logins, Keeping):
     @property
     def agreement(self) -> Agreement:
         """What was agreed on: version, dialect and what was asked for beside them."""
-        assert self.connection.agreement is not None
+        if self.connection.agreement is None:
+            raise LocalError(TOO_EARLY)
         return self.connection.agreement
+
+    @property
+    def abilities(self) -> Abilities:
+        """What the agent can do."""
+        if self._abilities is None:
+            raise LocalError(TOO_EARLY)
+        return self._abilities
 
     async def initialize(self) -> None:
         """Agree on a version: both are offered in one request, and the answer's shape decides."""
@@ -116,6 +132,7 @@ class Client(Logins, Keeping):
                 **self.eliciting.capabilities,
                 **self.offering.capabilities,
                 "session": SESSION_ABLE,
+                "subagents": {},  # SUB-01
                 **({"auth": {"terminal": True}} if self._terminal_login else {}),
                 "_meta": {META_KEY: {**ours, **self._opt_ins.to_meta()}},
             },
@@ -128,7 +145,7 @@ class Client(Logins, Keeping):
         if self._proposed:
             params["_meta"] = {META_KEY: {"dialect": "proposed"}}
         result = await self.connection.initialize(params)
-        self.abilities = abilities(result)
+        self._abilities = abilities(result)
         self._take_methods(result)
         if isinstance(result, v2.InitializeResponse):
             self.info = result.info
@@ -149,7 +166,7 @@ class Client(Logins, Keeping):
     @property
     def sessions(self) -> list[ClientSession]:
         """The sessions that are open here."""
-        return list(self._sessions.values())
+        return [session for session in self._sessions.values() if session.parent is None]
 
     async def new_session(
         self,
@@ -175,7 +192,9 @@ class Client(Logins, Keeping):
     ) -> ClientSession:
         """Ask for a session that is new, or goes on from another one."""
         opening = self._opening.new(wanted, partial(self._add, directories=wanted.additional_directories))
-        return await self.providing.during(mcp_servers, opening)
+        session = await self.providing.during(mcp_servers, opening)
+        self._folders[session.id] = wanted.cwd
+        return session
 
     async def load_session(
         self,
@@ -186,7 +205,8 @@ class Client(Logins, Keeping):
         additional_directories: Sequence[Folder] = (),
         system_prompt: str | v2.SystemPrompt | None = None,
     ) -> ClientSession:
-        """Open a session again, with everything it holds. `cwd` is its own folder (SESS-27)."""
+        """Open a session again, with everything it holds. `cwd` is its own folder (SESS-27), and need not be
+        given for one that was made, opened or listed here."""
         if not self.abilities.load:
             raise LocalError("this agent cannot load sessions")  # SESS-12
         start = v2.ReplayFromStart()
@@ -238,7 +258,7 @@ class Client(Logins, Keeping):
         self.abilities.check_setup(declared(mcp_servers), directories)
         wanted = v2.ResumeSessionRequest(
             session_id=v2.SessionId(session_id),
-            cwd=folder(cwd),
+            cwd=folder(self._folders.get(session_id) if cwd is None else cwd),
             mcp_servers=declared(mcp_servers),
             additional_directories=directories,
             replay_from=replay_from,
@@ -256,6 +276,7 @@ class Client(Logins, Keeping):
             raise
         if before is not None:
             before.leave("the session was opened again")
+        self._folders[session_id] = wanted.cwd
         return session
 
     def _add(self, session_id: str, cwd: str, *, directories: Sequence[str] = ()) -> ClientSession:
@@ -272,6 +293,9 @@ class Client(Logins, Keeping):
             self._left.add(session.id)
             self.offering.left(session.id)
             self.providing.left(session.id)
+        for child in tuple(self._sessions.values()):
+            if child.parent is session:
+                self._leave(child, reason)
         session.leave(reason)
 
     def _live(self, session_id: str) -> ClientSession | None:
@@ -282,6 +306,7 @@ class Client(Logins, Keeping):
         if not self.abilities.close:
             raise LocalError("this agent cannot close sessions")  # SESS-29
         await self._end_session("session/close", v2.CloseSessionRequest(session_id=v2.SessionId(session.id)))
+        session.close_questions()
         self._leave(session, "the session was closed")
 
     # --- what comes --------------------------------------------------------------------------------
@@ -304,16 +329,37 @@ class Client(Logins, Keeping):
             session.receive(params)
         elif params.session_id not in self._left:
             self._opening.keep(params)
+            self.following.keep(params)
 
     async def _permission(self, params: Any, inbound: Inbound) -> Any:
         session = self._sessions.get(params.session_id)
         if session is not None:
             return await session.ask_permission(params, inbound)
         if params.session_id not in self._left:
+            child = await self.following.known(
+                params.session_id, tuple(self._sessions), self.connection.behind
+            )
+            if child is not None:
+                return await child.ask_permission(params, inbound)
             raise InvalidParams("no such session is open here")
         # It goes on without this client: any answer, an error too, could decide it for those who are there.
-        await asyncio.get_running_loop().create_future()
-        return None
+        try:
+            return await asyncio.get_running_loop().create_future()
+        except asyncio.CancelledError:
+            if not inbound.cancelled:
+                raise  # the link ends
+            return _cancelled(params)
+
+    def _permission_taken_back(self, params: Any) -> Any:
+        session = self._sessions.get(params.session_id)
+        return _cancelled(params) if session is None else session.permission_taken_back(params)
+
+
+def _cancelled(params: Any) -> Any:
+    """PERM-V2-09: a permission request that was taken back is answered all the same."""
+    if isinstance(params, v1.RequestPermissionRequest):
+        return v1.RequestPermissionResponse(outcome=v1.CancelledPermissionOutcome())
+    return v2.RequestPermissionResponse(outcome=v2.CancelledPermissionOutcome())
 
 
 def _only(asked: int | None, version: int, dialect: str) -> int:

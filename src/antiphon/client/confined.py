@@ -15,6 +15,8 @@ import secrets
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import reduce
+from operator import or_
 from typing import BinaryIO
 
 from antiphon.errors import AntiphonError, InvalidParams, RequestError, ResourceNotFound
@@ -22,8 +24,16 @@ from antiphon.errors import AntiphonError, InvalidParams, RequestError, Resource
 SCANNED = 1024 * 1024 * 1024
 """How far into a file a line is looked for."""
 _PIECE = 64 * 1024
-_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+
+
+def _flags(*names: str) -> int:
+    """Those that this system has: the rest of a client is to be had without them."""
+    return reduce(or_, (getattr(os, name, 0) for name in names))
+
+
+_FOLDER = _flags("O_PATH", "O_DIRECTORY", "O_NOFOLLOW", "O_CLOEXEC")
+_FILE = _flags("O_NOFOLLOW", "O_CLOEXEC", "O_NONBLOCK", "O_NOCTTY")
+_DRAFT = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _flags("O_NOFOLLOW", "O_CLOEXEC")
 _ABSENT = (errno.ENOENT, errno.ENOTDIR)
 _OUTSIDE = "the path is outside of what is offered"
 
@@ -157,8 +167,7 @@ class Confined:
 
 def _replace(parent: int, name: str, data: bytes, before: os.stat_result | None) -> None:
     draft = f".{name[:100]}.{secrets.token_hex(6)}"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    fd = os.open(draft, flags, 0o666 if before is None else 0o600, dir_fd=parent)
+    fd = os.open(draft, _DRAFT, 0o666 if before is None else 0o600, dir_fd=parent)
     try:
         with open(fd, "wb") as file:
             file.write(data)

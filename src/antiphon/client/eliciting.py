@@ -45,11 +45,20 @@ class Eliciting:
         return {CREATE_ELICITATION: self._create}
 
     @property
+    def unbegun(self) -> dict[str, Callable[[Any], Any]]:
+        """What is answered where nobody was asked by the time it was taken back."""
+        return {CREATE_ELICITATION: lambda _: elicitation_answer(CANCEL) if self._v1 else CANCEL}
+
+    @property
+    def _v1(self) -> bool:
+        return self._client.agreement.version == V1
+
+    @property
     def notifications(self) -> dict[str, Callable[[Any], None]]:
         return {COMPLETE_ELICITATION: self._complete}
 
     async def _create(self, params: Any, inbound: Inbound) -> Any:
-        old = self._client.agreement.version == V1
+        old = self._v1
         request: v2.CreateElicitationRequest = params
         if old and not isinstance(params, Unknown):
             request = lifted(params)
@@ -68,7 +77,12 @@ class Eliciting:
             if not self._client.has_left(request.session_id):
                 raise InvalidParams("no such session is open here")
             # It goes on without this client: any answer could decide it for those who are there.
-            await asyncio.get_running_loop().create_future()
+            try:
+                await asyncio.get_running_loop().create_future()
+            except asyncio.CancelledError:
+                if not inbound.cancelled:
+                    raise  # the link ends
+                return CANCEL
         assert session is not None
         reply: Reply = await session.ask_elicitation(request, inbound)
         return reply

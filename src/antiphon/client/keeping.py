@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
 from antiphon.bridge import requests_v1
+from antiphon.bridge.spelling import normalize_state
 from antiphon.client.abilities import Abilities
 from antiphon.client.folders import Folder, folder
 from antiphon.connection import Connection
@@ -20,12 +21,16 @@ if TYPE_CHECKING:
 
 class Keeping(ABC):
     connection: Connection
-    abilities: Abilities
     _sessions: dict[str, ClientSession]
+    _folders: dict[str, str]
 
     @property
     @abstractmethod
     def agreement(self) -> Agreement: ...
+
+    @property
+    @abstractmethod
+    def abilities(self) -> Abilities: ...
 
     @abstractmethod
     def _leave(self, session: ClientSession, reason: str) -> None: ...
@@ -49,6 +54,7 @@ class Keeping(ABC):
             if old:
                 page = requests_v1.listed_sessions(page)
             for info in page.sessions:
+                self._folders[info.session_id] = info.cwd  # SESS-27
                 yield info
             cursor = page.next_cursor
             if cursor is None or (old and not cursor):
@@ -71,6 +77,7 @@ class Keeping(ABC):
         )
         session = self._sessions.get(session_id)
         if session is not None:
+            session.close_questions()
             self._leave(session, "the session was archived")
 
     async def unarchive(self, session_id: str) -> None:
@@ -93,9 +100,10 @@ class Keeping(ABC):
             "session/status", v2.SessionStatusRequest(session_id=v2.SessionId(session_id))
         )
         status = v2.SessionStatus(told.status)
+        state = None if isinstance(told, v1.SessionStatusResponse) else told.state
         return v2.SessionStatusResponse(
             status=status if status.known else v2.SessionStatus.SAVED,  # SESS-55
-            state=None if isinstance(told, v1.SessionStatusResponse) else told.state,
+            state=normalize_state(state) if isinstance(state, v2.StateUpdate) else state,
             meta=told.meta,
         )
 
@@ -119,8 +127,10 @@ class Keeping(ABC):
         await self._end_session(
             "session/delete", v2.DeleteSessionRequest(session_id=v2.SessionId(session_id))
         )
+        self._folders.pop(session_id, None)
         session = self._sessions.get(session_id)
         if session is not None:
+            session.close_questions()
             self._leave(session, "the session was deleted")
 
     async def _end_session(self, method: str, params: Any) -> None:

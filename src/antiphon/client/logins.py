@@ -35,7 +35,6 @@ class Launch(Struct, frozen=True):
 
 class Logins(ABC):
     connection: Connection
-    abilities: Abilities
     auth_methods: Sequence[v2.AuthMethod] = ()
     """The ways to log in that the agent offers; of a type that is not known, as they are."""
     launch: Launch | None = None
@@ -46,6 +45,10 @@ class Logins(ABC):
     @property
     @abstractmethod
     def agreement(self) -> Agreement: ...
+
+    @property
+    @abstractmethod
+    def abilities(self) -> Abilities: ...
 
     async def login(self, method_id: str, *, meta: dict[str, Any] | None = None) -> None:
         """Log in by one of the agent's `auth_methods`. Raises `CallFailed` where it refuses."""

@@ -1,6 +1,7 @@
 """MCP servers of the client's own, which an agent uses over the connection to it (MCP over ACP, unstable).
 
-`AcpServer(name, handler)` in `new_session(mcp_servers=[…])` offers one; its handler gets the agent's requests.
+`AcpServer(name, handler)` in `new_session(mcp_servers=[…])` offers one; its handler gets what
+the agent asks.
 """
 
 from __future__ import annotations
@@ -160,7 +161,9 @@ class Providing:
         server = self._servers.get(params.server_id)
         if server is None:
             raise RequestError(
-                BindingError.UNKNOWN_SERVER, "No such MCP server is offered", data={"serverId": params.server_id}
+                BindingError.UNKNOWN_SERVER,
+                "No such MCP server is offered",
+                data={"serverId": params.server_id},
             )
         key = (params.server_id, params.request_id)
         if key in self._active:

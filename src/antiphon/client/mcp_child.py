@@ -50,7 +50,9 @@ class McpChild:
     async def open(self) -> None:
         self._transport.start(self._received, self._end)
         try:
-            await self._call(DISCOVER, {"_meta": {REVISION_KEY: REVISION, CAPABILITIES_KEY: {}, INFO_KEY: INFO}})
+            await self._call(
+                DISCOVER, {"_meta": {REVISION_KEY: REVISION, CAPABILITIES_KEY: {}, INFO_KEY: INFO}}
+            )
         except McpError:
             said = await self._call(
                 INITIALIZE, {"protocolVersion": HANDSHAKE, "capabilities": {}, "clientInfo": INFO}

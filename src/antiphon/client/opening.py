@@ -11,11 +11,13 @@ import logging
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from msgspec import structs
+
 from antiphon.bridge import requests_v1
 from antiphon.client.session import ClientSession
 from antiphon.client.spoken import SpokenV1
 from antiphon.connection import Connection
-from antiphon.errors import InvalidParams, LocalError
+from antiphon.errors import CallFailed, InvalidParams, LocalError, MethodNotFound
 from antiphon.schema import v1, v2
 
 logger = logging.getLogger("antiphon.client")
@@ -62,14 +64,28 @@ class Opening:
 
     async def again(self, wanted: v2.ResumeSessionRequest, session: ClientSession) -> None:
         """Load or resume: what comes until it is answered is what the session held."""
-        params: Any = wanted
-        method = "session/resume"
-        if isinstance(session.spoken, SpokenV1):
-            assert self.v1_capabilities is not None
-            params = _ours(requests_v1.resume_session, wanted, self.v1_capabilities)
-            session.spoken.upgrade.reopening()
-            if isinstance(params, v1.LoadSessionRequest):
-                method = "session/load"
+        able = self.v1_capabilities
+        if able is None:
+            await self._call("session/resume", wanted, lambda answer: self._opened(session, answer))
+            return
+        try:
+            await self._again_v1(wanted, session, able)
+        except CallFailed as error:
+            resumed = wanted.replay_from is None and able.session_capabilities.resume is not None
+            if not (resumed and able.load_session and error.error.code == MethodNotFound.code):
+                raise
+            # It advertises `session/resume` and does not have it, as some agents do: it can be loaded.
+            unable = structs.replace(able.session_capabilities, resume=None)
+            self.v1_capabilities = structs.replace(able, session_capabilities=unable)
+            await self._again_v1(wanted, session, self.v1_capabilities)
+
+    async def _again_v1(
+        self, wanted: v2.ResumeSessionRequest, session: ClientSession, able: v1.AgentCapabilities
+    ) -> None:
+        assert isinstance(session.spoken, SpokenV1)
+        params = _ours(requests_v1.resume_session, wanted, able)
+        session.spoken.upgrade.reopening()
+        method = "session/load" if isinstance(params, v1.LoadSessionRequest) else "session/resume"
         await self._call(method, params, lambda answer: self._opened(session, answer))
 
     def keep(self, params: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from antiphon.client.abilities import Abilities
@@ -19,6 +20,7 @@ from antiphon.client.mcp import AnyMcpServer
 from antiphon.client.prompting import Prompting
 from antiphon.client.queueing import QueuedPrompt, Queueing
 from antiphon.client.spoken import Spoken
+from antiphon.client.subagents import Subagent, check_cancel, check_own
 from antiphon.client.turn import ClientTurn, SessionEvent, TurnEnd
 from antiphon.client.view import View
 from antiphon.engine.compactions import Compaction
@@ -28,6 +30,7 @@ from antiphon.engine.facts import ContextUsage
 from antiphon.engine.plans import Plan
 from antiphon.engine.questions import Question
 from antiphon.engine.session import Session
+from antiphon.engine.subagents import SessionNote
 from antiphon.engine.terminals import Terminal
 from antiphon.engine.tools import ToolCall
 from antiphon.engine.transcript import Message
@@ -54,6 +57,9 @@ class ClientSession:
         self.cursor: int | None = None
         """The number of the last event, where the agent was asked for numbers and gives them."""
         self.spoken = spoken
+        self.parent: ClientSession | None = None
+        """The session that this one works for (`subagents`)."""
+        self.children: dict[str, Subagent] = {}
         connection = client.connection
         self._view = View(lambda: ClientTurn(self), serial=spoken.answers_at_the_end)
         self._prompting = Prompting(session_id, connection, spoken, self._view)
@@ -62,6 +68,7 @@ class ClientSession:
         self._items = CancellingItems(session_id, connection, self._view)
         self._queueing = Queueing(self, self._view)
         self._configuring = Configuring(session_id, connection, spoken, self._view)
+        self.fold.subagents.on_new = partial(client.following.announced, self)
         self._view.on_user_message = self._queueing.shown
         self._view.on_ending = self._asking.cancel  # PROMPT-V2-26: what is over is not asked any more
         self._view.on_turn = self._cancelling.due
@@ -111,6 +118,16 @@ class ClientSession:
     def compactions(self) -> list[Compaction]:
         """How the agent has shortened what it keeps in mind, each with its summary."""
         return list(self.fold.compactions)
+
+    @property
+    def subagents(self) -> list[Subagent]:
+        """The sessions that work, or have worked, for this one. Unstable."""
+        return list(self.children.values())
+
+    @property
+    def session_messages(self) -> list[SessionNote]:
+        """What this session and others have told each other. Unstable."""
+        return list(self.fold.session_messages)
 
     @property
     def usage(self) -> ContextUsage | None:
@@ -171,8 +188,8 @@ class ClientSession:
 
         `delivery` says what it does while the session works: `queue`, `steer` or `interrupt`, where the agent
         offers that. After `silence` seconds without a word the prompt is taken back, or its turn cancelled,
-        and the turn ends. A caller that is cancelled meanwhile takes the prompt back too. `meta` goes beside the
-        prompt as it is: trace context, for instance (`traceparent`, `tracestate`, `baggage`).
+        and the turn ends. A caller that is cancelled meanwhile takes the prompt back too. `meta` goes beside
+        the prompt as it is: trace context, for instance (`traceparent`, `tracestate`, `baggage`).
         Raises `LocalError` for what the agent cannot take, `CallFailed` where it refuses.
         """
         self._check_open()
@@ -228,6 +245,7 @@ class ClientSession:
         return await self.client.connection.call(f"_antiphon/{method}", wanted)
 
     def _check_open(self) -> None:
+        check_own(self)
         if self._view.over is not None and self.client.lost is None:
             raise LocalError("this session was left: open it again")
 
@@ -235,6 +253,7 @@ class ClientSession:
 
     async def cancel(self) -> None:
         """Stop whatever the session works on."""
+        check_cancel(self)
         await self._cancelling.session()
 
     async def cancel_turn(self, turn: ClientTurn) -> None:
@@ -251,6 +270,7 @@ class ClientSession:
 
     async def close(self) -> None:
         """End the session at the agent; it can be resumed where the agent keeps sessions."""
+        check_own(self)
         await self.client.close_session(self)
 
     # --- what becomes of it ------------------------------------------------------------------------
@@ -289,6 +309,10 @@ class ClientSession:
         """`session/request_permission` came."""
         return await self._asking.ask(params, inbound)
 
+    def permission_taken_back(self, params: Any) -> Any:
+        """`session/request_permission` came, and its cancellation before it began."""
+        return self._asking.taken_back(params)
+
     async def ask_elicitation(self, request: Elicited, inbound: Inbound) -> Any:
         """`elicitation/create` came."""
         return await self._asking.elicit(request, inbound)
@@ -304,6 +328,10 @@ class ClientSession:
     def tell(self, update: v2.SessionUpdate) -> None:
         """Something is known of it that did not come as an update."""
         self._view.tell(update)
+
+    def close_questions(self) -> None:
+        """It is over at the agent: what it asks is answered as cancelled."""
+        self._asking.close()
 
     def leave(self, reason: LinkLost | str) -> None:
         """Nothing of it comes any more, and everything that came has been applied."""

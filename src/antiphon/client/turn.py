@@ -139,8 +139,8 @@ class ClientTurn:
     # What the session tells
 
     def hear(self, event: SessionEvent) -> None:
-        if event.turn is None:  # it was not known to be ours when it came
-            event = replace(event, turn=self)
+        if event.turn is not self and (event.turn is None or self.prompt is not None):
+            event = replace(event, turn=self)  # it was not known to be ours when it came, or is another's too
         self._log.add(event)
 
     def finish(self, end: TurnEnd) -> None:

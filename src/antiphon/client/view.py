@@ -123,6 +123,15 @@ class View:
                 return True
         return False
 
+    def runs_behind(self, tool_call_id: str | None) -> bool:
+        """Whether a tool call shows a terminal that goes on in the background: it is not over with the turn,
+        though what it says belongs there (PROMPT-V2-39)."""
+        call = None if tool_call_id is None else self.fold.tools.get(tool_call_id)
+        if call is None or not self.fold.background:
+            return False
+        shown = [part.terminal_id for part in call.content if isinstance(part, v2.Terminal)]
+        return any(self.is_behind(None, terminal_id) for terminal_id in shown)
+
     def _apply(self, body: AnyBody) -> int:
         seq = self.fold.last_seq + 1
         self.fold.apply(Event(seq, time.time_ns() // 1_000_000, body))

@@ -355,7 +355,9 @@ class Connection:
                 lane.put(0, self._serving.cancel, (event.inbound,))
             else:
                 level = logging.DEBUG if event.expected else logging.WARNING
-                logger.log(level, "%s%s", event.reason, f": {event.excerpt!r}" if event.excerpt else "")
+                logger.log(level, "%s", event.reason)
+                if event.excerpt:  # OBS-06: it may be what somebody said
+                    logger.debug("it began with %r", event.excerpt)
                 if event.reply is not None:
                     self._send(event.reply)
 

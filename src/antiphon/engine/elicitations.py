@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
-from antiphon.engine.forms import Form
 from antiphon.engine.questions import Question
 from antiphon.engine.reading import Reader
 from antiphon.schema.repair import Malformed
@@ -54,6 +53,8 @@ def read_response(result: bytes) -> CreateElicitationResponse:
 def counted(request: Elicited, response: CreateElicitationResponse) -> CreateElicitationResponse | None:
     """An answer as it counts: of an accepted form the values that fit, and nothing else (ELIC-07, ELIC-10).
     `None` for a form that is accepted with values that do not fit (ELIC-17)."""
+    from antiphon.engine.forms import Form  # loaded with the first form, not by everybody
+
     match response:
         case ElicitationAcceptAction() if isinstance(request, ElicitationFormMode):
             filled = Form(request.requested_schema).read(response.content or {})

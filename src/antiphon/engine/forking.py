@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from antiphon.engine.folding import Folding, Item
+from antiphon.engine.subagents import SubagentInfo
 from antiphon.engine.transcript import Message, MessageType
 
 FACTS = ("facts/info", "facts/config", "facts/commands")
@@ -26,7 +27,11 @@ def forked(session: Folding, *, at: str | None = None) -> list[Any] | None:
     if taken is None:
         return None
     whole = len(taken) == len(items)
-    made = [item.materialize() for item in taken if whole or item.key != USAGE]
+    made = [
+        item.materialize()
+        for item in taken
+        if (whole or item.key != USAGE) and not isinstance(item, SubagentInfo)  # they work for the source
+    ]
     return made + [item.materialize() for item in items[len(taken) :] if item.key in FACTS]
 
 

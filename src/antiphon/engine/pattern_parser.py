@@ -88,9 +88,12 @@ def _either(parts: list[Write]) -> Write:
 
 def _repeat(part: Write, least: int, most: int | None) -> Write:
     def write(steps: list[Step]) -> None:
+        before = len(steps)
         for _ in range(least):
             _room(steps)
             part(steps)
+            if len(steps) == before:
+                return  # nothing, however often
         if most is None:
             _room(steps)
             split = len(steps)
@@ -105,6 +108,7 @@ def _repeat(part: Write, least: int, most: int | None) -> Write:
             splits.append(len(steps))
             steps.append(Found())
             part(steps)
+        # Each may be the last.
         for split in splits:
             steps[split] = Split(split + 1, len(steps))
 

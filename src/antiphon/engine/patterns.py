@@ -14,7 +14,7 @@ from antiphon.engine.pattern_sets import WORD, CharSet, Unsupported
 
 LONGEST = 1000
 """How many characters a pattern may have."""
-VISITS = 500_000
+VISITS = 200_000
 """How much a match may cost: steps of the pattern times characters of the text."""
 
 

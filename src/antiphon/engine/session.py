@@ -21,6 +21,7 @@ from antiphon.schema.v2.compaction import CompactionStatus, CompactionUpdate
 from antiphon.schema.v2.errors import Error
 from antiphon.schema.v2.prompt import BackgroundWork, State, StateUpdate, StopReason
 from antiphon.schema.v2.subagents import SubagentUpdate
+from antiphon.schema.v2.terminals import TerminalExitStatus, TerminalUpdate
 from antiphon.schema.v2.tool_calls import SessionToolCallUpdate, ToolCallStatus
 from antiphon.schema.v2.updates import SessionUpdate
 from antiphon.schema.v2.usage import Usage
@@ -92,9 +93,9 @@ class Session(Folding):
         return () if ended is None else self.update(ended)
 
     def interrupt(self) -> tuple[AnyBody, ...]:
-        """The agent is gone, by death or by a restart of ours: the open turn is cut short and its tool calls
-        and compactions failed, every question expires, what was sent and not answered is rejected; what waits
-        stays, and waits until somebody wants it."""
+        """The agent is gone, by death or by a restart of ours: the open turn is cut short, its tool calls
+        and compactions failed, its terminals exited, every question expires, what was sent and not answered
+        is rejected; what waits stays, and waits until somebody wants it."""
         bodies: list[AnyBody] = [
             body
             for entry in self.prompts.sent
@@ -111,6 +112,17 @@ class Session(Folding):
             )
             for call in self.tools
             if not call.final
+        ]
+        bodies += [
+            Updated.of(
+                TerminalUpdate(
+                    terminal_id=terminal.id,
+                    exit_status=TerminalExitStatus(),
+                    capabilities=UNSET if terminal.capabilities is None else None,  # TERMV2-12
+                )
+            )
+            for terminal in self.terminals
+            if not terminal.exited
         ]
         bodies += [  # COMP-05: each ends, once
             Updated.of(

@@ -22,6 +22,7 @@ from antiphon.engine.session import Session
 from antiphon.engine.tools import FINAL
 from antiphon.engine.turn import TurnPart
 from antiphon.schema.v2.compaction import CompactionStatus, CompactionUpdate
+from antiphon.schema.v2.terminals import TerminalUpdate
 from antiphon.schema.v2.tool_calls import SessionToolCallUpdate
 from antiphon.schema.wire import Wire
 
@@ -108,6 +109,8 @@ class Restoring:
             shown.append(bytes(part.update))
             if isinstance(update, SessionToolCallUpdate | CompactionUpdate):
                 self.at_work = self.at_work or update.status not in ENDED
+            elif isinstance(update, TerminalUpdate):
+                self.at_work = self.at_work or update.exit_status is None
         self._others |= {key: part for key, part in parts.items() if not _is_item(key)}
         return shown
 

@@ -1,4 +1,4 @@
-"""Subagents that a session has announced, and messages between sessions: both patched by id (SUB-01, SUB-03)."""
+"""Subagents that a session has announced, and messages between sessions: patched by id (SUB-01, SUB-03)."""
 
 from __future__ import annotations
 

@@ -294,7 +294,7 @@ def as_state_update(update: StateChange) -> SessionStateUpdate:
     """The published spelling of a state update as first proposed (SD-01)."""
     return SessionStateUpdate(
         state=update.state,
-        stop_reason=update.stop_reason,
+        stop_reason=update.published_reason or update.stop_reason,
         error=update.error,
         usage=update.usage,
         background=update.background,

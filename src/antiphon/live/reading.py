@@ -1,4 +1,4 @@
-"""Reading a session that is in a store without opening it: nobody's claim is in the way, and nothing changes."""
+"""Reading a session in a store without opening it: nobody's claim is in the way, and nothing changes."""
 
 from __future__ import annotations
 

@@ -12,11 +12,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from antiphon.bridge.dialects import Sent, Writer, update_params
-from antiphon.bridge.elicitations import answered
 from antiphon.bridge.permissions import CANCELLED
 from antiphon.bridge.prompts import Answer
 from antiphon.connection import Connection
-from antiphon.engine.elicitations import CREATE_ELICITATION, elicitation_of, mode_of
 from antiphon.engine.events import (
     Event,
     PromptAccepted,
@@ -31,17 +29,10 @@ from antiphon.engine.questions import Question, QuestionState
 from antiphon.engine.reading import UPDATES, encode
 from antiphon.engine.snapshot import state_update
 from antiphon.engine.turn import Effect, Turns
-from antiphon.errors import (
-    CallFailed,
-    ErrorObject,
-    InvalidResult,
-    LinkLost,
-    RequestCancelled,
-    SessionUnknown,
-    StoreError,
-)
+from antiphon.errors import ErrorObject, LinkLost, RequestCancelled, SessionUnknown, StoreError
 from antiphon.jsonrpc.frames import encode_notification
 from antiphon.jsonrpc.peer import Inbound
+from antiphon.live.asking import Asking
 from antiphon.live.attachment import Attachment
 from antiphon.live.session import LiveSession
 from antiphon.schema import v2
@@ -50,7 +41,6 @@ from antiphon.schema.updates import UPDATE
 from antiphon.schema.v2.prompt import StopReason
 from antiphon.schema.version import Extras
 
-ASK = "session/request_permission"
 NOT_KEPT = v2.Error(
     code=v2.ErrorCode.INTERNAL_ERROR, message="The session cannot be kept", data={"reason": "store"}
 )
@@ -90,7 +80,13 @@ class Voice:
         self._prompts: dict[str, list[Inbound]] = {}
         self._unanswered: dict[Any, Inbound] = {}
         self._answered: dict[Inbound, asyncio.Future[None]] = {}
-        self._asking: dict[str, asyncio.Task[None]] = {}
+        self._asking = Asking(
+            connection,
+            writer,
+            modes=modes,
+            send=self._send,
+            heard=self._hear,
+        )
         self._following: asyncio.Task[None] | None = None
         self._previewed = 0
         self._pinned = 0
@@ -161,7 +157,7 @@ class Voice:
                 if self._queue.queued or self._queue.paused:
                     self._show_queue(self._pinned)
             for question in self._questions:
-                self._ask(question)
+                self._asking.ask(question)
 
         self._following = asyncio.get_running_loop().create_task(self._follow(attachment, begin))
 
@@ -193,16 +189,25 @@ class Voice:
 
     async def stop(self) -> None:
         """Leave the session; it goes on without this client."""
-        tasks = [task for task in (self._following, *self._asking.values()) if task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        self._asking.withdraw()
+        if self._following is not None:
+            self._following.cancel()
+            await asyncio.gather(self._following, return_exceptions=True)
 
     async def caught_up(self) -> None:
         """Wait until everything emitted so far has been written to this client."""
+        await self.reached(self._live.fold.last_seq)
+
+    @property
+    def joined_at(self) -> int:
+        """The last event of what was there when this client joined."""
+        return self._pinned
+
+    async def reached(self, seq: int) -> None:
+        """Wait until everything up to an event has been written to this client, or nothing is any more."""
         assert self._attachment is not None
         assert self._following is not None
-        reached = asyncio.ensure_future(self._attachment.reached(self._live.fold.last_seq))
+        reached = asyncio.ensure_future(self._attachment.reached(seq))
         try:  # one that has left the session, or lost it, is written nothing more
             await asyncio.wait((reached, self._following), return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -263,11 +268,9 @@ class Voice:
             elif isinstance(body, QuestionOpened):
                 question = self._live.fold.questions.get(body.question_id)
                 if question is not None and question.state is QuestionState.OPEN:
-                    self._ask(question)
+                    self._asking.ask(question)
             elif isinstance(body, QuestionClosed):
-                asking = self._asking.pop(body.question_id, None)
-                if asking is not None:
-                    asking.cancel()  # an abandoned call tells the client (PROMPT-V2-41)
+                self._asking.withdraw(body.question_id)
             if self._queue is not None and self._queue.apply(body, seq=event.seq):
                 self._show_queue(event.seq)
 
@@ -317,6 +320,10 @@ class Voice:
 
     # --- questions ---------------------------------------------------------------------------------
 
+    def _hear(self, question_id: str, answer: Any) -> None:
+        """Hand it on, after what is being written now."""
+        asyncio.get_running_loop().call_soon(self._heard, question_id, answer, self)
+
     def asks(self, question_id: str) -> bool:
         """Whether this client has been asked and has not answered."""
         return question_id in self._asking
@@ -325,40 +332,6 @@ class Voice:
         """Tell this client something that is no part of the session; nothing where it is gone."""
         with contextlib.suppress(LinkLost):
             await self._connection.notify(method, params)
-
-    def _ask(self, question: Question) -> None:
-        if question.question_id in self._asking:
-            return
-        elicitation = elicitation_of(question)
-        if elicitation is not None:
-            if mode_of(elicitation) in self.modes:  # ELIC-02: otherwise it waits for others
-                params = self.writer.elicited(elicitation)
-                self._put(question.question_id, CREATE_ELICITATION, params, answered)
-            return
-        request = question.permission
-        if request is None:
-            return
-        asked = self.writer.asked(request, question=question.question_id)
-        if asked is None:
-            # It cannot be put to this client at all, which counts as not approved.
-            asyncio.get_running_loop().call_soon(self._heard, question.question_id, CANCELLED, self)
-            return
-        for raw in asked.updates:
-            self._send(raw)
-        self._put(question.question_id, ASK, asked.params, asked.outcome)
-
-    def _put(self, question_id: str, method: str, params: Any, meaning: Callable[[Any], Any]) -> None:
-        async def ask() -> None:
-            try:
-                answer = await self._connection.call(method, params)
-            except (CallFailed, InvalidResult):
-                answer = None  # no approval, whatever went wrong (PERM-V2-07)
-            except LinkLost:
-                return  # it waits for others, or for this client's return
-            self._asking.pop(question_id, None)
-            self._heard(question_id, meaning(answer), self)
-
-        self._asking[question_id] = asyncio.get_running_loop().create_task(ask())
 
 
 __all__ = ["CANCELLED", "Voice"]

@@ -1,4 +1,4 @@
-"""What MCP over ACP adds to the schema: the MCP revision inside, its `_meta` keys, and the outer error codes."""
+"""What MCP over ACP adds to the schema: the MCP revision inside, its `_meta` keys, the outer error codes."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ LENIENT: dict[type[Wire], dict[str, Lenient]] = {
     plans.Plan: {"entries": ERROR | SKIP},
     plans.PlanItems: {"entries": ERROR | SKIP},
     prompt.PromptResponse: {"usage": ERROR},
-    prompt.StateUpdate: {"stop_reason": ERROR, "error": ERROR, "usage": ERROR},
+    prompt.StateUpdate: {"stop_reason": ERROR, "error": ERROR, "usage": ERROR, "proposed_reason": ERROR},
     providers.ProviderInfo: {"supported": ERROR | SKIP},
     session_list.ListSessionsResponse: {"sessions": ERROR | SKIP, "next_cursor": ERROR},
     session_list.SessionInfo: {

@@ -56,6 +56,7 @@ class StateUpdate(Wire, frozen=True, kw_only=True):
     stop_reason: IdleStopReason | None = None
     error: Error | None = None
     usage: Usage | None = None
+    proposed_reason: IdleStopReason | None = field(name="stop_reason", default=None)
     meta: dict[str, Any] | None = field(name="_meta", default=None)
 
 

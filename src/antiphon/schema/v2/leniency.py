@@ -104,7 +104,13 @@ LENIENT: dict[type[Wire], dict[str, Lenient]] = {
     permissions.CommandPermissionSubject: {"tool_call_id": ERROR, "terminal_id": ERROR},
     permissions.RequestPermissionRequest: {"description": ERROR},
     plans.PlanItems: {"entries": SKIP},
-    prompt.StateUpdate: {"stop_reason": ERROR, "error": ERROR, "usage": ERROR, "background": ERROR},
+    prompt.StateUpdate: {
+        "stop_reason": ERROR,
+        "error": ERROR,
+        "usage": ERROR,
+        "background": ERROR,
+        "proposed_reason": ERROR,
+    },
     providers.ProviderInfo: {"supported": ERROR | SKIP},
     session_list.ListSessionsResponse: {"sessions": ERROR | SKIP},
     session_list.SessionInfo: {

@@ -75,6 +75,7 @@ class StateUpdate(Wire, frozen=True, kw_only=True):
     error: Error | None = None
     usage: Usage | None = None
     background: list[BackgroundWork] | None = None
+    proposed_reason: StopReason | None = field(name="stop_reason", default=None)
     meta: dict[str, Any] | None = field(name="_meta", default=None)
 
 

@@ -35,6 +35,8 @@ class PromptTaken(Wire, frozen=True, kw_only=True):
 
 
 LENIENT: dict[type[Wire], dict[str, Lenient]] = {
-    StateChange: dict.fromkeys(("stop_reason", "published_reason", "error", "usage", "background"), Lenient.ERROR),
+    StateChange: dict.fromkeys(
+        ("stop_reason", "published_reason", "error", "usage", "background"), Lenient.ERROR
+    ),
 }
 OPEN_STRUCTS: dict[type[Wire], str] = {StateChange: "state"}

@@ -1,0 +1,45 @@
+"""When the agent is gone, what it offered to cancel is not offered any more, and ends."""
+
+from __future__ import annotations
+
+from antiphon.engine.events import Event, Updated
+from antiphon.engine.session import Session
+from antiphon.engine.snapshot import Restoring, take_dirty
+from antiphon.schema import v2
+
+CALL, TERMINAL = v2.ToolCallId("c"), v2.TerminalId("t")
+CALL_ABLE = v2.ToolCallCapabilities(cancel=v2.ToolCallCancelCapabilities())
+TERMINAL_ABLE = v2.TerminalCapabilities(cancel=v2.TerminalCancelCapabilities())
+
+
+def session(*updates: v2.SessionUpdate) -> Session:
+    return Session().fold([Event(seq, 0, Updated.of(update)) for seq, update in enumerate(updates, start=1)])
+
+
+def interrupted(fold: Session) -> list[v2.SessionUpdate]:
+    return [body.update for body in fold.interrupt() if isinstance(body, Updated)]
+
+
+def test_tool_v2_11_termv2_12_what_ran_has_ended_and_offers_nothing() -> None:
+    fold = session(
+        v2.SessionToolCallUpdate(tool_call_id=CALL, title="C", capabilities=CALL_ABLE),
+        v2.TerminalUpdate(terminal_id=TERMINAL, capabilities=TERMINAL_ABLE),
+        v2.TerminalUpdate(terminal_id=v2.TerminalId("plain")),
+        v2.TerminalUpdate(terminal_id=v2.TerminalId("done"), exit_status=v2.TerminalExitStatus(exit_code=0)),
+    )
+    gone = v2.TerminalExitStatus()
+    assert interrupted(fold) == [
+        v2.SessionToolCallUpdate(tool_call_id=CALL, status=v2.ToolCallStatus.FAILED, capabilities=None),
+        v2.TerminalUpdate(terminal_id=TERMINAL, exit_status=gone, capabilities=None),
+        v2.TerminalUpdate(terminal_id=v2.TerminalId("plain"), exit_status=gone),
+    ]
+
+
+def test_a_terminal_that_has_not_exited_is_at_work_and_not_shown_ahead() -> None:
+    running = v2.TerminalUpdate(terminal_id=TERMINAL)
+    exited = v2.TerminalUpdate(terminal_id=TERMINAL, exit_status=v2.TerminalExitStatus())
+    for updates, at_work in (((running,), True), ((running, exited), False)):
+        parts = take_dirty(session(*updates))
+        restoring = Restoring()
+        restoring.add({key: part for key, part in parts.items() if part is not None})
+        assert restoring.at_work is at_work
