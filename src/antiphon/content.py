@@ -6,7 +6,6 @@ What is made here is right on the wire (CONT-03, CONT-04): base64 is encoded, UR
 
 import base64
 import binascii
-import mimetypes
 import os
 import re
 from collections.abc import Iterable, Sequence
@@ -225,13 +224,19 @@ def _read(source: Source, mime_type: str | None, kind: str) -> tuple[str, str]:
             raise LocalError(f"the type of {kind} bytes has to be given, such as `{kind}/…`")
         return _encoded(source), mime_type
     path = Path(source)
-    known = mime_type or mimetypes.guess_type(path.name)[0]
+    known = mime_type or _guessed(path.name)
     if known is None:
         raise LocalError(f"the type of {path.name} has to be given: its name does not tell")
     try:
         return _encoded(path.read_bytes()), known
     except OSError as error:
         raise LocalError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _guessed(name: str) -> str | None:
+    import mimetypes  # every agent loads this module, and few need that
+
+    return mimetypes.guess_type(name)[0]
 
 
 def _encoded(data: bytes) -> str:

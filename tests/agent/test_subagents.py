@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from antiphon.agent import Agent, AgentTurn
+from antiphon.agent import Agent, AgentSession, AgentTurn
 from antiphon.agent.subagents import Subagent
 from antiphon.stores.memory import MemoryStore
 from antiphon.stores.sqlite import SQLiteStore
@@ -327,3 +327,25 @@ async def test_a_client_that_leaves_the_parent_leaves_its_children() -> None:
             await idle(talk, child)
             await other.call(3, "session/list")
             assert [f for f in other.seen[read:] if f.get("method") == "session/update"] == []
+
+
+async def test_a_child_that_no_turn_asked_for_is_background_work() -> None:
+    agent, go_on = Agent("boss"), asyncio.Event()
+
+    @agent.on_session
+    async def begun(opened: AgentSession) -> None:
+        async with opened.subagent("Watcher") as child:
+            await child.say("here")
+            await go_on.wait()
+
+    async with agent.serving(), session(agent) as (talk, _):
+        child = await announced(talk)
+        state = await talk.update(
+            "state_update", state="idle", background=[{"type": "subagent", "sessionId": child}]
+        )
+        assert "stopReason" not in state
+        await talk.until(lambda f: f.get("params", {}).get("sessionId") == child)
+        go_on.set()
+        ended = await talk.update("subagent_update", sessionId=child)
+        assert ended["state"]["state"] == "idle"
+        assert (await talk.update("state_update", background=[]))["state"] == "idle"

@@ -50,7 +50,9 @@ def test_sd_01_to_03_every_spelling_is_read(given: dict[str, Any], expected: dic
 
 @pytest.mark.parametrize("reason", [{}, {"stopReason": "refusal"}])
 def test_sd_02_so_is_the_reason_of_a_subagent(reason: dict[str, str]) -> None:
-    told = update("subagent_update", sessionId="c", state={"state": "idle", "stop_reason": "refusal", **reason})
+    told = update(
+        "subagent_update", sessionId="c", state={"state": "idle", "stop_reason": "refusal", **reason}
+    )
     assert plain(normalize(told))["state"] == {"state": "idle", "stopReason": "refusal"}
 
 

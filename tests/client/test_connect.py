@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -66,12 +65,12 @@ async def test_the_sessions_of_an_agent_in_this_process_outlive_a_connection() -
             assert [message.text for message in again.messages] == ["hi", "HI", "ho", "HO"]
 
 
-@pytest.mark.parametrize("make", [MemoryStore, lambda: SQLiteStore(":memory:")], ids=["memory", "sqlite"])
-async def test_a_store_that_was_given_to_an_agent_is_closed_with_it(make: Callable[[], Store]) -> None:
-    agent = echoes(make())
-    assert await said(agent) == "HI"
-    with pytest.raises(LocalError, match="store was closed"):
-        await said(agent)
+async def test_a_store_that_was_given_to_an_agent_is_closed_with_it(tmp_path: Path) -> None:
+    for store in (MemoryStore(), SQLiteStore(tmp_path / "sessions.db")):
+        agent = echoes(store)
+        assert await said(agent) == "HI"
+        with pytest.raises(LocalError, match="store was closed"):
+            await said(agent)
 
 
 async def test_an_address_leads_to_an_agent() -> None:

@@ -4,11 +4,12 @@ offered."""
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
 from antiphon.agent import Agent, AgentTurn
-from antiphon.client import Permissions, connect
+from antiphon.client import Elicitation, Permissions, connect
 from antiphon.errors import LocalError
 from antiphon.schema import v2
 from tests.client.driving import DEADLINE, by_hand, driven
@@ -173,3 +174,23 @@ async def test_children_are_left_with_their_parent() -> None:
         go_on.set()
         await session.close()
         assert [event async for event in child.events()] == []
+
+
+@pytest.mark.parametrize("method", ["session/request_permission", "elicitation/create"])
+async def test_a_question_of_a_child_finds_it_however_its_announcement_is_read(method: str) -> None:
+    class Answers(Permissions):
+        async def elicit(self, elicitation: Elicitation) -> Any:
+            return elicitation.decline()
+
+    async with by_hand(answers=Answers(allow="all")) as (session, agent):
+        agent.told("subagent_update", sessionId="c", title="Asks")
+        options = [{"optionId": "y", "name": "Yes", "kind": "allow_once"}]
+        schema = {"type": "object", "properties": {"a": {"type": "string"}}}
+        fields = {"title": "T", "options": options} if "permission" in method else {}
+        form = {"mode": "form", "message": "?", "requestedSchema": schema}
+        params = {"sessionId": "c", **(fields or form)}
+        agent.send(id="q", method=method, params=params)
+        answer = await agent.receive()
+        assert answer["id"] == "q"
+        assert "result" in answer
+        assert session.subagents[0].session.questions == []

@@ -66,7 +66,6 @@ class Calling:
         if on_notification is None:
             return _result(await connection.call(MESSAGE, request))
         key = (server_id, request_id)
-        route = self._routes[key] = asyncio.Queue()
         answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
         def settled(outcome: Any) -> None:
@@ -76,6 +75,7 @@ class Calling:
                 answered.set_result(outcome)
 
         call = connection.begin(MESSAGE, request, settled)
+        route = self._routes[key] = asyncio.Queue()
         try:
             telling = asyncio.get_running_loop().create_task(_tell(route, on_notification))
             try:

@@ -35,6 +35,7 @@ from antiphon.schema.v2.prompt import StopReason
 
 if TYPE_CHECKING:
     from antiphon.agent.link import Link
+    from antiphon.agent.subagents import Subagent
 
 logger = logging.getLogger("antiphon.agent")
 
@@ -337,6 +338,26 @@ class AgentSession(Questioning, Telling):
         await call.end(status)
         del self._background[call.tool_call_id]
         self._report_background()
+
+    def list_background(self, id: str, work: v2.BackgroundWork | None) -> None:
+        """Tell that something works, or with None that it does not any more, outside of every turn."""
+        if work is None:
+            self._background.pop(id, None)
+        else:
+            self._background[id] = work
+        try:
+            self._report_background()
+        except (StoreError, SessionUnknown, LocalError):
+            return  # the session is being let go, or gone
+
+    def subagent(
+        self, title: str, *, description: str | None = None, cancellable: bool = False, cwd: str | None = None
+    ) -> AbstractAsyncContextManager[Subagent]:
+        """A subagent at work inside the block (`AgentTurn.subagent`). While no turn is open it is listed as
+        background work. Unstable."""
+        from antiphon.agent.subagents import subagent
+
+        return subagent(self, title, description=description, cancellable=cancellable, cwd=cwd)
 
     def _report_background(self) -> None:
         self.emit(self.fold.report_background(list(self._background.values())))

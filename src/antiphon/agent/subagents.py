@@ -106,6 +106,9 @@ async def subagent(
         )
     )
     announced = parent.fold.last_seq
+    behind = parent.fold.turn is None
+    if behind:  # PROMPT-V2-44
+        parent.list_background(child.id, v2.BackgroundSubagent(session_id=v2.SessionId(child.id)))
     for link in parent.clients():
         follow(link, parent, child, announced)
     try:
@@ -113,6 +116,8 @@ async def subagent(
             yield Subagent(child, parent)
     finally:
         parent.emit_update(v2.SubagentUpdate(session_id=v2.SessionId(child.id), state=_ended(child)))
+        if behind:  # PROMPT-V2-46: behind its last word
+            parent.list_background(child.id, None)
         child.retire()
 
 

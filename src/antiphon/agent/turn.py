@@ -114,11 +114,7 @@ class AgentTurn(Asks):
         """A subagent at work inside the block, in a session of its own that this session's clients follow:
         `async with turn.subagent("Researcher") as child: await child.say("…")`. Where it is `cancellable`, a
         client may cancel it alone: the block ends there, and the turn goes on behind it. Unstable."""
-        from antiphon.agent.subagents import subagent
-
-        return subagent(
-            self.session, title, description=description, cancellable=cancellable, cwd=cwd
-        )
+        return self.session.subagent(title, description=description, cancellable=cancellable, cwd=cwd)
 
     async def plan(self, entries: Iterable[str | v2.PlanEntry], *, plan_id: str = "main") -> None:
         """Show the plan, whole; a later call with the same id replaces it."""

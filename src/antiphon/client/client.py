@@ -319,6 +319,10 @@ class Client(Logins, Keeping):
         """A session that is open here."""
         return self._sessions.get(session_id)
 
+    async def known(self, session_id: str) -> ClientSession | None:
+        """A session that is open here, or that what was received so far announces."""
+        return await self.following.known(session_id, tuple(self._sessions), self.connection.behind)
+
     def has_left(self, session_id: str) -> bool:
         """Whether a session was open here and goes on without this client."""
         return session_id in self._left
@@ -336,9 +340,7 @@ class Client(Logins, Keeping):
         if session is not None:
             return await session.ask_permission(params, inbound)
         if params.session_id not in self._left:
-            child = await self.following.known(
-                params.session_id, tuple(self._sessions), self.connection.behind
-            )
+            child = await self.known(params.session_id)
             if child is not None:
                 return await child.ask_permission(params, inbound)
             raise InvalidParams("no such session is open here")

@@ -73,9 +73,11 @@ class Eliciting:
         if request.session_id is UNSET:
             return await self._of_request(request, inbound)
         session = self._client.find(request.session_id)
-        if session is None:
-            if not self._client.has_left(request.session_id):
+        if session is None and not self._client.has_left(request.session_id):
+            session = await self._client.known(request.session_id)
+            if session is None:
                 raise InvalidParams("no such session is open here")
+        if session is None:
             # It goes on without this client: any answer could decide it for those who are there.
             try:
                 await asyncio.get_running_loop().create_future()

@@ -22,7 +22,6 @@ from antiphon.jsonrpc.lines import Received
 from antiphon.jsonrpc.peer import Answered, Call, Inbound, Peer
 from antiphon.schema.mcp_binding import CAPABILITIES_KEY, INFO_KEY, REVISION, REVISION_KEY
 from antiphon.transports.base import Transport
-from antiphon.transports.child import ChildTransport
 
 logger = logging.getLogger("antiphon.client")
 
@@ -185,6 +184,8 @@ async def mcp_child(
     on_stderr: Callable[[str], None] | None = None,
 ) -> AsyncIterator[McpChild]:
     """Run an MCP server inside the block: `AcpServer("files", child)` offers it to an agent."""
+    from antiphon.transports.child import ChildTransport  # only who runs one needs it
+
     transport = await ChildTransport.spawn(list(command), env=env, cwd=cwd, on_stderr=on_stderr)
     child = McpChild(transport)
     try:
