@@ -1,8 +1,11 @@
-"""An agent that can do everything an agent can, each thing on a command of its own.
+"""An agent that can do everything that an agent can, each thing on a command of its own:
 
     antiphon prompt "/plan" -- python examples/complete_agent.py
 
-`/help` lists them. Everything works towards v1 and v2 clients alike, except where it says otherwise.
+    /say  /draw  /who  /plan  /edit  /run  /count  /build  /delegate  /ask  /visit  /files  /mcp
+    /status  /compact  /code  /stop  /private
+
+What is written here once is right towards v1 and v2 clients.
 """
 
 import asyncio
@@ -17,10 +20,6 @@ from antiphon.content import annotations, embedded, image, link
 from antiphon.errors import InvalidParams
 from antiphon.schema import v2
 
-DOT = b64decode(
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mO4YqUPAAN0AT7RB5UwAAAAAElFTkSuQmCC"
-)
-
 agent = Agent(
     "complete",
     version="1.0",  # store=SQLiteStore("sessions.db") keeps its sessions
@@ -30,13 +29,13 @@ agent = Agent(
     login_required=False,  # only `/private` is for those who have logged in
 )
 
-# --- options: what a user chooses --------------------------------------------------------------------
+# --- options: what the user chooses ------------------------------------------------------------------
 
 agent.config("mode", name="Mode", category="mode", options={"ask": "Ask first", "code": "Just do it"})
 agent.config("loud", name="Loud", default=False)
 
 
-@agent.config("model", name="Model", category="model", options={"Small": {"fast": "Fast"}, "Big": {"deep": "Deep"}})
+@agent.config("model", category="model", options={"Small": {"fast": "Fast"}, "Large": {"deep": "Deep"}})
 async def change_model(session: AgentSession, value: str) -> None:
     if value == "deep" and session.config["mode"] == "ask":
         raise InvalidParams("The deep model does not ask first")  # refused, and nothing changes
@@ -47,23 +46,21 @@ async def change_model(session: AgentSession, value: str) -> None:
 
 @agent.on_prompt
 async def answer(turn: AgentTurn) -> None:
-    """Everything that is no command: say back what came in."""
+    """Whatever is no command comes here, and is said back."""
     async with turn.thought() as thought:
-        await thought.write("Let me see what this is.")
-    heard = []
-    for block in turn.prompt.content:
-        match block:
-            case v2.TextContent():
-                heard.append(block.text.upper() if turn.session.config["loud"] else block.text)
-            case v2.ImageContent() | v2.AudioContent():
-                heard.append(f"[{block.mime_type}]")
-            case v2.ResourceLink():
-                heard.append(f"[a link to {block.name}]")
-            case v2.EmbeddedResource():
-                heard.append(f"[all of {block.resource.uri}]")
+        await thought.write("What is this?")
     async with turn.message() as message:
-        for words in ("You said: ", *heard):
-            await message.write(words)  # a chunk each
+        await message.write("You said: ")
+        for block in turn.prompt.content:
+            match block:
+                case v2.TextContent():
+                    await message.write(block.text.upper() if turn.session.config["loud"] else block.text)
+                case v2.ImageContent() | v2.AudioContent():
+                    await message.write(f"[{block.mime_type}]")
+                case v2.ResourceLink():
+                    await message.write(f"[a link to {block.name}]")
+                case v2.EmbeddedResource():
+                    await message.write(f"[all of {block.resource.uri}]")
 
 
 @agent.command("say", description="Say something, and take it back")
@@ -75,20 +72,20 @@ async def say(turn: AgentTurn, rest: str) -> None:
 
 @agent.command("draw", description="Answer with a picture, a link and a file")
 async def draw(turn: AgentTurn, rest: str) -> None:
-    for_people = annotations(audience=["user"], priority=0.9)
+    dot = b64decode("R0lGODdhAQABAIAAAP///wAAACwAAAAAAQABAAACAkQBADs=")
     async with turn.message() as message:
         await message.write("A dot: ")
-        await message.write(image(DOT, "image/png", annotations=for_people))
+        await message.write(image(dot, "image/gif", annotations=annotations(audience=["user"], priority=0.9)))
         await message.write(link("https://example.org/dots", "dots", title="More dots"))
         await message.write(embedded("file:///dots.txt", ". . .", mime_type="text/plain"))
 
 
-@agent.command("who", description="Tell what this session knows")
+@agent.command("who", description="Tell what it was told")
 async def who(turn: AgentTurn, rest: str) -> None:
-    session, told = turn.session, turn.session.system_prompt
-    if told is not None:
-        await turn.say(f"I was told {'nothing but' if told.override else 'also'}: {told.text}")
-    await turn.say(f"I work in {session.cwd} with {dict(session.config)}.")
+    prompt = turn.session.system_prompt
+    if prompt is not None:
+        await turn.say(f"I was told {'nothing but' if prompt.override else 'also'}: {prompt.text}")
+    await turn.say(f"I work in {turn.session.cwd} with {dict(turn.session.config)}.")
 
 
 # --- work --------------------------------------------------------------------------------------------
@@ -97,8 +94,9 @@ async def who(turn: AgentTurn, rest: str) -> None:
 @agent.command("plan", description="Make a plan, and follow it")
 async def plan(turn: AgentTurn, rest: str) -> None:
     steps = ["Look", "Think", "Act"]
-    for done in range(len(steps) + 1):
-        states = ["completed"] * done + ["in_progress"] + ["pending"] * len(steps)
+    await turn.plan(steps)
+    for now in range(1, len(steps) + 1):
+        states = ["completed"] * now + ["in_progress"] + ["pending"] * len(steps)
         await turn.plan(
             v2.PlanEntry(content=step, priority=v2.PlanEntryPriority.HIGH, status=v2.PlanEntryStatus(state))
             for step, state in zip(steps, states, strict=False)
@@ -115,24 +113,26 @@ async def edit(turn: AgentTurn, rest: str) -> None:
 
 @agent.command("run", description="Run a command in a terminal", hint="what to run")
 async def run(turn: AgentTurn, rest: str) -> None:
-    async with turn.tool_call("Run it", kind="execute", cancellable=True) as call:
-        if not await call.request_permission():
-            return await call.fail()
-        traced = {"TRACEPARENT": turn.trace.get("traceparent", "")}  # of the client's `_meta`
-        await call.run(["sh", "-c", rest or "stty size"], env=traced, size=(80, 24), cancellable=True)
+    trace = {"TRACEPARENT": turn.trace.get("traceparent", "")}  # what the client put into `_meta`, handed on
+    async with turn.tool_call("Run it", kind="execute") as call:
+        if await call.request_permission():
+            await call.run(["sh", "-c", rest or "stty size"], env=trace, size=(80, 24), cancellable=True)
+        else:
+            await call.fail()
 
 
-@agent.command("wait", description="Wait for you: steer it, cancel it, or cancel its tool call alone")
-async def wait(turn: AgentTurn, rest: str) -> None:
+@agent.command("count", description="Count: steer it, cancel it, or cancel its tool call alone (v2)")
+async def count(turn: AgentTurn, rest: str) -> None:
+    number = 0
     try:
-        async with turn.tool_call("Wait", cancellable=True) as call:
-            await call.pause()
-            while not (prompts := turn.steered()):  # a break point: what was sent meanwhile joins the turn
+        async with turn.tool_call("Count", cancellable=True) as call:
+            for number in range(1, 41):
+                await call.write(f"{number} ")
+                for prompt in turn.steered():  # a break point: what was sent meanwhile joins the turn
+                    await call.write(f"({prompt.text}) ")
                 await asyncio.sleep(0.05)
-            await call.resume()
-            await call.write(f"You said: {prompts[0].text}")
     finally:
-        await turn.say("I no longer wait.")  # however it ended, and still before the end of the turn
+        await turn.say(f"I stopped at {number}.")  # however it ended, and still before the end of the turn
 
 
 @agent.command("build", description="Build in the background, and tell when it is done")
@@ -140,20 +140,20 @@ async def build(turn: AgentTurn, rest: str) -> None:
     session = turn.session
 
     async def work(call: ToolCallWriter) -> None:
-        for step in range(3):
-            await call.write(f"step {step + 1} of 3\n")
+        for step in range(1, 4):
+            await call.write(f"step {step} of 3\n")
             await asyncio.sleep(0.05)
         await session.idle()
-        async with session.turn() as news:  # a turn that nobody prompted for
+        async with session.turn() as news:  # one that nobody prompted for
             await news.say("The build is done.")
 
     await session.background("Build", work, kind="execute", cancellable=True)
     await turn.say("I am building; ask me anything meanwhile.")
 
 
-@agent.command("delegate", description="Let a subagent do it")
+@agent.command("delegate", description="Let a subagent do it", hint="what to do")
 async def delegate(turn: AgentTurn, rest: str) -> None:
-    async with turn.subagent("Researcher", cancellable=True) as child:  # with a session of its own
+    async with turn.subagent("Researcher", cancellable=True) as child:  # in a session of its own
         await child.instruct(rest or "Find the bug")
         async with child.tool_call("grep", kind="search") as call:
             await call.write("song.py:7")
@@ -173,16 +173,19 @@ class Trip(Struct):
 
 @agent.command("ask", description="Ask you to fill in a form")
 async def ask(turn: AgentTurn, rest: str) -> None:
-    asked = await turn.ask("Which trip shall it be?", Trip)
-    trip = asked.value  # a Trip, where it was accepted
-    await turn.say("No trip." if trip is None else f"{trip.people} to {trip.to} by {trip.by}.")
+    async with turn.tool_call("Book a trip") as call:
+        await call.pause()
+        asked = await call.ask("Which trip shall it be?", Trip)
+        await call.resume()
+        if (trip := asked.value) is not None:  # a Trip, where it was accepted
+            await call.write(f"{trip.people} to {trip.to} by {trip.by}")
 
 
 @agent.command("visit", description="Ask you to visit an address")
 async def visit(turn: AgentTurn, rest: str) -> None:
     consent = await turn.ask_url("Please pay for the trip", "https://example.org/pay?order=1")
-    if consent.accepted:  # and whether it was paid is asked there, not here
-        await consent.complete()
+    if consent.accepted:
+        await consent.complete()  # once it was paid; that is asked there, not here
     await turn.say(f"The visit: {consent.action}.")
 
 
@@ -191,39 +194,39 @@ async def visit(turn: AgentTurn, rest: str) -> None:
 
 @agent.command("files", description="Use files and terminals of the client (v1)")
 async def files(turn: AgentTurn, rest: str) -> None:
-    client, path = turn.client, f"{turn.session.cwd}/song.txt"
+    client, song = turn.client, f"{turn.session.cwd}/song.txt"
     if not (client.can_read and client.can_write and client.can_run):
-        return await turn.session.notice("This client keeps its files and terminals to itself")
+        await turn.say("This client keeps its files and terminals to itself.")
+        return
     async with turn.tool_call("Write song.txt", kind="edit") as call:
-        if not await call.request_permission():
-            return await call.fail()
-        await client.write(path, "la la\nla la la\n")
-        async with client.terminal(["wc", "-w", "song.txt"], call=call) as terminal:
-            await terminal.wait()
-    await turn.say(f"Its second line: {await client.read(path, line=2, limit=1)}")
+        if await call.request_permission():
+            await client.write(song, "la la\nla la la\n")
+            async with client.terminal(["wc", "-w", "song.txt"], call=call) as terminal:
+                await terminal.wait()
+            await turn.say(f"The second line: {await client.read(song, line=2, limit=1)}")
 
 
-@agent.command("mcp", description="List the tools of your MCP servers")
+@agent.command("mcp", description="List the tools of the client's MCP servers")
 async def mcp(turn: AgentTurn, rest: str) -> None:
     for server in turn.session.mcp_servers:
-        if isinstance(server, v2.McpServerAcp):  # the client's own, over the connection that is there anyway
+        if isinstance(server, v2.McpServerAcp):  # reached over the connection that is there anyway
             async with turn.session.mcp(server.name) as its:
                 tools = (await its.call("tools/list"))["tools"]
-                await turn.say(f"{server.name} has {', '.join(tool['name'] for tool in tools)}.")
-        else:
-            await turn.say(f"{getattr(server, 'name', '?')} is mine to start.")
+            await turn.say(f"{server.name} has {', '.join(tool['name'] for tool in tools)}.")
+        elif isinstance(server, v2.McpServerStdio):
+            await turn.say(f"{server.name} is to be started with {server.command}.")
 
 
 # --- the session -------------------------------------------------------------------------------------
 
 
-@agent.command("status", description="Give the session a title, and tell what it used")
+@agent.command("status", description="Give the session a title, and tell what it uses", hint="a title")
 async def status(turn: AgentTurn, rest: str) -> None:
     turn.count_request(limit=10)  # the eleventh would end the turn as max_turn_requests
     turn.count_tokens(input=1000, output=200, thought=50)  # of this turn
     await turn.session.report_usage(used=1250, size=200_000, cost=0.04)  # of the session so far
     await turn.session.set_title(rest or "A song for two voices")
-    await turn.session.notice("The cache is cold", description="It warms up", severity="warning")
+    await turn.session.notice("The cache is cold", description="It warms up.", severity="warning")
 
 
 @agent.command("compact", description="Shorten what it keeps in mind")
@@ -235,22 +238,14 @@ async def compact(turn: AgentTurn, rest: str) -> None:
 @agent.command("code", description="Just do it, from now on")
 async def code(turn: AgentTurn, rest: str) -> None:
     await turn.session.set_config("mode", "code")  # everyone who follows is told
-    await turn.session.set_commands(["help", "edit", "run"])  # in this session, and no others
+    await turn.session.set_commands(["edit", "run"])  # this session offers no others any more
 
 
-@agent.command("stop", description="End the turn for a reason", hint="max_tokens, refusal, _mine, …")
+@agent.command("stop", description="End the turn for a reason", hint="refusal, max_tokens, _mine, …")
 async def stop(turn: AgentTurn, rest: str) -> str:
     if rest == "max_tokens":
-        turn.stop("max_tokens")  # from however deep it is called
+        turn.stop(rest)  # from however deep it is called
     return rest or "refusal"
-
-
-@agent.command("help", description="List the commands")
-async def help_(turn: AgentTurn, rest: str) -> None:
-    offered = turn.session.fold.facts.commands
-    shown = [] if offered is None else offered.latest.available_commands
-    lines = [f"* `/{one.name}` {one.description}" for one in shown if isinstance(one, v2.Command)]
-    await turn.say("\n".join(lines))
 
 
 # --- logging in --------------------------------------------------------------------------------------
@@ -262,7 +257,7 @@ class Account(Struct):
     user: str
 
 
-@agent.on_login("name", name="Your name", description="No secret is asked for")
+@agent.on_login("name", name="By name", description="No secret is asked for")
 async def log_in(login: Login) -> None:
     asked = await login.ask("Who are you?", Account)
     if asked.value is None:
@@ -273,7 +268,7 @@ async def log_in(login: Login) -> None:
 
 @agent.terminal_login("console", name="In a terminal", args=["--login"])
 async def log_in_there() -> None:
-    print(f"Welcome, {input('Who are you? ')}.")
+    print(f"Welcome, {await asyncio.to_thread(input, 'Who are you? ')}.")  # and keep it, for the next start
 
 
 @agent.on_logout
@@ -281,7 +276,7 @@ async def log_out(login: Login | None) -> None:
     users.clear()
 
 
-@agent.command("private", description="Only for those who have logged in")
+@agent.command("private", description="Greet those who have logged in")
 async def private(turn: AgentTurn, rest: str) -> None:
     if not users:
         raise AuthRequired("Log in first")  # the turn ends with that error

@@ -349,3 +349,51 @@ async def test_a_child_that_no_turn_asked_for_is_background_work() -> None:
         ended = await talk.update("subagent_update", sessionId=child)
         assert ended["state"]["state"] == "idle"
         assert (await talk.update("state_update", background=[]))["state"] == "idle"
+
+
+async def test_a_child_stops_for_a_reason_of_its_own_and_tells_what_it_used() -> None:
+    agent = Agent("boss")
+
+    @agent.on_prompt
+    async def answer(turn: AgentTurn) -> None:
+        async with turn.subagent("Small") as child:
+            child.count_tokens(input=1, output=2)
+            child.stop("max_tokens")
+        async with turn.subagent("Other"):
+            turn.stop("refusal")
+
+    async with agent.serving(), session(agent) as (talk, parent):
+        talk.prompt(1, parent, "go")
+        await talk.update("state_update", state="idle", stopReason="refusal")
+        ends = [
+            u["state"]
+            for u in updates(talk, parent)
+            if u["sessionUpdate"] == "subagent_update" and "title" not in u
+        ]
+        assert [end["stopReason"] for end in ends] == ["max_tokens", "cancelled"]
+        assert (ends[0]["usage"]["inputTokens"], ends[0]["usage"]["outputTokens"]) == (1, 2)
+
+
+async def test_a_cancel_of_both_at_once_ends_both() -> None:
+    agent, _ = working(cancellable=True)
+    async with agent.serving(), session(agent) as (talk, parent):
+        talk.prompt(1, parent, "go")
+        child = await announced(talk)
+        await talk.until(lambda f: f.get("params", {}).get("sessionId") == child)
+        talk.send(method="session/cancel", params={"sessionId": child})
+        talk.send(method="session/cancel", params={"sessionId": parent})
+        await talk.update("state_update", state="idle", stopReason="cancelled")
+        await idle(talk, parent)
+        assert "The child is done" not in str(updates(talk, parent))
+
+
+async def test_a_turn_that_the_agent_opened_stops_for_the_reason_it_gives() -> None:
+    agent = Agent("boss")
+
+    @agent.on_session
+    async def begun(opened: AgentSession) -> None:
+        async with opened.turn() as turn:
+            turn.stop("refusal")
+
+    async with agent.serving(), session(agent) as (talk, _):
+        await talk.update("state_update", state="idle", stopReason="refusal")

@@ -32,7 +32,7 @@ from antiphon.client import (
     connect,
 )
 from antiphon.engine.transcript import Message
-from antiphon.errors import CallFailed, LocalError
+from antiphon.errors import LocalError
 from antiphon.jsonrpc.lines import Received
 from antiphon.schema.v2.permissions import PermissionOption
 from tests.peers.agents import AGENTS, Launch, still_there

@@ -265,6 +265,12 @@ class AgentSession(Questioning, Telling):
         except (StoreError, SessionUnknown):
             return  # the session is being let go; its clients are told
 
+    async def idle(self) -> None:
+        """Wait until no turn is open. Work behind a turn opens one of its own right after it, before anything
+        else is waited for: `await session.idle()`, then `async with session.turn()`."""
+        while self._turn is not None:
+            await self._ended.wait()
+
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[AgentTurn]:
         """Open a turn that no prompt asked for (PROMPT-V2-27); it ends with the block."""
@@ -274,6 +280,7 @@ class AgentSession(Questioning, Telling):
         self._cancelling = False
         self._ended.clear()
         self._opener = asyncio.current_task()
+        before = 0 if self._opener is None else self._opener.cancelling()
         self.emit(self.fold.run())
         reason: StopReason = StopReason.END_TURN
         error: v2.Error | None = None
@@ -286,7 +293,14 @@ class AgentSession(Questioning, Telling):
                 else:
                     reason, error = StopReason.ERROR, INTERRUPTED
                 raise
-            self._opener.uncancel()  # the turn was cancelled, not whoever opened it
+            if self._opener.uncancel() > before:
+                raise  # whoever opened it was cancelled, too
+        except StopTurn as stop:
+            reason = StopReason.CANCELLED  # another turn is stopped, which this one works for
+            if stop.session is not self:
+                raise
+            reason = stop.reason
+            check_value(reason)
         except BaseException:
             reason, error = StopReason.ERROR, INTERNAL
             raise

@@ -93,11 +93,29 @@ async def subagent(
 ) -> AsyncIterator[Subagent]:
     """A child that works inside the block. Cancelled by itself, it ends there and the parent goes on."""
     child = await parent.spawn(cwd or parent.cwd)
-    child.parent, child.cancellable = parent, cancellable
+    try:
+        child.parent, child.cancellable = parent, cancellable
+        announced = _announced(parent, child, title, description=description, cancellable=cancellable)
+        async with announced, child.turn() as turn:
+            made = Subagent(child, parent)
+            try:
+                yield made
+            finally:
+                turn.usage = made.usage
+    finally:
+        child.retire()
+
+
+@asynccontextmanager
+async def _announced(
+    parent: AgentSession, child: AgentSession, title: str, *, description: str | None, cancellable: bool
+) -> AsyncIterator[None]:
+    """The parent tells of the child before anything names it, and of its end behind its last word."""
+    id = v2.SessionId(child.id)
     cancel = v2.SubagentSessionCapabilities(cancel=v2.SessionCancelCapabilities())
     await parent.update(
         v2.SubagentUpdate(
-            session_id=v2.SessionId(child.id),
+            session_id=id,
             title=title,
             description=UNSET if description is None else description,
             capabilities=cancel if cancellable else UNSET,
@@ -105,20 +123,18 @@ async def subagent(
             cwd=child.cwd,
         )
     )
-    announced = parent.fold.last_seq
+    told = parent.fold.last_seq
     behind = parent.fold.turn is None
     if behind:  # PROMPT-V2-44
-        parent.list_background(child.id, v2.BackgroundSubagent(session_id=v2.SessionId(child.id)))
+        parent.list_background(child.id, v2.BackgroundSubagent(session_id=id))
     for link in parent.clients():
-        follow(link, parent, child, announced)
+        follow(link, parent, child, told)
     try:
-        async with child.turn():
-            yield Subagent(child, parent)
+        yield
     finally:
-        parent.emit_update(v2.SubagentUpdate(session_id=v2.SessionId(child.id), state=_ended(child)))
-        if behind:  # PROMPT-V2-46: behind its last word
+        parent.emit_update(v2.SubagentUpdate(session_id=id, state=_ended(child)))
+        if behind:  # PROMPT-V2-46
             parent.list_background(child.id, None)
-        child.retire()
 
 
 def _ended(child: AgentSession) -> v2.StateUpdate:

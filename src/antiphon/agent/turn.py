@@ -38,9 +38,11 @@ class Prompt(Struct, frozen=True):
 class StopTurn(Exception):
     """Ends the turn with a stop reason, from however deep in the handler it is raised (`turn.stop`)."""
 
-    def __init__(self, reason: v2.StopReason) -> None:
+    def __init__(self, reason: v2.StopReason, session: AgentSession) -> None:
         super().__init__(str(reason))
         self.reason = reason
+        self.session = session
+        """Whose turn it is."""
 
 
 class AgentTurn(Asks):
@@ -134,7 +136,7 @@ class AgentTurn(Asks):
     def stop(self, reason: str) -> NoReturn:
         """End the turn here: `max_tokens`, `max_turn_requests`, `refusal`, or a reason of your own that
         begins with `_`."""
-        raise StopTurn(v2.StopReason(reason))
+        raise StopTurn(v2.StopReason(reason), self.session)
 
     def count_request(self, *, limit: int) -> None:
         """Call it before each request to a model: the one beyond the limit ends the turn as

@@ -210,7 +210,7 @@ class Connection:
         self._calls.abandon(call)
 
     def behind(self, session_id: str | None, act: Callable[[], None]) -> None:
-        """Do something once everything that was received for a session, or for none, so far has been handled."""
+        """Do something once all that was received so far for a session, or for none, has been handled."""
         if self._lanes.idle(session_id):
             act()
         else:
