@@ -116,7 +116,7 @@ async def run(turn: AgentTurn, rest: str) -> None:
     trace = {"TRACEPARENT": turn.trace.get("traceparent", "")}  # what the client put into `_meta`, handed on
     async with turn.tool_call("Run it", kind="execute") as call:
         if await call.request_permission():
-            await call.run(["sh", "-c", rest or "stty size"], env=trace, size=(80, 24), cancellable=True)
+            await call.run(["sh", "-c", rest or "ls"], env=trace, size=(80, 24), cancellable=True)
         else:
             await call.fail()
 
@@ -173,6 +173,9 @@ class Trip(Struct):
 
 @agent.command("ask", description="Ask you to fill in a form")
 async def ask(turn: AgentTurn, rest: str) -> None:
+    if not turn.can_ask():
+        await turn.say("Nobody here takes forms.")
+        return
     async with turn.tool_call("Book a trip") as call:
         await call.pause()
         asked = await call.ask("Which trip shall it be?", Trip)
@@ -183,6 +186,9 @@ async def ask(turn: AgentTurn, rest: str) -> None:
 
 @agent.command("visit", description="Ask you to visit an address")
 async def visit(turn: AgentTurn, rest: str) -> None:
+    if not turn.can_ask("url"):
+        await turn.say("Nobody here visits addresses.")
+        return
     consent = await turn.ask_url("Please pay for the trip", "https://example.org/pay?order=1")
     if consent.accepted:
         await consent.complete()  # once it was paid; that is asked there, not here

@@ -9,6 +9,7 @@ import pytest
 
 from antiphon.agent import Agent, AgentTurn
 from antiphon.agent.logins import Login
+from antiphon.client import connect
 from antiphon.errors import AuthRequired, LocalError
 from antiphon.schema import v2
 from antiphon.transports.memory import memory_pair
@@ -215,6 +216,21 @@ async def test_a_login_that_is_offered_and_not_required_keeps_nobody_out() -> No
     async with client(gated.agent) as talk:
         await talk.call(1, "session/new", cwd="/")
         assert await talk.call(2, "auth/status") == {"state": "not_required"}
+
+
+async def test_auth_23_who_has_logged_in_without_having_to_is_known() -> None:
+    agent = Agent("open", login_required=False)
+
+    @agent.on_login("name", name="By name")
+    async def log_in(login: Login) -> None:
+        login.accounts = [v2.AuthAccount(label="Ann")]
+
+    async with connect(agent) as known:
+        await known.login("name")
+        status = await known.auth_status()
+        assert (status.state, [account.label for account in status.accounts]) == ("authenticated", ["Ann"])
+        await known.logout()
+        assert (await known.auth_status()).state == "not_required"
 
 
 @pytest.mark.parametrize("version", VERSIONS)

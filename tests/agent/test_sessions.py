@@ -558,3 +558,69 @@ async def test_a_tool_call_of_a_turn_that_was_cut_does_not_run_for_ever(tmp_path
         calls = [update["status"] for update in shown if update["sessionUpdate"] == "tool_call_update"]
         assert calls[-1] == "failed"
         assert shown[-1]["state"] == "idle"
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_a_prompt_is_answered_though_its_client_resumes_before_the_answer(version: int) -> None:
+    agent = Agent("quick", version="1.0")
+
+    @agent.on_prompt
+    async def answer(turn: AgentTurn) -> None:
+        await turn.say("done")
+
+    async with session(agent, version) as (talk, id):
+        talk.prompt(1, id, "go")
+        params = {"sessionId": id, "cwd": "/", "mcpServers": []}
+        talk.send(id="again", method="session/load" if version == 1 else "session/resume", params=params)
+        await talk.answer_to("again")
+        answered = (await talk.answer_to(1))["result"]
+        assert answered.keys() == ({"stopReason"} if version == 1 else {"messageId"})
+
+
+async def test_a_resume_that_is_overtaken_by_another_is_answered_too() -> None:
+    agent = Agent("long", version="1.0")
+
+    @agent.on_prompt
+    async def answer(turn: AgentTurn) -> None:
+        for _ in range(200):
+            await turn.say("x" * 10_000)
+
+    async with session(agent) as (talk, id):
+        talk.prompt(1, id, "go")
+        await talk.update("state_update", state="idle")
+        start = {"sessionId": id, "cwd": "/", "mcpServers": [], "replayFrom": {"type": "start"}}
+        for n in range(5):
+            talk.send(id=f"r{n}", method="session/resume", params=start)
+        for n in range(5):
+            answered = await talk.answer_to(f"r{n}")
+            assert "result" in answered or answered["error"]["code"] == -32603
+        assert "result" in await talk.answer_to("r4")
+
+
+@pytest.mark.parametrize("bad", [5, ["a"], {"a": 1}])
+async def test_an_operation_id_that_is_no_string_is_refused_and_spoils_nothing(
+    bad: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "sessions.db"
+    stepwise = Stepwise(store=SQLiteStore(path))
+    async with stepwise.agent.serving(), session(stepwise.agent) as (talk, id):
+        talk.prompt(1, id, "go", operationId=bad)
+        assert (await talk.answer_to(1))["error"]["code"] == -32602
+        text = [{"type": "text", "text": "later"}]
+        params = {"sessionId": id, "content": text, "operationId": bad}
+        talk.send(id=2, method="_antiphon/inject", params=params)
+        assert (await talk.answer_to(2))["error"]["code"] == -32602
+    again = Stepwise(store=SQLiteStore(path))
+    async with again.agent.serving(), client(again.agent) as talk:
+        await talk.call("r", "session/resume", sessionId=id, cwd="/", mcpServers=[])
+
+
+async def test_a_session_that_is_open_in_another_process_is_not_deleted(tmp_path: Path) -> None:
+    path = tmp_path / "sessions.db"
+    one, other = (Stepwise(store=SQLiteStore(path)) for _ in range(2))
+    async with one.agent.serving(), other.agent.serving(), session(one.agent) as (talk, id):
+        async with client(other.agent) as intruder:
+            intruder.send(id="d", method="session/delete", params={"sessionId": id})
+            assert (await intruder.answer_to("d"))["error"]["code"] == -32603
+        talk.prompt(1, id, "go")
+        await talk.update("state_update", state="running")

@@ -62,6 +62,25 @@ def test_files_may_stand_in_for_the_pipes(tmp_path: Path) -> None:
     assert json.loads(answered.read_text())["result"]["protocolVersion"] == 1
 
 
+def test_an_agent_without_anything_to_read_ends_at_once() -> None:
+    devices = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
+    result = subprocess.run(
+        [sys.executable, str(AGENT)], **devices, stderr=subprocess.PIPE, text=True, timeout=30
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_an_agent_whose_stdin_is_closed_says_so() -> None:
+    result = subprocess.run(
+        ["sh", "-c", 'exec "$@" 0<&-', "sh", sys.executable, str(AGENT)],
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert result.returncode == 1
+    assert "stdin and stdout must be open" in result.stderr
+
+
 def test_a_reader_that_goes_away_ends_the_agent_without_a_traceback() -> None:
     agent = subprocess.Popen(
         [sys.executable, AGENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE

@@ -93,6 +93,8 @@ class Agent(Declaring, Logins):
         self.accepts = frozenset(accepts)
         self.system_prompts = modes(system_prompt)
         self.mcp_over_acp = mcp_over_acp
+        self.offers: dict[str, Any] = {}
+        """What is said beside the rest under `_meta["antiphon"]` of the capabilities."""
         self.accepted = (v2.TextContent, v2.ResourceLink, *(CONTENT[name] for name in accepts))
         self._links: set[Link] = set()
         self.store: Store = MemoryStore() if store is None else store
@@ -268,8 +270,7 @@ class Agent(Declaring, Logins):
         closed = self._closing.setdefault(session.id, asyncio.Event())
         try:
             await session.close()
-            for link in tuple(self._links):
-                await link.dismiss(session.id)
+            await asyncio.gather(*(link.dismiss(session.id) for link in tuple(self._links)))
             await self.release(session)
         finally:
             self._closing.pop(session.id, None)
@@ -334,7 +335,7 @@ class Agent(Declaring, Logins):
     async def _enter(self, live: LiveSession) -> AgentSession:
         stack = AsyncExitStack()
         await stack.enter_async_context(live)
-        session = AgentSession(live, self._work, self)
+        session = self._make(live)
         session.implementation = {"name": self.name, "version": self.version}
         session.spawn = lambda cwd: self.create_subagent(session, cwd)
         session.retire = lambda: self._leave(retire(self, session))
@@ -345,6 +346,9 @@ class Agent(Declaring, Logins):
         self._sessions[live.session_id] = session
         self._open[live.session_id] = stack
         return session
+
+    def _make(self, live: LiveSession) -> AgentSession:
+        return AgentSession(live, self._work, self)
 
     def _abandon(self, session: AgentSession) -> None:
         """Its store failed: it is let go, so that it can be opened again when that works."""
@@ -357,10 +361,21 @@ class Agent(Declaring, Logins):
 
     async def release(self, session: AgentSession) -> None:
         """Put a session away; it can be opened again."""
-        if self._sessions.pop(session.id, None) is not None:
-            session.gone = True
+        if self._sessions.get(session.id) is not session:
+            return
+        del self._sessions[session.id]
+        stack = self._open.pop(session.id)
+        session.gone = True
+        closed = (
+            None if session.id in self._closing else self._closing.setdefault(session.id, asyncio.Event())
+        )
+        try:
             await session.stop()
-            await self._open.pop(session.id).aclose()
+            await stack.aclose()
+        finally:
+            if closed is not None:
+                del self._closing[session.id]
+                closed.set()
 
     async def _work(self, turn: AgentTurn) -> StopReason | str | None:
         command = self.called(turn)

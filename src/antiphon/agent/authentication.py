@@ -125,7 +125,7 @@ class Access:
         """Who this connection is. Never fails: what cannot be found out is unknown (AUTH-23)."""
         handler = self._agent.auth_status_handler
         if handler is None:
-            if not self._gated:
+            if not self._gated and not self._in:
                 return v2.AuthStatusResponse(state=v2.AuthState.NOT_REQUIRED)
             return self._told(v2.AuthState.AUTHENTICATED if self._in else v2.AuthState.UNAUTHENTICATED)
         try:

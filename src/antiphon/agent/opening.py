@@ -52,7 +52,7 @@ def _in_v2(agent: Agent, agreement: Agreement, *, proposed: bool) -> v2.Initiali
                     acp=v2.McpAcpCapabilities() if agent.mcp_over_acp else None,
                 ),
             ),
-            meta={META_KEY: {**ABLE, **agreement.extras.to_meta()}},
+            meta={META_KEY: {**ABLE, **agent.offers, **agreement.extras.to_meta()}},
         ),
         meta={META_KEY: {"dialect": "proposed"}} if proposed else None,
     )
@@ -86,7 +86,7 @@ def _in_v1(agent: Agent, agreement: Agreement) -> v1.InitializeResponse:
                 additional_directories=v1.SessionAdditionalDirectoriesCapabilities(),
                 turn_complete=marker,
             ),
-            meta={META_KEY: {**ABLE, **confirmed}},
+            meta={META_KEY: {**ABLE, **agent.offers, **confirmed}},
         ),
     )
 

@@ -35,7 +35,7 @@ def handlers(link: Link) -> Handlers:
         outcome = session.submit(
             wanted.prompt,
             delivery=delivery,
-            operation_id=ours.get("operationId"),
+            operation_id=operation_id_of(ours),
             meta=theirs or None,  # OBS-01
         )
         if outcome.refusal is not None or outcome.entry is None:
@@ -47,10 +47,11 @@ def handlers(link: Link) -> Handlers:
             entry = session.fold.prompts.get(message_id) or outcome.entry
             if entry.state is not PromptState.ACCEPTED:
                 _fail(entry.error or RequestCancelled().to_wire())
-            inserted = voice.writer.inserted(message_id)
+            shown = session.fold.prompts.shown_as(message_id)
+            inserted = voice.writer.inserted(shown)
             if inserted is not None:
                 return inserted
-            if not session.fold.turns.took(message_id):
+            if not session.fold.turns.took(shown):
                 return _v1_end(entry)
         answered = voice.prompted(message_id, inbound)
         session.prompters[message_id] = link
@@ -103,6 +104,13 @@ def _v1_end(entry: Entry) -> v1.PromptResponse:
 
 def _fail(error: ErrorObject) -> NoReturn:
     raise RequestError(error.code, error.message, data=error.data)
+
+
+def operation_id_of(given: dict[str, Any]) -> str | None:
+    found = given.get("operationId")
+    if found is not None and not isinstance(found, str):
+        raise InvalidParams("`operationId` must be a string")
+    return found
 
 
 def _delivery(asked: object) -> Delivery | None:

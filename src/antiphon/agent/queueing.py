@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from antiphon.agent.prompting import operation_id_of
 from antiphon.agent.session import AgentSession
 from antiphon.engine.events import Delivery
 from antiphon.engine.prompts import Entry, Outcome
@@ -31,10 +32,10 @@ def handlers(find: Find) -> dict[str, Callable[[Any, Inbound], Awaitable[Any]]]:
     async def inject(params: Any, inbound: Inbound) -> Any:
         session = find(_text(params, "sessionId"))
         mode = params.get("mode", "queue")
-        if mode not in MODES:
+        if not isinstance(mode, str) or mode not in MODES:
             raise InvalidParams(f"`mode` is one of {', '.join(MODES)}")
         outcome = session.submit(
-            _content(params), held=False, delivery=MODES[mode], operation_id=params.get("operationId")
+            _content(params), held=False, delivery=MODES[mode], operation_id=operation_id_of(params)
         )
         session.advance()
         return await _settle(session, outcome)
@@ -51,7 +52,7 @@ def handlers(find: Find) -> dict[str, Callable[[Any, Inbound], Awaitable[Any]]]:
 
     async def move(params: Any, inbound: Inbound) -> Any:
         session = find(_text(params, "sessionId"))
-        before = params.get("before")
+        before = None if params.get("before") is None else _text(params, "before")
         return await _apply(session, session.fold.prompts.move(_text(params, "messageId"), before=before))
 
     async def list_all(params: Any, inbound: Inbound) -> Any:

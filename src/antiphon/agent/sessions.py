@@ -11,7 +11,7 @@ from antiphon.agent.subagents import announcements, delete_children, follow_all
 from antiphon.agent.system_prompts import check_system_prompt
 from antiphon.bridge import requests as upward
 from antiphon.engine.reading import encode
-from antiphon.errors import InvalidParams
+from antiphon.errors import AntiphonError, InvalidParams, RequestError, SessionClaimed
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.schema import v1, v2
 from antiphon.schema.wire import Unknown
@@ -89,7 +89,10 @@ def handlers(link: Link) -> Handlers:
 
         # SESS-21: the state closes every resume; a v1 client has no word for it.
         voice.start(state=True, then=then)
-        await answered
+        # Moved by another resume, closed, or lost with its store before the replay was through: it says so.
+        await voice.ended_or(answered)
+        if not answered.done():
+            raise RequestError(AntiphonError.code, "The session was left before it was replayed")
         follow_all(link, session)
         return result
 
@@ -108,7 +111,13 @@ def handlers(link: Link) -> Handlers:
         if session is not None:
             await link.agent.close(session)
         await delete_children(link.agent, params.session_id)
-        await link.agent.store.delete(params.session_id)
+        try:
+            await link.agent.store.delete(params.session_id)
+        except SessionClaimed as error:
+            elsewhere = {"sessionId": params.session_id}
+            raise RequestError(
+                AntiphonError.code, "The session is open in another process", data=elsewhere
+            ) from error
         return {}
 
     return {

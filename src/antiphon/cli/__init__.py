@@ -2,6 +2,7 @@
 
 import click
 
+from antiphon.cli.hub_commands import acp, attach, serve, sessions
 from antiphon.cli.prompt import prompt
 
 HELP = """\
@@ -13,6 +14,9 @@ What you can do now:
   antiphon prompt "Explain this" -- claude    ask a real agent, and watch it work
   antiphon prompt --help                      agents by name, permissions, JSON, exit codes
   antiphon rehearse                           the built-in agent over stdio, for your own client
+  antiphon serve -- claude                    a hub: sessions that many clients follow, and that stay
+  antiphon attach new                         a session of that hub, here; `sessions list` shows all
+  antiphon acp                                for editors: the hub, as an agent over stdio
 """
 
 
@@ -24,7 +28,8 @@ def main(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-main.add_command(prompt)
+for _command in (prompt, serve, acp, sessions, attach):
+    main.add_command(_command)
 
 
 @main.command()

@@ -56,6 +56,10 @@ def block_text(block: Any) -> str:
     return f"[{block.get('type', 'unknown')}]" if isinstance(block, dict) else ""
 
 
+def notice_text(notice: v2.Notice) -> str:
+    return one_line(notice.title if notice.description is None else f"{notice.title}: {notice.description}")
+
+
 class Lines:
     """Lines of a tool call; those of a patch are told apart."""
 
@@ -69,8 +73,8 @@ def tool_output(session: ClientSession, call: Any, *, last: int | None = None) -
     parts: list[Lines] = []
     text: list[str] = []
 
-    def told(output: str) -> None:
-        parts.append(Lines(_lines(output if last is None else output[-last:])))
+    def told(output: str, *, tabs: int = 4) -> None:
+        parts.append(Lines(_lines(output if last is None else output[-last:], tabs=tabs)))
 
     for content in call.content:
         if isinstance(content, v2.Content):
@@ -84,14 +88,14 @@ def tool_output(session: ClientSession, call: Any, *, last: int | None = None) -
         elif isinstance(content, v2.Terminal):
             terminal = session.fold.terminals.get(content.terminal_id)
             if terminal is not None:
-                told(terminal.text)
+                told(terminal.text, tabs=8)  # as whatever wrote to it has counted
     if text:
         told("".join(text))
     return [part for part in parts if part.lines]
 
 
-def _lines(text: str) -> list[str]:
-    return clean(text).expandtabs(4).strip("\n").splitlines()
+def _lines(text: str, *, tabs: int = 4) -> list[str]:
+    return clean(text).expandtabs(tabs).strip("\n").splitlines()
 
 
 def _diff(diff: v2.Diff, cwd: str) -> Lines:

@@ -13,6 +13,7 @@ from antiphon.cli.describing import (
     MARKS,
     block_text,
     clean,
+    notice_text,
     one_line,
     plan_entries,
     question_lines,
@@ -72,7 +73,7 @@ class Plain:
         elif isinstance(update, v2.PlanUpdate):
             self._planned(update.plan)
         elif isinstance(update, v2.Notice):
-            self.note(one_line(update.title))
+            self.note(notice_text(update))
 
     def note(self, text: str) -> None:
         self._tell(f"antiphon: {text}")

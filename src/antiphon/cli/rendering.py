@@ -133,7 +133,7 @@ class Painted:
         elif isinstance(update, v2.PlanRemoved):
             self._plans.pop(update.plan_id, None)
         elif isinstance(update, v2.Notice):
-            self.note(say.one_line(update.title))
+            self.note(say.notice_text(update))
 
     def note(self, text: str) -> None:
         self._flush()

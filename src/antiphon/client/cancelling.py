@@ -25,6 +25,8 @@ class Cancelling:
         self._asking = asking
         self._later: list[ClientTurn] = []
         """Turns to be cancelled that are not worked on yet."""
+        self.marks = True
+        """Whether unfinished calls are marked here; who only passes on leaves that to those who look."""
 
     async def session(self) -> None:
         """Stop whatever is worked on."""
@@ -81,6 +83,8 @@ class Cancelling:
         if span is None:
             return
         span.cancelled = True
+        if not self.marks:
+            return
         about = {getattr(event.update, "tool_call_id", None): None for event in span.events}
         for call_id in [*about, *self._asking.calls]:
             call = None if call_id is None else self._view.fold.tools.get(call_id)

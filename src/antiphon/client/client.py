@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
@@ -21,6 +21,7 @@ from antiphon.client.session import ClientSession
 from antiphon.client.spoken import Spoken, SpokenV1, SpokenV2
 from antiphon.client.subagents import Following
 from antiphon.client.system_prompts import system_prompt as prompt_given
+from antiphon.client.view import Follows
 from antiphon.client.workspace import Workspace
 from antiphon.connection import Connection, Role
 from antiphon.connection.connection import Tap
@@ -56,6 +57,7 @@ class Client(Logins, Keeping):
         workspace: Workspace | None = None,
         terminal_login: bool = False,
         tap: Tap | None = None,
+        relay: Callable[[ClientSession], Follows] | None = None,
     ) -> None:
         if version is not None and version not in VERSIONS:
             raise LocalError(f"there is no ACP version {version} here; it is one of {VERSIONS}")
@@ -64,6 +66,8 @@ class Client(Logins, Keeping):
         if dialect is not None and (dialect == Dialect.V1) is not (version == V1):
             version = _only(version, V1 if dialect == Dialect.V1 else V2, dialect)
         self.answers: Decides = answers or Permissions()
+        self.relay = relay
+        """Makes what follows a session, where all that comes is passed on to others."""
         self.silence = silence
         self._abilities: Abilities | None = None
         self.info: v1.Implementation | v2.Implementation | None = None
@@ -327,13 +331,15 @@ class Client(Logins, Keeping):
         """Whether a session was open here and goes on without this client."""
         return session_id in self._left
 
-    def _updated(self, params: Any) -> None:
+    def _updated(self, params: Any) -> Awaitable[None] | None:
         session = self._sessions.get(params.session_id)
         if session is not None:
             session.receive(params)
-        elif params.session_id not in self._left:
+            return None if self.relay is None else session.pace()
+        if params.session_id not in self._left:
             self._opening.keep(params)
             self.following.keep(params)
+        return None
 
     async def _permission(self, params: Any, inbound: Inbound) -> Any:
         session = self._sessions.get(params.session_id)

@@ -12,6 +12,8 @@ from typing import Any, Protocol
 from antiphon.client.answers import Decides
 from antiphon.client.client import OPT_INS, Client
 from antiphon.client.logins import Launch
+from antiphon.client.session import ClientSession
+from antiphon.client.view import Follows
 from antiphon.client.workspace import Workspace
 from antiphon.connection.connection import Tap
 from antiphon.errors import LocalError
@@ -47,6 +49,7 @@ async def connect(
     terminal_login: bool = False,
     on_stderr: Callable[[str], None] | None = None,
     tap: Tap | None = None,
+    relay: Callable[[ClientSession], Follows] | None = None,
 ) -> AsyncIterator[Client]:
     """Connect to an agent: a command to start, a `ws://` or `wss://` address, or an `Agent` in this process.
 
@@ -56,6 +59,7 @@ async def connect(
     that can do it numbers its updates (`session.cursor`), to be attached to after one of them. `workspace`
     offers files and terminals to an agent of v1.
     `terminal_login` says that this process has a terminal to log in in (`client.login_in_terminal`).
+    `relay` makes what follows a session in its lane, for who passes everything on.
     """
     command = _command(target)
     if terminal_login and command is None:
@@ -78,6 +82,7 @@ async def connect(
                 workspace=workspace,
                 terminal_login=terminal_login,
                 tap=tap,
+                relay=relay,
             )
             stack.push_async_callback(client.offering.aclose)
             await stack.enter_async_context(client.connection)

@@ -4,7 +4,7 @@ it has modules of its own."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -62,9 +62,12 @@ class ClientSession:
         self.children: dict[str, Subagent] = {}
         connection = client.connection
         self._view = View(lambda: ClientTurn(self), serial=spoken.answers_at_the_end)
+        if client.relay is not None:
+            self._view.follower = client.relay(self)
         self._prompting = Prompting(session_id, connection, spoken, self._view)
         self._asking = Asking(self, self._view, spoken, self._prompting.take)
         self._cancelling = Cancelling(session_id, connection, spoken, self._view, self._asking)
+        self._cancelling.marks = client.relay is None
         self._items = CancellingItems(session_id, connection, self._view)
         self._queueing = Queueing(self, self._view)
         self._configuring = Configuring(session_id, connection, spoken, self._view)
@@ -325,6 +328,10 @@ class ClientSession:
             self.cursor = ours["seq"]
         self._prompting.take(self.spoken.read(params.update))
 
+    def pace(self) -> Awaitable[None] | None:
+        """What the agent has to wait for before more is read of it."""
+        return None if self._view.follower is None else self._view.follower.pace()
+
     def tell(self, update: v2.SessionUpdate) -> None:
         """Something is known of it that did not come as an update."""
         self._view.tell(update)
@@ -336,6 +343,11 @@ class ClientSession:
     def leave(self, reason: LinkLost | str) -> None:
         """Nothing of it comes any more, and everything that came has been applied."""
         cut = TurnEnd.cut_short(reason)
+        follower = self._view.follower
+        if follower is not None:
+            self._prompting.take(self.spoken.overdue())  # they were answered: nothing cut them short
+            self._view.follower = None  # what is made up from here on is for our own view
+            follower.left(reason)
         self._asking.leave()
         self._view.expire()  # before the turns end that they belong to
         self._prompting.leave(reason, cut)

@@ -4,8 +4,8 @@ so that whoever wakes by it finds everything applied that came before."""
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, Protocol
 from weakref import WeakSet
 
 from msgspec import Raw
@@ -19,12 +19,28 @@ from antiphon.engine.folding import is_state
 from antiphon.engine.questions import Question
 from antiphon.engine.session import Session
 from antiphon.engine.turn import Effect
+from antiphon.errors import LinkLost
 from antiphon.schema import v2
 from antiphon.schema.wire import Unknown
 
 QUEUE = "_antiphon_queue"
 _KEPT_BY_THE_AGENT = Raw(b"")
 _USER = (v2.UserMessage, v2.UserMessageChunk)
+
+
+class Follows(Protocol):
+    """Hears of everything in the lane, at once: what comes behind it has not happened yet."""
+
+    def taken(self, turn: ClientTurn) -> None:
+        """The agent has taken a prompt, which has its message id."""
+
+    def happened(self, event: SessionEvent) -> None: ...
+
+    def left(self, reason: LinkLost | str) -> None:
+        """Nothing of the session comes any more."""
+
+    def pace(self) -> Awaitable[None] | None:
+        """What the agent has to wait for before more of it is read."""
 
 
 class View:
@@ -42,6 +58,7 @@ class View:
         """Called when a turn is about to end."""
         self.on_turn: Callable[[], None] = lambda: None
         """Called when it may be another turn that is worked on."""
+        self.follower: Follows | None = None
         self._watchers: WeakSet[Feed[SessionEvent]] = WeakSet()
 
     def events(self) -> AsyncIterator[SessionEvent]:
@@ -138,6 +155,8 @@ class View:
         return seq
 
     def _publish(self, event: SessionEvent) -> None:
+        if self.follower is not None:
+            self.follower.happened(event)
         if not self._watchers:
             return
         for feed in self._watchers:
@@ -147,6 +166,8 @@ class View:
 
     def accept(self, turn: ClientTurn, *, joins: bool = False) -> None:
         """The agent has taken a prompt."""
+        if self.follower is not None:
+            self.follower.taken(turn)
         end = self.over or self.spans.accepted(turn, joins=joins)
         if end is not None:
             turn.finish(end)

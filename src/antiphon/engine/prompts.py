@@ -295,9 +295,10 @@ class Prompts:
             if turn.error is None
             else ErrorObject(int(turn.error.code), turn.error.message, turn.error.data)
         )
-        for message_id in turn.prompts:
-            if message_id in self._entries:
-                self._change(message_id, stop_reason=turn.stop_reason, error=error)
+        taken = frozenset(turn.prompts)
+        for entry in tuple(self._entries.values()) if taken else ():
+            if (entry.became or entry.message_id) in taken:
+                self._change(entry.message_id, stop_reason=turn.stop_reason, error=error)
 
     def _allows(self, action: Action, message_id: str) -> bool:
         entry = self._entries.get(message_id)

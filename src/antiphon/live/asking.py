@@ -15,7 +15,7 @@ from antiphon.bridge.permissions import CANCELLED
 from antiphon.connection import Connection
 from antiphon.engine.elicitations import CREATE_ELICITATION, elicitation_of, mode_of
 from antiphon.engine.questions import REQUEST_PERMISSION, Question
-from antiphon.errors import LinkLost
+from antiphon.errors import CallFailed, LinkLost, RequestCancelled
 from antiphon.jsonrpc.peer import Call
 
 
@@ -64,7 +64,7 @@ class Asking:
     def _put(self, question: Question, method: str, params: Any, meaning: Callable[[Any], Any]) -> None:
         def settled(outcome: Any) -> None:
             self._open.pop(question.question_id, None)
-            if isinstance(outcome, LinkLost):
+            if isinstance(outcome, LinkLost) or _leaves(outcome):
                 return  # it waits for others, or for this client's return
             # No approval, whatever went wrong (PERM-V2-07).
             self._heard(question.question_id, meaning(None if isinstance(outcome, Exception) else outcome))
@@ -78,3 +78,8 @@ class Asking:
             call = self._open.pop(question_id, None)
             if call is not None:
                 self._connection.abandon(call)
+
+
+def _leaves(outcome: Any) -> bool:
+    """RPC-34: a client that is shut down while it is asked says so, and that decides nothing for the others."""
+    return isinstance(outcome, CallFailed) and outcome.error.code == RequestCancelled.code

@@ -214,8 +214,14 @@ class LiveSession:
         if self._failure is not None:
             raise self._failure
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((wanted, future))
-        await future
+        waiter = (wanted, future)
+        self._waiting.append(waiter)
+        try:
+            await future
+        except asyncio.CancelledError:
+            with contextlib.suppress(ValueError):
+                self._waiting.remove(waiter)
+            raise
 
     @property
     def ahead(self) -> bool:
@@ -239,8 +245,12 @@ class LiveSession:
                 except (StoreError, SessionUnknown) as error:
                     self._fail(error)
                     return
+                except Exception as error:  # a store of another hand: whatever it raises, nobody may wait
+                    logger.exception("the store raised what it may not")
+                    self._fail(StoreError(str(error)))
+                    return
         if self._fold.last_seq > self._snapshot:
-            with contextlib.suppress(StoreError):  # the journal has it all
+            with contextlib.suppress(StoreError, SessionUnknown):  # the journal has it all
                 await self._save(self._fold.last_seq, take_dirty(self._fold))
 
     async def _append(self, events: list[Event]) -> None:

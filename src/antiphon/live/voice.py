@@ -12,7 +12,6 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from antiphon.bridge.dialects import Sent, Writer, update_params
-from antiphon.bridge.permissions import CANCELLED
 from antiphon.bridge.prompts import Answer
 from antiphon.connection import Connection
 from antiphon.engine.events import (
@@ -24,6 +23,7 @@ from antiphon.engine.events import (
     QuestionOpened,
     Updated,
 )
+from antiphon.engine.prompt_states import PromptState
 from antiphon.engine.prompts import Entry, Prompts, QueuePart
 from antiphon.engine.questions import Question, QuestionState
 from antiphon.engine.reading import UPDATES, encode
@@ -79,6 +79,8 @@ class Voice:
         """What waits, as of what was written to this client; kept for one that asked to see it."""
         self._prompts: dict[str, list[Inbound]] = {}
         self._unanswered: dict[Any, Inbound] = {}
+        self._said: dict[Any, str] = {}
+        """Which message each of those became, by the ids of the requests."""
         self._answered: dict[Inbound, asyncio.Future[None]] = {}
         self._asking = Asking(
             connection,
@@ -90,6 +92,7 @@ class Voice:
         self._following: asyncio.Task[None] | None = None
         self._previewed = 0
         self._pinned = 0
+        self._after: int | None = None
         self._waiting: tuple[QueuePart, list[Entry]]
         self._replay: list[Any] = []
         self._closing: bytes | None = None
@@ -118,6 +121,7 @@ class Voice:
         beside what was shown before. With `after`, the events
         since that one are sent instead."""
         self._live, self._heard = live, heard
+        self._after = after
         fold = live.fold
         if after is None:
             self._turns.restore(fold.turns.part())
@@ -150,6 +154,8 @@ class Voice:
             if state and self._closing is not None:
                 for raw in self.writer.write(UPDATES.read(self._closing), self._closing):
                     self._send(raw, seq=self._pinned)
+            if self._after is None and (self._prompts or self._unanswered):
+                self._settle()
             then()
             if self._extras.queue_updates:
                 self._queue = Prompts()
@@ -185,6 +191,7 @@ class Voice:
         self._prompts.update(other._prompts)
         self._unanswered.update(other._unanswered)
         self._answered.update(other._answered)
+        self._said.update(other._said)
         self.cancelled = other.cancelled
 
     async def stop(self) -> None:
@@ -213,6 +220,11 @@ class Voice:
         finally:
             reached.cancel()
 
+    async def ended_or(self, event: asyncio.Future[None]) -> None:
+        """Wait for something that `start` brings about, or until nothing is written any more."""
+        assert self._following is not None
+        await asyncio.wait((event, self._following), return_when=asyncio.FIRST_COMPLETED)
+
     def say(self, update: bytes) -> None:
         """Send one update to this client alone."""
         self._send(update)
@@ -224,8 +236,9 @@ class Voice:
 
         Asked twice under one operation, it is answered twice alike.
         """
-        turn = self._live.fold.turn
-        if turn is not None and message_id in turn.prompts:
+        turn, shown = self._live.fold.turn, self._live.fold.prompts.shown_as(message_id)
+        if turn is not None and shown in turn.prompts:
+            self._said[inbound.id] = message_id
             self._unanswered[inbound.id] = inbound  # taken already: the end of its turn is still to be told
         else:
             self._prompts.setdefault(message_id, []).append(inbound)
@@ -233,6 +246,7 @@ class Voice:
         return answered
 
     def _answer(self, inbound: Inbound, given: Any) -> None:
+        self._said.pop(inbound.id, None)
         self._connection.answer(inbound, given)
         answered = self._answered.pop(inbound, None)
         if answered is not None and not answered.done():
@@ -293,9 +307,32 @@ class Voice:
         for inbound in self._prompts.pop(body.message_id, ()):
             taken = self.writer.inserted(body.became or body.message_id)
             if taken is None:
+                self._said[inbound.id] = body.message_id
                 self._unanswered[inbound.id] = inbound
             else:
                 self._answer(inbound, taken)
+
+    def _settle(self) -> None:
+        """Answer what became true between the last event that was written and the one pinned at: nobody
+        writes those events to a client that has moved its attachment."""
+        turn = self._turns.current
+        for entry in self._waiting[1]:
+            if entry.state is PromptState.ACCEPTED:
+                self._accepted(PromptAccepted(message_id=entry.message_id, became=entry.became))
+                if turn is None or (entry.became or entry.message_id) not in turn.prompts:
+                    self._over(entry)
+            elif entry.state in (PromptState.REJECTED, PromptState.WITHDRAWN):
+                self._refused(entry.message_id, entry.error or RequestCancelled().to_wire())
+
+    def _over(self, entry: Entry) -> None:
+        """The turn of a prompt ended where nobody was told."""
+        requests = [id for id, message_id in self._said.items() if message_id == entry.message_id]
+        over = {id: self._unanswered.pop(id) for id in requests if id in self._unanswered}
+        if over:
+            ended = v2.SessionStateUpdate(
+                state=v2.State.IDLE, stop_reason=entry.stop_reason, error=_error(entry.error)
+            )
+            self._send_all(self.writer.ended(ended, list(over)), over)
 
     def _refused(self, message_id: str, error: ErrorObject) -> None:
         for inbound in self._prompts.pop(message_id, ()):
@@ -334,4 +371,14 @@ class Voice:
             await self._connection.notify(method, params)
 
 
-__all__ = ["CANCELLED", "Voice"]
+def _error(error: ErrorObject | None) -> v2.Error | None:
+    if error is None:
+        return None
+    try:
+        code = v2.ErrorCode(error.code)
+    except ValueError:
+        code = v2.ErrorCode.INTERNAL_ERROR
+    return v2.Error(code=code, message=error.message, data=error.data)
+
+
+__all__ = ["Voice"]

@@ -154,7 +154,8 @@ class Store(Protocol):
         """
 
     async def delete(self, session_id: str) -> bool:
-        """Remove a session with all that belongs to it; whether it was there."""
+        """Remove a session with all that belongs to it; whether it was there. One that another process has
+        claimed is refused with `SessionClaimed`."""
 
     async def claim(self, session_id: str, owner: str) -> None:
         """Become the one live writer of a session, in the name of `owner` (words for a person).

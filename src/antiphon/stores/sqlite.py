@@ -194,7 +194,7 @@ class SQLiteStore:
 
     async def delete(self, session_id: str) -> bool:
         key = await self._write(
-            lambda connection: statements.delete(connection, session_id), size=UNKNOWN_BYTES
+            lambda connection: statements.delete(connection, session_id, self._presence), size=UNKNOWN_BYTES
         )
         self._waiters.fail(session_id, SessionUnknown(session_id))
         if key is not None:

@@ -168,16 +168,20 @@ def list_sessions(
     return Listing(records, list_cursor(records[-1]) if len(rows) > limit else None)
 
 
-def delete(connection: sqlite3.Connection, session_id: str) -> int | None:
+def delete(connection: sqlite3.Connection, session_id: str, presence: Presence) -> int | None:
     """Take a session away; its journal is still to be purged. Its key, if it was there."""
-    row = connection.execute("SELECT key FROM sessions WHERE id = ?", (session_id,)).fetchone()
-    if row is None:
+    found = connection.execute(_CLAIM, (session_id,)).fetchone()
+    if found is None:
         return None
+    key, holder, pid, name = found
+    if name is not None and name != presence.name and presence.alive(name):
+        raise SessionClaimed(session_id, owner=holder, pid=pid)
+    row = (key,)
     connection.execute("INSERT INTO deletions (session) VALUES (?)", row)
     connection.execute("DELETE FROM sessions WHERE key = ?", row)
     connection.execute("DELETE FROM claims WHERE session = ?", row)
     connection.execute("DELETE FROM parts WHERE session = ?", row)
-    return int(row[0])
+    return int(key)
 
 
 def deletions(connection: sqlite3.Connection) -> tuple[int, ...]:

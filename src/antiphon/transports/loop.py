@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 import sys
 from collections.abc import Coroutine
@@ -12,8 +13,18 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
+def hold_standard_descriptors() -> None:
+    """What was closed at the start is opened on nothing: a loop would take its number, and uvloop abort."""
+    for fd in range(3):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free: this one
+
+
 def run(main: Coroutine[Any, Any, T]) -> T:
     """Run `main` to its end, as `asyncio.run` does."""
+    hold_standard_descriptors()
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         return runner.run(main)
 

@@ -25,6 +25,8 @@ def take_stdio() -> tuple[int, int]:
     with contextlib.suppress(Exception):
         sys.stdout.flush()
     try:
+        if sys.__stdin__ is None or sys.__stdout__ is None:
+            raise OSError("one of them was closed at the start")  # by now its number may be something else's
         source, sink = os.dup(0), os.dup(1)
     except OSError as error:
         raise LocalError(f"stdin and stdout must be open to speak over them: {error}") from error
@@ -39,7 +41,9 @@ def take_stdio() -> tuple[int, int]:
 
 
 def _is_file(fd: int) -> bool:
-    return stat.S_ISREG(os.fstat(fd).st_mode)
+    """Whether no loop can wait for it: a file, or a device as `/dev/null` is, by which uvloop would abort."""
+    mode = os.fstat(fd).st_mode
+    return stat.S_ISREG(mode) or (stat.S_ISCHR(mode) and not os.isatty(fd))
 
 
 class StdioTransport(PipeTransport):

@@ -47,6 +47,9 @@ PING_DEADLINE = 60.0
 
 GOING_AWAY = 1001
 
+Check = Callable[[Mapping[str, str]], tuple[int, str] | None]
+"""Looks at the headers of an upgrade; an HTTP status and a line of text refuse it."""
+
 
 class WebSocketTransport(asyncio.Protocol):
     """One WebSocket, either side of it."""
@@ -310,18 +313,26 @@ async def websocket_server(
     port: int = 0,
     *,
     path: str = "/acp",
+    check: Check | None = None,
     tls: ssl.SSLContext | None = None,
     bound: int = DEFAULT_BOUND,
     compression: bool = False,
     ping_interval: float | None = PING_INTERVAL,
     ping_deadline: float = PING_DEADLINE,
 ) -> AsyncIterator[WebSocketServer]:
-    """Listen, and run `serve` for every WebSocket that is opened; it is closed when `serve` returns."""
+    """Listen, and run `serve` for every WebSocket that is opened; it is closed when `serve` returns.
+
+    `check` looks at the headers of an upgrade before anything else, and may refuse it with a status and a
+    line of text.
+    """
     open_transports: set[WebSocketTransport] = set()
     serving: set[asyncio.Task[None]] = set()
 
     def admit(transport: WebSocketTransport, request: Request) -> Response:
         protocol = cast(ServerProtocol, transport._protocol)
+        refused = None if check is None else check(request.headers)
+        if refused is not None:
+            return protocol.reject(refused[0], f"{refused[1]}\n")
         if request.path.partition("?")[0] != path:
             return protocol.reject(404, "There is nothing here.\n")
         response = protocol.accept(request)

@@ -1,0 +1,176 @@
+"""`antiphon acp`: an agent over stdio to an editor, and an attachment to a hub behind it.
+
+Frames go through as they are. Only `session/new` is looked at: it may name an agent, or stand for a session
+that is there already.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from antiphon.cli.agents import resolve
+from antiphon.cli.exits import Exit, Failure
+from antiphon.cli.reaching import find_hub, run_told
+from antiphon.hub import HubFolder, Running
+from antiphon.schema.version import META_KEY
+from antiphon.transports.base import Transport
+
+STARTING = 30.0
+"""Seconds that a hub gets to start."""
+
+
+def run_acp(
+    *, agent: Sequence[str], session: str | None, hub: str | None, token: str | None, data: str | None
+) -> Exit:
+    async def work() -> None:
+        found = find_hub(hub, token, data)
+        folder = HubFolder(data)
+        if found is None:
+            running = await start_hub(folder, agent)
+            found = running.acp, running.token
+        name = None
+        if agent:
+            known = folder.running() if hub is None else None
+            name = agent[0].rpartition("/")[2]
+            if known is not None and name not in known.agents:
+                raise Failure(
+                    f"the hub that runs has no agent {name!r}, but {', '.join(known.agents)}: "
+                    f"start it with --agent {name}=…"
+                )
+        from antiphon.transports.stdio import StdioTransport
+        from antiphon.transports.websocket import connect_websocket
+
+        address, secret = found
+        ours = await StdioTransport.open()
+        theirs = await connect_websocket(address, headers={"Authorization": f"Bearer {secret}"})
+        await Relay(ours, theirs, agent=name, session=session).run()
+
+    return run_told(work)
+
+
+async def start_hub(folder: HubFolder, agent: Sequence[str]) -> Running:
+    """A hub of its own, which goes on when we end. Raises `Failure`."""
+    if agent:
+        resolve(agent)  # what is wrong with it is told here
+    folder.make()
+    log = folder.path / "hub.log"
+    started = _spawn(folder, agent, log)
+    deadline = asyncio.get_running_loop().time() + STARTING
+    while asyncio.get_running_loop().time() < deadline:
+        running = folder.running()
+        if running is not None:
+            return running  # ours, or that of somebody who was faster
+        if started.poll() not in (None, 0) and folder.running() is None:
+            raise Failure(f"the hub did not start: see {log}")
+        await asyncio.sleep(0.05)
+    raise Failure(f"the hub did not start within {STARTING:g} s: see {log}")
+
+
+def _spawn(folder: HubFolder, agent: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
+    behind = ["--", *agent] if agent else []
+    with open(log, "ab") as out:
+        return subprocess.Popen(
+            [sys.executable, "-m", "antiphon", "serve", "--port", "0", "--data", str(folder.path), *behind],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+            cwd=folder.path,
+        )
+
+
+class Relay:
+    def __init__(
+        self, editor: Transport, hub: Transport, *, agent: str | None = None, session: str | None = None
+    ) -> None:
+        self._editor = editor
+        self._hub = hub
+        self._agent = agent
+        self._session = session
+        self._v1 = False
+        self._asked: dict[Any, str] = {}
+        """Requests of the editor for a new session, by id, that are for one that is there."""
+        self._held: list[bytes] = []
+        """What came of that session before the editor knows it."""
+        self._over = asyncio.Event()
+        self._waits: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        self._editor.start(lambda frames: self._pass(frames, self._editor, self._hub), self._over.set)
+        self._hub.start(lambda frames: self._pass(frames, self._hub, self._editor), self._over.set)
+        await self._over.wait()
+        reason = self._hub.end_reason
+        await self._hub.aclose()
+        await self._editor.aclose()
+        if reason and "this side" not in reason:
+            raise Failure(f"the hub is gone: {reason}")
+
+    def _pass(self, frames: list[Any], source: Transport, to: Transport) -> None:
+        read = self._from_editor if source is self._editor else self._from_hub
+        for frame in frames:
+            if isinstance(frame, bytes):
+                for out in read(frame):
+                    to.send(out)
+        if to.congested:
+            source.pause()
+            task = asyncio.get_running_loop().create_task(self._wait(source, to))
+            self._waits.add(task)
+            task.add_done_callback(self._waits.discard)
+
+    async def _wait(self, source: Transport, to: Transport) -> None:
+        await to.drain()
+        source.resume()
+
+    def _from_editor(self, frame: bytes) -> list[bytes]:
+        if b'"session/new"' not in frame or (self._agent is None and self._session is None):
+            return [frame]
+        try:
+            asked = json.loads(frame)
+        except ValueError:
+            return [frame]
+        if not isinstance(asked, dict) or asked.get("method") != "session/new":
+            return [frame]
+        params = asked.get("params")
+        if not isinstance(params, dict):
+            return [frame]
+        if self._session is not None:
+            asked["method"] = "session/load" if self._v1 else "session/resume"
+            params["sessionId"] = self._session
+            if not self._v1:
+                params["replayFrom"] = {"type": "start"}
+            self._asked[asked.get("id")] = self._session
+        elif self._agent is not None:
+            meta = params.setdefault("_meta", {})
+            if isinstance(meta, dict):
+                meta.setdefault(META_KEY, {})["agent"] = self._agent
+        return [json.dumps(asked).encode()]
+
+    def _from_hub(self, frame: bytes) -> list[bytes]:
+        if b'"protocolVersion"' in frame and not self._asked:
+            answer = json.loads(frame)
+            result = answer.get("result")
+            if isinstance(result, dict):
+                self._v1 = result.get("protocolVersion") == 1
+            return [frame]
+        if not self._asked:
+            return [frame]
+        told = json.loads(frame)
+        if "method" in told:
+            session = (told.get("params") or {}).get("sessionId")
+            if session in self._asked.values():
+                self._held.append(frame)
+                return []
+            return [frame]
+        session = self._asked.pop(told.get("id"), None)
+        if session is None:
+            return [frame]
+        if isinstance(told.get("result"), dict):
+            told["result"]["sessionId"] = session
+        held, self._held = self._held, []
+        return [json.dumps(told).encode(), *held]

@@ -1,0 +1,64 @@
+"""`antiphon sessions`: what a hub keeps, whether it runs or not."""
+
+from __future__ import annotations
+
+import sys
+
+import msgspec
+
+from antiphon.cli.describing import clean, one_line
+from antiphon.cli.exits import Exit
+from antiphon.cli.reaching import find_session, reached, run_told
+from antiphon.engine.transcript import MessageType
+
+SPEAKERS = {MessageType.USER: ">", MessageType.AGENT: "", MessageType.THOUGHT: "~"}
+
+
+def run_list(*, json: bool, hub: str | None, token: str | None, data: str | None) -> Exit:
+    async def work() -> None:
+        async with reached(hub, token, data, store=True) as client:
+            found = [info async for info in client.list_sessions()]
+        for info in found:
+            if json:
+                sys.stdout.write(msgspec.json.encode(info).decode() + "\n")
+            else:
+                when = (info.updated_at or "")[:16].replace("T", " ")
+                title = one_line(info.title or "(no title)", limit=60)
+                sys.stdout.write(f"{info.session_id}  {when}  {title}  {info.cwd}\n")
+        if not found:
+            print("There are no sessions yet: `antiphon attach new` makes one.", file=sys.stderr)
+
+    return run_told(work)
+
+
+def run_show(*, session: str, hub: str | None, token: str | None, data: str | None) -> Exit:
+    async def work() -> None:
+        async with reached(hub, token, data, store=True) as client:
+            info = await find_session(client, session)
+            async with client.attach(info.session_id, cwd=info.cwd) as opened:
+                for message in opened.messages:
+                    mark = SPEAKERS[message.type]
+                    lines = clean(message.text).splitlines() or [""]
+                    sys.stdout.write("".join(f"{mark} {line}".strip() + "\n" for line in lines) + "\n")
+                for call in opened.tool_calls:
+                    sys.stdout.write(f"[{call.status}] {one_line(call.title or call.id)}\n")
+
+    return run_told(work)
+
+
+def run_rename(*, session: str, title: str, hub: str | None, token: str | None, data: str | None) -> Exit:
+    async def work() -> None:
+        async with reached(hub, token, data, store=True) as client:
+            info = await find_session(client, session)
+            sys.stdout.write(await client.set_title(info.session_id, title) + "\n")
+
+    return run_told(work)
+
+
+def run_delete(*, session: str, hub: str | None, token: str | None, data: str | None) -> Exit:
+    async def work() -> None:
+        async with reached(hub, token, data, store=True) as client:
+            info = await find_session(client, session)
+            await client.delete_session(info.session_id)
+
+    return run_told(work)

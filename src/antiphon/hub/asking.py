@@ -1,0 +1,121 @@
+"""What an agent asks behind a hub: a question of the session, put to everybody who is attached."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from contextlib import suppress
+from typing import Any
+
+from msgspec import Raw, structs
+
+from antiphon.agent.asking import COMPLETE, Reply
+from antiphon.agent.session import AgentSession
+from antiphon.client import Permission
+from antiphon.client.elicitation import Elicitation
+from antiphon.engine.elicitations import CREATE_ELICITATION, elicitation_of, mode_of, read_response
+from antiphon.engine.events import QuestionEnd, QuestionOpened
+from antiphon.engine.questions import REQUEST_PERMISSION, Question, QuestionState
+from antiphon.engine.reading import encode
+from antiphon.errors import AntiphonError
+from antiphon.schema import v2
+from antiphon.schema.codec import codec
+
+CANCEL = v2.ElicitationCancelAction()
+
+
+class HubQuestions(AgentSession):
+    """A question is opened at its place in the agent's lane, and answered by the first who does; the agent
+    may take it back. `unattended` says what becomes of it with nobody there: `wait`, or `reject`."""
+
+    unattended: str
+    _named: dict[str, str]
+    """The ids that questions have here, by those they have at the agent's side."""
+
+    def _question(self, asked: Question) -> None:
+        known = self._named.get(asked.question_id)
+        if asked.state is not QuestionState.OPEN:
+            if known is not None:
+                self.emit(self.fold.questions.cancel(known).events)  # taken back; an answered one stays so
+            return
+        params = _here(asked, self.id)
+        if params is None or known is not None:
+            return
+        id = self._named[asked.question_id] = f"question_{secrets.token_hex(12)}"
+        self._questions[id] = asyncio.get_running_loop().create_future()
+        works = [getattr(work, "tool_call_id", None) for work in self.fold.background or ()]
+        behind = asked.tool_call_id is not None and asked.tool_call_id in works
+        self.emit(
+            [
+                QuestionOpened(
+                    question_id=id,
+                    method=asked.method,
+                    params=Raw(encode(params)),
+                    tool_call_id=asked.tool_call_id if behind else None,
+                )
+            ]
+        )
+
+    async def _reply(self, question_id: str) -> Reply | None:
+        id = self._named.get(question_id)
+        waiting = None if id is None else self._questions.get(id)
+        if id is None or waiting is None:
+            return None
+        try:
+            return await waiting
+        finally:
+            self._questions.pop(id, None)
+            self._named.pop(question_id, None)
+            with suppress(AntiphonError):  # the session is being let go
+                self.emit(self.fold.questions.cancel(id).events)
+
+    async def agent_asks(self, permission: Permission) -> str | None:
+        if self.unattended == "reject" and not self.attached():
+            rejected = permission.reject()
+            return None if rejected is None else rejected.option_id
+        if permission.session.parent is not None:  # it works for this session, which asks for it
+            request = structs.replace(permission.request, session_id=v2.SessionId(self.id))
+            outcome: Any = await self.ask(request, tool_call_id="")
+        else:
+            reply = await self._reply(permission.question_id)
+            if reply is None or reply.closed.end is not QuestionEnd.ANSWERED:
+                return None
+            outcome = codec(2).result(REQUEST_PERMISSION, reply.closed.result).outcome
+        if not isinstance(outcome, v2.SelectedPermissionOutcome):
+            return None
+        offered = [option.option_id for option in permission.options]
+        return outcome.option_id if outcome.option_id in offered else None
+
+    async def agent_elicits(self, elicitation: Elicitation) -> Any:
+        voices = self.attached()
+        able = any(elicitation.mode in voice.modes for voice in voices)
+        if (voices and not able) or (not voices and self.unattended == "reject"):
+            return CANCEL  # ELIC-02: nobody who is there could answer
+        reply = await self._reply(elicitation.question_id)
+        if reply is None or reply.closed.end is not QuestionEnd.ANSWERED:
+            return CANCEL
+        response = read_response(bytes(reply.closed.result))
+        visit = elicitation.request
+        if isinstance(response, v2.ElicitationAcceptAction) and isinstance(visit, v2.ElicitationUrlMode):
+            voice = reply.voice
+            if voice is not None:
+                done = v2.CompleteElicitationNotification(elicitation_id=visit.elicitation_id)
+
+                async def tell() -> None:
+                    if await elicitation.completed():
+                        await voice.notify(COMPLETE, done)  # ELIC-11
+
+                self.soon(tell())
+        return response
+
+
+def _here(asked: Question, session_id: str) -> Any:
+    """The params of a question as this session asks it: the agent knows the session by another id."""
+    here = v2.SessionId(session_id)
+    if asked.method == CREATE_ELICITATION:
+        elicitation = elicitation_of(asked)
+        if elicitation is None or not mode_of(elicitation):
+            return None
+        return structs.replace(elicitation, session_id=here)
+    permission = asked.permission
+    return None if permission is None else structs.replace(permission, session_id=here)

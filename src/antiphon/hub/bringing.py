@@ -1,0 +1,100 @@
+"""Bringing a session to an agent: the one it was at, or another that is told what happened so far."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from msgspec import Struct
+
+from antiphon.client import Client, ClientSession
+from antiphon.client.spoken import SpokenV1
+from antiphon.engine.session import Session
+from antiphon.engine.transcript import MessageType
+from antiphon.errors import CallFailed, InvalidResult, LocalError
+from antiphon.schema import v2
+
+logger = logging.getLogger("antiphon.hub")
+
+TOLD = 60_000
+"""Characters of what happened so far that a new agent session is told; the last ones."""
+LOST = v2.Notice(
+    severity=v2.NoticeSeverity.WARNING,
+    title="The agent could not bring this session back",
+    description="It goes on in a new one, which is told what was said. What the agent itself remembered of "
+    "tools, files and thoughts is lost.",
+)
+PREAMBLE = """\
+This conversation began earlier, in a session that you cannot remember. What was said so far stands between \
+the lines. Go on from there; do not repeat it.
+--------
+"""
+SPEAKERS = {MessageType.USER: "User", MessageType.AGENT: "You"}
+
+
+class Place(Struct, frozen=True):
+    """Where a session is to be at its agent."""
+
+    cwd: str
+    additional_directories: tuple[str, ...]
+    mcp_servers: tuple[v2.McpServer, ...]
+
+
+async def open_new(client: Client, place: Place) -> ClientSession:
+    return await client.new_session(
+        place.cwd,
+        mcp_servers=place.mcp_servers,
+        additional_directories=place.additional_directories,
+    )
+
+
+async def open_again(client: Client, session_id: str, place: Place) -> ClientSession | None:
+    """By resume or load, whichever the agent has; `None` where it cannot. What it sends until it answers is
+    its replay, and nobody's news."""
+    if not (client.abilities.resume or client.abilities.load):
+        return None
+    try:
+        return await client.resume_session(
+            session_id,
+            place.cwd,
+            mcp_servers=place.mcp_servers,
+            additional_directories=place.additional_directories,
+        )
+    except (CallFailed, InvalidResult, LocalError) as error:
+        logger.warning("the agent cannot bring %s back: %s", session_id, error)
+        return None
+
+
+def go_on(session: ClientSession, fold: Session) -> None:
+    """Ids that are made for a v1 agent's messages follow those that the session has (invariant 7)."""
+    if isinstance(session.spoken, SpokenV1):
+        session.spoken.upgrade.holds((message.type, message.id) for message in fold.messages)
+
+
+def news(session: ClientSession, fold: Session) -> list[v2.SessionUpdate]:
+    """What a session that was brought back tells otherwise than it is known here."""
+    told: list[v2.SessionUpdate] = []
+    config, commands = fold.facts.config, fold.facts.commands
+    options: Any = session.config_options
+    if options and (config is None or options != config.latest.config_options):
+        told.append(v2.ConfigOptionUpdate(config_options=options))
+    if session.commands and (commands is None or session.commands != commands.latest.available_commands):
+        told.append(v2.AvailableCommandsUpdate(available_commands=session.commands))
+    if session.fold.turn is not None:
+        told.append(session.fold.turns.snapshot())  # it works on: a hub itself, perhaps
+    return told
+
+
+def story(fold: Session) -> str | None:
+    """What was said so far, for an agent that was not there; `None` where nothing was."""
+    lines = [
+        f"{SPEAKERS[message.type]}: {message.text}"
+        for message in fold.messages
+        if message.type in SPEAKERS and message.text
+    ]
+    if not lines:
+        return None
+    said = "\n\n".join(lines)
+    if len(said) > TOLD:
+        said = "[…]" + said[-TOLD:]
+    return f"{PREAMBLE}{said}\n--------\n"

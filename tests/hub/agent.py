@@ -1,0 +1,59 @@
+"""An agent to stand behind a hub: `python agent.py [--store FILE]`. What it does is in the prompt's text.
+
+`say TEXT`, `wait` (until it is cancelled), `ask`, `speak` (a turn of its own, later), `count` (how many
+prompts it got), `child` (leaves a process behind that has left its group), `stream N`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+from antiphon.agent import Agent, AgentSession, AgentTurn
+from antiphon.stores.sqlite import SQLiteStore
+
+store = SQLiteStore(Path(sys.argv[2])) if sys.argv[1:2] == ["--store"] else None
+agent = Agent("stand-in", version="1", store=store)
+agent.config("model", options={"small": "Small", "large": "Large"}, default="small")
+log = Path(sys.argv[2]).with_suffix(".log") if store else None
+
+
+@agent.on_prompt
+async def answer(turn: AgentTurn) -> None:
+    if log is not None:
+        with log.open("a") as out:
+            out.write(turn.prompt.text + "\n")
+    text = turn.prompt.text.splitlines()[-1]
+    word, _, rest = text.partition(" ")
+    if word == "wait":
+        await turn.say("waiting")
+        await asyncio.Event().wait()
+    elif word == "ask":
+        async with turn.tool_call("Touch", kind="edit") as call:
+            allowed = await call.request_permission()
+        await turn.say(f"allowed: {allowed}")
+    elif word == "speak":
+        turn.session.soon(_speak(turn.session))
+    elif word == "child":
+        subprocess.Popen(["sleep", "600"], start_new_session=True)
+        await turn.say("left behind")
+        await asyncio.Event().wait()
+    elif word == "stream":
+        async with turn.message() as message:
+            for number in range(int(rest)):
+                await message.write(f"{number} ")
+    elif word == "story":
+        await turn.say(turn.prompt.text)
+    else:
+        await turn.say(f"heard {text}")
+
+
+async def _speak(session: AgentSession) -> None:
+    await asyncio.sleep(0.05)
+    async with session.turn() as turn:
+        await turn.say("by myself")
+
+
+agent.run()

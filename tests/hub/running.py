@@ -1,0 +1,143 @@
+"""A hub as people run it: `antiphon serve` in a process of its own, with real agents behind it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+from antiphon.client import Client, connect
+from antiphon.transports.websocket import connect_websocket
+from tests.agent.talk import INFO, Talk
+
+DEADLINE = 20.0
+ROOT = Path(__file__).parents[2]
+ANTIPHON = [sys.executable, "-m", "antiphon"]
+REHEARSE = [*ANTIPHON, "rehearse"]
+SLOPPY = [sys.executable, str(ROOT / "tests" / "client" / "sloppy_agent.py")]
+AGENT = [sys.executable, str(Path(__file__).parent / "agent.py")]
+
+
+class Served:
+    """A running `antiphon serve`."""
+
+    def __init__(self, folder: Path, arguments: Sequence[str]) -> None:
+        self.folder = folder
+        self._arguments = list(arguments)
+        self._start()
+
+    def _start(self) -> None:
+        ready = self.folder / "ready.json"
+        ready.unlink(missing_ok=True)
+        self.process = subprocess.Popen(
+            [
+                *ANTIPHON,
+                "serve",
+                "--port",
+                "0",
+                "--data",
+                self.folder,
+                "--ready-file",
+                ready,
+                *self._arguments,
+            ],
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        until = time.monotonic() + DEADLINE
+        while not ready.exists():
+            assert time.monotonic() < until
+            assert self.process.poll() is None, (self.process.stderr or sys.stdin).read()
+            time.sleep(0.01)
+        assert ready.stat().st_mode & 0o077 == 0
+        told = json.loads(ready.read_text())
+        self.acp: str = told["acp"]
+        self.token: str = told["token"]
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait(DEADLINE)
+        assert self.process.stderr is not None
+        self.process.stderr.close()
+
+    def restart(self) -> None:
+        """After a kill: the same folder, another process."""
+        self._start()
+
+    def end(self) -> tuple[int, str]:
+        """Ask it to end; its exit code and what it wrote."""
+        self.process.send_signal(signal.SIGTERM)
+        _, errors = self.process.communicate(timeout=DEADLINE)
+        return self.process.returncode, errors.decode()
+
+    @asynccontextmanager
+    async def client(self, **asked: Any) -> AsyncIterator[Client]:
+        async with connect(self.acp, token=self.token, **asked) as client:
+            yield client
+
+    @asynccontextmanager
+    async def talk(self, version: int = 2, **initialize: Any) -> AsyncIterator[Talk]:
+        """A client by hand."""
+        headers = {"Authorization": f"Bearer {self.token}"}
+        transport = await connect_websocket(self.acp, headers=headers)
+        talk = Talk(transport)
+        shape: dict[str, Any] = (
+            {"clientInfo": INFO, "clientCapabilities": {}}
+            if version == 1
+            else {"info": INFO, "capabilities": {}}
+        )
+        await talk.call("init", "initialize", protocolVersion=version, **{**shape, **initialize})
+        try:
+            yield talk
+        finally:
+            await transport.aclose()
+
+
+@contextmanager
+def served(folder: Path, *arguments: str, agent: Sequence[str] = REHEARSE) -> Iterator[Served]:
+    hub = Served(folder, [*arguments, "--", *agent])
+    try:
+        yield hub
+    finally:
+        if hub.process.poll() is None:
+            code, errors = hub.end()
+            assert code == 0, errors
+            assert "Traceback" not in errors, errors
+        marked = left_by(folder)
+        assert not marked, f"still running: {marked}"
+
+
+def left_by(folder: Path) -> list[str]:
+    """What runs with the mark of a hub, once it had time to end."""
+    until = time.monotonic() + 5
+    mark = f"ANTIPHON_HUB_MARK={(folder / 'mark').read_text()}".encode()
+    while True:
+        found = []
+        for process in Path("/proc").iterdir():
+            with contextlib.suppress(OSError):
+                if process.name.isdigit() and mark in (process / "environ").read_bytes().split(b"\0"):
+                    found.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+        if not found or time.monotonic() > until:
+            return found
+        time.sleep(0.02)
+
+
+def agents_of(hub: Served) -> list[int]:
+    """The processes that a hub has started itself."""
+    children = Path(f"/proc/{hub.process.pid}/task/{hub.process.pid}/children").read_text().split()
+    return [int(pid) for pid in children]
+
+
+def kill_agents(hub: Served) -> int:
+    pids = agents_of(hub)
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    return len(pids)
