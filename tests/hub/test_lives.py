@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from antiphon.client import Client, ClientSession, ClientTurn
+from antiphon.agent import Agent, AgentTurn
+from antiphon.client import Client, ClientSession, ClientTurn, connect
+from antiphon.errors import CallFailed
+from antiphon.hub import Hub
 from tests.cli.command import ended
 from tests.hub.running import AGENT, DEADLINE, SLOPPY, agents_of, kill_agents, left_by, served
 from tests.hub.test_sharing import VERSIONS, heard, settled, told
@@ -99,6 +102,9 @@ async def test_after_kill_9_of_the_hub_every_session_is_back(tmp_path: Path, ver
             assert back.turn is None
             last = back.fold.turns.latest
             assert getattr(last, "stop_reason", None) == "error"
+            events = back.events()
+            if not back.queue_entries:  # told behind the answer
+                await anext(events)
             assert [entry["content"][0]["text"] for entry in back.queue_entries] == ["say later"]
             await back.resume_queue()
             await settled(back, "heard say later")
@@ -143,3 +149,106 @@ async def test_a_session_goes_on_with_nobody_attached(tmp_path: Path) -> None:
             async with hub.client(version=1) as client:
                 later = await client.load_session(session.id, "/")
                 await settled(later, "4999")
+
+
+async def test_killed_again_and_again_nothing_that_was_seen_is_lost_or_said_twice(tmp_path: Path) -> None:
+    agent = [*AGENT, "--store", str(tmp_path / "agent.db")]
+    prompts = [f"stream {3000 + number}" for number in range(4)]
+    whole = "".join(f"{number} " for number in range(4000))
+    with served(tmp_path, agent=agent) as hub:
+        session_id, seen = None, []
+        for at, text in enumerate(prompts):
+            async with asyncio.timeout(DEADLINE), hub.client() as client:
+                if session_id is None:
+                    session = await client.new_session("/")
+                    session_id = session.id
+                else:
+                    session = await client.load_session(session_id, "/")
+                    assert [m.text for m in session.messages][: len(seen)] == seen
+                    assert session.turn is None
+                turn = await session.prompt(text)
+                async for _ in turn.updates():
+                    if len(turn.text) > 400 * (at + 1):
+                        break
+                hub.kill()
+                await turn.drained()
+            hub.restart()
+            async with asyncio.timeout(DEADLINE), hub.client() as client:
+                kept = [m.text for m in (await client.load_session(session_id, "/")).messages]
+            assert kept[:-1] == [*seen, text]
+            assert whole.startswith(kept[-1])
+            assert kept[-1].startswith(turn.text)  # what a client has seen, no crash takes back
+            seen = kept
+        assert (tmp_path / "agent.log").read_text().splitlines() == prompts
+
+
+async def test_a_turn_that_takes_too_long_at_the_end_is_cut_and_its_clients_are_told(tmp_path: Path) -> None:
+    hub = Hub({"stand-in": AGENT}, grace=0.1)
+    async with asyncio.timeout(DEADLINE), hub.listening():
+        address = f"ws://127.0.0.1:{hub.port}/acp"
+        async with connect(address, token=hub.token) as client:
+            session, turn = await begun(client)
+            await hub.settle()
+            end = await turn.drained()
+            assert end.cut is None
+            assert end.error is not None
+            assert end.error.data == {"reason": "interrupted"}
+            with pytest.raises(CallFailed, match="about to end"):
+                await session.prompt("say more")
+
+
+async def test_who_leaves_while_a_session_is_made_leaves_no_agent_behind() -> None:
+    hub = Hub({"stand-in": AGENT})
+    async with asyncio.timeout(DEADLINE), hub.listening():
+        address = f"ws://127.0.0.1:{hub.port}/acp"
+        for _ in range(3):
+            async with connect(address, token=hub.token) as client:
+                making = asyncio.ensure_future(client.new_session("/"))
+                await asyncio.sleep(0)
+                making.cancel()
+        async with connect(address, token=hub.token) as client:
+            await (await (await client.new_session("/")).prompt("say a")).drained()
+    assert not hub._upstreams
+
+
+@pytest.mark.parametrize("how", ["--v2", ""])
+async def test_an_agent_that_does_not_stop_is_ended(monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    monkeypatch.setattr("antiphon.hub.session.CANCEL_GRACE", 0.2)
+    hub = Hub({"sloppy": [*SLOPPY, *([how] if how else [])]})
+    async with asyncio.timeout(DEADLINE), connect(hub) as client:
+        session = await client.new_session("/")
+        turn = await session.prompt("silence")
+        await heard(session, "first and last words")
+        await session.cancel()
+        end = await turn.drained()
+        assert end.error is not None
+        assert end.error.data == {"reason": "interrupted"}
+
+
+@pytest.mark.parametrize("command", [["/no/such/agent"], ["false"], ["echo", "no protocol"]])
+async def test_an_agent_that_cannot_be_started_is_an_error_and_no_session(command: list[str]) -> None:
+    async with asyncio.timeout(DEADLINE), connect(Hub({"broken": command})) as client:
+        with pytest.raises(CallFailed, match=r"agent|start"):
+            await client.new_session("/")
+        assert [info async for info in client.list_sessions()] == []
+
+
+async def test_one_tool_call_is_cancelled_through_the_hub() -> None:
+    agent, begun_call = Agent("slow"), asyncio.Event()
+
+    @agent.on_prompt
+    async def work(turn: AgentTurn) -> None:
+        async with turn.tool_call("Dig", cancellable=True) as call:
+            begun_call.set()
+            await asyncio.Event().wait()
+        await turn.say(f"cancelled: {call.cancelled}")
+
+    async with asyncio.timeout(DEADLINE), connect(Hub({"slow": agent})) as client:
+        session = await client.new_session("/")
+        turn = await session.prompt("dig")
+        async for _ in turn.updates():
+            if session.tool_calls:
+                break
+        await session.cancel_tool_call(session.tool_calls[0].id)
+        assert (await turn.drained()).stop_reason == "end_turn"
+        assert turn.text == "cancelled: True"

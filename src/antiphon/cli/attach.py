@@ -55,14 +55,15 @@ class Attached:
         self._screen.note(f"{session.id} ({session.state}): {QUIET}")
         events = session.events()  # from here on
         tasks = [asyncio.ensure_future(self._watch(events)), asyncio.ensure_future(self._type(session))]
-        try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+        async with self._screen:
+            try:
+                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    task.result()
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _watch(self, events: AsyncIterator[SessionEvent]) -> None:
         async for event in events:

@@ -7,7 +7,7 @@ import secrets
 from contextlib import suppress
 from typing import Any
 
-from msgspec import Raw, structs
+from msgspec import UNSET, Raw, structs
 
 from antiphon.agent.asking import COMPLETE, Reply
 from antiphon.agent.session import AgentSession
@@ -17,11 +17,13 @@ from antiphon.engine.elicitations import CREATE_ELICITATION, elicitation_of, mod
 from antiphon.engine.events import QuestionEnd, QuestionOpened
 from antiphon.engine.questions import REQUEST_PERMISSION, Question, QuestionState
 from antiphon.engine.reading import encode
+from antiphon.engine.session import Session
 from antiphon.errors import AntiphonError
 from antiphon.schema import v2
 from antiphon.schema.codec import codec
 
 CANCEL = v2.ElicitationCancelAction()
+FIELDS = ("name", "title", "kind", "status", "content", "locations", "raw_input", "raw_output")
 
 
 class HubQuestions(AgentSession):
@@ -38,7 +40,7 @@ class HubQuestions(AgentSession):
             if known is not None:
                 self.emit(self.fold.questions.cancel(known).events)  # taken back; an answered one stays so
             return
-        params = _here(asked, self.id)
+        params = _here(asked, self.id, self.fold)
         if params is None or known is not None:
             return
         id = self._named[asked.question_id] = f"question_{secrets.token_hex(12)}"
@@ -109,7 +111,7 @@ class HubQuestions(AgentSession):
         return response
 
 
-def _here(asked: Question, session_id: str) -> Any:
+def _here(asked: Question, session_id: str, fold: Session) -> Any:
     """The params of a question as this session asks it: the agent knows the session by another id."""
     here = v2.SessionId(session_id)
     if asked.method == CREATE_ELICITATION:
@@ -118,4 +120,19 @@ def _here(asked: Question, session_id: str) -> Any:
             return None
         return structs.replace(elicitation, session_id=here)
     permission = asked.permission
-    return None if permission is None else structs.replace(permission, session_id=here)
+    if permission is None:
+        return None
+    subject = permission.subject
+    if isinstance(subject, v2.ToolCallPermissionSubject):
+        subject = structs.replace(subject, tool_call=_news(subject.tool_call, fold))
+    return structs.replace(permission, session_id=here, subject=subject)
+
+
+def _news(call: v2.ToolCallUpdate, fold: Session) -> v2.ToolCallUpdate:
+    """What a question says of its tool call that is not known yet: v1 agents tell all of it again, and a v1
+    client would be told of changes where there are none."""
+    known = fold.tools.get(call.tool_call_id)
+    if known is None:
+        return call
+    same = [name for name in FIELDS if getattr(call, name) == getattr(known, name)]
+    return structs.replace(call, **dict.fromkeys(same, UNSET))

@@ -15,7 +15,7 @@ from typing import Any
 from antiphon.agent import Agent, AgentSession
 from antiphon.agent.agent import CONTENT
 from antiphon.engine.events import Updated
-from antiphon.errors import AntiphonError, InvalidParams, LocalError, RequestError
+from antiphon.errors import AntiphonError, InvalidParams, LocalError, RequestError, StoreError
 from antiphon.hub.access import Gate, new_token
 from antiphon.hub.bringing import Place, open_new
 from antiphon.hub.orphans import MARK, reap
@@ -145,6 +145,7 @@ class Hub(Agent):
         self.stopping = True
         sessions = [session for session in self._sessions.values() if isinstance(session, HubSession)]
         await asyncio.gather(*(session.rest(self._grace) for session in sessions))
+        await asyncio.gather(*(session.cut() for session in sessions if session.fold.turn is not None))
 
     async def _put_away(self) -> None:
         """Every agent at once: one that takes its time does not hold up the others."""
@@ -252,14 +253,16 @@ class Hub(Agent):
         try:
             upstream = await self.start(name)
             opened = await open_new(upstream.client, place)
-        except (AntiphonError, OSError) as error:
+            session = await super().create(params)
+            assert isinstance(session, HubSession)
+            session.agent_name = name
+            await session.stand_on(upstream, upstream.course(opened), again=False)
+        except BaseException as error:  # also a client that is gone meanwhile
             if upstream is not None:
                 self.let_go(upstream)
-            raise told(error) from error
-        session = await super().create(params)
-        assert isinstance(session, HubSession)
-        session.agent_name = name
-        await session.stand_on(upstream, upstream.course(opened), again=False)
+            if isinstance(error, AntiphonError | OSError) and not isinstance(error, StoreError):
+                raise told(error) from error
+            raise
         return session
 
     def _chosen(self, meta: dict[str, Any] | None) -> str:

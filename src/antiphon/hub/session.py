@@ -58,6 +58,23 @@ BACKOFF = 0.5
 LONGEST_BACKOFF = 30.0
 
 
+class _Offered(dict[str, Callable[[], None]]):
+    """What clients may cancel by itself: whatever the agent offers just now."""
+
+    def __init__(self, find: Callable[[str], Callable[[], None] | None]) -> None:
+        super().__init__()
+        self._find = find
+
+    def get(self, id: str, default: Any = None) -> Any:
+        return self._find(id)
+
+
+async def _quietly(work: Awaitable[None]) -> None:
+    """An agent that refuses, or is gone, has told so by its updates."""
+    with suppress(AntiphonError):
+        await work
+
+
 async def _nobody(_: AgentTurn) -> None:
     raise LocalError("the work of this session is done by an agent behind the hub")
 
@@ -87,6 +104,8 @@ class HubSession(HubQuestions):
         """The same by message ids: clients see what was prompted, and nothing of what was beside it."""
         self._failures = 0
         self._lost_at = 0.0
+        self.cancels.calls = _Offered(self._cancel_call)
+        self.cancels.terminals = _Offered(self._cancel_terminal)
 
     @property
     def place(self) -> Place:
@@ -327,9 +346,12 @@ class HubSession(HubQuestions):
     # --- cancelling and closing --------------------------------------------------------------------
 
     def cancel(self, *, message_id: str | None = None) -> None:
+        sent = [entry.message_id for entry in self.fold.prompts.sent]
         cancelled = self.fold.cancel(message_id=message_id)
         self.emit(cancelled.events)
-        if cancelled.turn is not None or (self.fold.prompts.sent and not cancelled.ignored):
+        # What the agent has and has not answered, only the agent can give back (PROMPT-V2-33).
+        meant = bool(sent) if message_id is None else message_id in sent
+        if cancelled.turn is not None or meant:
             self._cancel_turn()
 
     def _cancel_turn(self) -> None:
@@ -340,6 +362,19 @@ class HubSession(HubQuestions):
         self.soon(course.session.cancel())
         if turn is not None:
             asyncio.get_running_loop().call_later(CANCEL_GRACE, self._end_cancelled, course, turn.turn_id)
+
+    def _cancel_call(self, id: str) -> Callable[[], None] | None:
+        call, course = self.fold.tools.get(id), self._course
+        if course is None or call is None or call.final or getattr(call.capabilities, "cancel", None) is None:
+            return None
+        return lambda: self.soon(_quietly(course.session.cancel_tool_call(id)))
+
+    def _cancel_terminal(self, id: str) -> Callable[[], None] | None:
+        terminal, course = self.fold.terminals.get(id), self._course
+        able = None if terminal is None else getattr(terminal.capabilities, "cancel", None)
+        if course is None or able is None:
+            return None
+        return lambda: self.soon(_quietly(course.session.cancel_terminal(id)))
 
     def _end_cancelled(self, course: Course, turn_id: int) -> None:
         if self._course is course and self.fold.turn is not None and self.fold.turn.turn_id == turn_id:
@@ -354,13 +389,19 @@ class HubSession(HubQuestions):
                     self._ended.clear()
                     await self._ended.wait()
 
-    async def stop(self) -> None:
-        """The hub ends, or lets the session go: what is at work is cut short, and says so."""
+    async def cut(self) -> None:
+        """What is at work is cut short, and says so."""
         if self._sending is not None:
             self._sending.cancel()
             await asyncio.wait([self._sending])
         self._part()
         self._try(lambda: self.emit(self.fold.interrupt()))
+        with suppress(StoreError, SessionUnknown):
+            await self._live.durable()
+
+    async def stop(self) -> None:
+        """The hub ends, or lets the session go."""
+        await self.cut()
         await self._end_background()
 
     async def close(self) -> None:

@@ -81,5 +81,5 @@ class Asking:
 
 
 def _leaves(outcome: Any) -> bool:
-    """RPC-34: a client that is shut down while it is asked says so, and that decides nothing for the others."""
+    """RPC-34: a client that is shut down while it is asked says so; that decides nothing for the others."""
     return isinstance(outcome, CallFailed) and outcome.error.code == RequestCancelled.code
