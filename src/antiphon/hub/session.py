@@ -100,6 +100,8 @@ class HubSession(HubQuestions):
         """What the agent has to be told with the next prompt."""
         self._beside: list[v2.ContentBlock] | None = None
         """What is prompted, where the agent is told more than that."""
+        self._written: list[v2.ContentBlock] = []
+        """What was last written to the agent."""
         self._said: dict[str, list[v2.ContentBlock]] = {}
         """The same by message ids: clients see what was prompted, and nothing of what was beside it."""
         self._failures = 0
@@ -223,6 +225,8 @@ class HubSession(HubQuestions):
         if is_state(update):
             self._state(update)
             return
+        if isinstance(update, v2.UserMessage) and self._is_sent(update):
+            self._accept(update.message_id)  # it shows it before it answers (PROMPT-V2-05)
         match update:
             case Unknown() if str(update.get("sessionUpdate")).startswith("_antiphon_"):
                 return  # of the agent's own queue: this session has another
@@ -231,6 +235,10 @@ class HubSession(HubQuestions):
             case v2.SessionInfoUpdate() if update.title is not UNSET and is_title_chosen(self.fold):
                 update = structs.replace(update, title=UNSET)  # SESS-57
         self._live.emit((Updated.of(update),))
+
+    def _is_sent(self, update: v2.UserMessage) -> bool:
+        """Whether a message is the prompt that the agent has and has not answered."""
+        return any(update.content == self._written for _ in self.fold.prompts.sent)
 
     def _state(self, update: Any) -> None:
         if isinstance(update, v2.SessionStateUpdate) and update.state is v2.State.REQUIRES_ACTION:
@@ -329,6 +337,7 @@ class HubSession(HubQuestions):
         if story is not None:
             self._beside = entry.content
             content.insert(0, v2.TextContent(text=story))
+        self._written = content
         steer = entry.delivery is Delivery.STEER and self.fold.turn is not None
         try:
             await course.session.prompt(*content, delivery="steer" if steer else None, meta=entry.meta)
