@@ -79,7 +79,7 @@ async def test_sess_51_a_fork_is_asked_for_and_then_its_history(version: int) ->
     async with session(version, able(version, fork={})) as (source, agent):
         forking = agent.meanwhile(source.fork())
         request = await agent.request("session/fork")
-        assert request["params"] == {"sessionId": "s", "cwd": "/work"}
+        assert request["params"] == {"sessionId": "s", "cwd": "/site"}
         agent.update("f", "session_info_update", title="Early")  # before anybody knows it
         agent.answer(request, {"sessionId": "f"})
         history = await agent.request("session/load" if version == 1 else "session/resume")

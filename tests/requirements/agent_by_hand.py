@@ -152,7 +152,7 @@ class AgentByHand:
 
     async def new_session(self, client: Client, id: str = "s", **result: Any) -> ClientSession:
         """Let the client make a session, and answer it."""
-        making = self.meanwhile(client.new_session("/work"))
+        making = self.meanwhile(client.new_session("/site"))
         self.answer(await self.request("session/new"), {"sessionId": id, **result})
         return await making
 

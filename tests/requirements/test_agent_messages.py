@@ -167,7 +167,7 @@ async def test_info_02_session_info_update_says_nothing_of_the_session_s_id_or_r
         await turn.session.set_title("A title")
 
     async with client(agent, version) as talk:
-        roots = {"cwd": "/work", "additionalDirectories": ["/more"], "mcpServers": []}
+        roots = {"cwd": "/site", "additionalDirectories": ["/more"], "mcpServers": []}
         id = (await talk.call("new", "session/new", **roots))["sessionId"]
         await turn_of(talk, id, version=version)
         method, params = ("load", {}) if version == 1 else ("resume", {"replayFrom": START})

@@ -172,7 +172,7 @@ async def test_sess_32_what_is_listed_of_a_session(version: int) -> None:
     echo = Echo()
     async with client(echo.agent, version) as talk:
         roots = ["/b", "/a"]
-        params = {"cwd": "/work", "mcpServers": [], "additionalDirectories": roots}
+        params = {"cwd": "/site", "mcpServers": [], "additionalDirectories": roots}
         id = (await talk.call("new", "session/new", **params))["sessionId"]
         found = echo.agent.find(id)
         assert found is not None
@@ -182,7 +182,7 @@ async def test_sess_32_what_is_listed_of_a_session(version: int) -> None:
         at = datetime.fromisoformat(listed.pop("updatedAt"))
         assert at.tzinfo is not None
         assert listed == {
-            "sessionId": id, "cwd": "/work", "additionalDirectories": roots, "title": "A title",
+            "sessionId": id, "cwd": "/site", "additionalDirectories": roots, "title": "A title",
             "archived": False,
         }  # fmt: skip
 

@@ -137,12 +137,12 @@ async def test_init_07_init_08_one_version_is_spoken_from_the_answer_on(
         prompting = agent.meanwhile(of.prompt("hi"))
         request = await agent.request("session/prompt")
         if version == 1:
-            assert new == {"cwd": "/work", "mcpServers": []}
+            assert new == {"cwd": "/site", "mcpServers": []}
             turn = await prompting
             agent.update(of, "agent_message_chunk", content=text("Hello."))
             agent.answer(request, {"stopReason": "end_turn"})
         else:
-            assert new["cwd"] == "/work"
+            assert new["cwd"] == "/site"
             assert not prompting.done()
             agent.answer(request, {"messageId": "u"})
             turn = await prompting
@@ -340,7 +340,7 @@ async def test_rpc_17_ext_12_everything_sent_is_one_object_each_and_a_method_the
 
 async def test_init_01_what_comes_too_early_is_our_mistake() -> None:
     async with unopened() as (client, agent):
-        for early in (client.new_session("/work"), client.resume_session("s"), client.delete_session("s")):
+        for early in (client.new_session("/site"), client.resume_session("s"), client.delete_session("s")):
             with pytest.raises(LocalError, match="initialize"):
                 await early
         with pytest.raises(LocalError, match="initialize"):
@@ -543,7 +543,7 @@ async def test_obs_06_neither_prompts_nor_output_nor_secrets_are_logged(
         return permission.allow()
 
     async with opened(version, answers=Permissions(ask=choose)) as (client, agent):
-        making = agent.meanwhile(client.new_session("/work", mcp_servers=[server]))
+        making = agent.meanwhile(client.new_session("/site", mcp_servers=[server]))
         agent.answer(await agent.request("session/new"), {"sessionId": "s"})
         of = await making
         turn = await agent.prompted(of, f"my password is {secret}")

@@ -307,7 +307,7 @@ async def test_perm_v2_10_a_cancel_leaves_the_question_about_a_background_comman
         agent.update(of, "tool_call_update", toolCallId="t", status="in_progress")
         listed = [{"type": "terminal", "terminalId": "x"}, {"type": "tool_call", "toolCallId": "t"}]
         agent.state(of, "running", background=listed)
-        subject = {"type": "command", "command": "make clean", "cwd": "/work", **tied}
+        subject = {"type": "command", "command": "make clean", "cwd": "/site", **tied}
         agent.ask(
             "session/request_permission", sessionId="s", title="Go on?", subject=subject, options=OPTIONS
         )

@@ -51,31 +51,31 @@ def without_empty_servers(params: dict[str, Any]) -> dict[str, Any]:
 async def test_sess_01_a_new_session_of_v1_says_its_folder_and_its_servers_always() -> None:
     async with opened(1) as (client, agent):
         await agent.new_session(client)
-        making = agent.meanwhile(client.new_session("/work", additional_directories=["/a", "/b"]))
+        making = agent.meanwhile(client.new_session("/site", additional_directories=["/a", "/b"]))
         agent.answer(await agent.request("session/new"), {"sessionId": "2"})
         await making
         assert agent.sent("session/new") == [
-            {"cwd": "/work", "mcpServers": []},
-            {"cwd": "/work", "mcpServers": [], "additionalDirectories": ["/a", "/b"]},
+            {"cwd": "/site", "mcpServers": []},
+            {"cwd": "/site", "mcpServers": [], "additionalDirectories": ["/a", "/b"]},
         ]
 
 
 async def test_sess_02_a_new_session_of_v2_says_its_folder_and_what_else_was_given() -> None:
     async with opened(2) as (client, agent):
         await agent.new_session(client)
-        making = agent.meanwhile(client.new_session("/work", additional_directories=["/a"]))
+        making = agent.meanwhile(client.new_session("/site", additional_directories=["/a"]))
         agent.answer(await agent.request("session/new"), {"sessionId": "2"})
         await making
         assert [without_empty_servers(params) for params in agent.sent("session/new")] == [
-            {"cwd": "/work"},
-            {"cwd": "/work", "additionalDirectories": ["/a"]},
+            {"cwd": "/site"},
+            {"cwd": "/site", "additionalDirectories": ["/a"]},
         ]
 
 
 @pytest.mark.parametrize("version", [1, 2])
 async def test_sess_04_rpc_43_a_folder_is_sent_as_an_absolute_path(version: int) -> None:
     async with opened(version) as (client, agent):
-        for cwd in (None, "src", "/work/../tmp", os.curdir):
+        for cwd in (None, "src", "/site/../tmp", os.curdir):
             agent.meanwhile(client.new_session(cwd, additional_directories=["lib"]))
             request = await agent.request("session/new")
             folders = [request["params"]["cwd"], *request["params"]["additionalDirectories"]]
@@ -88,10 +88,10 @@ async def test_sess_04_rpc_43_a_folder_is_sent_as_an_absolute_path(version: int)
 async def test_sess_09_additional_directories_are_refused_where_they_are_not_offered(version: int) -> None:
     async with opened(version, {} if version == 1 else {"session": {}}) as (client, agent):
         with pytest.raises(LocalError, match="additional directories"):
-            await client.new_session("/work", additional_directories=["/a"])
+            await client.new_session("/site", additional_directories=["/a"])
         of = await agent.new_session(client)
         await agent.settled(of)
-        assert [without_empty_servers(params) for params in agent.sent("session/new")] == [{"cwd": "/work"}]
+        assert [without_empty_servers(params) for params in agent.sent("session/new")] == [{"cwd": "/site"}]
 
 
 @pytest.mark.parametrize("told", ["before the answer", "behind the answer", "both"])
@@ -99,7 +99,7 @@ async def test_sess_07_sess_08_what_is_told_around_the_answer_is_kept_and_no_sta
     told: str,
 ) -> None:
     async with opened(2) as (client, agent):
-        making = agent.meanwhile(client.new_session("/work"))
+        making = agent.meanwhile(client.new_session("/site"))
         request = await agent.request("session/new")
         if told != "behind the answer":
             agent.says("s", "Welcome. ", messageId="a")
@@ -147,7 +147,7 @@ async def test_sess_08_early_updates_wait_for_the_session_they_name() -> None:
 
 async def test_sess_08_the_early_updates_of_v1_are_kept_too() -> None:
     async with opened(1) as (client, agent):
-        making = agent.meanwhile(client.new_session("/work"))
+        making = agent.meanwhile(client.new_session("/site"))
         request = await agent.request("session/new")
         command = {"name": "plan", "description": "Plan it"}
         agent.update("s", "available_commands_update", availableCommands=[command])
@@ -246,11 +246,11 @@ async def test_sess_27_the_folder_of_a_session_that_is_known_need_not_be_given(
     async with opened(version) as (client, agent):
         if known == "listed":
             listing = agent.meanwhile(anext(client.list_sessions()))
-            listed = [{"sessionId": "s", "cwd": "/work"}]
+            listed = [{"sessionId": "s", "cwd": "/site"}]
             agent.answer(await agent.request("session/list"), {"sessions": listed})
             await listing
         elif known == "opened":
-            opening = agent.meanwhile(client.resume_session("s", "/work"))
+            opening = agent.meanwhile(client.resume_session("s", "/site"))
             agent.answer(await agent.request("session/resume"), {})
             await opening
         else:
@@ -263,13 +263,13 @@ async def test_sess_27_the_folder_of_a_session_that_is_known_need_not_be_given(
         with pytest.raises(CallFailed, match="Another folder"):
             await again
         agent.meanwhile(client.resume_session("s"))
-        assert (await agent.request("session/resume"))["params"]["cwd"] == "/work"
+        assert (await agent.request("session/resume"))["params"]["cwd"] == "/site"
         agent.meanwhile(client.load_session("s"))
         method = "session/load" if version == 1 else "session/resume"
-        assert (await agent.request(method))["params"]["cwd"] == "/work"
+        assert (await agent.request(method))["params"]["cwd"] == "/site"
         attached = client.attach("s")
         agent.meanwhile(attached.__aenter__())
-        assert (await agent.request(method))["params"]["cwd"] == "/work"
+        assert (await agent.request(method))["params"]["cwd"] == "/site"
 
 
 async def test_sess_27_a_session_that_was_deleted_is_not_known() -> None:
@@ -388,13 +388,13 @@ async def test_sess_36_sess_37_a_list_is_as_it_came_each_time_and_opens_and_chan
     version: int,
 ) -> None:
     async with session(version) as (of, agent):
-        entry = {"sessionId": "s", "cwd": "/work", "title": "Mine"}
+        entry = {"sessionId": "s", "cwd": "/site", "title": "Mine"}
         one = await listed(agent, of, {"sessions": [{**entry, "additionalDirectories": ["/a", "/b"]}]})
         two = await listed(agent, of, {"sessions": [{**entry, "additionalDirectories": ["/c"]}]})
         three = await listed(agent, of, {"sessions": [entry]})
         assert [info.additional_directories for info in (*one, *two, *three)] == [["/a", "/b"], ["/c"], []]
         assert of.client.sessions == [of]
-        assert (of.cwd, of.title, of.messages) == ("/work", None, [])
+        assert (of.cwd, of.title, of.messages) == ("/site", None, [])
         assert agent.methods() == ["session/new", *["session/list"] * 3]
 
 
@@ -478,26 +478,26 @@ async def test_mcpcfg_02_in_v1_an_http_server_is_named_only_where_that_is_offere
     able = {**ALL_V1, "mcpCapabilities": {offers: True}}
     async with opened(1, able) as (client, agent):
         if offers == "http":
-            making = agent.meanwhile(client.new_session("/work", mcp_servers=[STDIO, HTTP]))
+            making = agent.meanwhile(client.new_session("/site", mcp_servers=[STDIO, HTTP]))
             agent.answer(await agent.request("session/new"), {"sessionId": "s"})
             await making
-            expected = [{"cwd": "/work", "mcpServers": [WIRE_STDIO_V1, WIRE_HTTP]}]
+            expected = [{"cwd": "/site", "mcpServers": [WIRE_STDIO_V1, WIRE_HTTP]}]
         else:
             with pytest.raises(AntiphonError, match="http"):
-                await client.new_session("/work", mcp_servers=[STDIO, HTTP])
+                await client.new_session("/site", mcp_servers=[STDIO, HTTP])
             of = await agent.new_session(client)
             await agent.settled(of)
-            expected = [{"cwd": "/work", "mcpServers": []}]
+            expected = [{"cwd": "/site", "mcpServers": []}]
         assert agent.sent("session/new") == expected
 
 
 async def test_mcpcfg_04_in_v2_every_server_says_its_type() -> None:
     async with opened(2) as (client, agent):
-        making = agent.meanwhile(client.new_session("/work", mcp_servers=[STDIO, HTTP]))
+        making = agent.meanwhile(client.new_session("/site", mcp_servers=[STDIO, HTTP]))
         agent.answer(await agent.request("session/new"), {"sessionId": "s"})
         await making
         servers = [{"type": "stdio", **WIRE_STDIO_V1}, WIRE_HTTP]
-        assert agent.sent("session/new") == [{"cwd": "/work", "mcpServers": servers}]
+        assert agent.sent("session/new") == [{"cwd": "/site", "mcpServers": servers}]
 
 
 @pytest.mark.parametrize("offers", ["http", "stdio", None])
@@ -507,7 +507,7 @@ async def test_mcpcfg_04_in_v2_a_server_is_named_only_where_its_type_is_offered(
 ) -> None:
     able = {"session": {**ALL_V2["session"], "mcp": None if offers is None else {offers: {}}}}
     async with opened(2, able) as (client, agent):
-        making = agent.meanwhile(client.new_session("/work", mcp_servers=[server]))
+        making = agent.meanwhile(client.new_session("/site", mcp_servers=[server]))
         if offers == kind:
             agent.answer(await agent.request("session/new"), {"sessionId": "s"})
             await making
@@ -522,7 +522,7 @@ async def test_mcpcfg_04_in_v2_a_server_is_named_only_where_its_type_is_offered(
 async def test_mcpcfg_08_a_command_that_is_no_absolute_path_is_not_sent(version: int, command: str) -> None:
     server = v2.McpServerStdio(name="files", command=command)
     async with opened(version) as (client, agent):
-        making = agent.meanwhile(client.new_session("/work", mcp_servers=[server]))
+        making = agent.meanwhile(client.new_session("/site", mcp_servers=[server]))
         with pytest.raises(AntiphonError, match="absolute path"):
             await making
         assert agent.methods() == []
@@ -532,7 +532,7 @@ async def test_mcpcfg_07_a_variable_is_named_once() -> None:
     twice = [v2.EnvVariable(name="A", value="1"), v2.EnvVariable(name="A", value="2")]
     server = v2.McpServerStdio(name="files", command="/bin/files", env=twice)
     async with opened() as (client, agent):
-        making = agent.meanwhile(client.new_session("/work", mcp_servers=[server]))
+        making = agent.meanwhile(client.new_session("/site", mcp_servers=[server]))
         with pytest.raises(AntiphonError, match="files"):
             await making
         assert agent.methods() == []

@@ -32,8 +32,8 @@ FULL: dict[str, Any] = {
     "kind": "edit",
     "status": "in_progress",
     "content": [{"type": "content", "content": text("so far")}],
-    "locations": [{"path": "/work/a.py", "line": 3}],
-    "rawInput": {"path": "/work/a.py", "n": [1, None]},
+    "locations": [{"path": "/site/a.py", "line": 3}],
+    "rawInput": {"path": "/site/a.py", "n": [1, None]},
     "rawOutput": "text",
 }
 
@@ -122,12 +122,12 @@ async def test_tool_v2_09_a_call_in_idle_changes_no_state_and_opens_no_turn() ->
 
 async def test_diff_04_a_diff_without_a_patch_is_held_and_is_no_patch() -> None:
     changes = [
-        {"operation": "modify", "path": "/work/a.bin"},
-        {"operation": "move", "oldPath": "/work/b", "path": "/work/c"},
-        {"operation": "_sign", "path": "/work/d"},
+        {"operation": "modify", "path": "/site/a.bin"},
+        {"operation": "move", "oldPath": "/site/b", "path": "/site/c"},
+        {"operation": "_sign", "path": "/site/d"},
     ]
     bare = {"type": "diff", "changes": changes}
-    patch = {"format": "git_patch", "text": "--- /work/a\n+++ /work/a\n@@ -1 +1 @@\n-a\n+b\n"}
+    patch = {"format": "git_patch", "text": "--- /site/a\n+++ /site/a\n@@ -1 +1 @@\n-a\n+b\n"}
     patched = {"type": "diff", "changes": changes[:1], "patch": patch}
     async with session() as (of, agent):
         agent.update(of, "tool_call_update", toolCallId="t", content=[bare, patched])
@@ -166,8 +166,8 @@ async def test_termv2_03_termv2_04_termv2_05_termv2_06_a_terminal_is_patched_and
         new = dict.fromkeys(["command", "cwd", "output", "exitStatus", "size", "capabilities", "_meta"])
         expected: dict[str, Any] = {"sessionUpdate": "terminal_update", "terminalId": "x", **new}
         assert await shown() == expected
-        expected |= {"command": "make", "cwd": "/work"}
-        assert await shown(command="make", cwd="/work") == expected
+        expected |= {"command": "make", "cwd": "/site"}
+        assert await shown(command="make", cwd="/site") == expected
         smile = "\N{GRINNING FACE}".encode()
         await shown("terminal_output_chunk", data=encoded(b"a" + smile[:2]))
         expected["output"] = {"data": encoded(b"a" + smile)}
@@ -241,7 +241,7 @@ async def test_plan_v2_02_plan_v2_03_a_plan_replaces_the_one_of_its_id_and_no_ot
 async def test_plan_v2_06_plans_in_words_in_a_file_and_removed_are_taken() -> None:
     async with session() as (of, agent):
         words = {"type": "markdown", "planId": "a", "content": "1. Look"}
-        file = {"type": "file", "planId": "b", "uri": "file:///work/plan.md"}
+        file = {"type": "file", "planId": "b", "uri": "file:///site/plan.md"}
         for plan in (words, file):
             agent.update(of, "plan_update", plan=plan)
         agent.says(of, "Planned.", messageId="m")

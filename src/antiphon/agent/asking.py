@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import secrets
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
@@ -114,25 +115,25 @@ class Reply(NamedTuple):
     voice: Voice | None = None
 
 
-class Channel:
+class Channel(ABC):
     """Where a question goes, and what it belongs to."""
 
     scope: Mapping[str, Any]
 
+    @abstractmethod
     def takes(self, mode: str) -> bool:
         """Whether a question of this mode can be put."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def put(self, request: Elicited) -> tuple[v2.CreateElicitationResponse, Tell | None]:
         """The answer as it counts, and the way to whom it came from."""
-        raise NotImplementedError
 
 
 class Asks:
     """What can ask the user something."""
 
     def _channel(self) -> Channel:
-        raise NotImplementedError
+        raise NotImplementedError  # no abstract base: `Login` is a struct, which has a metaclass of its own
 
     def can_ask(self, mode: str = FORM) -> bool:
         """Whether the clients that are there take questions of this mode, `form` or `url`. With nobody there

@@ -50,7 +50,7 @@ async def _in_time(name: str, checking: Coroutine[Any, Any, None], deadline: flo
         raise AssertionError(f"{name}: not done within {deadline:g} s") from error
 
 
-def session(session_id: str, *, at: int = 0, cwd: str = "/work") -> SessionRecord:
+def session(session_id: str, *, at: int = 0, cwd: str = "/site") -> SessionRecord:
     return SessionRecord(session_id=session_id, cwd=cwd, created_at=at, updated_at=at)
 
 
@@ -165,7 +165,7 @@ async def sessions_do_not_touch_each_other(store: Store) -> None:
     for name in names:
         assert await read_all(store, name) == list(events(1, 40).events)
         assert (await store.get(name)) == SessionRecord(
-            session_id=name, cwd="/work", title=name, created_at=0, updated_at=0, last=40
+            session_id=name, cwd="/site", title=name, created_at=0, updated_at=0, last=40
         )
 
 
