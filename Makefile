@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 QUICK ?=
 RUNS ?=
 
-.PHONY: help setup run test faults lint format schema bench bench-wire bench-session clean
+.PHONY: help setup run test faults lint format schema bench bench-wire bench-session bench-hub clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -25,14 +25,15 @@ $(READY): pyproject.toml
 	fi
 	@touch $@
 
-run: $(READY) ## Play a short conversation between the example agent and the example client
-	@$(BIN)/python examples/wire_client.py
+run: $(READY) ## Start the hub with the built-in agent, and say what to do next (DATA=folder for another place)
+	@$(BIN)/antiphon serve $(if $(DATA),--data "$(DATA)")
 
 test: $(READY) ## Run every test this machine can run; the summary names each skip and why
 	$(BIN)/python -m pytest
 
-faults: $(READY) ## Kill a busy agent at 200 random points and look for what is lost or doubled (RUNS=n for fewer)
+faults: $(READY) ## Kill a busy agent 200 times and a busy hub 300 times, and look for what is lost or doubled (RUNS=n for fewer)
 	$(BIN)/python -m tests.faults.campaign $(if $(RUNS),--runs $(RUNS))
+	$(BIN)/python -m tests.faults.hub_campaign $(if $(RUNS),--kills $(RUNS))
 
 lint: $(READY) ## Check style, types, layers and the generated schema
 	$(BIN)/ruff check .
@@ -48,13 +49,16 @@ format: $(READY) ## Put the code in shape
 schema: $(READY) ## Generate the types from the pinned schemas
 	$(BIN)/python -m tools.schema_generator
 
-bench: bench-wire bench-session ## Run every benchmark (QUICK=1 for a short run)
+bench: bench-wire bench-session bench-hub ## Run every benchmark (QUICK=1 for a short run)
 
 bench-wire: $(READY) ## Measure the wire against the official SDKs
 	$(BIN)/python -m bench.wire $(if $(QUICK),--quick)
 
 bench-session: $(READY) ## Measure durable sessions: streaming, appending, replay and idling
 	$(BIN)/python -m bench.session $(if $(QUICK),--quick)
+
+bench-hub: $(READY) ## Measure a hub's fan-out against a broadcast with Node's ws
+	$(BIN)/python -m bench.hub $(if $(QUICK),--quick)
 
 clean: ## Remove what was made here
 	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis bench/results

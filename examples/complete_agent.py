@@ -2,7 +2,7 @@
 
     antiphon prompt "/plan" -- python examples/complete_agent.py
 
-    /say  /draw  /who  /plan  /edit  /run  /count  /build  /delegate  /ask  /visit  /files  /mcp
+    /say  /draw  /who  /model  /plan  /edit  /run  /count  /build  /delegate  /ask  /visit  /files  /mcp
     /status  /compact  /code  /stop  /private
 
 What is written here once is right towards v1 and v2 clients.
@@ -39,6 +39,9 @@ agent.config("loud", name="Loud", default=False)
 async def change_model(session: AgentSession, value: str) -> None:
     if value == "deep" and session.config["mode"] == "ask":
         raise InvalidParams("The deep model does not ask first")  # refused, and nothing changes
+
+
+models = agent.provider("main", supports=["anthropic", "openai"], base_url="https://api.example.org")
 
 
 # --- words -------------------------------------------------------------------------------------------
@@ -88,6 +91,12 @@ async def who(turn: AgentTurn, rest: str) -> None:
     await turn.say(f"I work in {turn.session.cwd} with {dict(turn.session.config)}.")
 
 
+@agent.command("model", description="Tell where its models are, which clients may set")
+async def model(turn: AgentTurn, rest: str) -> None:
+    reached = models.current  # with the headers, which nobody is told; None: the client has disabled it
+    await turn.say("Nowhere." if reached is None else f"{reached.api_type} at {reached.base_url}")
+
+
 # --- work --------------------------------------------------------------------------------------------
 
 
@@ -106,6 +115,7 @@ async def plan(turn: AgentTurn, rest: str) -> None:
 @agent.command("edit", description="Change a file, with your permission")
 async def edit(turn: AgentTurn, rest: str) -> None:
     async with turn.tool_call("Edit song.py", kind="edit", raw_input={"path": "song.py"}) as call:
+        await call.locate("song.py", line=1)
         await call.diff(f"{turn.session.cwd}/song.py", old="la la\n", new="la la la\n")
         if turn.session.config["mode"] == "ask" and not await call.request_permission():
             await call.fail()
@@ -157,6 +167,7 @@ async def delegate(turn: AgentTurn, rest: str) -> None:
         await child.instruct(rest or "Find the bug")
         async with child.tool_call("grep", kind="search") as call:
             await call.write("song.py:7")
+            await call.set_raw_output({"found": [{"file": "song.py", "line": 7}]})
         await child.report("It is in line 7.")
     await turn.say("Found it.")
 

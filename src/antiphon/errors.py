@@ -81,6 +81,16 @@ class ResourceNotFound(RemoteError):
     summary = "Resource not found"
 
 
+class Forbidden(RemoteError):
+    """Worded alike whatever is forbidden, and whether it is there at all."""
+
+    code = -32003
+    summary = "Forbidden"
+
+    def __init__(self) -> None:
+        super().__init__(data={"reason": "forbidden"})
+
+
 class RequestCancelled(RemoteError):
     """A request ended because it was cancelled, by its sender or by a shutdown (RPC-31, RPC-34)."""
 
@@ -163,12 +173,27 @@ class LinkLost(AntiphonError):
         super().__init__(f"{reason}; its last words on stderr:{tail}" if tail else reason)
 
 
+class LinkRefused(LinkLost):
+    """The other side does not let us in; `status` is what it said, as HTTP has it. Asking again is no use."""
+
+    def __init__(self, reason: str, *, status: int) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
 class SpawnFailed(LocalError):
     """A command could not be started."""
 
 
+class StdioClosed(LocalError):
+    """Our own stdin or stdout is closed, so nobody can be spoken to over them."""
+
+
 class CannotAsk(LocalError):
-    """None of the clients that are there takes questions of this kind."""
+    """None of the clients that are there takes questions of this kind. It is for them to know, too."""
+
+    def to_wire(self) -> ErrorObject:
+        return ErrorObject(self.code, one_line(str(self)))
 
 
 class FormInvalid(LocalError):
@@ -181,6 +206,10 @@ class FormInvalid(LocalError):
 
 class LoginFailed(AntiphonError):
     """A login in a terminal did not end well."""
+
+
+class IconFailed(AntiphonError):
+    """An icon may not be shown, or could not be had."""
 
 
 class LaneMisuse(LocalError):

@@ -81,9 +81,11 @@ class Talk:
                 told.append(f"= {frame['id']}")
         return told
 
+    def updates(self) -> list[dict[str, Any]]:
+        return [frame["params"]["update"] for frame in self.seen if "update" in frame.get("params", {})]
+
     def text(self, kind: str = "agent_message_chunk") -> str:
-        updates = [frame["params"]["update"] for frame in self.seen if "update" in frame.get("params", {})]
-        return "".join(u["content"]["text"] for u in updates if u["sessionUpdate"] == kind)
+        return "".join(u["content"]["text"] for u in self.updates() if u["sessionUpdate"] == kind)
 
 
 @asynccontextmanager

@@ -75,6 +75,7 @@ async def test_elic_04_elic_05_a_struct_is_asked_for_as_a_flat_form_of_the_sessi
     agent, came = asking(where)
     async with session(agent, version, **able(version, FORM)) as (talk, id):
         request = await asked(talk, id)
+        assert request["params"].pop("_meta").keys() == {"antiphon"}
         assert request["params"] == {
             "mode": "form",
             "sessionId": id,
@@ -161,6 +162,28 @@ async def test_elic_02_what_no_client_that_is_there_takes_fails_at_once(
         assert isinstance(came[0], CannotAsk)
         assert told == [False, able_to == URL]
         assert [frame for frame in talk.seen if frame.get("method") == CREATE_ELICITATION] == []
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_elic_02_a_handler_that_cannot_ask_and_does_not_mind_ends_its_turn_saying_so(
+    version: int,
+) -> None:
+    agent = Agent("asker")
+
+    @agent.on_prompt
+    async def answer(turn: AgentTurn) -> None:
+        await where(turn)
+
+    async with session(agent, version) as (talk, id):
+        talk.prompt("p", id, "go")
+        if version == 1:
+            error = (await talk.answer_to("p"))["error"]
+        else:
+            error = (await talk.update("state_update", state="idle"))["error"]
+    assert (error["code"], error["message"]) == (
+        -32603,
+        "no client that is there takes questions of mode 'form'",
+    )
 
 
 async def test_elic_02_of_two_clients_only_the_one_that_takes_it_is_asked() -> None:

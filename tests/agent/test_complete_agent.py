@@ -159,6 +159,18 @@ async def test_a_system_prompt_is_handed_on(version: int) -> None:
         assert turn.text.startswith("I was told also: Answer in verse\n\nI work in / with")
 
 
+async def test_a_client_sets_where_the_models_are(version: int) -> None:
+    async with opened(version) as session:
+        turn, _ = await prompted(session, "/model")
+        assert turn.text == "anthropic at https://api.example.org"
+        await session.client.providers.set("main", api_type="openai", base_url="http://127.0.0.1:1")
+        turn, _ = await prompted(session, "/model")
+        assert turn.text == "openai at http://127.0.0.1:1"
+        await session.client.providers.disable("main")
+        turn, _ = await prompted(session, "/model")
+        assert turn.text == "Nowhere."
+
+
 # --- work --------------------------------------------------------------------------------------------
 
 
@@ -199,7 +211,8 @@ async def test_a_command_runs_in_a_terminal_of_its_size_and_knows_its_trace(vers
         await prompted(session, command, meta={"traceparent": trace})
         [call], [asked] = session.tool_calls, answers.asked
         assert call.status == "failed"  # as its exit code is not 0
-        assert asked.request.meta == {"traceparent": trace}
+        assert asked.request.meta is not None
+        assert asked.request.meta["traceparent"] == trace
         assert f"24 80 {trace}" in " ".join(shown(session).split())
         if version == 2:
             [terminal] = session.terminals
@@ -341,7 +354,7 @@ async def test_the_agent_changes_an_option_and_its_commands(version: int) -> Non
     answers = Answers()
     async with opened(version, answers=answers) as session:
         await met(session, lambda: session.commands)  # v1 has them in an update
-        assert len(session.commands) == 18
+        assert len(session.commands) == 19
         await (await session.command("code")).drained()
         assert value(session, "mode") == "code"
         assert _names(session.commands) == ["edit", "run"]

@@ -146,6 +146,12 @@ async def test_an_agent_without_options_names_none() -> None:
         {"options": None},
         {"options": None, "default": "yes"},
         {"options": {"a": "A"}, "category": "colour"},
+        {"options": ["a"]},
+        {"options": "ab"},
+        {"options": []},
+        {"options": {"a": 1}},
+        {"options": {"Group": {"a": None}}},
+        {"options": [v2.SessionConfigSelectOption(value=v2.SessionConfigValueId("a"), name="A"), "b"]},
     ],
 )
 def test_conf_v2_04_conf_02_what_could_not_be_offered_is_refused_where_it_is_declared(

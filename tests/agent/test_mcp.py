@@ -212,8 +212,8 @@ async def test_what_is_not_offered_over_the_connection_is_not_called_there() -> 
         left.set()
         session = agent.find(session_id)
         assert session is not None
-        while session._behind:
-            await asyncio.wait(session._behind)
+        while session.behind.tasks:
+            await asyncio.wait(session.behind.tasks)
     assert came == ["files"]
 
 

@@ -7,6 +7,7 @@ import os
 import select
 import signal
 import socket
+import subprocess
 import sys
 from base64 import b64decode
 from collections.abc import AsyncIterator
@@ -237,3 +238,94 @@ async def test_tc_05_an_agent_that_sends_turn_complete_to_all_says_so_and_does()
         talk.prompt(7, id, "hello")
         await talk.update("state_update", state="idle")
         assert "turn_complete" not in talk.story(), "v2 has the state for it"
+
+
+STUBBORN = """
+import asyncio, sys
+from antiphon.agent import Agent
+from antiphon.stores import SQLiteStore
+
+agent = Agent("stubborn", store=SQLiteStore(sys.argv[1]), stop_grace=0.3)
+
+async def for_ever():
+    while True:
+        try:
+            await asyncio.sleep(600)
+        except asyncio.CancelledError:
+            pass
+
+@agent.on_prompt
+async def work(turn):
+    await turn.say("I do not stop.")
+    if turn.prompt.text == "behind":
+        await turn.session.background("For ever", lambda call: for_ever())
+    else:
+        await for_ever()
+
+agent.run(*sys.argv[2:])
+"""
+
+
+@pytest.mark.parametrize("way", ["SIGTERM", "SIGINT", "the end of input"])
+@pytest.mark.parametrize("where", ["in a turn", "behind"])
+async def test_work_that_ignores_its_cancellation_does_not_keep_the_process(
+    tmp_path: Path, way: str, where: str
+) -> None:
+    store = tmp_path / "sessions.db"
+    process = await ChildTransport.spawn([sys.executable, "-c", STUBBORN, str(store)])
+    talk = Talk(process)
+    await talk.call("init", "initialize", protocolVersion=2, **SHAPES[2])
+    id = (await talk.call("new", "session/new", cwd="/"))["sessionId"]
+    talk.prompt("stuck", id, where)
+    await talk.update("agent_message")
+    if where == "behind":
+        await talk.update("state_update", state="idle")
+    async with asyncio.timeout(DEADLINE):
+        if way == "the end of input":
+            await process.aclose()
+        else:
+            os.kill(process.pid, getattr(signal, way))
+            with suppress(AssertionError):
+                while True:
+                    await talk.until(lambda frame: False)
+            await process.aclose()
+    assert "does not end although it was cancelled; the process ends without it" in "\n".join(process.stderr)
+    async with SQLiteStore(store) as kept, await LiveSession.open(kept, id, clock=lambda: 0) as live:
+        assert live.fold.state is TurnState.IDLE
+        last = live.fold.turns.last
+        assert last is not None
+        assert last.interrupted is (where == "in a turn")
+
+
+async def test_a_session_is_closed_although_its_handler_ignores_that() -> None:
+    agent, free = Agent("stubborn", stop_grace=0.2), asyncio.Event()
+
+    @agent.on_prompt
+    async def work(turn: AgentTurn) -> None:
+        await turn.say("I do not stop.")
+        while not free.is_set():
+            with suppress(asyncio.CancelledError):
+                await free.wait()
+
+    async with session(agent) as (talk, id):
+        talk.prompt("stuck", id, "hello")
+        await talk.update("agent_message")
+        await talk.call("close", "session/close", sessionId=id)
+        told = [update for update in talk.updates() if update.get("state") == "idle"]
+        assert [update["stopReason"] for update in told] == ["cancelled"]
+        free.set()
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-"])
+def test_a_closed_stdin_or_stdout_is_told_in_one_line(closed: str) -> None:
+    code = "from antiphon.agent import Agent; Agent('mute').run()"
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$0" -c "$1" {closed}', sys.executable, code],
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("mute: stdin and stdout must be open to speak over them")
+    assert done.stderr.count("\n") == 1

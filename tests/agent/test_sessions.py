@@ -142,7 +142,11 @@ async def test_the_same_operation_twice_is_one_prompt_also_after_a_restart(tmp_p
                 await idle(talk)
                 answered = first
             talk.prompt(2, id, "once", operationId="op")
-            assert (await talk.answer_to(2))["result"] == answered
+            again = (await talk.answer_to(2))["result"]
+            assert again == {
+                **answered,
+                "_meta": {"antiphon": {"repeated": True, "stopReason": "end_turn"}},
+            }
             assert stepwise.opened == (["once"] if n == 1 else [])
 
 

@@ -9,9 +9,11 @@ import pytest
 
 from antiphon.bridge.dialects import ProposedWriter, V1Writer, V2Writer, Writer, update_params, writer
 from antiphon.bridge.prompts import INTERRUPTED, Answer
+from antiphon.bridge.spelling import Insertions
 from antiphon.errors import ErrorObject
 from antiphon.schema import v2
 from antiphon.schema.codec import codec
+from antiphon.schema.v2.proposed import PromptTaken
 from antiphon.schema.version import Agreement, Dialect, OptIns
 from tests.bridge.wire import capabilities, permission, plain, read, text, update
 
@@ -107,7 +109,7 @@ class TestInsertion:
         ("to", "answer"),
         [
             (V2Writer(), {"messageId": "u"}),  # PROMPT-V2-03
-            (ProposedWriter(), {}),  # SD-05
+            (ProposedWriter(), {"_meta": {"antiphon": {"messageId": "u"}}}),  # SD-05: `{}`, and ours beside
             (V1Writer(None, LIFECYCLE), {"messageId": "u"}),
             (V1Writer(), None),  # PROMPT-V1-02
         ],
@@ -275,3 +277,15 @@ def test_perm_01_questions_are_asked_in_the_dialect(to: Writer) -> None:
     asked = to.asked(request, question="1")
     assert asked is not None
     assert ("toolCall" in plain(asked.params)) is (to.dialect is Dialect.V1)
+
+
+def test_what_is_remembered_of_messages_that_were_told_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("antiphon.bridge.spelling.SEEN", 10)
+    insertions = Insertions()
+    for number in range(100):
+        told = v2.UserMessage(message_id=v2.MessageId(f"m{number}"), content=[])
+        insertions.sent(number)
+        insertions.told(told)
+        [(request, answer)] = insertions.answered(number, PromptTaken())
+        assert (request, answer.message_id) == (number, f"m{number}")
+    assert len(insertions._seen) == 10

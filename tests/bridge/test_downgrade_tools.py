@@ -334,7 +334,6 @@ def test_a_snapshot_has_all_that_is_known() -> None:
         "kind": "other",
         "status": "failed",
         "content": [shown("a")],
-        "locations": [],
         "_meta": {ORIGINAL: {"status": "cancelled"}},
     }
     assert down.machine.tools.snapshot("none") is None

@@ -9,16 +9,21 @@ from typing import Any
 
 import msgspec
 import pytest
+from tools.translation import PAGE, page
 
 import antiphon.bridge
-from antiphon.bridge import losses, requests
+from antiphon.bridge import losses, requests, requests_v1
+from antiphon.bridge.authentication import methods_v1
 from antiphon.bridge.dialects import V1Writer
 from antiphon.bridge.losses import LOSSES, ORIGINAL, Announced, Loss
 from antiphon.bridge.prompts import Answer
 from antiphon.bridge.upgrade import Upgrade
-from antiphon.errors import ErrorObject
+from antiphon.bridge.upgrade_configuration import Configuration
+from antiphon.errors import ErrorObject, InvalidParams
+from antiphon.schema import v1
 from antiphon.schema.codec import codec
 from antiphon.schema.methods import Kind
+from antiphon.schema.wire import Unknown
 from tests.bridge.wire import (
     b64,
     capabilities,
@@ -41,10 +46,9 @@ def named_rows() -> list[str]:
     found = []
     for path in SOURCES:
         for node in ast.walk(ast.parse(path.read_text())):
-            if (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Attribute)
-                and node.func.attr == "lose"
+            if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in (
+                "lose",
+                "refused",
             ):
                 given = node.args[0]
                 for row in (given.body, given.orelse) if isinstance(given, ast.IfExp) else (given,):
@@ -231,6 +235,9 @@ def other_ways(name: str, to: V1Writer, report: Callable[[Loss, Any], None]) -> 
             return prompted(report, annotations={"priority": 7.0})
         case "resource_size":
             return prompted(report, size=-1)
+        case "auth_method":
+            odd: Any = Unknown({"type": "_odd", "methodId": "m", "name": "M"})
+            return [*methods_v1([odd], report=report)]
         case "subagent_state":
             able = V1Writer(capabilities(subagents={}), report=report)
             given = read(SUBAGENT)
@@ -238,7 +245,10 @@ def other_ways(name: str, to: V1Writer, report: Callable[[Loss, Any], None]) -> 
     return lifted(name, report)
 
 
-@pytest.mark.parametrize("name", LOSSES)
+REFUSED = [name for name, loss in LOSSES.items() if loss.announced is Announced.REFUSED]
+
+
+@pytest.mark.parametrize("name", [name for name in LOSSES if name not in REFUSED])
 def test_24_every_row_is_reached_and_announced_as_it_says(name: str) -> None:
     lost: list[str] = []
 
@@ -262,3 +272,47 @@ def test_24_every_row_is_reached_and_announced_as_it_says(name: str) -> None:
 
 def test_without_a_report_nothing_is_kept() -> None:
     losses.Ledger().lose(losses.STATE, "x")
+
+
+def asks(version: int, method: str, **params: Any) -> Any:
+    full = {"sessionId": "s", "cwd": "/", "mcpServers": [], **params}
+    return codec(version).params(Kind.REQUEST, method, msgspec.json.encode(full))
+
+
+def asked_otherwise(name: str) -> Any:
+    """What reaches a row of requests that are refused."""
+    able = v1.AgentCapabilities()
+    http = {"type": "http", "name": "h", "url": "https://example.com", "headers": []}
+    match name:
+        case "mcp_sse":
+            return requests.new_session(asks(1, "session/new", mcpServers=[{**http, "type": "sse"}]))
+        case "mcp_type":
+            return requests_v1.new_session(asks(2, "session/new", mcpServers=[http]), capabilities=able)
+        case "directories":
+            wanted = asks(2, "session/new", additionalDirectories=["/x"])
+            return requests_v1.new_session(wanted, capabilities=able)
+        case "replay_cursor":
+            wanted = asks(2, "session/resume", replayFrom={"type": "_odd"})
+            return requests_v1.resume_session(wanted, capabilities=able)
+        case "load":
+            return requests_v1.resume_session(asks(2, "session/resume"), capabilities=able)
+        case "prompt_content":
+            image = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
+            return requests_v1.prompt(asks(2, "session/prompt", prompt=[image]), capabilities=able)
+        case "config_value":
+            wanted = asks(2, "session/set_config_option", configId="c", type="_odd", value=1)
+            return requests_v1.set_config_option(wanted, Configuration(losses.Ledger()))
+    raise AssertionError(f"nothing reaches {name}")
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_24_2_what_cannot_be_asked_is_refused_by_its_name(name: str) -> None:
+    with pytest.raises(InvalidParams) as refused:
+        asked_otherwise(name)
+    assert refused.value.to_wire().code == -32602
+    assert refused.value.to_wire().data == {"reason": name}
+
+
+def test_24_the_page_is_made_of_the_table() -> None:
+    """`python -m tools.translation` writes it anew."""
+    assert PAGE.read_text() == page()

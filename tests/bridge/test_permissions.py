@@ -51,7 +51,6 @@ def test_perm_v2_03_the_subject_is_told_as_an_update_before_the_question() -> No
             "kind": "delete",
             "status": "pending",
             "content": [shown("May I?")],
-            "locations": [],
         },
         "options": [ALLOW, REJECT],
     }

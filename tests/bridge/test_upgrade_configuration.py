@@ -29,6 +29,7 @@ MODE_OPTION: dict[str, Any] = {
         {"value": "ask", "name": "Ask", "description": "First", "_meta": {"k": 1}},
         {"value": "code", "name": "Code"},
     ],
+    "_meta": {"antiphon": {"modes": True}},
 }
 VALUES = [{"value": "a", "name": "A"}, {"value": "b", "name": "B"}]
 SELECT = {"type": "select", "name": "Model", "category": "model", "currentValue": "a", "options": VALUES}

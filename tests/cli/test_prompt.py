@@ -11,7 +11,7 @@ import pytest
 
 from antiphon.cli.agents import known_agents
 from antiphon.cli.exits import Exit
-from tests.cli.command import ANTIPHON, SHOWCASE, prompt, raw_agent
+from tests.cli.command import ANTIPHON, COMPLETE, SHOWCASE, prompt, raw_agent
 
 
 def one_line(stderr: str) -> str:
@@ -138,6 +138,76 @@ def test_a_wrong_command_line_is_explained(arguments: list[str], said: str) -> N
 def test_the_session_works_in_the_folder_that_is_given(tmp_path: Path) -> None:
     (tmp_path / "here.txt").write_text("")
     assert "here.txt" in prompt("list", "--cwd", str(tmp_path)).stderr
+
+
+@pytest.mark.parametrize("version", ["1", "2"])
+def test_what_happens_beside_words_and_tools_is_told(version: str) -> None:
+    def told(command: str) -> list[str]:
+        done = prompt(command, "--version", version, agent=COMPLETE)
+        assert done.returncode == Exit.DONE
+        return done.stderr.splitlines()
+
+    assert told("/delegate find it") == [
+        "antiphon: subagent Researcher: at work",
+        "antiphon: to Researcher: find it",
+        "antiphon: from Researcher: It is in line 7.",
+        "antiphon: subagent Researcher: done",
+    ]
+    assert told("/status A song") == [
+        "antiphon: the session is called A song",
+        "antiphon: The cache is cold: It warms up.",
+        "antiphon: context <1 % full, 0.04 USD",
+    ]
+    assert told("/compact") == [
+        "antiphon: the agent compacts its context",
+        "antiphon: context compacted: We sang.",
+    ]
+    assert told("/code") == ["antiphon: Mode: Just do it"]
+
+
+@pytest.mark.parametrize("version", ["1", "2"])
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_a_form_that_nobody_can_fill_in_is_told_and_cancelled(version: str, form: list[str]) -> None:
+    done = prompt("/ask", "--version", version, *form, agent=COMPLETE)
+    assert done.returncode == Exit.DONE
+    assert "antiphon: complete asks: Which trip shall it be?; nobody can be asked here\n" in done.stderr
+    visit = prompt("/visit", "--version", version, agent=COMPLETE)
+    assert visit.stdout == "The visit: cancel.\n"
+
+
+@pytest.mark.parametrize("version", ["1", "2"])
+def test_blocks_that_are_no_text_have_lines_of_their_own(version: str) -> None:
+    done = prompt("/draw", "--version", version, agent=COMPLETE)
+    assert done.stdout.splitlines() == [
+        "A dot: ",
+        "[image/gif, 36 bytes]",
+        "More dots: <https://example.org/dots>",
+        "file:///dots.txt:",
+        "",
+        "```",
+        ". . .",
+        "```",
+    ]
+
+
+@pytest.mark.parametrize("version", ["1", "2"])
+def test_prompt_v1_08_a_refusal_says_that_the_prompt_is_forgotten_in_plain_text_and_json(
+    version: str,
+) -> None:
+    said = (
+        "antiphon: the agent goes on without this prompt and its answer: they will not be in the next one\n"
+    )
+    plain = prompt("refusal", "--version", version, agent=SHOWCASE)
+    assert (plain.returncode, plain.stderr) == (Exit.REFUSAL, said)
+    json_lines = prompt("refusal", "--json", "--version", version, agent=SHOWCASE)
+    assert (json_lines.returncode, json_lines.stderr) == (Exit.REFUSAL, said)
+    lines = [json.loads(line) for line in json_lines.stdout.splitlines()]
+    said_by_user = [
+        line["update"]["messageId"]
+        for line in lines
+        if line["kind"] == "update" and line["update"]["sessionUpdate"] == "user_message"
+    ]
+    assert lines[-1]["forgotten"] == said_by_user != []
 
 
 # --- JSON -------------------------------------------------------------------------------------------------

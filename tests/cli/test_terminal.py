@@ -12,7 +12,17 @@ from pathlib import Path
 import pytest
 
 from antiphon.cli.exits import Exit
-from tests.cli.command import ANTIPHON, HERE, SHOWCASE, Terminal, ended, environment, raw_agent, unstyled
+from tests.cli.command import (
+    ANTIPHON,
+    COMPLETE,
+    HERE,
+    SHOWCASE,
+    Terminal,
+    ended,
+    environment,
+    raw_agent,
+    unstyled,
+)
 from tests.peers.agents import Launch
 
 COLUMNS, ROWS = 80, 70
@@ -44,6 +54,29 @@ SCENES: dict[str, tuple[list[str], list[tuple[str, str]]]] = {
         ["fix it", "--", *SHOWCASE],
         [(r"2 Reject\s+›", "y"), (r"3 Do not run it\s+›", "9"), (r"3 Do not run it\s+›", "2")],
     ),
+    "blocks": (["/draw", "--", *COMPLETE], []),
+    "delegate": (["/delegate find it", "--", *COMPLETE], []),
+    "status": (["/status A song", "--", *COMPLETE], []),
+    "compact": (["/compact", "--", *COMPLETE], []),
+    "option": (["/code", "--", *COMPLETE], []),
+    "form": (
+        ["/ask", "--", *COMPLETE],
+        [
+            (r"2 or more characters\s+›", "U"),
+            (r"fewer than 2 characters\s+Where to\?\s+›", "Ulm"),
+            (r"Enter for 1\s+›", "12"),
+            (r"more than 9\s+people\s+›", "2"),
+            (r"2 bus\s+›", "2"),
+            (r"Enter for n\s+›", ""),
+            (r"begins again\s+›", "r"),
+            (r"2 or more characters\s+›", "Rom"),
+            (r"Enter for 1\s+›", ""),
+            (r"2 bus\s+›", "train"),
+            (r"Enter for n\s+›", "y"),
+            (r"begins again\s+›", ""),
+        ],
+    ),
+    "visit": (["/visit", "--", *COMPLETE], [(r"y or n\s+›", "y")]),
 }
 
 
@@ -108,6 +141,86 @@ def test_a_real_agent_is_seen_as_expected(
         assert meaningful(_seen_in_tmux(server, command, answers, launch.folder)) == expected
     else:
         _seen_in_order(command, answers, expected, launch.folder)
+
+
+@pytest.mark.parametrize("version", ["1", "2"])
+def test_cont_06_text_is_rendered_as_markdown(version: str) -> None:
+    with Terminal(
+        [*ANTIPHON, "prompt", "fix it", "--allow", "all", "--version", version, "--", *SHOWCASE]
+    ) as t:
+        assert t.wait() == Exit.DONE
+    assert re.search(r"\x1b\[1;4mThe tests are green", t.raw), "a heading, without its mark"
+    assert re.search(r"\x1b\[1mone line\x1b", t.raw), "strong"
+    assert re.search(r"\x1b\[3mtwice\x1b", t.raw), "emphasis"
+    assert re.search(r"\x1b\[36msong\.py\x1b", t.raw), "code"
+    shown = unstyled(t.raw)
+    assert re.search(r" 1 once without the change\n\s+2 once with it", shown), "a list"
+    assert re.search(r"\n  def sing\(voices: int\) -> str:", shown), "a block of code"
+    assert "▌ One session, many voices." in shown, "a quotation"
+
+
+@pytest.mark.parametrize("version", ["1", "2"])
+def test_prompt_v1_08_a_refusal_says_that_the_prompt_is_forgotten(version: str) -> None:
+    command = [*ANTIPHON, "prompt", "refusal", "--version", version, "--", *SHOWCASE]
+    with Terminal(command, columns=100) as terminal:
+        terminal.wait_for("✗ the agent refused")
+        terminal.wait_for("goes on without this prompt and its answer")
+        assert terminal.wait() == Exit.REFUSAL
+
+
+@pytest.mark.parametrize("version", ["1", "2"])
+@pytest.mark.parametrize(("typed", "said"), [("n", "decline"), ("\x04", "cancel"), ("what?", "accept")])
+def test_an_address_is_shown_whole_and_visited_by_nobody_but_the_user(
+    version: str, typed: str, said: str
+) -> None:
+    with Terminal([*ANTIPHON, "prompt", "/visit", "--version", version, "--", *COMPLETE]) as terminal:
+        terminal.wait_for(r"https://example\.org/pay\?order=1\s+which leads to example\.org")
+        terminal.wait_for(r"y or n\s+›")
+        terminal.type(typed if typed == "\x04" else f"{typed}\r")
+        if typed == "what?":
+            terminal.wait_for(r"y or n\?\s+›")
+            terminal.type("yes\r")
+        terminal.wait_for(f"The visit: {said}")
+        assert terminal.wait() == Exit.DONE
+
+
+def test_a_form_is_asked_for_also_where_nothing_is_painted() -> None:
+    with Terminal([*ANTIPHON, "prompt", "/ask", "--", *COMPLETE], NO_COLOR="1") as terminal:
+        for question, answer in (
+            (r"Where to\?", "Ulm"),
+            ("people", ""),
+            ("bus", ""),
+            ("meals", ""),
+            ("Send", ""),
+        ):
+            terminal.wait_for(rf"{question}[^>]*> ")
+            terminal.type(f"{answer}\r")
+        terminal.wait_for("1 to Ulm by train")
+        assert terminal.wait() == Exit.DONE
+
+
+@pytest.mark.parametrize("version", ["1", "2"])
+def test_ctrl_c_at_a_form_cancels_the_turn(version: str) -> None:
+    with Terminal([*ANTIPHON, "prompt", "/ask", "--version", version, "--", *COMPLETE]) as terminal:
+        terminal.wait_for(r"2 or more characters\s+›")
+        terminal.type("\x03")
+        terminal.wait_for("⊘ cancelled")
+        assert terminal.wait() == Exit.CANCELLED
+        assert "Traceback" not in terminal.raw
+
+
+def test_the_end_of_input_at_a_form_and_a_no_behind_it_send_nothing() -> None:
+    for typed, asked in (("\x04", r"2 or more characters\s+›"), ("n\r", r"begins again\s+›")):
+        with Terminal([*ANTIPHON, "prompt", "/ask", "--", *COMPLETE]) as terminal:
+            if typed == "n\r":
+                for answer in ("Ulm", "", "", ""):
+                    terminal.wait_for("› ")
+                    terminal.type(f"{answer}\r")
+            terminal.wait_for(asked)
+            terminal.type(typed)
+            terminal.wait_for("✓ done")
+            assert terminal.wait() == Exit.DONE
+            assert "to Ulm by" not in unstyled(terminal.raw)
 
 
 @pytest.mark.parametrize("changes", [{"NO_COLOR": "1"}, {"TERM": "dumb"}, {"columns": 30}])

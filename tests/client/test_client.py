@@ -12,7 +12,7 @@ from antiphon.agent import Agent, AgentTurn
 from antiphon.client import Client, connect
 from antiphon.errors import CallFailed, LinkLost, LocalError
 from antiphon.transports.memory import memory_pair
-from tests.client.driving import WAYS, by_hand, driven, opened
+from tests.client.driving import DEADLINE, WAYS, by_hand, driven, opened
 
 EVERYTHING = {"loadSession": True, "sessionCapabilities": {"list": {}, "close": {}, "delete": {}}}
 
@@ -58,7 +58,7 @@ async def test_closing_ends_what_is_open_even_if_the_agent_says_nothing() -> Non
         assert [event.turn async for event in events] == [turn]
         agent.say("anybody?")  # for nobody any more
         await agent.settled(session)
-        assert session.client._opening._early == {}
+        assert session.client.opening._early == {}
 
 
 async def test_a_refusal_to_close_is_an_error_and_the_session_stays() -> None:
@@ -155,3 +155,16 @@ def test_what_is_no_version_or_dialect_is_refused() -> None:
     for options in ({"version": 3}, {"dialect": "v9"}, {"version": 1, "dialect": "v2-proposed"}):
         with pytest.raises(LocalError):
             Client(ours, **options)  # type: ignore[arg-type]
+
+
+async def test_what_is_remembered_of_sessions_that_were_left_is_bounded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("antiphon.client.sessions.LEFT", 3)
+    monkeypatch.setattr("antiphon.client.sessions.KNOWN", 4)
+    async with asyncio.timeout(DEADLINE), connect(Agent("many")) as client:
+        sessions = [await client.new_session("/") for _ in range(6)]
+        for session in sessions:
+            await session.close()
+        assert [client.has_left(session.id) for session in sessions] == [False] * 3 + [True] * 3
+        assert list(client._folders) == [session.id for session in sessions[2:]]

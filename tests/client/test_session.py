@@ -58,7 +58,7 @@ async def test_a_cursor_is_there_where_numbers_were_asked_for(way: str) -> None:
         await turn.say("one")
 
     async with driven(agent, way, numbered=True) as session:
-        assert session.cursor is None
+        assert session.cursor == 1  # it was made
         await (await session.prompt("go")).drained()
         first = session.cursor
         assert first is not None

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from typing import Any
 
 from antiphon.agent import Agent, AgentSession, AgentTurn
 from antiphon.agent.writers import ToolCallWriter
-from antiphon.client import SessionEvent
+from antiphon.client import ClientSession, ClientTurn, SessionEvent, connect
 from antiphon.schema import v2
 from tests.client.driving import by_hand, driven, kinds, updates_of
 
@@ -70,9 +71,9 @@ async def test_a_turn_that_the_agent_opens_is_seen_by_who_watches_the_session() 
     async with driven(agent) as session:
         events = session.events()
         watched.set()
-        first = await anext(events)
-        turn = first.turn
-        assert turn is not None
+        turn = None
+        while turn is None:  # who is there is told, too
+            turn = (await anext(events)).turn
         assert turn.prompt is None
         assert (await turn.drained()).stop_reason == "end_turn"
         assert turn.text == "good morning"
@@ -134,3 +135,49 @@ async def test_watching_ends_with_the_link_and_not_before_its_last_words() -> No
             "state_update",
         ]
         assert [event async for event in session.events()] == []
+
+
+async def test_who_passes_everything_on_has_it_all_and_nothing_is_kept_beside() -> None:
+    agent = Agent("relayed")
+
+    @agent.on_prompt
+    async def work(turn: AgentTurn) -> None:
+        async with turn.message() as message:
+            for number in range(5):
+                await message.write(str(number))
+        async with turn.tool_call("Look", kind="read"):
+            pass
+
+    class Follower:
+        def __init__(self) -> None:
+            self.passed: list[Any] = []
+            self.left = self.passed.append
+
+        def taken(self, turn: ClientTurn) -> None:
+            self.passed.append("taken")
+
+        def happened(self, event: SessionEvent) -> None:
+            self.passed.append(event.update)
+
+        def streamed(self, chunk: Any) -> None:
+            self.passed.append(chunk.content.text)
+
+        def pace(self) -> None: ...
+
+    followers: list[Follower] = []
+
+    def relay(session: ClientSession) -> Follower:
+        followers.append(Follower())
+        return followers[-1]
+
+    async with connect(agent, relay=relay) as client:
+        session = await client.new_session("/")
+        turn = await session.prompt("go")
+        end = await turn.drained()
+        assert end.stop_reason == "end_turn", "turns are told apart all the same"
+        passed = followers[0].passed
+        assert [text for text in passed if isinstance(text, str)] == ["taken", *"01234"]
+        assert any(isinstance(update, v2.UserMessage) for update in passed)
+        assert session.messages == []
+        assert len(session.tool_calls) == 1
+        assert await updates_of(turn) == []

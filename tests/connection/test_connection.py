@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from antiphon.connection import Connection, Role
+from antiphon.connection.receiving import FAULTS
 from antiphon.errors import (
     CallFailed,
     InvalidParams,
@@ -73,6 +74,15 @@ async def test_rpc_10_rpc_11_rpc_14_garbage_is_answered_under_null_and_the_conne
         answer = await other.receive()
         assert (answer["id"], answer["error"]["code"]) == (None, code)
         assert (await other.request(1, "session/new", NEW))["result"] == {"sessionId": "s1"}
+
+
+async def test_rpc_10_a_peer_that_prints_what_it_reads_is_not_answered_for_ever() -> None:
+    async with agent(requests={"session/new": new_session}) as (_, other):
+        for _ in range(FAULTS + 50):
+            other.raw(b"DEBUG read something")
+        other.send(id=1, method="session/new", params=NEW)
+        answers = [await other.receive() for _ in range(FAULTS + 1)]
+        assert [answer["id"] for answer in answers] == [None] * FAULTS + [1]
 
 
 async def test_rpc_12_stray_responses_and_a_lone_surrogate_are_survived() -> None:

@@ -14,6 +14,7 @@ from antiphon.engine import events as e
 from antiphon.engine.events import AnyBody, Event, Updated
 from antiphon.engine.journal import number
 from antiphon.engine.session import Session
+from antiphon.engine.who import Who
 from antiphon.errors import ErrorObject
 
 AT = 1_700_000_000_000
@@ -79,6 +80,8 @@ def commit(session: Session, bodies: Iterable[AnyBody]) -> list[AnyBody]:
 # Strategies
 
 IDS = st.sampled_from(["a", "b", "c/d", "é"])
+NAMED = st.none() | IDS | st.builds(Who, client_id=IDS, name=IDS)
+"""Who did something: the first journals had a word alone."""
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=5)
 META_VALUES = st.none() | st.integers(0, 3) | st.dictionaries(IDS, st.integers(0, 3), max_size=2)
 PATCHES = st.none() | st.dictionaries(IDS, META_VALUES, max_size=3)
@@ -241,7 +244,7 @@ def prompts() -> st.SearchStrategy[AnyBody]:
             delivery=st.sampled_from(e.Delivery),
             held=st.booleans(),
             operation_id=maybe,
-            sender=maybe,
+            sender=NAMED,
             meta=st.none() | NOTES,
         ),
         st.builds(e.PromptEdited, message_id=IDS, raw_content=content),
@@ -256,6 +259,7 @@ def prompts() -> st.SearchStrategy[AnyBody]:
         ),
         st.just(e.QueuePaused()),
         st.just(e.QueueResumed()),
+        st.builds(e.OperationDone, operation_id=IDS),
     )
 
 
@@ -279,7 +283,8 @@ def questions() -> st.SearchStrategy[AnyBody]:
             question_id=IDS,
             end=st.sampled_from(e.QuestionEnd),
             result=st.sampled_from([e.NO_RESULT, selected("allow_once")]),
-            by=maybe,
+            by=NAMED,
+            operation_id=maybe,
         ),
     )
 

@@ -11,7 +11,15 @@ import pytest
 from msgspec import Raw
 
 from antiphon.engine import events as e
-from antiphon.engine.events import AnyBody, Event, Updated, decode_event, decode_events, encode_event
+from antiphon.engine.events import (
+    AnyBody,
+    Event,
+    Translated,
+    Updated,
+    decode_event,
+    decode_events,
+    encode_event,
+)
 from antiphon.engine.folding import _BODIES
 from antiphon.engine.session import Session
 from antiphon.engine.snapshot import parts, replay, state_update
@@ -88,7 +96,7 @@ def test_what_is_no_event_is_told_apart(line: bytes) -> None:
 
 def test_every_kind_of_event_is_folded_and_recorded() -> None:
     kinds = set(get_args(AnyBody))
-    assert kinds == {Updated, *_BODIES}
+    assert kinds == {Updated, Translated, *_BODIES}
     recorded = {
         type(event.body) for path in JOURNALS.glob("*/*.jsonl") for event in decode_events(path.read_bytes())
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import get_args
 
 import pytest
@@ -11,9 +12,10 @@ from msgspec import Raw
 from antiphon.engine import events as e
 from antiphon.engine.events import Event, Updated
 from antiphon.engine.folding import _UPDATES
-from antiphon.engine.journal import JournalGap
+from antiphon.engine.journal import Cursor, JournalGap
 from antiphon.engine.session import Session
-from antiphon.engine.snapshot import parts, take_dirty
+from antiphon.engine.snapshot import parts, replay, restore, take_dirty
+from antiphon.engine.unknown import KEPT
 from antiphon.schema.v2.notices import Notice
 from antiphon.schema.v2.updates import SessionUpdate
 from antiphon.schema.wire import Unknown
@@ -39,7 +41,7 @@ def test_an_event_that_is_not_the_next_one_is_refused() -> None:
 def test_strangers_pass_by_and_change_nothing_ext_07_note_05() -> None:
     before = parts(folded(chunk("m", "x")))
     for stranger in (
-        update("_odd", x=1),
+        update("_antiphon_odd", x=1),
         update("notice", severity="info", title="Hi"),
         update("agent_message_chunk", messageId=3),
         Updated(raw=Raw(b"[1]")),
@@ -100,3 +102,11 @@ def test_a_run_of_chunks_is_broken_by_a_gap_in_the_numbers() -> None:
     run = events(chunk("m", "a"), chunk("m", "b"))
     with pytest.raises(JournalGap):
         Session().fold([*run, Event(4, 0, run[-1].body)])
+
+
+def test_ext_09_what_is_unknown_is_replayed_as_it_was_the_last_of_it() -> None:
+    odd = [update("_odd", x=number) for number in range(KEPT + 3)]
+    session = folded(chunk("m", "x"), *odd, chunk("m", "y"))
+    shown = [json.loads(raw) for raw in replay(session)]
+    assert shown[1:] == [{"sessionUpdate": "_odd", "x": number} for number in range(3, KEPT + 3)]
+    assert restore(parts(session), Cursor(session.last_seq)) == session

@@ -1,7 +1,8 @@
 """An agent to stand behind a hub: `python agent.py [--store FILE]`. What it does is in the prompt's text.
 
 `say TEXT`, `wait` (until it is cancelled), `ask`, `speak` (a turn of its own, later), `count` (how many
-prompts it got), `child` (leaves a process behind that has left its group), `stream N`.
+prompts it got), `child` (leaves a process behind that has left its group), `stream N [SIZE]`, `flood N SIZE`
+(of what no session keeps).
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ import sys
 from pathlib import Path
 
 from antiphon.agent import Agent, AgentSession, AgentTurn
+from antiphon.schema import v2
 from antiphon.stores.sqlite import SQLiteStore
 
 store = SQLiteStore(Path(sys.argv[2])) if sys.argv[1:2] == ["--store"] else None
 agent = Agent("stand-in", version="1", store=store)
 agent.config("model", options={"small": "Small", "large": "Large"}, default="small")
+INFO = v2.NoticeSeverity.INFO
 log = Path(sys.argv[2]).with_suffix(".log") if store else None
 
 
@@ -41,9 +44,14 @@ async def answer(turn: AgentTurn) -> None:
         await turn.say("left behind")
         await asyncio.Event().wait()
     elif word == "stream":
+        count, _, size = rest.partition(" ")
         async with turn.message() as message:
-            for number in range(int(rest)):
-                await message.write(f"{number} ")
+            for number in range(int(count)):
+                await message.write(f"{number} {'x' * int(size or 0)}")
+    elif word == "flood":
+        count, size = map(int, rest.split())
+        for number in range(count):
+            await turn.session.update(v2.Notice(severity=INFO, title=f"{number} {'x' * size}"))
     elif word == "story":
         await turn.say(turn.prompt.text)
     else:

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from antiphon.client import Client, connect
+from antiphon.client import Client, Reconnect, connect
 from antiphon.transports.websocket import connect_websocket
 from tests.agent.talk import INFO, Talk
 
@@ -34,7 +34,7 @@ class Served:
         self._arguments = list(arguments)
         self._start()
 
-    def _start(self) -> None:
+    def _start(self, port: str = "0") -> None:
         ready = self.folder / "ready.json"
         ready.unlink(missing_ok=True)
         self.process = subprocess.Popen(
@@ -42,7 +42,7 @@ class Served:
                 *ANTIPHON,
                 "serve",
                 "--port",
-                "0",
+                port,
                 "--data",
                 self.folder,
                 "--ready-file",
@@ -68,9 +68,13 @@ class Served:
         assert self.process.stderr is not None
         self.process.stderr.close()
 
-    def restart(self) -> None:
+    def restart(self, *, port: str = "0") -> None:
         """After a kill: the same folder, another process."""
-        self._start()
+        self._start(port)
+
+    @property
+    def port(self) -> str:
+        return self.acp.rpartition(":")[2].partition("/")[0]
 
     def end(self) -> tuple[int, str]:
         """Ask it to end; its exit code and what it wrote."""
@@ -79,8 +83,8 @@ class Served:
         return self.process.returncode, errors.decode()
 
     @asynccontextmanager
-    async def client(self, **asked: Any) -> AsyncIterator[Client]:
-        async with connect(self.acp, token=self.token, **asked) as client:
+    async def client(self, *, reconnect: Reconnect | bool = False, **asked: Any) -> AsyncIterator[Client]:
+        async with connect(self.acp, token=self.token, reconnect=reconnect, **asked) as client:
             yield client
 
     @asynccontextmanager
@@ -103,7 +107,7 @@ class Served:
 
 @contextmanager
 def served(folder: Path, *arguments: str, agent: Sequence[str] = REHEARSE) -> Iterator[Served]:
-    hub = Served(folder, [*arguments, "--", *agent])
+    hub = Served(folder, [*arguments, *(["--", *agent] if agent else [])])
     try:
         yield hub
     finally:

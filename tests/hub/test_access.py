@@ -9,6 +9,11 @@ import pytest
 from antiphon.errors import LinkLost, LocalError
 from antiphon.hub import Hub
 from antiphon.hub.access import Gate, keep_token
+from antiphon.hub.audit import Audit
+from antiphon.hub.doorkeeper import Doorkeeper
+from antiphon.hub.limits import HubLimits
+from antiphon.hub.tokens import Tokens
+from antiphon.transports.http_exchange import Head, Headers, Reply
 from antiphon.transports.websocket import connect_websocket
 
 GOOD = {"Host": "127.0.0.1:8642", "Authorization": "Bearer secret"}
@@ -34,8 +39,15 @@ GOOD = {"Host": "127.0.0.1:8642", "Authorization": "Bearer secret"}
     ],
 )
 def test_who_gets_in(headers: dict[str, str], status: int | None) -> None:
-    refused = Gate("secret", origins=["https://page.example"]).check(headers)
-    assert (None if refused is None else refused[0]) == status
+    keeper = Doorkeeper(
+        Gate(origins=["https://page.example"]),
+        Tokens("secret"),
+        limits=HubLimits(),
+        audit=Audit(),
+        open_sessions=lambda: 0,
+    )
+    answer = keeper.check(Head("GET", "/acp", Headers(headers.items())))
+    assert (answer.status if isinstance(answer, Reply) else None) == status
 
 
 def test_the_token_is_made_once_and_is_for_its_owner_alone(tmp_path: Path) -> None:

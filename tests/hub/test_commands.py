@@ -65,20 +65,26 @@ def test_errors_are_one_line(tmp_path: Path) -> None:
 
 def test_two_terminals_follow_the_same_turn(tmp_path: Path) -> None:
     data = ["--data", str(tmp_path)]
-    with served(tmp_path, agent=AGENT), Terminal([*ANTIPHON, "attach", "new", *data]) as one:
+    attach = [*ANTIPHON, "attach", *data]
+    with served(tmp_path, agent=AGENT), Terminal([*attach, "--name", "ann", "new"]) as one:
         session = one.wait_for(r"sess_\w+")[0]
-        with Terminal([*ANTIPHON, "attach", session, *data]) as two:
+        with Terminal([*attach, "--name", "bob", session]) as two:
             two.wait_for("type to prompt")
+            two.wait_for("ann is here")
+            one.wait_for("bob is here")
             one.type("say hello\n")
             one.wait_for("heard say hello")
-            two.wait_for("> say hello")
+            two.wait_for("ann> say hello")
             two.wait_for("heard say hello")
             two.type("ask\n")
-            one.wait_for("> ask")
+            one.wait_for("bob> ask")
             one.wait_for(r"1  ")
             one.type("1\n")
+            two.wait_for("ann answered: Allow")
             two.wait_for("allowed: True")
             one.wait_for("allowed: True")
+            assert "2 clients" in run("sessions", "list", *data).stdout
+        one.wait_for("bob has left")
 
 
 async def test_an_editor_is_an_attachment_over_stdio(tmp_path: Path) -> None:
@@ -113,7 +119,7 @@ async def test_acp_starts_a_hub_where_none_runs(tmp_path: Path) -> None:
         async with asyncio.timeout(DEADLINE), connect(running.acp, token=running.token) as client:
             assert told(await client.load_session(session.id, "/"))[1] == ("agent", "heard say a")
         refused = await asyncio.to_thread(run, "acp", "--data", str(tmp_path), "--", "sh")
-        assert refused.stderr.startswith("antiphon: the hub that runs has no agent 'sh'")
+        assert "has no agent 'sh', but agent: " in refused.stderr
     finally:
         if pid is not None:
             os.kill(pid, signal.SIGTERM)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 from pathlib import Path
 
 import pytest
@@ -53,7 +54,8 @@ async def test_an_agent_that_is_killed_cuts_its_turn_short_and_comes_back(
 async def test_an_agent_that_cannot_bring_a_session_back_is_told_what_happened(
     tmp_path: Path, how: str
 ) -> None:
-    with served(tmp_path, agent=[*SLOPPY, *([how] if how else [])]) as hub:
+    forgetful = shlex.join([*SLOPPY, *([how] if how else [])])
+    with served(tmp_path, "--agent", f"one={forgetful}", agent=()) as hub:
         async with asyncio.timeout(DEADLINE), hub.client() as client:
             session = await client.new_session("/")
             await (await session.prompt("echo")).drained()
@@ -62,7 +64,7 @@ async def test_an_agent_that_cannot_bring_a_session_back_is_told_what_happened(
             assert end.error is not None
             assert end.error.data == {"reason": "interrupted"}
             assert "last words" in turn.text or how  # one id for all of its messages
-    with served(tmp_path, agent=AGENT) as hub:
+    with served(tmp_path, "--agent", f"one={shlex.join(AGENT)}", agent=()) as hub:
         async with asyncio.timeout(DEADLINE), hub.client() as client:
             session = await client.load_session(session.id, "/")
             turn = await session.prompt("story")
@@ -71,6 +73,17 @@ async def test_an_agent_that_cannot_bring_a_session_back_is_told_what_happened(
             assert "last words" in turn.text
             asked = [message.text for message in session.messages if message.type == "user"]
             assert asked[-1] == "story"  # and not what the agent was told beside it
+
+
+async def test_a_session_whose_agent_the_hub_has_no_more_says_so(tmp_path: Path) -> None:
+    with served(tmp_path, "--agent", f"one={shlex.join(AGENT)}", agent=()) as hub:
+        async with asyncio.timeout(DEADLINE), hub.client() as client:
+            session = await client.new_session("/")
+    with served(tmp_path, "--agent", f"two={shlex.join(AGENT)}", agent=()) as hub:
+        async with asyncio.timeout(DEADLINE), hub.client() as client:
+            session = await client.load_session(session.id, "/")
+            with pytest.raises(CallFailed, match="has no agent 'one'"):
+                await session.prompt("say a")
 
 
 async def test_a_prompt_that_kills_its_agent_is_not_sent_again(tmp_path: Path) -> None:
@@ -208,12 +221,12 @@ async def test_who_leaves_while_a_session_is_made_leaves_no_agent_behind() -> No
                 making.cancel()
         async with connect(address, token=hub.token) as client:
             await (await (await client.new_session("/")).prompt("say a")).drained()
-    assert not hub._upstreams
+    assert not hub.upstreams
 
 
 @pytest.mark.parametrize("how", ["--v2", ""])
 async def test_an_agent_that_does_not_stop_is_ended(monkeypatch: pytest.MonkeyPatch, how: str) -> None:
-    monkeypatch.setattr("antiphon.hub.session.CANCEL_GRACE", 0.2)
+    monkeypatch.setattr("antiphon.hub.cancelling.CANCEL_GRACE", 0.2)
     hub = Hub({"sloppy": [*SLOPPY, *([how] if how else [])]})
     async with asyncio.timeout(DEADLINE), connect(hub) as client:
         session = await client.new_session("/")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from antiphon.engine.snapshot import replay
 from antiphon.errors import LocalError, SessionUnknown, StoreError, StoreFull
 from antiphon.live.attachment import Attachment
 from antiphon.live.session import SNAPSHOT_EVERY, LiveSession
-from antiphon.live.tail import TAIL_BYTES
+from antiphon.live.tail import TAIL_BYTES, Stretch
 from antiphon.schema import v2
 from antiphon.stores.base import Batch
 from antiphon.stores.memory import MemoryStore
@@ -73,9 +73,13 @@ class Client:
         self.room = asyncio.Event()
         self.room.set()
 
-    def write(self, events: list[Event]) -> None:
-        self.events += events
+    def write(self, stretch: Stretch) -> None:
+        self.events += stretch.events
         self.arrived.set()
+
+    @property
+    def congested(self) -> bool:
+        return not self.room.is_set()
 
     async def drain(self) -> None:
         await self.room.wait()
@@ -89,7 +93,7 @@ class Client:
 
 @asynccontextmanager
 async def following(live: LiveSession, client: Client, **options: Any) -> AsyncIterator[Attachment]:
-    attachment = Attachment(live, client.write, drain=client.drain, cursor=options.pop("cursor", None))
+    attachment = Attachment(live, client.write, client, cursor=options.pop("cursor", None))
     task = asyncio.ensure_future(attachment.follow(**options))
     try:
         yield attachment
@@ -118,6 +122,81 @@ async def test_an_event_reaches_a_client_only_after_the_store_has_it() -> None:
         assert record.last == seq
 
 
+async def test_what_is_committed_leaves_in_the_same_step_for_everybody_who_is_at_the_tail() -> None:
+    """One event alone waits for nothing: not for others, and not for a turn of the loop."""
+    store, clients = Gated(), [Client() for _ in range(3)]
+    async with await create(store) as live, AsyncExitStack() as stack:
+        for client in clients:
+            await stack.enter_async_context(following(live, client))
+        await asyncio.sleep(0)
+        live.emit([chunk("one")])
+        await live.durable()
+        assert [texts(client.events) for client in clients] == [["one"]] * 3
+
+
+async def test_a_client_that_cannot_be_written_to_costs_the_others_nothing() -> None:
+    class Broken(Client):
+        def write(self, stretch: Stretch) -> None:
+            raise ZeroDivisionError
+
+    broken, client = Broken(), Client()
+    async with await create(MemoryStore()) as live, following(live, client):
+        failing = asyncio.ensure_future(Attachment(live, broken.write, broken).follow())
+        await asyncio.sleep(0)
+        seq = live.emit([chunk("one"), chunk("two")])
+        await client.until(seq)
+        live.emit([chunk("three")])
+        await live.durable()
+        assert texts(client.events) == ["one", "two", "three"]
+        with pytest.raises(ZeroDivisionError):
+            await failing
+
+
+async def test_who_was_left_behind_comes_after_from_where_it_was() -> None:
+    """Also where the next commit comes before it has noticed."""
+    client, store = Client(), MemoryStore()
+    async with await create(store) as live, following(live, client) as attachment:
+        await client.until(live.emit([chunk("one")]))
+        client.room.clear()
+        events = [Event(live.fold.last_seq + n, 0, chunk(text)) for n, text in ((1, "two"), (2, "three"))]
+        live.fold.fold(events)
+        await store.append("s", Batch(events[0].seq, tuple(map(encode_event, events))))
+        live._publish(Stretch(events[:1]))
+        client.room.set()
+        live._publish(Stretch(events[1:]))
+        async with asyncio.timeout(DEADLINE):
+            await attachment.reached(events[-1].seq)
+        assert texts(client.events) == ["one", "two", "three"]
+
+
+async def test_a_session_that_rests_keeps_no_tail(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("antiphon.live.session.TAIL_SECONDS", 0.05)
+    late, client = Client(), Client()
+    async with await create(MemoryStore()) as live, following(live, client):
+        seq = live.emit([chunk("one"), chunk("two")])
+        await client.until(seq)
+        assert live._tail.reaches(seq - 1)
+        forgotten = asyncio.Event()
+        asyncio.get_running_loop().call_later(0.2, forgotten.set)  # the timers of a loop ring in order
+        await forgotten.wait()
+        assert not live._tail.reaches(seq - 1)
+        async with following(live, late, cursor=seq - 2):
+            await late.until(live.emit([chunk("three")]))
+        assert texts(late.events) == ["one", "two", "three"]
+        assert texts(client.events) == ["one", "two", "three"]
+
+
+async def test_a_client_that_left_is_handed_nothing_more() -> None:
+    client = Client()
+    async with await create(MemoryStore()) as live:
+        async with following(live, client):
+            await client.until(live.emit([chunk("one")]))
+        live.emit([chunk("two")])
+        await live.durable()
+        assert texts(client.events) == ["one"]
+        assert not live._followers
+
+
 async def test_what_was_emitted_during_a_commit_goes_into_the_next_one() -> None:
     store = Gated()
     async with await create(store) as live:
@@ -139,7 +218,7 @@ async def test_every_attachment_gets_the_same_events_once_in_one_order() -> None
         for n in range(300):
             if n % 60 == 0:
                 client = clients[n // 60]
-                attachment = Attachment(live, client.write, drain=client.drain)
+                attachment = Attachment(live, client.write, client)
                 tasks.append(group.create_task(attachment.follow()))
             live.emit([chunk(str(n))])
             if n % 7 == 0:

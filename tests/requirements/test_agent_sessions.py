@@ -181,6 +181,7 @@ async def test_sess_32_what_is_listed_of_a_session(version: int) -> None:
         (listed,) = (await talk.call("list", "session/list"))["sessions"]
         at = datetime.fromisoformat(listed.pop("updatedAt"))
         assert at.tzinfo is not None
+        assert listed.pop("_meta").keys() == {"antiphon"}
         assert listed == {
             "sessionId": id, "cwd": "/site", "additionalDirectories": roots, "title": "A title",
             "archived": False,

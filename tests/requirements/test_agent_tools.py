@@ -254,7 +254,7 @@ def options(*kinds: str) -> list[dict[str, str]]:
 
 async def test_perm_v1_01_a_question_in_v1_is_about_a_tool_call_with_options() -> None:
     talk, params = await question(asking(ONCE), 1)
-    assert params.keys() == {"sessionId", "toolCall", "options"}
+    assert params.keys() == {"sessionId", "toolCall", "options", "_meta"}
     assert params["options"] == options(*ONCE)
     created = calls(talk)[0]
     assert params["toolCall"]["toolCallId"] == created["toolCallId"]

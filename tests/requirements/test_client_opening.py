@@ -46,13 +46,14 @@ async def test_init_01_init_10_init_12_init_13_init_18_init_22_init_23_the_first
     async with unopened(version=version, name="tester", client_version="9") as (client, agent):
         agent.meanwhile(client.initialize())
         request = await agent.request("initialize")
-        asked = {"queueUpdates": True}
+        asked = {"queueUpdates": True, "presence": True}
         assert agent.seen == [request]
         assert request == {
             "jsonrpc": "2.0",
             "id": request["id"],
             "method": "initialize",
             "params": {
+                "_meta": {"antiphon": {"clientId": client.who.client_id}},
                 "protocolVersion": 2,
                 "info": OURS,
                 "capabilities": {"_meta": {"antiphon": asked}},
@@ -71,7 +72,7 @@ async def test_init_01_init_10_init_12_a_client_of_v1_alone_asks_for_it_in_its_o
         params = (await agent.request("initialize"))["params"]
         assert params["protocolVersion"] == 1
         assert params["clientInfo"] == OURS
-        assert params.keys() == {"protocolVersion", "clientInfo", "clientCapabilities"}
+        assert params.keys() == {"protocolVersion", "clientInfo", "clientCapabilities", "_meta"}
         offered = {key: value for key, value in params["clientCapabilities"].items() if key != "_meta"}
         assert offered == TAKEN_IN_V1, "no files and no terminals"
 

@@ -12,6 +12,7 @@ import pytest
 from antiphon.testing import check_transport
 from antiphon.testing.transports import CHECKS
 from antiphon.transports.base import Transport
+from antiphon.transports.lasting import LastingTransport
 from antiphon.transports.memory import memory_pair
 from antiphon.transports.pipes import PipeTransport
 from antiphon.transports.websocket import connect_websocket, websocket_server
@@ -78,7 +79,16 @@ async def websocket_compressed() -> AsyncIterator[tuple[Transport, Transport]]:
         yield pair
 
 
-MAKERS = [memory, pipes, websocket_client_first, websocket_server_first, websocket_compressed]
+@asynccontextmanager
+async def lasting() -> AsyncIterator[tuple[Transport, Transport]]:
+    one, other = memory_pair()
+    over: LastingTransport = LastingTransport(one, on_cut=lambda reason: over.end(reason))
+    yield over, other
+    await over.aclose()
+    await other.aclose()
+
+
+MAKERS = [memory, pipes, websocket_client_first, websocket_server_first, websocket_compressed, lasting]
 
 
 @pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)

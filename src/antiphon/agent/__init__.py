@@ -5,6 +5,8 @@ from antiphon.agent.asking import Answer, Consent
 from antiphon.agent.client_terminals import ClientOutput, ClientTerminal
 from antiphon.agent.formats import Email, Uri
 from antiphon.agent.logins import Login
+from antiphon.agent.mcp_headers import mcp_headers
+from antiphon.agent.providers import Provider, ProviderSetting
 from antiphon.agent.reaching import TurnClient
 from antiphon.agent.session import AgentSession
 from antiphon.agent.system_prompts import SystemPrompt
@@ -23,8 +25,11 @@ __all__ = [
     "Login",
     "MessageWriter",
     "Prompt",
+    "Provider",
+    "ProviderSetting",
     "SystemPrompt",
     "ToolCallWriter",
     "TurnClient",
     "Uri",
+    "mcp_headers",
 ]

@@ -11,21 +11,32 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from antiphon.agent import forking
+from antiphon.agent.beginning import Beginning, session_id_of
 from antiphon.agent.declaring import Declaring
+from antiphon.agent.extending import Extending
 from antiphon.agent.keeping import mark_archived
 from antiphon.agent.link import Link
 from antiphon.agent.logins import Logins, run_flow
-from antiphon.agent.session import AgentSession, Handler, new_id
+from antiphon.agent.permits import EVERYTHING, Permit
+from antiphon.agent.session import GRACE, AgentSession, Handler, new_id
 from antiphon.agent.subagents import SUBAGENT_OF, retire
 from antiphon.agent.system_prompts import modes, read_system_prompt
 from antiphon.agent.turn import AgentTurn
 from antiphon.engine.events import Delivery
-from antiphon.errors import AntiphonError, LocalError, RequestError, ResourceNotFound, SessionClaimed
+from antiphon.engine.snapshot import state_word
+from antiphon.errors import (
+    AntiphonError,
+    LocalError,
+    RequestError,
+    ResourceNotFound,
+    SessionClaimed,
+    StdioClosed,
+)
 from antiphon.live.session import LiveSession
 from antiphon.live.voice import Voice
 from antiphon.schema import v2
 from antiphon.schema.v2.prompt import StopReason
-from antiphon.stores.base import RecordPatch, Store
+from antiphon.stores.base import RecordPatch, SessionRecord, Store
 from antiphon.stores.memory import MemoryStore
 from antiphon.transports.base import Transport
 from antiphon.transports.loop import run_until_stopped
@@ -56,7 +67,7 @@ def _read_address(address: str) -> tuple[str, int, str]:
     raise LocalError(f"{address!r} is no address to serve at: it looks like ws://127.0.0.1:9000")
 
 
-class Agent(Declaring, Logins):
+class Agent(Declaring, Logins, Extending):
     """`@agent.on_prompt` gives it its work, `agent.run()` serves an editor over stdio.
 
     Sessions are kept in memory unless a store is given.
@@ -74,15 +85,18 @@ class Agent(Declaring, Logins):
         login_required: bool = True,
         system_prompt: bool | str = False,
         mcp_over_acp: bool = False,
+        stop_grace: float = GRACE,
     ) -> None:
         """`busy` is what a plain prompt does while the session works: `queue`, `steer` or `interrupt`.
         `turn_complete` sends that signal to every v1 client, not only to those that ask for it. `accepts`
         names what prompts may hold beside text and links: `image`, `audio`, `embedded_context`.
         `login_required`: where a login is offered, nothing is done for who has not logged in.
         `system_prompt`: clients may give one, to be added to the agent's own or, with `override`, in its
-        place. `mcp_over_acp`: clients may offer MCP servers of their own over their connection."""
+        place. `mcp_over_acp`: clients may offer MCP servers of their own over their connection.
+        `stop_grace`: seconds that handlers get to end in when their session or the agent ends."""
         super().__init__()
         Logins.__init__(self, login_required=login_required)
+        Extending.__init__(self)
         self.name = name
         self.version = version
         self.busy = Delivery(busy)
@@ -93,9 +107,17 @@ class Agent(Declaring, Logins):
         self.accepts = frozenset(accepts)
         self.system_prompts = modes(system_prompt)
         self.mcp_over_acp = mcp_over_acp
+        self.stop_grace = stop_grace
+        self.mcp_kinds = frozenset({"stdio", "http"})
+        """Which MCP servers of its own machine, or that can be reached from there, a session may be given."""
+        self.takes_directories = True
+        """Whether a session may have further roots."""
+        self.announces: dict[str, Any] = {}
+        """What is said in the `_meta` of the capabilities: which extensions it has, under names of yours."""
         self.offers: dict[str, Any] = {}
         """What is said beside the rest under `_meta["antiphon"]` of the capabilities."""
         self.accepted = (v2.TextContent, v2.ResourceLink, *(CONTENT[name] for name in accepts))
+        self.beginning = Beginning(self)
         self._links: set[Link] = set()
         self.store: Store = MemoryStore() if store is None else store
         self._own_store = store is None
@@ -126,8 +148,9 @@ class Agent(Declaring, Logins):
         return handler
 
     def opened(self, session: AgentSession) -> None:
-        """A new session's client has been answered."""
-        if self._on_session is not None:
+        """A new session's client has been answered; perhaps not for the first time."""
+        new, session.new = session.new, False
+        if new and self._on_session is not None:
             session.soon(self._on_session(session))
 
     # --- serving -----------------------------------------------------------------------------------
@@ -138,7 +161,11 @@ class Agent(Declaring, Logins):
         flow = self.terminal_flow(sys.argv[1:])
         if flow is not None:
             run_flow(flow)
-        run_until_stopped(self._run_stdio() if address is None else self._run_websocket(address))
+        serving = self._run_stdio() if address is None else self._run_websocket(address)
+        try:
+            run_until_stopped(serving, grace=self.stop_grace)
+        except StdioClosed as error:
+            sys.exit(f"{self.name}: {error}")
 
     async def _run_stdio(self) -> None:
         async with self.serving():
@@ -156,9 +183,10 @@ class Agent(Declaring, Logins):
             except OSError as error:
                 raise LocalError(f"cannot serve at {address}: {error.strerror or error}") from error
 
-    async def serve(self, transport: Transport) -> None:
-        """Serve one client until it is gone; call it for each, inside `serving`."""
-        link = Link(self, transport)
+    async def serve(self, transport: Transport, permit: Permit = EVERYTHING) -> None:
+        """Serve one client until it is gone; call it for each, inside `serving`. `permit` is what it may
+        do."""
+        link = Link(self, transport, permit)
         self._links.add(link)
         try:
             await link.run()
@@ -180,7 +208,10 @@ class Agent(Declaring, Logins):
         finally:
             self._lives -= 1
             if not self._lives:
+                await self.beginning.aclose()
                 self._ended = not self._own_store
+                for session in self._sessions.values():
+                    session.interrupt()  # all of them at once: each has the same time to end
                 for session in tuple(self._sessions.values()):
                     await self.release(session)
                 if self._leaving:
@@ -194,20 +225,35 @@ class Agent(Declaring, Logins):
         """A session that is live here."""
         return self._sessions.get(session_id)
 
+    def told_of(self, record: SessionRecord) -> dict[str, Any]:
+        """What a list says of a session under our own key; its state and its clients while it is open."""
+        told: dict[str, Any] = {"agent": self.name}
+        session = self.find(record.session_id)
+        if session is not None:
+            told["state"] = state_word(session.fold)
+            told["clients"] = len(session.live.presence.clients())
+        return told
+
     async def create(self, params: v2.NewSessionRequest) -> AgentSession:
         live = await LiveSession.create(
             self.store,
-            session_id=new_id("sess"),
+            session_id=session_id_of(params),
             cwd=params.cwd,
             additional_directories=params.additional_directories,
             clock=now,
+            meta=self.about(params),
         )
         return await self._begin(live, params)
+
+    def about(self, params: v2.NewSessionRequest) -> dict[str, Any]:
+        """What is kept with a session from its first moment on."""
+        return {}
 
     async def _begin(
         self, live: LiveSession, params: v2.NewSessionRequest | v2.ForkSessionRequest
     ) -> AgentSession:
         session = await self._enter(live)
+        session.new = True
         session.additional_directories = tuple(params.additional_directories)
         session.mcp_servers = tuple(params.mcp_servers)
         if params.system_prompt is not None:
@@ -224,7 +270,7 @@ class Agent(Declaring, Logins):
         source = await forking.source(self, params.session_id, at)
         live = await LiveSession.create(
             self.store,
-            session_id=new_id("sess"),
+            session_id=session_id_of(params),
             cwd=params.cwd,
             additional_directories=params.additional_directories,
             clock=now,
@@ -233,11 +279,13 @@ class Agent(Declaring, Logins):
         )
         return await self._begin(live, params)
 
-    async def create_subagent(self, parent: AgentSession, cwd: str) -> AgentSession:
+    async def create_subagent(
+        self, parent: AgentSession, cwd: str, *, session_id: str | None = None
+    ) -> AgentSession:
         """A session that works for another one. It is kept as any, and not listed."""
         about = {SUBAGENT_OF: parent.id}
         live = await LiveSession.create(
-            self.store, session_id=new_id("sess"), cwd=cwd, clock=now, meta=dict(about)
+            self.store, session_id=session_id or new_id("sess"), cwd=cwd, clock=now, meta=dict(about)
         )
         await self.store.update(live.session_id, RecordPatch(meta=dict(about)))
         return await self._enter(live)
@@ -336,6 +384,7 @@ class Agent(Declaring, Logins):
         stack = AsyncExitStack()
         await stack.enter_async_context(live)
         session = self._make(live)
+        session.grace = self.stop_grace
         session.implementation = {"name": self.name, "version": self.version}
         session.spawn = lambda cwd: self.create_subagent(session, cwd)
         session.retire = lambda: self._leave(retire(self, session))

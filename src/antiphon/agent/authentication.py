@@ -56,7 +56,7 @@ class Access:
             return replace(result, capabilities=capabilities, auth_methods=self.offered)
         auth_v1 = v1.AgentAuthCapabilities(
             status=v1.AuthStatusCapabilities() if self._tells else None,
-            logout=v1.LogoutCapabilities() if self.offered else None,
+            logout=v1.LogoutCapabilities() if self.offered and self._agent.logs_out else None,
         )
         able_v1 = replace(result.agent_capabilities, auth=auth_v1)
         return replace(result, agent_capabilities=able_v1, auth_methods=methods_v1(self.offered))

@@ -56,7 +56,14 @@ class Scope:
 
 @asynccontextmanager
 async def tool_call(
-    session: AgentSession, title: str, *, kind: str, raw_input: Any, name: str | None, cancellable: bool
+    session: AgentSession,
+    title: str,
+    *,
+    kind: str,
+    raw_input: Any,
+    name: str | None,
+    cancellable: bool,
+    pending: bool,
 ) -> AsyncIterator[ToolCallWriter]:
     """A tool call of a turn: in progress inside the block, and ended by it."""
     call, scope = ToolCallWriter(session, foreground=True), Scope()
@@ -65,8 +72,10 @@ async def tool_call(
         session.cancels.calls[id] = scope.cancel
     scope.enter()
     try:
-        await call.open(title, kind=kind, raw_input=raw_input, name=name, cancellable=cancellable)
-        session.calling(id, on=True)
+        await call.open(
+            title, kind=kind, raw_input=raw_input, name=name, cancellable=cancellable, pending=pending
+        )
+        session.calling(id, on=not pending)
         yield call
     except asyncio.CancelledError:
         call.cancelled = scope.cancelled

@@ -1,10 +1,11 @@
-"""What an agent declares of every session: config options and slash commands."""
+"""What an agent declares: config options and slash commands of every session, and its model providers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
 
+from antiphon.agent import providers
 from antiphon.agent.options import Choices, Option, declare
 from antiphon.agent.slash_commands import CommandHandler, SlashCommand, called, make_command
 from antiphon.agent.turn import AgentTurn
@@ -25,6 +26,8 @@ class Declaring:
     def __init__(self) -> None:
         self._options: dict[str, Option] = {}
         self._commands: dict[str, SlashCommand] = {}
+        self.providers: dict[str, providers.Provider] = {}
+        """The model providers that clients may set, by their ids."""
 
     def config(
         self,
@@ -61,6 +64,25 @@ class Declaring:
             return handler
 
         return keep
+
+    def provider(
+        self,
+        id: str,
+        *,
+        supports: Collection[str],
+        required: bool = False,
+        api_type: str | None = None,
+        base_url: str | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> providers.Provider:
+        """Let clients set how models are reached: by one of the protocols that it `supports`, where, and with
+        which headers. Without a `base_url` it is disabled at first. Unstable."""
+        if id in self.providers:
+            raise LocalError(f"the provider {id!r} is declared already")
+        made = self.providers[id] = providers.declare(
+            id, supports=supports, required=required, api_type=api_type, base_url=base_url, headers=headers
+        )
+        return made
 
     # --- what sessions take from it ----------------------------------------------------------------
 

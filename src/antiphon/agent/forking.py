@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from antiphon.agent.declaring import commands_of, options_of
+from antiphon.agent.beginning import enter
 from antiphon.agent.sessions import check_setup
 from antiphon.bridge import requests as upward
 from antiphon.engine.events import Updated
@@ -46,23 +46,9 @@ def handlers(link: Link) -> Handlers:
     async def fork(params: Any, inbound: Inbound) -> Any:
         wanted: v2.ForkSessionRequest = upward.fork_session(params) if link.v1 else params
         check_setup(wanted, link.agent.system_prompts)
-        session = await link.agent.fork(wanted, at=_message(wanted.meta))
-        voice = link.new_voice(session.id)
-        voice.pin(session.live, session.heard)
-        link.voices[session.id] = voice
-        result, later = voice.writer.opened(
-            v2.ForkSessionResponse(
-                session_id=v2.SessionId(session.id),
-                config_options=options_of(session.fold),
-                available_commands=commands_of(session.fold),
-            )
-        )
-        link.connection.answer(inbound, result)
-        for raw in later:
-            voice.say(raw)
-        voice.start()
-        link.agent.opened(session)
-        return result
+        at = _message(wanted.meta)
+        begun = await link.agent.beginning.begin(wanted, lambda: link.agent.fork(wanted, at=at))
+        return enter(link, begun, inbound, v2.ForkSessionResponse)
 
     return {"session/fork": fork}
 

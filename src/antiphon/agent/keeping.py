@@ -5,14 +5,16 @@ None of it attaches the client to the session.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from antiphon.agent.permits import Permit
 from antiphon.agent.subagents import SUBAGENT_OF
 from antiphon.agent.titles import choose_title
 from antiphon.errors import InvalidParams, ResourceNotFound
 from antiphon.jsonrpc.peer import Inbound
+from antiphon.live.presence import rfc3339
 from antiphon.schema import v1, v2
+from antiphon.schema.version import META_KEY
 from antiphon.stores.base import LIST_LIMIT, RecordPatch, SessionRecord, Store
 
 if TYPE_CHECKING:
@@ -30,15 +32,16 @@ def handlers(link: Link) -> Handlers:
     async def list_page(params: Any, inbound: Inbound) -> Any:
         types: Any = v1 if link.v1 else v2
         wanted = _FILTER.EXCLUDE if params.archived is None else _FILTER(params.archived)
-        records, cursor = await _page(agent.store, params.cwd, params.cursor, wanted)
+        records, cursor = await _page(agent.store, params.cwd, params.cursor, wanted, link.permit)
         sessions = [
             types.SessionInfo(
                 session_id=record.session_id,
                 cwd=record.cwd,
                 additional_directories=list(record.additional_directories),
                 title=record.title,
-                updated_at=_time(record.updated_at),
+                updated_at=rfc3339(record.updated_at),
                 archived=is_archived(record),  # SESS-54: on every one
+                meta={META_KEY: agent.told_of(record)},
             )
             for record in records
         ]
@@ -100,7 +103,11 @@ def is_archived(record: SessionRecord) -> bool:
 
 
 async def _page(
-    store: Store, cwd: str | None, cursor: str | None, wanted: v2.SessionArchiveFilter
+    store: Store,
+    cwd: str | None,
+    cursor: str | None,
+    wanted: v2.SessionArchiveFilter,
+    permit: Permit,
 ) -> tuple[list[SessionRecord], str | None]:
     """Some of what is wanted, and where the list goes on; only its end is an empty page."""
     if not wanted.known:
@@ -114,8 +121,10 @@ async def _page(
             for record in listing.records
             if (wanted == _FILTER.INCLUDE or is_archived(record) is (wanted == _FILTER.ONLY))
             and SUBAGENT_OF not in record.meta
+            and permit.shows(record.session_id)
         ]
-        if cursor is None or 2 * len(found) >= LIST_LIMIT:
+        # To who sees only some of them, a cursor would tell of the others.
+        if cursor is None or (2 * len(found) >= LIST_LIMIT and permit.sees_all):
             return found, cursor
 
 
@@ -139,7 +148,3 @@ def _plain(state: Any) -> Any:
         background=state.background,
         meta=state.meta,
     )
-
-
-def _time(at: int) -> str:
-    return datetime.fromtimestamp(at / 1000, UTC).isoformat().replace("+00:00", "Z")

@@ -10,30 +10,40 @@ import asyncio
 import contextlib
 import itertools
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
+
 from antiphon.agent import (
+    answers,
+    attaching,
     authentication,
     cancelling,
     configuring,
+    extending,
     forking,
     keeping,
     mcp,
     prompting,
+    providers,
     queueing,
     sessions,
     subagents,
 )
+from antiphon.agent.guests import Guest, read_guest
 from antiphon.agent.opening import open_link
+from antiphon.agent.permits import EVERYTHING, Permit, heard, permitted
 from antiphon.agent.session import AgentSession
 from antiphon.bridge.dialects import writer
 from antiphon.bridge.elicitations import modes
 from antiphon.connection import Connection, Role
+from antiphon.engine.questions import Question
 from antiphon.errors import ResourceNotFound
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.live.voice import Voice
 from antiphon.schema import v1, v2
-from antiphon.schema.version import V1, Agreement, Offer
+from antiphon.schema.version import V1, Agreement, Offer, with_ours
 from antiphon.transports.base import Transport
 
 if TYPE_CHECKING:
@@ -49,15 +59,19 @@ _serials = itertools.count()
 
 
 class Link:
-    def __init__(self, agent: Agent, transport: Transport) -> None:
+    def __init__(self, agent: Agent, transport: Transport, permit: Permit = EVERYTHING) -> None:
         self.agent = agent
+        self.permit = permit
         self.serial = next(_serials)
         """Those who came first have the lower ones."""
         self.voices: dict[str, Voice] = {}
         """The sessions that this client is attached to."""
+        self.moving = asyncio.Lock()
+        """Held while an attachment takes the place of another: of two that do, the later one stays."""
         self.v1_client: v1.ClientCapabilities | None = None
         self.v2_client: v2.ClientCapabilities | None = None
         """What the client said it can do, in the version it speaks."""
+        self._guest: Guest | None = None
         self.access = authentication.Access(self)
         self.calling = mcp.Calling(lambda: self.connection)
         """The MCP servers that this client offers."""
@@ -69,23 +83,31 @@ class Link:
                 {
                     **authentication.handlers(self),
                     **sessions.handlers(self),
+                    **attaching.handlers(self),
                     **keeping.handlers(self),
                     **forking.handlers(self),
                     **prompting.handlers(self),
                     **configuring.handlers(self),
-                    **queueing.handlers(lambda session_id: self.voice(session_id)[1]),
+                    **providers.handlers(self),
+                    **queueing.handlers(self.voice),
                     **cancelling.handlers(self),
+                    **answers.handlers(self),
                 }
             ),
             notifications={
-                "session/cancel": subagents.cancel_guarded(self, prompting.cancel(self)),
-                "mcp/message": self.calling.notified,
+                "session/cancel": heard(
+                    self, "session/cancel", subagents.cancel_guarded(self, prompting.cancel(self))
+                ),
+                "mcp/message": heard(self, "mcp/message", self.calling.notified),
             },
         )
+        self.connection.handlers.on_extension = self._guarded({"_": extending.answering(self)})["_"]
+        self.connection.handlers.on_extension_notified = extending.hearing(self)
 
     def _guarded(self, handlers: Handlers) -> Handlers:
         """What each method is checked for before it is done: from the outside in."""
-        return authentication.guarded(self, subagents.guarded(self, mcp.guarded(self, handlers)))
+        inner = authentication.guarded(self, subagents.guarded(self, mcp.guarded(self, handlers)))
+        return permitted(self, inner)
 
     async def run(self) -> None:
         """Serve the client until it is gone; its sessions stay."""
@@ -100,8 +122,17 @@ class Link:
             client = self.v1_client = params.client_capabilities or v1.ClientCapabilities()
         else:
             client = self.v2_client = params.capabilities or v2.ClientCapabilities()
+        self._guest = read_guest(offer, params, self._guest)
         agreement, result = open_link(self.agent, offer)
+        if agreement.extras.presence:
+            result = structs.replace(result, meta=with_ours(result.meta, clientId=self.guest.who.client_id))
         return agreement, self.access.offer(result, client)
+
+    @property
+    def guest(self) -> Guest:
+        """Who the client is, to the others."""
+        assert self._guest is not None
+        return self._guest
 
     @property
     def v1(self) -> bool:
@@ -110,11 +141,25 @@ class Link:
 
     # --- attachments -------------------------------------------------------------------------------
 
-    def new_voice(self, session_id: str) -> Voice:
+    def new_voice(self, session_id: str, guest: Guest | None = None) -> Voice:
+        guest = guest or self.guest
         agreement = self.connection.agreement
         assert agreement is not None
         speaks = writer(agreement, capabilities=self.v1_client)
-        return Voice(session_id, self.connection, speaks, extras=agreement.extras, modes=self.modes)
+        return Voice(
+            session_id,
+            self.connection,
+            speaks,
+            extras=agreement.extras,
+            modes=self.modes,
+            who=guest.who,
+            client_version=guest.version,
+            answers=partial(self._answers, session_id),
+        )
+
+    def _answers(self, session_id: str, question: Question) -> bool:
+        session = self.agent.find(session_id)
+        return session is not None and self.permit.answers(self, session, question)
 
     @property
     def modes(self) -> frozenset[str]:
@@ -145,4 +190,7 @@ class Link:
         for session_id in subagents.with_children(self, session_ids):
             voice = self.voices.pop(session_id, None)
             if voice is not None:
+                session = self.agent.find(session_id)
+                if session is not None:
+                    session.left()
                 await voice.stop()

@@ -51,6 +51,8 @@ class Logins:
         """Whether a connection has to be logged in before it can do anything with sessions."""
         self.login_methods: dict[str, v2.AuthMethod] = {}
         self.login_handlers: dict[str, LoginHandler] = {}
+        self.logs_out = True
+        """Whether there is a logout where there are logins; v2 has it always (AUTH-09)."""
         self.logout_handler: LogoutHandler | None = None
         self.auth_status_handler: StatusHandler | None = None
         self._flows: dict[tuple[str, ...], TerminalFlow] = {}

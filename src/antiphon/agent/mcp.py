@@ -25,7 +25,8 @@ logger = logging.getLogger("antiphon.agent")
 OnNotification = Callable[[str, dict[str, Any]], Awaitable[None]]
 """Called with the method and the params of what an MCP server tells while a request is under way."""
 
-_Told = tuple[str, dict[str, Any]] | None
+Heard = Callable[[Any], Awaitable[None]]
+"""The same with the params of `mcp/message` as they came."""
 
 
 class Calling:
@@ -35,13 +36,13 @@ class Calling:
         self._connection = connection
         self.declared: set[str] = set()
         """The ids that this client has published."""
-        self._routes: dict[tuple[str, str], asyncio.Queue[_Told]] = {}
+        self._routes: dict[tuple[str, str], asyncio.Queue[Any]] = {}
 
     def notified(self, params: v1.MessageMcpNotification | v2.MessageMcpNotification) -> None:
         """What belongs to no request that is under way is dropped (MCPACP-06)."""
         route = self._routes.get((params.server_id, params.request_id))
         if route is not None:
-            route.put_nowait((params.method, params.params or {}))
+            route.put_nowait(params)
 
     async def call(
         self,
@@ -62,10 +63,18 @@ class Calling:
             params=params,
             meta=meta,
         )
-        connection = self._connection()
         if on_notification is None:
-            return _result(await connection.call(MESSAGE, request))
-        key = (server_id, request_id)
+            return _result(await self._connection().call(MESSAGE, request))
+
+        async def heard(told: Any) -> None:
+            await on_notification(told.method, told.params or {})
+
+        return _result(await self.ask(request, heard))
+
+    async def ask(self, request: v1.MessageMcpRequest | v2.MessageMcpRequest, heard: Heard) -> Any:
+        """The answer to an operation as it came; `heard` gets what is told before it."""
+        connection = self._connection()
+        key = (str(request.server_id), str(request.request_id))
         answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
         def settled(outcome: Any) -> None:
@@ -77,7 +86,7 @@ class Calling:
         call = connection.begin(MESSAGE, request, settled)
         route = self._routes[key] = asyncio.Queue()
         try:
-            telling = asyncio.get_running_loop().create_task(_tell(route, on_notification))
+            telling = asyncio.get_running_loop().create_task(_tell(route, heard))
             try:
                 outcome = await answered
                 await telling
@@ -89,7 +98,7 @@ class Calling:
             connection.abandon(call)  # MCPACP-07: nothing, where it was answered
         if isinstance(outcome, Exception):
             raise outcome
-        return _result(outcome)
+        return outcome
 
     def _close(self, key: tuple[str, str]) -> None:
         route = self._routes.pop(key, None)
@@ -171,10 +180,10 @@ def guarded(link: Link, handlers: Handlers) -> Handlers:
     return {**handlers, **{method: guard(handlers[method]) for method in setting_up if method in handlers}}
 
 
-async def _tell(route: asyncio.Queue[_Told], on_notification: OnNotification) -> None:
+async def _tell(route: asyncio.Queue[Any], heard: Heard) -> None:
     while (told := await route.get()) is not None:
         try:
-            await on_notification(*told)
+            await heard(told)
         except Exception:
             logger.exception("what an MCP server told could not be handled")
 

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from antiphon.agent.system_prompts import OVERRIDE
 from antiphon.schema import v1, v2
 from antiphon.schema.version import EVERYTHING, META_KEY, V1, Agreement, Offer, OptIns
+from antiphon.stores.memory import MemoryStore
 
 if TYPE_CHECKING:
     from antiphon.agent.agent import Agent
@@ -18,6 +19,8 @@ ABLE = {
     "inject": {"modes": ["queue", "steer"]},
     "replayAfter": True,
     "forkAt": True,
+    "operations": ["prompt", "inject", "cancel", "new", "fork", "answer"],
+    "attach": {"historyPolicy": ["full", "pending_only", "none", "after_message", "after"]},
 }
 """What our own part of the capabilities says to everyone."""
 OPT_INS = OptIns(turn_complete=True, prompt_lifecycle=True, message_update=True)
@@ -39,7 +42,9 @@ def _in_v2(agent: Agent, agreement: Agreement, *, proposed: bool) -> v2.Initiali
         capabilities=v2.AgentCapabilities(
             session=v2.SessionCapabilities(
                 prompt=_prompt_capabilities(agent.accepts) if agent.accepts else None,
-                additional_directories=v2.SessionAdditionalDirectoriesCapabilities(),
+                additional_directories=v2.SessionAdditionalDirectoriesCapabilities()
+                if agent.takes_directories
+                else None,
                 delete=v2.SessionDeleteCapabilities(),
                 fork=v2.SessionForkCapabilities(),
                 archive=v2.SessionArchiveCapabilities(),
@@ -47,12 +52,13 @@ def _in_v2(agent: Agent, agreement: Agreement, *, proposed: bool) -> v2.Initiali
                 title=v2.SessionTitleCapabilities(),
                 system_prompt=_system_prompts(agent.system_prompts, v2),
                 mcp=v2.McpCapabilities(
-                    stdio=v2.McpStdioCapabilities(),
-                    http=v2.McpHttpCapabilities(),
+                    stdio=v2.McpStdioCapabilities() if "stdio" in agent.mcp_kinds else None,
+                    http=v2.McpHttpCapabilities() if "http" in agent.mcp_kinds else None,
                     acp=v2.McpAcpCapabilities() if agent.mcp_over_acp else None,
                 ),
             ),
-            meta={META_KEY: {**ABLE, **agent.offers, **agreement.extras.to_meta()}},
+            providers=v2.ProvidersCapabilities() if agent.providers else None,
+            meta={**agent.announces, META_KEY: {**_ours(agent), **agreement.extras.to_meta()}},
         ),
         meta={META_KEY: {"dialect": "proposed"}} if proposed else None,
     )
@@ -72,7 +78,7 @@ def _in_v1(agent: Agent, agreement: Agreement) -> v1.InitializeResponse:
                 audio="audio" in agent.accepts,
                 embedded_context="embedded_context" in agent.accepts,
             ),
-            mcp_capabilities=v1.McpCapabilities(http=True, acp=agent.mcp_over_acp),
+            mcp_capabilities=v1.McpCapabilities(http="http" in agent.mcp_kinds, acp=agent.mcp_over_acp),
             session_capabilities=v1.SessionCapabilities(
                 list=v1.SessionListCapabilities(),
                 delete=v1.SessionDeleteCapabilities(),
@@ -83,12 +89,21 @@ def _in_v1(agent: Agent, agreement: Agreement) -> v1.InitializeResponse:
                 system_prompt=_system_prompts(agent.system_prompts, v1),
                 resume=v1.SessionResumeCapabilities(),
                 close=v1.SessionCloseCapabilities(),
-                additional_directories=v1.SessionAdditionalDirectoriesCapabilities(),
+                additional_directories=v1.SessionAdditionalDirectoriesCapabilities()
+                if agent.takes_directories
+                else None,
                 turn_complete=marker,
             ),
-            meta={META_KEY: {**ABLE, **agent.offers, **confirmed}},
+            providers=v1.ProvidersCapabilities() if agent.providers else None,
+            meta={**agent.announces, META_KEY: {**_ours(agent), **confirmed}},
         ),
     )
+
+
+def _ours(agent: Agent) -> dict[str, Any]:
+    """`keeps` is said where sessions do not outlive the process: who could stop it should know."""
+    kept = {"keeps": False} if isinstance(agent.store, MemoryStore) else {}
+    return {**ABLE, **kept, **agent.offers}
 
 
 def _prompt_capabilities(accepts: frozenset[str]) -> v2.PromptCapabilities:

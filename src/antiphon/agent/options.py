@@ -92,7 +92,7 @@ def declare(
 
 def _entries(options: Choices) -> v2.SessionConfigSelectOptions:
     if not isinstance(options, Mapping):
-        return list(options)  # type: ignore[return-value]
+        return _as_given(options)
     entries: list[Any] = []
     for key, entry in options.items():
         if isinstance(entry, Mapping):
@@ -106,7 +106,18 @@ def _entries(options: Choices) -> v2.SessionConfigSelectOptions:
     return entries
 
 
+def _as_given(options: Sequence[Any]) -> v2.SessionConfigSelectOptions:
+    for kind in (v2.SessionConfigSelectOption, v2.SessionConfigSelectGroup):
+        if all(isinstance(option, kind) for option in options):
+            return list(options)
+    raise LocalError(
+        "what can be chosen is `{value: name}`, `{group: {value: name}}`, or a list of the schema's options"
+    )
+
+
 def _values(names: Mapping[str, str]) -> list[v2.SessionConfigSelectOption]:
+    if not all(isinstance(word, str) for pair in names.items() for word in pair):
+        raise LocalError("the values of a config option and their names are text")
     return [
         v2.SessionConfigSelectOption(value=v2.SessionConfigValueId(value), name=name)
         for value, name in names.items()

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
+from antiphon.agent.operations import operation_id_of
 from antiphon.bridge import requests as upward
 from antiphon.engine.events import Delivery
-from antiphon.engine.prompt_states import PromptState
 from antiphon.engine.prompts import Entry
-from antiphon.errors import ErrorObject, InvalidParams, RequestCancelled, RequestError
+from antiphon.errors import InvalidParams, RequestError
 from antiphon.jsonrpc.peer import Inbound
-from antiphon.schema import v1, v2
-from antiphon.schema.version import META_KEY
+from antiphon.schema import v2
+from antiphon.schema.version import META_KEY, ours_in
 from antiphon.schema.wire import Unknown
 
 if TYPE_CHECKING:
     from antiphon.agent.link import Handlers, Link
+    from antiphon.agent.session import AgentSession
+    from antiphon.live.voice import Voice
 
 
 def handlers(link: Link) -> Handlers:
@@ -28,31 +30,22 @@ def handlers(link: Link) -> Handlers:
             if not isinstance(block, link.agent.accepted):
                 kind = block.get("type") if isinstance(block, Unknown) else type(block).__struct_config__.tag
                 raise InvalidParams(f"content of type {kind!r} is not accepted")  # PROMPT-V2-09, CONT-08
-        ours = (wanted.meta or {}).get(META_KEY)
-        ours = ours if isinstance(ours, dict) else {}
+        ours = ours_in(wanted.meta)
         delivery = _delivery(ours.get("delivery")) or link.agent.busy
         theirs = {key: value for key, value in (wanted.meta or {}).items() if key != META_KEY}
         outcome = session.submit(
             wanted.prompt,
             delivery=delivery,
             operation_id=operation_id_of(ours),
+            sender=voice.who,
             meta=theirs or None,  # OBS-01
         )
         if outcome.refusal is not None or outcome.entry is None:
             refused = InvalidParams().to_wire() if outcome.refusal is None else outcome.refusal.to_wire()
             raise RequestError(refused.code, refused.message, data=refused.data)
         message_id = outcome.entry.message_id
-        if outcome.repeated and outcome.entry.state is not PromptState.QUEUED:
-            await session.live.durable()  # the fold runs ahead of the store
-            entry = session.fold.prompts.get(message_id) or outcome.entry
-            if entry.state is not PromptState.ACCEPTED:
-                _fail(entry.error or RequestCancelled().to_wire())
-            shown = session.fold.prompts.shown_as(message_id)
-            inserted = voice.writer.inserted(shown)
-            if inserted is not None:
-                return inserted
-            if not session.fold.turns.took(shown):
-                return _v1_end(entry)
+        if outcome.entry.settled and await _answered_again(session, voice, outcome.entry, inbound):
+            return None
         answered = voice.prompted(message_id, inbound)
         session.prompters[message_id] = link
         session.emit(session.fold.prompts.resume())  # to ask again is to want it, too
@@ -85,32 +78,26 @@ def cancel(link: Link) -> Callable[[Any], None]:
         session = link.agent.find(params.session_id)
         if voice is None or session is None:
             return  # PROMPT-V2-43
-        ours = (params.meta or {}).get(META_KEY)
-        voice.cancelled = session.fold.turn is not None or bool(session.fold.queue)
-        session.cancel(message_id=ours.get("messageId") if isinstance(ours, dict) else None)
+        ours = ours_in(params.meta)
+        operation_id = operation_id_of(ours)
+        if operation_id in session.fold.operations:
+            return  # what it was meant for is over, and what is at work now is something else
+        session.emit(session.fold.operations.done(operation_id))
+        voice.owed.cancelled = session.fold.turn is not None or bool(session.fold.queue)
+        session.cancel(message_id=ours.get("messageId"))
 
     return cancel
 
 
-def _v1_end(entry: Entry) -> v1.PromptResponse:
-    """How the turn of a prompt ended, for who asks again; a failure is one again (invariant 4)."""
-    if entry.error is not None:
-        _fail(entry.error)
-    try:
-        return v1.PromptResponse(stop_reason=v1.StopReason(entry.stop_reason or "end_turn"))
-    except ValueError:
-        return v1.PromptResponse(stop_reason=v1.StopReason.END_TURN)  # v1 has no word for it
-
-
-def _fail(error: ErrorObject) -> NoReturn:
-    raise RequestError(error.code, error.message, data=error.data)
-
-
-def operation_id_of(given: dict[str, Any]) -> str | None:
-    found = given.get("operationId")
-    if found is not None and not isinstance(found, str):
-        raise InvalidParams("`operationId` must be a string")
-    return found
+async def _answered_again(session: AgentSession, voice: Voice, entry: Entry, inbound: Inbound) -> bool:
+    """Give the outcome of a prompt that was settled before; not yet possible where that is the end of a turn
+    that is open."""
+    await session.live.durable()  # the fold runs ahead of the store
+    over = not session.fold.turns.took(entry.became or entry.message_id)
+    if over:
+        await voice.caught_up()  # invariant 3: nothing of the turn comes behind its end
+    entry = session.fold.prompts.get(entry.message_id) or entry
+    return voice.owed.answer_again(entry, inbound, over=over)
 
 
 def _delivery(asked: object) -> Delivery | None:

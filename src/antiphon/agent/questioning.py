@@ -18,11 +18,13 @@ from antiphon.engine.questions import REQUEST_PERMISSION
 from antiphon.engine.reading import encode
 from antiphon.engine.session import Session
 from antiphon.engine.turn import TurnState
+from antiphon.engine.who import Who
 from antiphon.live.voice import Voice
 from antiphon.schema import v2
 from antiphon.schema.codec import codec
 
 if TYPE_CHECKING:
+    from antiphon.agent.background import Background
     from antiphon.agent.link import Link
     from antiphon.agent.turn import AgentTurn
 
@@ -33,7 +35,7 @@ class Questioning(ABC):
     clients: Callable[[], list[Link]]
     _turn: AgentTurn | None
     _cancelling: bool
-    _background: dict[str, v2.BackgroundWork]
+    behind: Background
 
     def __init__(self) -> None:
         self._calls: set[str] = set()
@@ -56,6 +58,10 @@ class Questioning(ABC):
     def attached(self) -> list[Voice]:
         """Those who follow the session now."""
         return [link.voices[self.id] for link in self.clients()]
+
+    def left(self) -> None:
+        """A client has left: its questions wait, here, for its return."""
+        return
 
     def calling(self, tool_call_id: str, *, on: bool) -> None:
         """A tool call of the turn has begun to run, or has ended."""
@@ -91,7 +97,7 @@ class Questioning(ABC):
         """Put a question of whichever kind; how it ended, and who ended it. One of background work belongs to
         that, and not to the turn that happens to be open (PERM-V2-10, ELIC-20)."""
         question_id = f"question_{secrets.token_hex(12)}"
-        behind = tool_call_id if tool_call_id in self._background else None
+        behind = tool_call_id if tool_call_id in self.behind else None
         reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self._questions[question_id] = reply
         opened = QuestionOpened(
@@ -110,15 +116,25 @@ class Questioning(ABC):
             if not self._cancelling:
                 self._report_waiting()
 
-    def heard(self, question_id: str, answer: Any, voice: Voice | None = None) -> None:
-        """A client answered; only the first answer counts."""
+    def heard(
+        self,
+        question_id: str,
+        answer: Any,
+        voice: Voice | None = None,
+        *,
+        by: Who | None = None,
+        operation_id: str | None = None,
+    ) -> None:
+        """A client answered, which may not be attached; only the first answer counts."""
         question = self.fold.questions.get(question_id)
         if question is not None and question.method == CREATE_ELICITATION:
             result = heard_elicitation(self, question, answer, voice)
         else:
             result = encode(v2.RequestPermissionResponse(outcome=answer))
         if result is not None:
-            events = self.fold.questions.answer(question_id, result).events
+            by = by if voice is None else voice.who
+            ending = self.fold.questions.answer(question_id, result, by=by, operation_id=operation_id)
+            events = ending.events
             if events:  # a late one changes nothing, in a session that is being put away either
                 self._hearing = voice
                 self.emit(events)

@@ -12,58 +12,67 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from antiphon.agent.prompting import operation_id_of
+from antiphon.agent.operations import operation_id_of
 from antiphon.agent.session import AgentSession
 from antiphon.engine.events import Delivery
-from antiphon.engine.prompts import Entry, Outcome
+from antiphon.engine.prompts import Outcome
 from antiphon.engine.reading import CONTENT
 from antiphon.errors import InvalidParams, RequestError
 from antiphon.jsonrpc.peer import Inbound
+from antiphon.live.voice import Voice
+from antiphon.live.waiting import shown_entry
 from antiphon.schema.repair import Malformed
 from antiphon.schema.wire import Unknown
 
-Find = Callable[[str], AgentSession]
+Find = Callable[[str], tuple[Voice, AgentSession]]
 MODES = {"queue": Delivery.QUEUE, "steer": Delivery.STEER}
 
 
 def handlers(find: Find) -> dict[str, Callable[[Any, Inbound], Awaitable[Any]]]:
-    """The handlers of the queue's methods; `find` gives the session that a client is attached to."""
+    """The handlers of the queue's methods; `find` gives a client's attachment to a session, and that."""
 
     async def inject(params: Any, inbound: Inbound) -> Any:
-        session = find(_text(params, "sessionId"))
+        voice, session = find(_text(params, "sessionId"))
         mode = params.get("mode", "queue")
         if not isinstance(mode, str) or mode not in MODES:
             raise InvalidParams(f"`mode` is one of {', '.join(MODES)}")
         outcome = session.submit(
-            _content(params), held=False, delivery=MODES[mode], operation_id=operation_id_of(params)
+            _content(params),
+            held=False,
+            delivery=MODES[mode],
+            operation_id=operation_id_of(params),
+            sender=voice.who,
         )
         session.advance()
         return await _settle(session, outcome)
 
     async def replace(params: Any, inbound: Inbound) -> Any:
-        session = find(_text(params, "sessionId"))
-        outcome = session.fold.prompts.edit(_text(params, "messageId"), _content(params))
-        return await _apply(session, outcome)
+        _, session = find(_text(params, "sessionId"))
+        content = _content(params)
+        return await _once(session, params, lambda id: session.fold.prompts.edit(id, content))
 
     async def revoke(params: Any, inbound: Inbound) -> Any:
-        session = find(_text(params, "sessionId"))
-        await _apply(session, session.fold.prompts.withdraw(_text(params, "messageId")))
+        _, session = find(_text(params, "sessionId"))
+        await _once(session, params, session.fold.prompts.withdraw)
         return {}
 
     async def move(params: Any, inbound: Inbound) -> Any:
-        session = find(_text(params, "sessionId"))
+        _, session = find(_text(params, "sessionId"))
         before = None if params.get("before") is None else _text(params, "before")
-        return await _apply(session, session.fold.prompts.move(_text(params, "messageId"), before=before))
+        return await _once(session, params, lambda id: session.fold.prompts.move(id, before=before))
 
     async def list_all(params: Any, inbound: Inbound) -> Any:
-        session = find(_text(params, "sessionId"))
-        entries = [_shown(entry) for entry in session.fold.queue]
+        _, session = find(_text(params, "sessionId"))
+        entries = [shown_entry(entry) for entry in session.fold.queue]
         return {"entries": entries, "paused": session.fold.prompts.paused}
 
     async def resume(params: Any, inbound: Inbound) -> Any:
-        session = find(_text(params, "sessionId"))
-        session.emit(session.fold.prompts.resume())
-        session.advance()
+        _, session = find(_text(params, "sessionId"))
+        operation_id = operation_id_of(params)
+        if operation_id not in session.fold.operations:
+            session.emit((*session.fold.prompts.resume(), *session.fold.operations.done(operation_id)))
+            session.advance()
+        await session.live.durable()
         return {}
 
     return {
@@ -76,8 +85,15 @@ def handlers(find: Find) -> dict[str, Callable[[Any, Inbound], Awaitable[Any]]]:
     }
 
 
-async def _apply(session: AgentSession, outcome: Outcome) -> dict[str, Any]:
-    session.emit(outcome.events)
+async def _once(session: AgentSession, params: Any, change: Callable[[str], Outcome]) -> dict[str, Any]:
+    """Do something to an entry, unless it was done before under the same operation id."""
+    message_id, operation_id = _text(params, "messageId"), operation_id_of(params)
+    if operation_id in session.fold.operations:
+        await session.live.durable()
+        return {"messageId": message_id}
+    outcome = change(message_id)
+    if outcome.refusal is None:
+        session.emit((*outcome.events, *session.fold.operations.done(operation_id)))
     return await _settle(session, outcome)
 
 
@@ -89,11 +105,6 @@ async def _settle(session: AgentSession, outcome: Outcome) -> dict[str, Any]:
         error = outcome.refusal.to_wire()
         raise RequestError(error.code, error.message, data=error.data)
     return {"messageId": outcome.entry.message_id}
-
-
-def _shown(entry: Entry) -> dict[str, Any]:
-    content = msgspec.json.decode(entry.raw_content)
-    return {"messageId": entry.message_id, "mode": str(entry.delivery), "content": content}
 
 
 def _text(params: Any, key: str) -> str:

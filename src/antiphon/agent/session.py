@@ -7,7 +7,9 @@ runs the handler of its turn as a task, and turns a cancel into a task cancellat
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+import os
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -15,20 +17,23 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
 
-from antiphon.agent.cancelling import Cancels, Scope
+from antiphon.agent.background import Background, Work
+from antiphon.agent.cancelling import Cancels
 from antiphon.agent.checks import check_update, check_value
 from antiphon.agent.declaring import Declaring
+from antiphon.agent.extending import ask_clients, tell_clients
 from antiphon.agent.mcp import McpServer, using
 from antiphon.agent.questioning import Questioning
 from antiphon.agent.system_prompts import SystemPrompt
 from antiphon.agent.telling import Telling
 from antiphon.agent.turn import AgentTurn, Prompt, StopTurn
-from antiphon.agent.writers import MessageWriter, ToolCallWriter
+from antiphon.agent.writers import MessageWriter
 from antiphon.engine.events import AnyBody, Delivery, QuestionClosed, Updated
 from antiphon.engine.prompts import Entry, Outcome
 from antiphon.engine.session import Session
 from antiphon.engine.turn import INTERRUPTED
-from antiphon.errors import AntiphonError, AuthRequired, LocalError, SessionUnknown, StoreError
+from antiphon.engine.who import Named, who_of
+from antiphon.errors import AntiphonError, AuthRequired, CannotAsk, LocalError, SessionUnknown, StoreError
 from antiphon.live.session import LiveSession
 from antiphon.schema import v2
 from antiphon.schema.v2.prompt import StopReason
@@ -40,6 +45,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger("antiphon.agent")
 
 Handler = Callable[[AgentTurn], Awaitable[StopReason | str | None]]
+GRACE = 5.0
+"""Seconds that a handler gets to end in once it was cancelled, where nothing can wait for longer."""
 INTERNAL = v2.Error(code=v2.ErrorCode.INTERNAL_ERROR, message=AntiphonError.summary)
 
 
@@ -73,20 +80,27 @@ class AgentSession(Questioning, Telling):
         """Whose prompts wait to be taken, by their message ids."""
         self.cancels = Cancels()
         """What clients may cancel by itself, just now."""
-        self._background: dict[str, v2.BackgroundWork] = {}
-        self._behind: set[asyncio.Task[None]] = set()
+        self.behind = Background(self)
+        """What it works on outside of its turns."""
         self.parent: AgentSession | None = None
         """The session that this one works for, while it does (SUB-01)."""
         self.cancellable = True
         """Whether a client may cancel it; of one that works for another, only where that was announced."""
         self.joining: set[asyncio.Future[None]] = set()
         """Clients that are about to follow it because they follow its parent."""
+        self.new = False
+        """Whether no client knows of it yet."""
         self.gone = False
         """Whether it was put away."""
+        self.grace = GRACE
+        """Seconds that what is at work gets to end in, when the session is closed or put away."""
+        self._interrupted = False
         self.spawn: Callable[[str], Awaitable[AgentSession]]
         """Makes a session in a folder that works for this one."""
         self.retire: Callable[[], None]
         """Puts it away once those who follow it have got the last of it."""
+        self.opened_meta: dict[str, Any] = {}
+        """What goes beside the answer to who begins it."""
         self.implementation: dict[str, Any] = {}
         """Name and version of the agent."""
 
@@ -122,6 +136,18 @@ class AgentSession(Questioning, Telling):
         return self.fold.created.cwd
 
     @property
+    def roots(self) -> tuple[str, ...]:
+        """The folders that the session works in."""
+        return (self.cwd, *self.additional_directories)
+
+    def holds(self, path: str | os.PathLike[str]) -> bool:
+        """Whether a file is in one of the `roots`, wherever links lead to: a tool is to touch no other
+        (SESS-11). A path that is not absolute is one in the session's folder."""
+        real = os.path.realpath(os.path.join(self.cwd, path))
+        roots = map(os.path.realpath, self.roots)
+        return any(real == root or real.startswith(os.path.join(root, "")) for root in roots)
+
+    @property
     def trace(self) -> dict[str, Any]:
         """The trace context of the open turn (`AgentTurn.trace`)."""
         if self.parent is not None:
@@ -132,6 +158,15 @@ class AgentSession(Questioning, Telling):
         """An MCP server that a client offers over its connection, one of `mcp_servers` of type `acp`:
         `async with session.mcp("files") as server: await server.call("tools/list")`."""
         return using(self, name)
+
+    async def call_extension(self, method: str, params: dict[str, Any] | None = None) -> Any:
+        """Ask the clients something that the protocol does not have; the first answer counts. Raises
+        `MethodNotFound` where none of them knows it, or nobody is there."""
+        return await ask_clients(self.clients(), self.id, method, {"sessionId": self.id, **(params or {})})
+
+    async def notify_extension(self, method: str, params: dict[str, Any] | None = None) -> None:
+        """Tell the clients something that the protocol does not have."""
+        await tell_clients(self.clients(), self.id, method, {"sessionId": self.id, **(params or {})})
 
     # --- what happens ------------------------------------------------------------------------------
 
@@ -171,7 +206,7 @@ class AgentSession(Questioning, Telling):
         held: bool = True,
         delivery: Delivery = Delivery.QUEUE,
         operation_id: str | None = None,
-        sender: str | None = None,
+        sender: Named | None = None,
         meta: dict[str, Any] | None = None,
     ) -> Outcome:
         """A prompt has come; it is taken at once if the session is idle."""
@@ -189,8 +224,8 @@ class AgentSession(Questioning, Telling):
         return outcome
 
     def advance(self) -> None:
-        """Take the next prompt, if one may be taken now."""
-        following = self.fold.prompts.next(self.fold.state)
+        """Take the next prompt, if one may be taken now. In a session that is put away what waits stays."""
+        following = None if self.gone else self.fold.prompts.next(self.fold.state)
         if following is None:
             return
         if following.cancel_first:
@@ -220,7 +255,7 @@ class AgentSession(Questioning, Telling):
         self._cancelling = self._begun = False
         self._ended.clear()
         self._turn = turn
-        self._task = asyncio.get_running_loop().create_task(self._run(turn))
+        self._task = asyncio.get_running_loop().create_task(self._run(turn), name=f"the turn of {self.id}")
 
     async def _run(self, turn: AgentTurn) -> None:
         reason: StopReason | None = StopReason.END_TURN
@@ -238,6 +273,8 @@ class AgentSession(Questioning, Telling):
             reason, error = self._how_it_ended(None)
         except Exception as failure:
             reason, error = self._how_it_ended(failure)
+        if self._turn is not turn:
+            return  # it took too long to end: that was done without it
         if self._cancelling:
             reason, error = StopReason.CANCELLED, None  # PROMPT-V2-35: whatever the handler made of it
         self._end(reason, error, turn.usage)
@@ -248,10 +285,9 @@ class AgentSession(Questioning, Telling):
             return StopReason.CANCELLED, None
         if failure is None:
             return StopReason.ERROR, INTERRUPTED
-        if isinstance(failure, AuthRequired):  # AUTH-21: what was let in may have expired
-            return StopReason.ERROR, v2.Error(
-                code=v2.ErrorCode.AUTH_REQUIRED, message=failure.to_wire().message
-            )
+        if isinstance(failure, AuthRequired | CannotAsk):  # AUTH-21: what was let in may have expired
+            told = failure.to_wire()
+            return StopReason.ERROR, v2.Error(code=v2.ErrorCode(told.code), message=told.message)
         logger.error("the prompt handler failed", exc_info=failure)
         return StopReason.ERROR, INTERNAL
 
@@ -308,14 +344,15 @@ class AgentSession(Questioning, Telling):
             self._opener = None
             if self._cancelling:
                 reason, error = StopReason.CANCELLED, None  # PROMPT-V2-35
-            self._end(reason, error, turn.usage)
+            if self._turn is turn:
+                self._end(reason, error, turn.usage)
 
     # --- background work ---------------------------------------------------------------------------
 
     async def background(
         self,
         title: str,
-        work: Callable[[ToolCallWriter], Awaitable[None]],
+        work: Work,
         *,
         kind: str = "other",
         cancellable: bool = False,
@@ -323,46 +360,7 @@ class AgentSession(Questioning, Telling):
         """Start work that outlives the turn; its tool call's id. It is listed on every state update while it
         runs, a cancel does not touch it, closing the session ends it (PROMPT-V2-40, -44..46, SESS-39).
         Where it is `cancellable`, a v2 client may cancel it alone."""
-        call, scope = ToolCallWriter(self), Scope()
-        if cancellable:
-            self.cancels.calls[call.tool_call_id] = scope.cancel
-        await call.open(title, kind=kind, raw_input=None, name=None, cancellable=cancellable)
-        item = v2.BackgroundToolCall(tool_call_id=call.tool_call_id)
-        self._background[call.tool_call_id] = item
-        self._report_background()
-        task = asyncio.get_running_loop().create_task(self._work_behind(call, work, scope))
-        self._behind.add(task)
-        task.add_done_callback(self._behind.discard)
-        return call.tool_call_id
-
-    async def _work_behind(
-        self, call: ToolCallWriter, work: Callable[[ToolCallWriter], Awaitable[None]], scope: Scope
-    ) -> None:
-        status = "completed"
-        try:
-            scope.enter()
-            await work(call)
-        except asyncio.CancelledError:
-            status = "cancelled"
-            call.cancelled = scope.cancelled
-        except Exception:
-            logger.exception("background work failed")
-            status = "failed"
-        # PROMPT-V2-46: its last word comes before the snapshot that drops it.
-        await call.end(status)
-        del self._background[call.tool_call_id]
-        self._report_background()
-
-    def list_background(self, id: str, work: v2.BackgroundWork | None) -> None:
-        """Tell that something works, or with None that it does not any more, outside of every turn."""
-        if work is None:
-            self._background.pop(id, None)
-        else:
-            self._background[id] = work
-        try:
-            self._report_background()
-        except (StoreError, SessionUnknown, LocalError):
-            return  # the session is being let go, or gone
+        return await self.behind.start(title, work, kind=kind, cancellable=cancellable)
 
     def subagent(
         self, title: str, *, description: str | None = None, cancellable: bool = False, cwd: str | None = None
@@ -373,29 +371,9 @@ class AgentSession(Questioning, Telling):
 
         return subagent(self, title, description=description, cancellable=cancellable, cwd=cwd)
 
-    def _report_background(self) -> None:
-        self.emit(self.fold.report_background(list(self._background.values())))
-
     def soon(self, work: Coroutine[Any, Any, None]) -> None:
         """Run something that the session owns: it ends with it at the latest."""
-
-        async def guarded() -> None:
-            try:
-                await work
-            except Exception:
-                logger.exception("work of the session failed")
-
-        task = asyncio.get_running_loop().create_task(guarded())
-        self._behind.add(task)
-        task.add_done_callback(self._behind.discard)
-        task.add_done_callback(lambda _: work.close())  # where it was cancelled before its first step
-
-    async def _end_background(self) -> None:
-        tasks = tuple(self._behind)
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        self.behind.soon(work)
 
     # --- cancelling and closing --------------------------------------------------------------------
 
@@ -414,22 +392,40 @@ class AgentSession(Questioning, Telling):
         elif self._opener is not None:
             self._opener.cancel()
 
-    async def stop(self) -> None:
-        """The process ends: a turn at work is cut short, and says so."""
-        if self._task is not None:
+    def interrupt(self) -> None:
+        """The process is about to end: a turn at work is cut short."""
+        if self._task is not None and not self._interrupted:
+            self._interrupted = True  # a second cancel would cut short what the handler does to end
             self._task.cancel()
-            await asyncio.wait([self._task])
-        await self._end_background()
+
+    async def stop(self) -> None:
+        """The process ends, or lets the session go: a turn at work is cut short, and says so."""
+        self.interrupt()
+        if self._task is not None:
+            await asyncio.wait([self._task], timeout=self.grace)
+        if self._task is not None:
+            self._end_without_handler(StopReason.ERROR, INTERRUPTED)
+        await self.behind.end()
+
+    def _end_without_handler(self, reason: StopReason, error: v2.Error | None) -> None:
+        """A handler goes on although it was cancelled. The turn ends all the same (invariant 4)."""
+        logger.error("the prompt handler of %s does not end; its turn ends without it", self.id)
+        self._end(reason, error, None if self._turn is None else self._turn.usage)
 
     async def close(self) -> None:
         """Cancel what is at work, wait for its last updates, and close."""
         self.cancel()
         if self._turn is not None:
-            await self._ended.wait()
-        await self._end_background()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self.grace):
+                    await self._ended.wait()
+        if self._turn is not None:
+            self._end_without_handler(StopReason.CANCELLED, None)
+        await self.behind.end()
         self.emit(self.fold.close())
         await self._live.durable()
 
 
 def _prompt(entry: Entry) -> Prompt:
-    return Prompt(entry.message_id, entry.content, entry.meta or {})
+    sender = None if entry.sender is None else who_of(entry.sender)
+    return Prompt(entry.message_id, entry.content, entry.meta or {}, sender)

@@ -126,7 +126,7 @@ async def _announced(
     told = parent.fold.last_seq
     behind = parent.fold.turn is None
     if behind:  # PROMPT-V2-44
-        parent.list_background(child.id, v2.BackgroundSubagent(session_id=id))
+        parent.behind.report(child.id, v2.BackgroundSubagent(session_id=id))
     for link in parent.clients():
         follow(link, parent, child, told)
     try:
@@ -134,7 +134,7 @@ async def _announced(
     finally:
         parent.emit_update(v2.SubagentUpdate(session_id=id, state=_ended(child)))
         if behind:  # PROMPT-V2-46
-            parent.list_background(child.id, None)
+            parent.behind.report(child.id, None)
 
 
 def _ended(child: AgentSession) -> v2.StateUpdate:

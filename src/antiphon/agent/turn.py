@@ -14,6 +14,7 @@ from antiphon.agent.reaching import TurnClient
 from antiphon.agent.tokens import add_tokens
 from antiphon.agent.tracing import trace_of
 from antiphon.agent.writers import MessageWriter, ToolCallWriter
+from antiphon.engine.who import Who
 from antiphon.schema import v2
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ class Prompt(Struct, frozen=True):
     content: list[v2.ContentBlock]
     meta: dict[str, Any] = {}
     """What the client put beside it, such as trace context (OBS-01)."""
+    sender: Who | None = None
+    """The client that it came from, as that calls itself."""
 
     @property
     def text(self) -> str:
@@ -99,13 +102,21 @@ class AgentTurn(Asks):
         raw_input: Any = None,
         name: str | None = None,
         cancellable: bool = False,
+        pending: bool = False,
     ) -> AsyncIterator[ToolCallWriter]:
-        """A tool call: in progress inside the block, completed after it, failed if the block raises.
+        """A tool call: in progress inside the block, completed after it, failed if the block raises. One that
+        is `pending` does not run yet; `call.resume()` begins it.
 
         Where it is `cancellable`, a v2 client may cancel it alone: the block is cancelled, as a task is, and
         the turn goes on behind it, with `call.cancelled` set."""
         opened = tool_call(
-            self.session, title, kind=kind, raw_input=raw_input, name=name, cancellable=cancellable
+            self.session,
+            title,
+            kind=kind,
+            raw_input=raw_input,
+            name=name,
+            cancellable=cancellable,
+            pending=pending,
         )
         async with opened as call:
             yield call

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -64,20 +65,28 @@ class ToolCallWriter(Asks):
         """Whether a client has cancelled it, and it ended by that."""
         self._trace = session.trace  # of the turn that it was made in, whatever is open later
         self.tool_call_id = v2.ToolCallId(f"call_{secrets.token_hex(12)}")
+        self._locations: list[v2.ToolCallLocation] = []
         self._ended = False
 
     def _channel(self) -> Channel:
         return SessionChannel(self._session, self.tool_call_id, meta=self._trace)
 
     async def open(
-        self, title: str, *, kind: str, raw_input: Any, name: str | None, cancellable: bool = False
+        self,
+        title: str,
+        *,
+        kind: str,
+        raw_input: Any,
+        name: str | None,
+        cancellable: bool = False,
+        pending: bool = False,
     ) -> None:
         self._cancellable = cancellable
         await self._patch(
             capabilities=CANCELLABLE if cancellable else UNSET,
             title=title,
             kind=v2.ToolKind(kind),
-            status=v2.ToolCallStatus.IN_PROGRESS,
+            status=v2.ToolCallStatus.PENDING if pending else v2.ToolCallStatus.IN_PROGRESS,
             raw_input=UNSET if raw_input is None else raw_input,
             name=UNSET if name is None else name,
         )
@@ -113,6 +122,20 @@ class ToolCallWriter(Asks):
         shown = whole_diff(path, old, new)
         await self._session.update(v2.ToolCallContentChunk(tool_call_id=self.tool_call_id, content=shown))
 
+    async def locate(self, path: str | os.PathLike[str], *, line: int | None = None) -> None:
+        """Tell which file it is at, and where in it, counted from 1: clients that follow along open it. A
+        path that is not absolute is one in the session's folder (RPC-43)."""
+        if line is not None and line < 1:
+            raise LocalError("lines are counted from 1")  # TOOL-V1-10
+        place = v2.ToolCallLocation(path=_absolute(self._session.cwd, path), line=line)
+        if place not in self._locations:
+            self._locations.append(place)
+            await self._patch(locations=list(self._locations))
+
+    async def set_raw_output(self, output: Any) -> None:
+        """What the tool itself returned, as any JSON value, beside what is shown of it."""
+        await self._patch(raw_output=output)
+
     async def run(
         self,
         command: Sequence[str],
@@ -144,7 +167,7 @@ class ToolCallWriter(Asks):
         await self._set_status(v2.ToolCallStatus.PAUSED, runs=False)
 
     async def resume(self) -> None:
-        """It goes on after a pause (TOOL-V2-08)."""
+        """It goes on after a pause (TOOL-V2-08), or begins where it was pending (PROMPT-V1-09)."""
         await self._set_status(v2.ToolCallStatus.IN_PROGRESS, runs=True)
 
     async def _set_status(self, status: v2.ToolCallStatus, *, runs: bool) -> None:
@@ -168,3 +191,7 @@ class ToolCallWriter(Asks):
 
     async def _patch(self, **fields: Any) -> None:
         await self._session.update(v2.SessionToolCallUpdate(tool_call_id=self.tool_call_id, **fields))
+
+
+def _absolute(folder: str, path: str | os.PathLike[str]) -> str:
+    return os.path.normpath(os.path.join(folder, path))

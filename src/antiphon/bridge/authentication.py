@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from antiphon.bridge import losses
 from antiphon.bridge.content import recast
+from antiphon.bridge.losses import Ledger, Report
 from antiphon.schema import v1, v2
 from antiphon.schema.wire import Unknown
 
 
-def methods_v1(methods: Iterable[v2.AuthMethod]) -> list[v1.AuthMethod]:
+def methods_v1(methods: Iterable[v2.AuthMethod], *, report: Report | None = None) -> list[v1.AuthMethod]:
     """As a v1 client reads them. A custom type is left out: v1 would take it for one of the agent's own."""
     shown: list[v1.AuthMethod] = []
     for method in methods:
         if isinstance(method, Unknown):
+            Ledger(report).lose(losses.AUTH_METHOD, method)
             continue
         id = v1.AuthMethodId(method.method_id)
         if isinstance(method, v2.AuthMethodTerminal):

@@ -7,13 +7,17 @@ options: they mirror the first select option of category `mode` (CONF-V1-04).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from antiphon.bridge import losses
 from antiphon.bridge.content import recast
 from antiphon.bridge.losses import Ledger, mark
 from antiphon.schema import v1, v2
+from antiphon.schema.version import META_KEY, without_ours
 from antiphon.schema.wire import Unknown
+
+MADE_OF_MODES: Final = {"modes": True}
+"""Marks, under our key, an option that a v1 agent has as its modes: v1 clients get it back as those alone."""
 
 Sent: TypeAlias = v1.AvailableCommandsUpdate | v1.ConfigOptionUpdate | v1.CurrentModeUpdate
 
@@ -21,13 +25,14 @@ Sent: TypeAlias = v1.AvailableCommandsUpdate | v1.ConfigOptionUpdate | v1.Curren
 class Configuration:
     """What one v1 client knows of a session's options, modes and commands."""
 
-    __slots__ = ("_boolean", "_ledger", "_mode")
+    __slots__ = ("_boolean", "_ledger", "_mode", "_told")
 
     def __init__(self, ledger: Ledger, *, boolean: bool) -> None:
         self._ledger = ledger
         self._boolean = boolean
         """Whether the client takes boolean options (CONF-V1-06)."""
         self._mode: str | None = None
+        self._told: list[v1.SessionConfigOption] = []
 
     def new_session(self, result: v2.NewSessionResponse) -> v1.NewSessionResponse:
         options, _ = self._options(result.config_options)
@@ -85,11 +90,18 @@ class Configuration:
             return []
         return self.commands(v2.AvailableCommandsUpdate(available_commands=list(commands)))
 
+    def takes(self, options: Iterable[v2.SessionConfigOption]) -> bool:
+        """Whether the client takes options of all their types."""
+        return self._boolean or not any(isinstance(option, v2.SessionConfigBoolean) for option in options)
+
     def options(self, update: v2.ConfigOptionUpdate) -> list[Sent]:
+        before = self._told
         shown, dropped = self._options(update.config_options)
         meta = mark(update.meta, {"configOptions": dropped}) if dropped else update.meta
-        sent: list[Sent] = [v1.ConfigOptionUpdate(config_options=shown, meta=meta)]
         mode = mode_option(update.config_options)
+        sent: list[Sent] = []
+        if shown != before or not _is_made_of_modes(mode):
+            sent.append(v1.ConfigOptionUpdate(config_options=shown, meta=meta))
         # A client that was never given modes cannot be told of another current one.
         if mode is not None and self._mode is not None and mode.current_value != self._mode:
             sent.append(v1.CurrentModeUpdate(current_mode_id=v1.SessionModeId(mode.current_value)))
@@ -113,6 +125,7 @@ class Configuration:
                 )
                 for value in values
             ],
+            meta=without_ours(mode.meta) if _is_made_of_modes(mode) else None,
         )
 
     def _options(
@@ -122,7 +135,8 @@ class Configuration:
         dropped: list[v2.SessionConfigOption] = []
         for option in options:
             if isinstance(option, v2.SessionConfigSelect):
-                shown.append(_select(option))
+                if not _is_made_of_modes(option):
+                    shown.append(_select(option))
             elif isinstance(option, v2.SessionConfigBoolean) and self._boolean:
                 shown.append(
                     v1.SessionConfigBoolean(
@@ -137,6 +151,7 @@ class Configuration:
             else:
                 self._ledger.lose(losses.CONFIG_OPTION, option)
                 dropped.append(option)
+        self._told = shown
         return shown, dropped
 
     def _command(self, command: v2.AvailableCommand) -> v1.AvailableCommand | None:
@@ -164,6 +179,10 @@ def mode_option(options: Iterable[v2.SessionConfigOption]) -> v2.SessionConfigSe
         ):
             return option
     return None
+
+
+def _is_made_of_modes(option: v2.SessionConfigSelect | None) -> bool:
+    return option is not None and (option.meta or {}).get(META_KEY) == MADE_OF_MODES
 
 
 def _values(

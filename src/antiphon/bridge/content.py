@@ -11,6 +11,7 @@ from msgspec import Struct
 from antiphon.bridge import losses
 from antiphon.bridge.losses import Ledger, mark
 from antiphon.schema import v1, v2
+from antiphon.schema.wire import Unknown
 
 T = TypeVar("T", bound=Struct)
 _ROLES = {v2.Role.ASSISTANT: v1.Role.ASSISTANT, v2.Role.USER: v1.Role.USER}
@@ -93,7 +94,9 @@ class ContentUp:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
 
-    def block(self, block: v1.ContentBlock) -> v2.ContentBlock:
+    def block(self, block: v1.ContentBlock | Unknown) -> v2.ContentBlock:
+        if isinstance(block, Unknown):
+            return block  # of a type that v1 does not have: an agent sent it all the same
         annotations = None
         if block.annotations is not None:
             annotations = self._annotations(block.annotations)

@@ -9,21 +9,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
+from msgspec import Raw
 
 from antiphon.bridge.downgrade import Downgrade
 from antiphon.bridge.elicitations import Elicited, elicit_v1
 from antiphon.bridge.losses import Report
-from antiphon.bridge.permissions import Asked, ask, ask_v1
+from antiphon.bridge.permissions import Asked, ask, ask_as_written, ask_v1
 from antiphon.bridge.prompts import Answer, RequestId, Taken, end_v1, refuse_v1
 from antiphon.bridge.spelling import as_proposed
 from antiphon.errors import ErrorObject
 from antiphon.schema import v1, v2
 from antiphon.schema.v1.optins import PromptAccepted, TurnComplete
 from antiphon.schema.v2.proposed import PromptTaken
-from antiphon.schema.version import Agreement, Dialect, OptIns
+from antiphon.schema.version import META_KEY, Agreement, Dialect, OptIns
 from antiphon.schema.wire import Unknown, Wire
 
 OURS = "_antiphon_"
@@ -36,10 +37,19 @@ Sent: TypeAlias = bytes | Answer
 _encode = msgspec.json.Encoder().encode
 
 
+class _Tagged(Wire, frozen=True, kw_only=True):
+    session_update: str = ""
+
+
+_tag = msgspec.json.Decoder(_Tagged).decode
+
+
 class Writer(ABC):
     """One session towards one client."""
 
     dialect: Dialect
+    recalls = False
+    """Whether what it writes depends on what it has written before."""
 
     def __init__(self, *, extensions: Collection[str] = ()) -> None:
         self._extensions = frozenset(extensions)
@@ -48,13 +58,23 @@ class Writer(ABC):
     def write(self, update: v2.SessionUpdate, raw: bytes) -> Sequence[bytes]:
         """The updates to send for one update; `raw` is its encoding."""
 
+    def write_lifted(self, update: v2.SessionUpdate, raw: bytes, origin: bytes) -> Sequence[bytes]:
+        """The same for an update of a v1 agent that was kept as it was written, too."""
+        return self.write(update, raw)
+
+    @abstractmethod
+    def passes(self, update: v2.SessionUpdate) -> bool:
+        """Whether an update goes out as the bytes it was born with, and nothing beside it. If so it counts as
+        written. What is no chunk of a message passes by its type alone, or not at all."""
+
     def flush(self) -> Sequence[bytes]:
         """What was held back until now, for when the client has caught up and the session is quiet."""
         return ()
 
     @abstractmethod
-    def inserted(self, message_id: str) -> Taken | None:
-        """The answer to this client's prompt at its insertion; `None` if it is answered at the end.
+    def inserted(self, message_id: str, *, beside: dict[str, Any] | None = None) -> Taken | None:
+        """The answer to this client's prompt at its insertion; `None` if it is answered at the end. `beside`
+        is what is said of it under our own key.
 
         To be called before the message itself is written.
         """
@@ -69,8 +89,11 @@ class Writer(ABC):
         return [Answer(request, error)]
 
     @abstractmethod
-    def asked(self, request: v2.RequestPermissionRequest, *, question: str) -> Asked | None:
-        """A permission question as this client gets it; `None`: it cannot be asked and is cancelled."""
+    def asked(
+        self, request: v2.RequestPermissionRequest, *, question: str, origin: bytes | Raw | None = None
+    ) -> Asked | None:
+        """A permission question as this client gets it; `None`: it cannot be asked and is cancelled.
+        `origin`: the params as a v1 agent wrote them."""
 
     def elicited(self, request: Elicited) -> v1.CreateElicitationRequest | v2.CreateElicitationRequest:
         """The params of an elicitation as this client gets it."""
@@ -99,13 +122,18 @@ class V2Writer(Writer):
     def write(self, update: v2.SessionUpdate, raw: bytes) -> Sequence[bytes]:
         return () if self._withheld(update) else (raw,)
 
-    def inserted(self, message_id: str) -> Taken | None:
-        return v2.PromptResponse(message_id=v2.MessageId(message_id))
+    def passes(self, update: v2.SessionUpdate) -> bool:
+        return not self._withheld(update)
+
+    def inserted(self, message_id: str, *, beside: dict[str, Any] | None = None) -> Taken | None:
+        return v2.PromptResponse(message_id=v2.MessageId(message_id), meta=_ours(beside))
 
     def ended(self, idle: v2.StateUpdate, requests: Sequence[RequestId] = ()) -> list[Sent]:
         return []  # TC-11: the idle state says it
 
-    def asked(self, request: v2.RequestPermissionRequest, *, question: str) -> Asked | None:
+    def asked(
+        self, request: v2.RequestPermissionRequest, *, question: str, origin: bytes | Raw | None = None
+    ) -> Asked | None:
         return ask(request)
 
     def opened(self, result: Setup, *, loaded: bool = False) -> tuple[Wire, Sequence[bytes]]:
@@ -124,14 +152,19 @@ class ProposedWriter(V2Writer):
         respelled = as_proposed(update)
         return super().write(update, raw) if respelled is None else (_encode(respelled),)
 
-    def inserted(self, message_id: str) -> Taken | None:
-        return PromptTaken()
+    def passes(self, update: v2.SessionUpdate) -> bool:
+        return as_proposed(update) is None and super().passes(update)
+
+    def inserted(self, message_id: str, *, beside: dict[str, Any] | None = None) -> Taken | None:
+        # The user message may come among those of other clients, so we name ours all the same.
+        return PromptTaken(meta=_ours({"messageId": message_id, **(beside or {})}))
 
 
 class V1Writer(Writer):
     """v1, with what the client opted in to."""
 
     dialect = Dialect.V1
+    recalls = True
 
     def __init__(
         self,
@@ -151,13 +184,20 @@ class V1Writer(Writer):
             return (raw,)
         return _all(self.downgrade.apply(update))
 
+    def passes(self, update: v2.SessionUpdate) -> bool:
+        return self._passes(update)
+
+    def write_lifted(self, update: v2.SessionUpdate, raw: bytes, origin: bytes) -> Sequence[bytes]:
+        lowered = self.write(update, raw)  # also where it is not sent: what follows builds on it
+        return (origin,) if self.downgrade.takes(_tag(origin).session_update, update) else lowered
+
     def flush(self) -> Sequence[bytes]:
         return _all(self.downgrade.flush())
 
-    def inserted(self, message_id: str) -> Taken | None:
+    def inserted(self, message_id: str, *, beside: dict[str, Any] | None = None) -> Taken | None:
         known_as = self.downgrade.own(message_id)
         if self._opt_ins.prompt_lifecycle:
-            return PromptAccepted(message_id=v1.MessageId(known_as))
+            return PromptAccepted(message_id=v1.MessageId(known_as), meta=_ours(beside))
         return None
 
     def ended(self, idle: v2.StateUpdate, requests: Sequence[RequestId] = ()) -> list[Sent]:
@@ -167,8 +207,12 @@ class V1Writer(Writer):
     def refused(self, request: RequestId, error: ErrorObject, *, cancelled: bool = False) -> list[Sent]:
         return [*map(_sent, refuse_v1(request, error, cancelled=cancelled, opt_ins=self._opt_ins))]
 
-    def asked(self, request: v2.RequestPermissionRequest, *, question: str) -> Asked | None:
-        return ask_v1(request, self.downgrade, question=question)
+    def asked(
+        self, request: v2.RequestPermissionRequest, *, question: str, origin: bytes | Raw | None = None
+    ) -> Asked | None:
+        lowered = ask_v1(request, self.downgrade, question=question)
+        written = None if origin is None or lowered is None else ask_as_written(request, origin)
+        return written or lowered
 
     def elicited(self, request: Elicited) -> v1.CreateElicitationRequest | v2.CreateElicitationRequest:
         return elicit_v1(request, self.downgrade.ledger)
@@ -210,6 +254,10 @@ def update_params(session_id: bytes, update: bytes, meta: bytes | None = None) -
     if meta is None:
         return b'{"sessionId":%b,"update":%b}' % (session_id, update)
     return b'{"sessionId":%b,"update":%b,"_meta":%b}' % (session_id, update, meta)
+
+
+def _ours(said: dict[str, Any] | None) -> dict[str, Any] | None:
+    return {META_KEY: said} if said else None
 
 
 def _all(updates: Iterable[v1.SessionUpdate]) -> list[bytes]:

@@ -57,6 +57,11 @@ class Downgrade:
         self._notices = session.notices is not None
         self._compaction = session.compaction is not None
         self._subagents = capabilities.subagents is not None
+        plans = () if capabilities.plan is not None else ("plan_update", "plan_removed")
+        notices = () if self._notices else ("notice",)
+        compactions = () if self._compaction else ("compaction_update", "compaction_summary_chunk")
+        self._unasked = frozenset((*plans, *notices, *compactions))
+        """The updates that only a client gets that asked for them."""
         self._noticed = 0
         self._info_meta: dict[str, Any] = {}
         self._cost: v1.Cost | None = None
@@ -91,6 +96,13 @@ class Downgrade:
     def apply(self, update: v2.SessionUpdate) -> Sequence[v1.SessionUpdate]:
         """The v1 updates for one v2 update."""
         return self._handlers[type(update)](update)
+
+    def takes(self, tag: str, lifted: v2.SessionUpdate) -> bool:
+        """Whether this client may be given a v1 agent's update as it was written, in place of what it was
+        lifted to: what it did not ask for is lowered."""
+        if isinstance(lifted, v2.ConfigOptionUpdate):
+            return self.configuration.takes(lifted.config_options)
+        return tag not in self._unasked
 
     def flush(self) -> Sequence[v1.SessionUpdate]:
         """What is held back for the sake of bandwidth; every state update brings it along too."""

@@ -1,7 +1,8 @@
 """What cannot cross between v1 and v2, what is done instead, and how that is announced.
 
-One table. Every branch of the bridge that loses something names its row by `Ledger.lose`; where the outgoing
-value has a `_meta`, the original travels in it (`mark`); otherwise the report is all there is (24, lossy).
+One table, from which `docs/translation.md` is made. Every branch of the bridge that loses something names its
+row by `Ledger.lose`; where the outgoing value has a `_meta`, the original travels in it (`mark`); otherwise
+the report is all there is (24, lossy). What cannot be asked at all is `refused`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+
+from antiphon.errors import InvalidParams
 
 ORIGINAL = "acp.bridge/original"
 """The `_meta` key under which an original travels beside what stands for it."""
@@ -24,6 +27,8 @@ class Announced(StrEnum):
     """The original stands under `ORIGINAL` in the `_meta` of what is sent instead."""
     REPORTED = "reported"
     """Nothing is sent that could carry it: the report of this side is all there is."""
+    REFUSED = "refused"
+    """The request is answered with `-32602`; `data.reason` names the row."""
 
 
 class Loss(Struct, frozen=True):
@@ -33,128 +38,156 @@ class Loss(Struct, frozen=True):
     lost: str
     instead: str
     announced: Announced
+    topic: str
 
 
 LOSSES: dict[str, Loss] = {}
 """Every row, by name."""
 
 
-def _row(name: str, lost: str, instead: str, announced: Announced) -> Loss:
-    assert name not in LOSSES
-    loss = LOSSES[name] = Loss(name, lost, instead, announced)
-    return loss
+class _Rows:
+    """Makes the rows of one topic."""
+
+    def __init__(self, topic: str) -> None:
+        self._topic = topic
+
+    def __call__(self, name: str, lost: str, instead: str, announced: Announced) -> Loss:
+        assert name not in LOSSES
+        loss = LOSSES[name] = Loss(name, lost, instead, announced, self._topic)
+        return loss
 
 
-_META, _REPORTED = Announced.META, Announced.REPORTED
+_META, _REPORTED, _REFUSED = Announced
 
-# Messages and their content, v2 to v1
-MESSAGE_REPLACED = _row(
+_message = _Rows("Messages and their content, towards v1 clients")
+MESSAGE_REPLACED = _message(
     "message_replaced", "new content for a message already sent", "a new message with a new id", _META
 )
-MESSAGE_CLEARED = _row(
+MESSAGE_CLEARED = _message(
     "message_cleared",
     "a message already sent is emptied",
     "what was sent stays; what follows gets a new id",
     _REPORTED,
 )
-MESSAGE_META = _row(
+MESSAGE_META = _message(
     "message_meta",
     "`_meta` of a message already sent",
     "it goes with the next chunk, if any",
     _REPORTED,
 )
-MESSAGE_ID = _row(
+MESSAGE_ID = _message(
     "message_id", "one id for messages of two types", "the later one's id is prefixed with its type", _META
 )
-CONTENT_TYPE = _row("content_type", "a content block of unknown type", "a text that names the type", _META)
-CONTENT_AUDIENCE = _row("content_audience", "an audience v1 does not know", "the known ones are kept", _META)
-CONTENT_ICONS = _row("content_icons", "icons of a resource link", "a link without icons", _META)
+CONTENT_TYPE = _message(
+    "content_type", "a content block of unknown type", "a text that names the type", _META
+)
+CONTENT_AUDIENCE = _message(
+    "content_audience", "an audience v1 does not know", "the known ones are kept", _META
+)
+CONTENT_ICONS = _message("content_icons", "icons of a resource link", "a link without icons", _META)
 
-# Tool calls and what they show, v2 to v1
-TOOL_STATUS = _row(
+_tool = _Rows("Tool calls and what they show, towards v1 clients")
+TOOL_STATUS = _tool(
     "tool_status",
     "status `cancelled`, `paused` or unknown",
     "`failed`, `in_progress` and `in_progress`",
     _META,
 )
-TOOL_KIND = _row("tool_kind", "an unknown kind of tool", "`other`", _META)
-TOOL_CLEARED = _row("tool_cleared", "title, name or raw value is cleared", "the old one stays", _META)
-TOOL_CAPABILITIES = _row("tool_capabilities", "capabilities of a tool call", "nothing", _REPORTED)
-TOOL_CONTENT_TYPE = _row(
+TOOL_KIND = _tool("tool_kind", "an unknown kind of tool", "`other`", _META)
+TOOL_CLEARED = _tool("tool_cleared", "title, name or raw value is cleared", "the old one stays", _META)
+TOOL_CAPABILITIES = _tool("tool_capabilities", "capabilities of a tool call", "nothing", _REPORTED)
+TOOL_CONTENT_TYPE = _tool(
     "tool_content_type", "tool content of unknown type", "a text that names the type", _META
 )
-TOOL_CHUNK_META = _row("tool_chunk_meta", "`_meta` of a content chunk", "the content alone", _REPORTED)
-TERMINAL = _row("terminal", "a terminal of the agent", "its output as sanitized text in the tool call", _META)
-TERMINAL_ALONE = _row(
+TOOL_CHUNK_META = _tool("tool_chunk_meta", "`_meta` of a content chunk", "the content alone", _REPORTED)
+TERMINAL = _tool(
+    "terminal", "a terminal of the agent", "its output as sanitized text in the tool call", _META
+)
+TERMINAL_ALONE = _tool(
     "terminal_alone", "a terminal to which no tool call refers", "it is kept until one does", _REPORTED
 )
-TERMINAL_DATA = _row("terminal_data", "terminal output that is no base64", "nothing", _REPORTED)
-DIFF = _row(
+TERMINAL_DATA = _tool("terminal_data", "terminal output that is no base64", "nothing", _REPORTED)
+DIFF = _tool(
     "diff", "a diff whose two sides are not known exactly", "its changes and its patch as text", _META
 )
 
-# Plans, v2 to v1
-PLAN_ENTRY_CANCELLED = _row("plan_entry_cancelled", "a cancelled plan entry", "the plan without it", _META)
-PLAN_ENTRY_VALUE = _row(
+_plan = _Rows("Plans, towards v1 clients")
+PLAN_ENTRY_CANCELLED = _plan("plan_entry_cancelled", "a cancelled plan entry", "the plan without it", _META)
+PLAN_ENTRY_VALUE = _plan(
     "plan_entry_value", "an unknown priority or status of a plan entry", "`medium`, `pending`", _META
 )
-PLAN_TYPE = _row("plan_type", "a plan that is no list of entries", "a plan without entries", _REPORTED)
+PLAN_TYPE = _plan("plan_type", "a plan that is no list of entries", "a plan without entries", _REPORTED)
 
-# Facts about the session, v2 to v1
-COMMAND_TYPE = _row("command_type", "a command of unknown type", "a plain command, if it is named", _META)
-COMMAND_INPUT = _row("command_input", "command input of unknown type", "a command without input", _META)
-CONFIG_OPTION = _row(
+_fact = _Rows("Facts about the session, towards v1 clients")
+COMMAND_TYPE = _fact("command_type", "a command of unknown type", "a plain command, if it is named", _META)
+COMMAND_INPUT = _fact("command_input", "command input of unknown type", "a command without input", _META)
+CONFIG_OPTION = _fact(
     "config_option",
     "a boolean option for a client that did not ask, or one of unknown type",
     "a list without it",
     _META,
 )
-NOTICE = _row("notice", "a notice for a client that takes none", "an agent message with its text", _META)
-COMPACTION = _row("compaction", "a compaction for a client that takes none", "nothing", _REPORTED)
-SUBAGENT = _row("subagent", "subagent updates for a client that takes none", "nothing", _REPORTED)
-SUBAGENT_STATE = _row(
+NOTICE = _fact("notice", "a notice for a client that takes none", "an agent message with its text", _META)
+COMPACTION = _fact("compaction", "a compaction for a client that takes none", "nothing", _REPORTED)
+SUBAGENT = _fact("subagent", "subagent updates for a client that takes none", "nothing", _REPORTED)
+SUBAGENT_STATE = _fact(
     "subagent_state", "background work or an unknown state of a subagent", "the rest of the update", _META
 )
-STATE = _row("state", "the state of the session and its background work", "nothing", _REPORTED)
-UNKNOWN_UPDATE = _row("unknown_update", "an update of unknown type", "nothing", _REPORTED)
+STATE = _fact("state", "the state of the session and its background work", "nothing", _REPORTED)
+UNKNOWN_UPDATE = _fact("unknown_update", "an update of unknown type", "nothing", _REPORTED)
 
-# Prompts and permissions, v2 to v1
-STOP_REASON = _row("stop_reason", "a stop reason that v1 does not have", "`end_turn`", _META)
-PERMISSION_OPTION = _row(
+_answer = _Rows("Answers and questions, towards v1 clients")
+STOP_REASON = _answer("stop_reason", "a stop reason that v1 does not have", "`end_turn`", _META)
+PERMISSION_OPTION = _answer(
     "permission_option", "a permission option of unknown kind", "the question without it", _META
 )
-PERMISSION_SUBJECT = _row(
+PERMISSION_SUBJECT = _answer(
     "permission_subject", "what a permission is about, of unknown type", "a tool call made up for it", _META
 )
-ELICITATION_FORMAT = _row(
+ELICITATION_FORMAT = _answer(
     "elicitation_format", "a format of a text that v1 does not know", "a text without a format", _META
 )
 
-# What a v1 client sends, v1 to v2
-ANNOTATION_PRIORITY = _row(
+AUTH_METHOD = _answer("auth_method", "a way to log in of unknown type", "a list without it", _REPORTED)
+
+_said = _Rows("What a v1 client sends")
+ANNOTATION_PRIORITY = _said(
     "annotation_priority", "an annotation priority outside 0 to 1", "annotations without it", _META
 )
-RESOURCE_SIZE = _row("resource_size", "a negative resource size", "a link without size", _META)
+RESOURCE_SIZE = _said("resource_size", "a negative resource size", "a link without size", _META)
 
-# What a v1 agent sends, v1 to v2
-CLIENT_TERMINAL = _row(
+_told = _Rows("What a v1 agent sends")
+CLIENT_TERMINAL = _told(
     "client_terminal", "a terminal of the client that was not run here", "a text that names it", _META
 )
-LOCATION_LINE = _row("location_line", "line 0 of a file", "the location without a line", _META)
-MODE = _row("mode", "a current mode that is not among the session's", "nothing", _REPORTED)
-CONFIG_VALUES = _row(
+LOCATION_LINE = _told("location_line", "line 0 of a file", "the location without a line", _META)
+MODE = _told("mode", "a current mode that is not among the session's", "nothing", _REPORTED)
+CONFIG_VALUES = _told(
     "config_values", "a select option, or a group of one, without values", "a list without the option", _META
 )
-UPDATED_AT = _row("updated_at", "a time that is no RFC 3339", "the rest without it", _META)
-PROMPT_END = _row(
+UPDATED_AT = _told("updated_at", "a time that is no RFC 3339", "the rest without it", _META)
+PROMPT_END = _told(
     "prompt_end", "how a prompt ended while others of its turn went on", "the end of the turn", _META
 )
-CANCEL_FAILED = _row("cancel_failed", "the error that a cancelled prompt ended with", "`cancelled`", _META)
-ERROR_CODE = _row("error_code", "an error code beyond 32 bits", "`-32603`", _META)
-OTHER_TURN = _row("other_turn", "the end of somebody else's turn while ours goes on", "nothing", _REPORTED)
-UNREADABLE_UPDATE = _row(
+CANCEL_FAILED = _told("cancel_failed", "the error that a cancelled prompt ended with", "`cancelled`", _META)
+ERROR_CODE = _told("error_code", "an error code beyond 32 bits", "`-32603`", _META)
+OTHER_TURN = _told("other_turn", "the end of somebody else's turn while ours goes on", "nothing", _REPORTED)
+UNREADABLE_UPDATE = _told(
     "unreadable_update", "an update that v2 has and v1 has not, malformed", "nothing", _REPORTED
 )
+
+_asked = _Rows("What is asked of a session")
+MCP_SSE = _asked("mcp_sse", "an MCP server over `sse`, which v2 does not have", "nothing", _REFUSED)
+MCP_TYPE = _asked("mcp_type", "an MCP server of a type that the v1 agent does not take", "nothing", _REFUSED)
+DIRECTORIES = _asked("directories", "further roots for a v1 agent that takes none", "nothing", _REFUSED)
+REPLAY_CURSOR = _asked(
+    "replay_cursor", "a replay by a v1 agent from elsewhere than the start", "nothing", _REFUSED
+)
+LOAD = _asked("load", "a session that a v1 agent is to bring back and cannot", "nothing", _REFUSED)
+PROMPT_CONTENT = _asked(
+    "prompt_content", "content in a prompt that the v1 agent does not take", "nothing", _REFUSED
+)
+CONFIG_VALUE = _asked("config_value", "a config value of a type that v1 does not have", "nothing", _REFUSED)
 
 Report = Callable[[Loss, Any], None]
 """Told of every loss, with the original as it was."""
@@ -172,6 +205,11 @@ class Ledger:
         """Names a loss where it happens."""
         if self._report is not None:
             self._report(loss, original)
+
+
+def refused(loss: Loss, detail: str) -> InvalidParams:
+    """Names what cannot be asked, to be raised."""
+    return InvalidParams(detail, data={"reason": loss.name})
 
 
 def mark(meta: Mapping[str, Any] | None, original: Any) -> dict[str, Any]:

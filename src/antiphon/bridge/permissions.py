@@ -6,13 +6,17 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import msgspec
-from msgspec import Struct, structs
+from msgspec import Raw, Struct, structs
 
 from antiphon.bridge import losses
 from antiphon.bridge.downgrade import Downgrade
 from antiphon.bridge.losses import mark
+from antiphon.errors import InvalidParams
 from antiphon.schema import v1, v2
+from antiphon.schema.codec import codec
+from antiphon.schema.methods import Kind
 
+REQUEST_PERMISSION = "session/request_permission"
 CANCELLED = v2.CancelledPermissionOutcome()
 """Not approved: cancelled, dismissed, or an answer that cannot be taken as approval (PERM-V2-06..08)."""
 
@@ -88,6 +92,19 @@ def ask_v1(request: v2.RequestPermissionRequest, downgrade: Downgrade, *, questi
         meta=mark(request.meta, {"options": dropped}) if dropped else request.meta,
     )
     return Asked(updates=[_encode(update) for update in updates], params=params)
+
+
+def ask_as_written(request: v2.RequestPermissionRequest, origin: bytes | Raw) -> Asked | None:
+    """A question of a v1 agent to a v1 client: as the agent put it, under the id that the session has here,
+    and without updates that would tell of its tool call what it tells itself. `None` where it shows a
+    terminal, which the client does not have (24.4)."""
+    try:
+        written: v1.RequestPermissionRequest = codec(1).params(Kind.REQUEST, REQUEST_PERMISSION, origin)
+    except InvalidParams:
+        return None
+    if any(isinstance(item, v1.Terminal) for item in written.tool_call.content or ()):
+        return None
+    return Asked(updates=(), params=structs.replace(written, session_id=v1.SessionId(request.session_id)))
 
 
 def _subject(

@@ -7,11 +7,12 @@ need memory are in `configuration`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypedDict
 
+from antiphon.bridge import losses
 from antiphon.bridge.configuration import mode_option
 from antiphon.bridge.content import ContentUp, recast
-from antiphon.bridge.losses import Ledger, Report
+from antiphon.bridge.losses import Ledger, Report, refused
 from antiphon.errors import InvalidParams
 from antiphon.schema import v1, v2
 
@@ -32,51 +33,49 @@ def cancel(params: v1.CancelNotification) -> v2.CancelSessionNotification:
     return recast(params, v2.CancelSessionNotification)
 
 
+class _Setup(TypedDict):
+    """What all requests have that set up a session."""
+
+    cwd: str
+    additional_directories: list[str]
+    mcp_servers: list[v2.McpServer]
+    system_prompt: v2.SystemPrompt | None
+    meta: dict[str, Any] | None
+
+
+def _setup(
+    params: v1.NewSessionRequest | v1.LoadSessionRequest | v1.ResumeSessionRequest | v1.ForkSessionRequest,
+    report: Report | None,
+) -> _Setup:
+    return {
+        "cwd": params.cwd,
+        "additional_directories": params.additional_directories,
+        "mcp_servers": mcp_servers(params.mcp_servers),
+        "system_prompt": _system_prompt(params.system_prompt, report),
+        "meta": params.meta,
+    }
+
+
 def new_session(params: v1.NewSessionRequest, *, report: Report | None = None) -> v2.NewSessionRequest:
-    return v2.NewSessionRequest(
-        cwd=params.cwd,
-        additional_directories=params.additional_directories,
-        mcp_servers=mcp_servers(params.mcp_servers),
-        system_prompt=_system_prompt(params.system_prompt, report),
-        meta=params.meta,
-    )
+    return v2.NewSessionRequest(**_setup(params, report))
 
 
 def load_session(params: v1.LoadSessionRequest, *, report: Report | None = None) -> v2.ResumeSessionRequest:
     """A load is a resume with everything replayed."""
-    return v2.ResumeSessionRequest(
-        session_id=v2.SessionId(params.session_id),
-        cwd=params.cwd,
-        additional_directories=params.additional_directories,
-        mcp_servers=mcp_servers(params.mcp_servers),
-        replay_from=v2.ReplayFromStart(),
-        system_prompt=_system_prompt(params.system_prompt, report),
-        meta=params.meta,
-    )
+    id, start = v2.SessionId(params.session_id), v2.ReplayFromStart()
+    return v2.ResumeSessionRequest(session_id=id, replay_from=start, **_setup(params, report))
 
 
 def resume_session(
     params: v1.ResumeSessionRequest, *, report: Report | None = None
 ) -> v2.ResumeSessionRequest:
-    return v2.ResumeSessionRequest(
-        session_id=v2.SessionId(params.session_id),
-        cwd=params.cwd,
-        additional_directories=params.additional_directories,
-        mcp_servers=mcp_servers(params.mcp_servers),
-        system_prompt=_system_prompt(params.system_prompt, report),
-        meta=params.meta,
-    )
+    id = v2.SessionId(params.session_id)
+    return v2.ResumeSessionRequest(session_id=id, **_setup(params, report))
 
 
 def fork_session(params: v1.ForkSessionRequest, *, report: Report | None = None) -> v2.ForkSessionRequest:
-    return v2.ForkSessionRequest(
-        session_id=v2.SessionId(params.session_id),
-        cwd=params.cwd,
-        additional_directories=params.additional_directories,
-        mcp_servers=mcp_servers(params.mcp_servers),
-        system_prompt=_system_prompt(params.system_prompt, report),
-        meta=params.meta,
-    )
+    id = v2.SessionId(params.session_id)
+    return v2.ForkSessionRequest(session_id=id, **_setup(params, report))
 
 
 def list_sessions(params: v1.ListSessionsRequest) -> v2.ListSessionsRequest:
@@ -147,7 +146,7 @@ def _mcp_server(server: v1.McpServer) -> v2.McpServer:
             )
         case v1.McpServerAcp():
             return recast(server, v2.McpServerAcp)
-    raise InvalidParams(f"MCP server {server.name!r}: the transport `sse` is not supported")
+    raise refused(losses.MCP_SSE, f"MCP server {server.name!r}: the transport `sse` is not supported")
 
 
 def _system_prompt(given: v1.SystemPrompt | None, report: Report | None) -> v2.SystemPrompt | None:

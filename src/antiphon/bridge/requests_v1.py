@@ -6,12 +6,12 @@ are the agent's. Results that need memory are in `upgrade_configuration`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from collections.abc import Iterable
+from typing import Any, TypeAlias, TypedDict
 
 from antiphon.bridge import losses
 from antiphon.bridge.content import ContentDown, recast
-from antiphon.bridge.losses import Ledger, Report, mark
+from antiphon.bridge.losses import Ledger, Report, mark, refused
 from antiphon.bridge.upgrade_configuration import Configuration
 from antiphon.bridge.upgrade_facts import is_rfc3339
 from antiphon.errors import InvalidParams
@@ -40,7 +40,7 @@ def prompt(
             case v2.EmbeddedResource() if able.embedded_context:
                 continue
         kind = block.get("type") if isinstance(block, dict) else block.__struct_config__.tag
-        raise InvalidParams(f"the agent takes no content of type {kind!r} in prompts")  # CONT-08
+        raise refused(losses.PROMPT_CONTENT, f"the agent takes no content of type {kind!r} in prompts")
     return v1.PromptRequest(
         session_id=v1.SessionId(params.session_id),
         prompt=ContentDown(Ledger(report)).blocks(params.prompt),
@@ -52,29 +52,43 @@ def cancel(params: v2.CancelSessionNotification) -> v1.CancelNotification:
     return recast(params, v1.CancelNotification)
 
 
+class _Setup(TypedDict):
+    """What all requests have that set up a session."""
+
+    cwd: str
+    additional_directories: list[str]
+    mcp_servers: list[v1.McpServer]
+    system_prompt: v1.SystemPrompt | None
+    meta: dict[str, Any] | None
+
+
+def _setup(
+    params: v2.NewSessionRequest | v2.ResumeSessionRequest | v2.ForkSessionRequest,
+    able: v1.AgentCapabilities,
+    report: Report | None,
+) -> _Setup:
+    if params.additional_directories and able.session_capabilities.additional_directories is None:  # SESS-09
+        raise refused(losses.DIRECTORIES, "the agent takes no additional directories")
+    return {
+        "cwd": params.cwd,
+        "additional_directories": params.additional_directories,
+        "mcp_servers": mcp_servers(params.mcp_servers, capabilities=able),
+        "system_prompt": _system_prompt(params.system_prompt, report),
+        "meta": params.meta,
+    }
+
+
 def new_session(
     params: v2.NewSessionRequest, *, capabilities: v1.AgentCapabilities, report: Report | None = None
 ) -> v1.NewSessionRequest:
-    return v1.NewSessionRequest(
-        cwd=params.cwd,
-        additional_directories=_directories(params.additional_directories, capabilities),
-        mcp_servers=mcp_servers(params.mcp_servers, capabilities=capabilities),
-        system_prompt=_system_prompt(params.system_prompt, report),
-        meta=params.meta,
-    )
+    return v1.NewSessionRequest(**_setup(params, capabilities, report))
 
 
 def fork_session(
     params: v2.ForkSessionRequest, *, capabilities: v1.AgentCapabilities, report: Report | None = None
 ) -> v1.ForkSessionRequest:
-    return v1.ForkSessionRequest(
-        session_id=v1.SessionId(params.session_id),
-        cwd=params.cwd,
-        additional_directories=_directories(params.additional_directories, capabilities),
-        mcp_servers=mcp_servers(params.mcp_servers, capabilities=capabilities),
-        system_prompt=_system_prompt(params.system_prompt, report),
-        meta=params.meta,
-    )
+    id = v1.SessionId(params.session_id)
+    return v1.ForkSessionRequest(session_id=id, **_setup(params, capabilities, report))
 
 
 def resume_session(
@@ -86,27 +100,12 @@ def resume_session(
     """
     replay = params.replay_from is not None
     if replay and not isinstance(params.replay_from, v2.ReplayFromStart):  # SESS-19: never another cursor
-        raise InvalidParams("the agent replays from the start or not at all")
+        raise refused(losses.REPLAY_CURSOR, "the agent replays from the start or not at all")
     resumes = capabilities.session_capabilities.resume is not None
     if not capabilities.load_session and (replay or not resumes):  # SESS-12, SESS-14
-        raise InvalidParams("the agent cannot load sessions")
-    if replay or not resumes:
-        return v1.LoadSessionRequest(
-            session_id=v1.SessionId(params.session_id),
-            cwd=params.cwd,
-            additional_directories=_directories(params.additional_directories, capabilities),
-            mcp_servers=mcp_servers(params.mcp_servers, capabilities=capabilities),
-            system_prompt=_system_prompt(params.system_prompt, report),
-            meta=params.meta,
-        )
-    return v1.ResumeSessionRequest(
-        session_id=v1.SessionId(params.session_id),
-        cwd=params.cwd,
-        additional_directories=_directories(params.additional_directories, capabilities),
-        mcp_servers=mcp_servers(params.mcp_servers, capabilities=capabilities),
-        system_prompt=_system_prompt(params.system_prompt, report),
-        meta=params.meta,
-    )
+        raise refused(losses.LOAD, "the agent cannot load sessions")
+    made = v1.LoadSessionRequest if replay or not resumes else v1.ResumeSessionRequest
+    return made(session_id=v1.SessionId(params.session_id), **_setup(params, capabilities, report))
 
 
 def list_sessions(params: v2.ListSessionsRequest) -> v1.ListSessionsRequest:
@@ -141,7 +140,7 @@ def delete_session(params: v2.DeleteSessionRequest) -> v1.DeleteSessionRequest:
 def set_config_option(params: v2.SetSessionConfigOptionRequest, configuration: Configuration) -> SetOption:
     """The option that was made of the session's modes is set by `session/set_mode`."""
     if isinstance(params, dict):
-        raise InvalidParams("a value is of type `id` or `boolean`")
+        raise refused(losses.CONFIG_VALUE, "a value is of type `id` or `boolean`")
     if params.config_id == configuration.mode:
         if isinstance(params.value, bool) or not configuration.has_mode(params.value):  # CONF-V1-02
             raise InvalidParams("the session has no such mode")
@@ -179,13 +178,7 @@ def _mcp_server(server: v2.McpServer, able: v1.McpCapabilities) -> v1.McpServer:
         case v2.McpServerAcp() if able.acp:
             return recast(server, v1.McpServerAcp)
     kind = server.get("type") if isinstance(server, dict) else server.__struct_config__.tag
-    raise InvalidParams(f"the agent does not support the MCP transport {kind!r}")  # MCPCFG-05
-
-
-def _directories(directories: Sequence[str], capabilities: v1.AgentCapabilities) -> list[str]:
-    if directories and capabilities.session_capabilities.additional_directories is None:  # SESS-09
-        raise InvalidParams("the agent takes no additional directories")
-    return list(directories)
+    raise refused(losses.MCP_TYPE, f"the agent does not support the MCP transport {kind!r}")  # MCPCFG-05
 
 
 def _system_prompt(given: v2.SystemPrompt | None, report: Report | None) -> v1.SystemPrompt | None:

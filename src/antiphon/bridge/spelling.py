@@ -13,6 +13,8 @@ from typing import TypeVar
 from msgspec import structs
 
 from antiphon.bridge.prompts import RequestId
+from antiphon.bridge.repeats import read_message_id
+from antiphon.engine.recent import Recent
 from antiphon.schema import v2
 from antiphon.schema.v2.proposed import PromptTaken, StateChange
 from antiphon.schema.wire import Unknown
@@ -67,12 +69,17 @@ def as_proposed(update: v2.SessionUpdate) -> StateChange | Unknown | None:
     return None
 
 
+SEEN = 4096
+"""How many user messages are remembered: one that is told again is not paired again."""
+
+
 class Insertions:
     """Which message each prompt of ours became, with an agent that answers `{}` (C-01, SD-05).
 
     Such an answer names no message: that comes with the user message, before or after it (PROMPT-V2-05).
     Prompts are inserted in the order they were sent (PROMPT-V2-32), so both are paired in their order. A
-    message of somebody else's that comes in between cannot be told apart.
+    message of somebody else's that comes in between cannot be told apart, but with an agent of ours, which
+    names the message beside its answer.
     """
 
     __slots__ = ("_messages", "_open", "_seen", "_unnamed")
@@ -84,7 +91,7 @@ class Insertions:
         """Those of them that were answered with `{}`."""
         self._messages: deque[str] = deque()
         """The user messages that came since, and are nobody's yet."""
-        self._seen: set[str] = set()
+        self._seen: Recent[str, None] = Recent(SEEN)
 
     def sent(self, request: RequestId) -> None:
         """A prompt was sent."""
@@ -99,11 +106,14 @@ class Insertions:
         self, request: RequestId, answer: v2.PromptResponse | PromptTaken
     ) -> list[tuple[RequestId, v2.PromptResponse]]:
         """A prompt was answered: the prompts that are known by that, with the published answer."""
+        named = read_message_id(answer)
+        if isinstance(answer, PromptTaken) and named is not None:
+            answer = v2.PromptResponse(message_id=v2.MessageId(named), meta=answer.meta)
         if isinstance(answer, PromptTaken):
             self._unnamed.append(request)
             return self._paired()
         self._open.pop(request, None)
-        self._seen.add(answer.message_id)
+        self._seen[answer.message_id] = None
         with suppress(ValueError):
             self._messages.remove(answer.message_id)
         self._settle()
@@ -113,7 +123,7 @@ class Insertions:
         """An update came: the prompts that are known by that."""
         if not isinstance(update, v2.UserMessage | v2.UserMessageChunk) or update.message_id in self._seen:
             return []
-        self._seen.add(update.message_id)
+        self._seen[update.message_id] = None
         if self._open:
             self._messages.append(update.message_id)
         return self._paired()

@@ -23,7 +23,7 @@ from antiphon.bridge.prompts import RequestId
 from antiphon.bridge.spelling import normalize, normalize_state
 from antiphon.bridge.upgrade_configuration import Configuration
 from antiphon.bridge.upgrade_facts import Facts
-from antiphon.bridge.upgrade_messages import Messages
+from antiphon.bridge.upgrade_messages import Chunk, Messages
 from antiphon.bridge.upgrade_tools import Tools
 from antiphon.bridge.upgrade_turns import Turns
 from antiphon.engine.transcript import MessageType
@@ -34,6 +34,12 @@ from antiphon.schema.v1 import optins
 from antiphon.schema.version import OptIns
 from antiphon.schema.wire import Unknown
 
+_CHUNKS: dict[str, type[Chunk]] = {
+    "user_message_chunk": v1.UserMessageChunk,
+    "agent_message_chunk": v1.AgentMessageChunk,
+    "agent_thought_chunk": v1.AgentThoughtChunk,
+}
+_BLOCKS = frozenset(member.__struct_config__.tag for member in get_args(v1.ContentBlock))
 _V2_TAGS = frozenset(member.__struct_config__.tag for member in get_args(v2.SessionUpdate))
 
 
@@ -229,6 +235,9 @@ class Upgrade:
         back from where it is kept."""
         if update.get("sessionUpdate") not in _V2_TAGS:
             return [update]
+        chunk = _odd_chunk(update)
+        if chunk is not None:
+            return [*self.messages.chunk(chunk)]
         try:
             known: v2.SessionUpdate = repair(2).build(v2.SessionUpdate, dict(update))
         except Malformed:
@@ -245,3 +254,16 @@ class Upgrade:
                     self.messages.cut()
                     self.tools.see(lifted.tool_call_id)
         return [lifted]
+
+
+def _odd_chunk(update: Unknown) -> Chunk | None:
+    """A chunk whose content is of a type that v1 does not have. It is of a message all the same, and v2 has
+    room for it; `None` for anything else."""
+    made, content = _CHUNKS.get(str(update.get("sessionUpdate"))), update.get("content")
+    id, meta = update.get("messageId"), update.get("_meta")
+    if made is None or not isinstance(content, dict) or not isinstance(content.get("type"), str):
+        return None
+    if content["type"] in _BLOCKS or not isinstance(id, str | None) or not isinstance(meta, dict | None):
+        return None
+    odd: Any = Unknown(content)
+    return made(content=odd, message_id=None if id is None else v1.MessageId(id), meta=meta)

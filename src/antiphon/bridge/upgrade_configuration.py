@@ -12,10 +12,11 @@ from typing import Any, Final
 from msgspec import structs
 
 from antiphon.bridge import losses
-from antiphon.bridge.configuration import mode_option
+from antiphon.bridge.configuration import MADE_OF_MODES, mode_option
 from antiphon.bridge.content import recast
 from antiphon.bridge.losses import Ledger, mark
 from antiphon.schema import v1, v2
+from antiphon.schema.version import with_ours
 
 MODE: Final = v2.SessionConfigId("mode")
 MODE_NAME: Final = "Session Mode"
@@ -183,7 +184,7 @@ class Configuration:
             category=v2.SessionConfigOptionCategory.MODE,
             current_value=current,
             options=values,
-            meta=modes.meta,
+            meta=with_ours(modes.meta, **MADE_OF_MODES),
         )
 
 

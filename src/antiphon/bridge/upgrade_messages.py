@@ -14,8 +14,10 @@ from msgspec import UNSET, UnsetType
 
 from antiphon.bridge.content import ContentUp
 from antiphon.engine.transcript import WHOLE, MessageType
+from antiphon.engine.who import sender_in
 from antiphon.schema import v1, v2
 from antiphon.schema.v1 import optins
+from antiphon.schema.version import META_KEY
 
 Chunk: TypeAlias = v1.UserMessageChunk | v1.AgentMessageChunk | v1.AgentThoughtChunk
 ChunkUp: TypeAlias = v2.UserMessageChunk | v2.AgentMessageChunk | v2.AgentThoughtChunk
@@ -117,7 +119,9 @@ class Messages:
             meta=chunk.meta,
         )
         if begun and self.replaying:
-            return [WHOLE[message](message_id=v2.MessageId(id), content=[]), made]
+            return [WHOLE[message](message_id=v2.MessageId(id), content=[], meta=_signature(chunk)), made]
+        if begun and sender_in(chunk.meta) is not None:
+            return [WHOLE[message](message_id=v2.MessageId(id), meta=_signature(chunk)), made]
         return [made]
 
     def prompted(
@@ -191,6 +195,12 @@ class Messages:
             self._last.clear()
         else:
             self._counts[type] += 1
+
+
+def _signature(chunk: Chunk) -> dict[str, Any] | UnsetType:
+    """Who sent a message, which its first chunk says, is said of all of it."""
+    sender = sender_in(chunk.meta)
+    return UNSET if sender is None else {META_KEY: {"sender": sender.to_meta()}}
 
 
 def _is_empty(content: v1.ContentBlock) -> bool:

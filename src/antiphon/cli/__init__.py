@@ -4,6 +4,7 @@ import click
 
 from antiphon.cli.hub_commands import acp, attach, serve, sessions
 from antiphon.cli.prompt import prompt
+from antiphon.cli.token_commands import token
 
 HELP = """\
 Antiphon: Agent Client Protocol sessions. One session, many voices.
@@ -15,7 +16,9 @@ What you can do now:
   antiphon prompt --help                      agents by name, permissions, JSON, exit codes
   antiphon rehearse                           the built-in agent over stdio, for your own client
   antiphon serve -- claude                    a hub: sessions that many clients follow, and that stay
-  antiphon attach new                         a session of that hub, here; `sessions list` shows all
+  antiphon attach                             the latest session of that hub, here; or a new one
+  antiphon sessions list                      all of them; also show, export, import, fork, …
+  antiphon token create ann --role observer   let somebody else in
   antiphon acp                                for editors: the hub, as an agent over stdio
 """
 
@@ -28,7 +31,7 @@ def main(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-for _command in (prompt, serve, acp, sessions, attach):
+for _command in (prompt, serve, acp, sessions, attach, token):
     main.add_command(_command)
 
 

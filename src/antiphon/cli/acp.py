@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -16,8 +18,13 @@ from typing import Any
 
 from antiphon.cli.agents import resolve
 from antiphon.cli.exits import Exit, Failure
+from antiphon.cli.lasting_hub import LastingHub
 from antiphon.cli.reaching import find_hub, run_told
+from antiphon.cli.trust import tls_for
+from antiphon.client import Reconnect
+from antiphon.errors import LinkLost
 from antiphon.hub import HubFolder, Running
+from antiphon.hub.targets import called
 from antiphon.schema.version import META_KEY
 from antiphon.transports.base import Transport
 
@@ -31,27 +38,43 @@ def run_acp(
     async def work() -> None:
         found = find_hub(hub, token, data)
         folder = HubFolder(data)
+        started = found is None
         if found is None:
             running = await start_hub(folder, agent)
             found = running.acp, running.token
-        name = None
-        if agent:
-            known = folder.running() if hub is None else None
-            name = agent[0].rpartition("/")[2]
-            if known is not None and name not in known.agents:
-                raise Failure(
-                    f"the hub that runs has no agent {name!r}, but {', '.join(known.agents)}: "
-                    f"start it with --agent {name}=…"
-                )
+        name = called(agent) if agent else None
+        known = folder.running() if hub is None else None
+        if name is not None and known is not None and name not in known.agents:
+            raise Failure(
+                f"the hub that runs (process {known.pid}) has no agent {name!r}, but "
+                f"{', '.join(known.agents)}: end it, or start it with "
+                f"--agent {name}={shlex.quote(shlex.join(agent))}"
+            )
         from antiphon.transports.stdio import StdioTransport
-        from antiphon.transports.websocket import connect_websocket
 
-        address, secret = found
+        async def again() -> Transport:
+            found = find_hub(hub, token, data)
+            if found is None and started:
+                running = await start_hub(folder, agent)
+                found = running.acp, running.token
+            if found is None:
+                raise LinkLost("no hub runs")
+            return await open_link(*found)
+
         ours = await StdioTransport.open()
-        theirs = await connect_websocket(address, headers={"Authorization": f"Bearer {secret}"})
-        await Relay(ours, theirs, agent=name, session=session).run()
+        theirs = LastingHub(await open_link(*found), again, Reconnect())
+        async with theirs.serving():
+            await Relay(ours, theirs, agent=name, session=session).run()
 
     return run_told(work)
+
+
+async def open_link(address: str, token: str) -> Transport:
+    from antiphon.transports.websocket import connect_websocket
+
+    return await connect_websocket(
+        address, headers={"Authorization": f"Bearer {token}"}, tls=tls_for(address)
+    )
 
 
 async def start_hub(folder: HubFolder, agent: Sequence[str]) -> Running:
@@ -74,7 +97,7 @@ async def start_hub(folder: HubFolder, agent: Sequence[str]) -> Running:
 
 def _spawn(folder: HubFolder, agent: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
     behind = ["--", *agent] if agent else []
-    with open(log, "ab") as out:
+    with open(log, "ab", opener=lambda path, flags: os.open(path, flags, 0o600)) as out:
         return subprocess.Popen(
             [sys.executable, "-m", "antiphon", "serve", "--port", "0", "--data", str(folder.path), *behind],
             stdin=subprocess.DEVNULL,

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from antiphon.cli.exits import Exit, Failure
+from antiphon.transports.address import ADDRESSES
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ def known_agent(words: Sequence[str]) -> KnownAgent | None:
 
 def resolve(words: Sequence[str]) -> list[str] | str:
     """What to connect to for the words after `--`: a command, or an address. Raises `Failure`."""
-    if len(words) == 1 and words[0].startswith(("ws://", "wss://")):
+    if len(words) == 1 and words[0].startswith(ADDRESSES):
         return words[0]
     known = known_agent(words)
     if known is not None:

@@ -1,4 +1,4 @@
-"""Permissions on the command line: `--allow` decides, or whoever sits at the terminal."""
+"""What an agent asks, on the command line: `--allow` decides, or whoever sits at the terminal."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import asyncio
 import contextlib
 import os
 import sys
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection
 
-from antiphon.cli.describing import one_line
+from antiphon.cli.describing import kind_text, one_line
+from antiphon.cli.filling import Filling, Typist
 from antiphon.cli.screens import Screen
-from antiphon.client import Permission, Permissions
+from antiphon.client import Elicitation, Permission, Permissions
+from antiphon.client.answers import Ask
+from antiphon.client.elicitation import Reply
 from antiphon.schema import v2
 
 ALLOWED: dict[str, Collection[str]] = {
@@ -26,6 +29,7 @@ class Terminal:
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
+        self.one_at_a_time = asyncio.Lock()
 
     @classmethod
     def find(cls) -> Terminal | None:
@@ -64,12 +68,42 @@ class Terminal:
         return data.decode(errors="replace").strip() if data else None
 
 
-def make_answers(allow: str | None, screen: Screen, terminal: Terminal | None) -> Permissions:
-    """`allow` as given, or `None`: then the terminal is asked, if there is one."""
+def make_answers(allow: str | None, screen: Screen, terminal: Typist | None) -> Permissions:
+    """`allow` as given, or `None`: then the terminal is asked, if there is one. Forms are for the terminal,
+    whatever is allowed."""
+    elicits = NotFilling(screen).elicit if terminal is None else Filling(screen, terminal).elicit
     if allow == "ask" or (allow is None and terminal is not None):
         assert terminal is not None
-        return Permissions(ask=Asking(screen, terminal))
-    return Permissions(allow=ALLOWED[allow or "none"], ask=Rejecting(screen, allow))
+        return Answers(elicits, ask=Asking(screen, terminal))
+    return Answers(elicits, allow=ALLOWED[allow or "none"], ask=Rejecting(screen, allow))
+
+
+class Answers(Permissions):
+    """Decides on permissions, and lets somebody else fill in forms."""
+
+    elicits = ("form", "url")
+
+    def __init__(
+        self,
+        elicit: Callable[[Elicitation], Awaitable[Reply | None]],
+        *,
+        ask: Ask,
+        allow: Collection[str] = (),
+    ) -> None:
+        super().__init__(allow=allow, ask=ask)
+        self.elicit = elicit
+
+
+class NotFilling:
+    """Where nobody can be asked: it is said, and the agent is told that nobody chose."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+
+    async def elicit(self, elicitation: Elicitation) -> Reply | None:
+        asked = one_line(elicitation.message)
+        self._screen.note(f"{one_line(elicitation.agent)} asks: {asked}; nobody can be asked here")
+        return elicitation.cancel()
 
 
 class Rejecting:
@@ -81,20 +115,20 @@ class Rejecting:
 
     async def __call__(self, permission: Permission) -> v2.PermissionOption | None:
         why, self._why = self._why, ""
-        self._screen.note(f"rejected {one_line(permission.title)} ({permission.kind}){why}")
+        kind = f" ({known})" if (known := kind_text(permission.kind)) else ""
+        self._screen.note(f"rejected {one_line(permission.title)}{kind}{why}")
         return permission.reject()
 
 
 class Asking:
     """Asks at the terminal, one question at a time: by number, or y and n."""
 
-    def __init__(self, screen: Screen, terminal: Terminal) -> None:
+    def __init__(self, screen: Screen, terminal: Typist) -> None:
         self._screen = screen
         self._terminal = terminal
-        self._one_at_a_time = asyncio.Lock()
 
     async def __call__(self, permission: Permission) -> v2.PermissionOption | None:
-        async with self._one_at_a_time:
+        async with self._terminal.one_at_a_time:
             while True:
                 self._terminal.forget()
                 with self._screen.asking(permission):

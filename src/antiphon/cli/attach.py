@@ -1,135 +1,165 @@
-"""`antiphon attach`: a session of the hub, followed in the terminal; what is typed is a prompt."""
+"""`antiphon attach`: a session of the hub, followed in the terminal; lines typed are prompts, or answers."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
+import signal
 import sys
-import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import suppress
 from typing import Any
 
-from antiphon.cli.describing import clean, one_line
+from antiphon.cli.asking import make_answers
+from antiphon.cli.describing import one_line
 from antiphon.cli.exits import Exit, Failure
-from antiphon.cli.plain import Plain, put_question
-from antiphon.cli.reaching import find_session, reached, run_told
-from antiphon.client import ClientSession, ClientTurn, Permission, Permissions, SessionEvent
-from antiphon.engine.transcript import MessageType
-from antiphon.schema import v2
-
-QUIET = "type to prompt; Ctrl-C leaves, the session goes on"
+from antiphon.cli.following import Following
+from antiphon.cli.reaching import find_hub, find_session, own_name, reached, run_told
+from antiphon.cli.typed import Typed
+from antiphon.client import Client, ClientSession, ClientTurn, Link, LinkState, Reconnect, SessionEvent
+from antiphon.errors import CallFailed
 
 
-def run_attach(*, session: str, hub: str | None, token: str | None, data: str | None) -> Exit:
+def run_attach(
+    *,
+    session: str | None,
+    agent: str | None,
+    name: str | None,
+    hub: str | None,
+    token: str | None,
+    data: str | None,
+) -> Exit:
+    attached = Attached()
+
     async def work() -> None:
-        terminal = Attached()
-        answers = Permissions(ask=terminal.ask)
-        async with reached(hub, token, data, answers=answers, name="antiphon-attach") as client:
-            if session == "new":
-                await terminal.follow(await client.new_session(os.getcwd()))
-                return
-            info = await find_session(client, session)
-            async with client.attach(info.session_id, cwd=info.cwd) as opened:
-                await terminal.follow(opened)
+        async with reached(
+            hub,
+            token,
+            data,
+            answers=make_answers("ask", attached.screen, attached.typed),
+            name=name or own_name(),
+            reconnect=Reconnect(find=lambda: find_hub(hub, token, data)),
+            on_link=attached.linked,
+        ) as client:
+            await attached.follow(await _chosen(client, session, agent))
 
     code = run_told(work)
-    return Exit.DONE if code is Exit.CANCELLED else code
+    return attached.code if code in (Exit.DONE, Exit.CANCELLED) else code
+
+
+async def _chosen(client: Client, named: str | None, agent: str | None) -> ClientSession:
+    """The session that is meant: by its id, "new", or without a word the latest one. Raises `Failure`."""
+    if named is None and agent is None:
+        return await _latest(client)
+    if named in (None, "new"):
+        return await client.new_session(os.getcwd(), agent=agent)
+    if agent is not None:
+        raise Failure("--agent is for a new session", Exit.USAGE)
+    info = await find_session(client, str(named))
+    return await client.load_session(info.session_id, info.cwd)
+
+
+async def _latest(client: Client) -> ClientSession:
+    async for info in client.list_sessions():
+        return await client.load_session(info.session_id, info.cwd)
+    made = await client.new_session(os.getcwd())
+    # Another terminal that was opened at the same moment made one too: the first of them is everybody's.
+    there = [info async for info in client.list_sessions()]
+    first = min(there, key=lambda info: (info.updated_at or "", info.session_id))
+    if first.session_id == made.id:
+        return made
+    with suppress(CallFailed):  # only an owner may
+        await client.delete_session(made.id)
+    return await client.load_session(first.session_id, first.cwd)
 
 
 class Attached:
     def __init__(self) -> None:
-        self._screen = Plain(sys.stdout, sys.stderr)
-        self._question: tuple[Permission, asyncio.Future[str | None]] | None = None
-        self._mine: set[str] = set()
-        self._turns: list[ClientTurn] = []
+        self.screen = Following()
+        self.typed = Typed()
+        self.code = Exit.DONE
+        """How the last turn that was piped in has ended; who leaves a terminal has done what he wanted."""
+        self._turns: set[ClientTurn] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
         self._shown = 0
         self._showed = asyncio.Condition()
 
     async def follow(self, session: ClientSession) -> None:
-        self._screen.begin(session.client, session)
-        for message in session.messages:
-            if message.type is not MessageType.THOUGHT:
-                mark = "> " if message.type is MessageType.USER else ""
-                print(f"{mark}{clean(message.text)}")
-        self._screen.note(f"{session.id} ({session.state}): {QUIET}")
+        self.screen.open(session)
         events = session.events()  # from here on
-        tasks = [asyncio.ensure_future(self._watch(events)), asyncio.ensure_future(self._type(session))]
-        async with self._screen:
+        self._shown = session.fold.last_seq
+        left = asyncio.Event()
+        ends = [
+            asyncio.ensure_future(part) for part in (self._watch(events), self._type(session), left.wait())
+        ]
+        with suppress(NotImplementedError):  # where there are no signals, Ctrl-C leaves
+            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._interrupt, left)
+        async with self.screen:
             try:
-                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+                done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
                     task.result()
             finally:
-                for task in tasks:
+                for task in (*ends, *self._tasks):
                     task.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
+                await asyncio.gather(*ends, *self._tasks, return_exceptions=True)
 
     async def _watch(self, events: AsyncIterator[SessionEvent]) -> None:
         async for event in events:
-            self._show(event)
+            self.screen.show(event, mine=True)
             async with self._showed:
                 self._shown = event.seq
                 self._showed.notify_all()
         raise Failure("the hub is gone; the session goes on where it is kept")
 
-    def _show(self, event: SessionEvent) -> None:
-        update: Any = event.update
-        if isinstance(update, v2.UserMessage) and update.message_id not in self._mine:
-            text = "".join(block.text for block in update.content or () if isinstance(block, v2.TextContent))
-            self._screen.note(f"> {one_line(text)}")
-        self._screen.show(event, mine=True)
-        if isinstance(update, v2.StateUpdate) and update.state is v2.State.IDLE and update.stop_reason:
-            self._screen.note(str(update.stop_reason))
-
-    async def ask(self, permission: Permission) -> str | None:
-        answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
-        self._question = permission, answer
-        put_question(permission, sys.stderr)
-        try:
-            return await answer
-        finally:
-            self._question = None
-            if not answer.done() or answer.cancelled():
-                self._screen.note("somebody else has answered, or it is over")
+    def linked(self, link: Link) -> None:
+        if link.state is LinkState.RECONNECTING and not link.attempts:
+            self.screen.note("the hub cannot be reached; it is tried again")
+        elif link.up:
+            self.screen.note("the hub is back")
 
     async def _type(self, session: ClientSession) -> None:
-        lines = read_lines()
-        while (line := await lines.get()) is not None:
-            text = line.strip()
-            if self._question is not None:
-                self._answer(text)
-            elif text:
-                turn = await session.prompt(text)
-                if turn.message_id is not None:
-                    self._mine.add(turn.message_id)
-                self._turns.append(turn)
-        if not self._turns:  # nobody types: it is only followed
-            await asyncio.get_running_loop().create_future()
-        for turn in self._turns:
-            await turn.drained()
+        self.typed.start()
+        prompted = False
+        while (text := await self.typed.next()) is not None:
+            if text:
+                prompted = True
+                self._start(self._prompt(session, text))
+                await asyncio.sleep(0)  # prompts leave in their order
+        if sys.stdin.isatty():
+            return  # Ctrl-D leaves
+        if not prompted:
+            await asyncio.get_running_loop().create_future()  # nobody types: it is only followed
+        while self._tasks:
+            await asyncio.wait(self._tasks)
         async with self._showed:
             await self._showed.wait_for(lambda: self._shown >= session.fold.last_seq)
 
-    def _answer(self, text: str) -> None:
-        assert self._question is not None
-        permission, answer = self._question
-        if text.isdigit() and 1 <= int(text) <= len(permission.options) and not answer.done():
-            answer.set_result(permission.options[int(text) - 1].option_id)
-        else:
-            self._screen.note(f"a number from 1 to {len(permission.options)}, please")
+    async def _prompt(self, session: ClientSession, text: str) -> None:
+        if session.turn is not None:
+            self.screen.note("it waits until the turn at work is over")
+        try:
+            turn = await session.prompt(text)
+        except CallFailed as error:
+            self.screen.note(f"not taken: {one_line(error.error.message)}")
+            self.code = Exit.DONE if sys.stdin.isatty() else Exit.ERROR
+            return
+        self._turns.add(turn)
+        try:
+            end = await turn.drained()
+        finally:
+            self._turns.discard(turn)
+        if not sys.stdin.isatty():
+            self.code = Exit.of_stop_reason(end.stop_reason)
 
+    def _interrupt(self, left: asyncio.Event) -> None:
+        """Only a turn that was asked for here is cancelled: who only watches may leave at any time."""
+        if not self._turns:
+            left.set()
+        for turn in self._turns:
+            self._start(turn.cancel())
 
-def read_lines() -> asyncio.Queue[str | None]:
-    """The lines of stdin as they come, and None behind the last one. A thread that nobody waits for reads
-    them: stdin may be anything."""
-    loop, lines = asyncio.get_running_loop(), asyncio.Queue[str | None]()
-
-    def read() -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is gone, and so is whoever waited
-            for line in sys.stdin:
-                loop.call_soon_threadsafe(lines.put_nowait, line)
-            loop.call_soon_threadsafe(lines.put_nowait, None)
-
-    threading.Thread(target=read, name="typing", daemon=True).start()
-    return lines
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

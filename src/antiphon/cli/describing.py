@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -37,6 +38,12 @@ def one_line(text: str, *, limit: int = 200) -> str:
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
+def homely(path: str) -> str:
+    """A path as one writes it at home."""
+    home = os.path.expanduser("~")
+    return "~" + path[len(home) :] if path == home or path.startswith(home + os.sep) else path
+
+
 def question_lines(title: str) -> list[str]:
     """What is asked, whole: nobody can agree to what they were not shown."""
     return [line for line in clean(title).splitlines() if line.strip()] or ["(no title)"]
@@ -47,13 +54,45 @@ def block_text(block: Any) -> str:
     if isinstance(block, v2.TextContent):
         return block.text
     if isinstance(block, v2.ImageContent | v2.AudioContent):
-        kind = "image" if isinstance(block, v2.ImageContent) else "audio"
-        return f"[{kind} {block.mime_type}, {len(block.data) * 3 // 4:,} bytes]"
+        return f"[{block.mime_type}, {_size(len(block.data) * 3 // 4)}]"
     if isinstance(block, v2.ResourceLink):
-        return f"[{block.title or block.name}]({block.uri})"
+        return f"{one_line(block.title or block.name)}: <{block.uri}>"
     if isinstance(block, v2.EmbeddedResource):
-        return f"[{block.resource.uri}]"
+        return _embedded(block.resource)
     return f"[{block.get('type', 'unknown')}]" if isinstance(block, dict) else ""
+
+
+def stands_apart(block: Any) -> bool:
+    """Whether a block has lines of its own; texts run on into each other, as they are streamed."""
+    return not isinstance(block, v2.TextContent)
+
+
+def not_said(blocks: Sequence[Any], said: str) -> list[tuple[str, bool]] | None:
+    """What of a whole message was not said before, block by block, and whether each stands apart; `None` if
+    it does not begin with what was said."""
+    rest: list[tuple[str, bool]] = []
+    for block in blocks:
+        text = block_text(block)
+        known = min(len(said), len(text))
+        if text[:known] != said[:known]:
+            return None
+        said = said[known:]
+        if text[known:]:
+            rest.append((text[known:], stands_apart(block)))
+    return None if said else rest
+
+
+def _embedded(resource: Any) -> str:
+    """In Markdown, as messages are: what it holds, if that is text, as a block of code."""
+    if not isinstance(resource, v2.TextResourceContents):
+        return f"[{resource.uri}, {_size(len(resource.blob) * 3 // 4)}]"
+    longest = max((len(run) for run in re.findall("`{3,}", resource.text)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{resource.uri}:\n\n{fence}\n{resource.text.rstrip()}\n{fence}"
+
+
+def _size(count: int) -> str:
+    return f"{count:,} bytes" if count < 10_000 else f"{count // 1000:,} kB"
 
 
 def notice_text(notice: v2.Notice) -> str:
@@ -78,7 +117,8 @@ def tool_output(session: ClientSession, call: Any, *, last: int | None = None) -
 
     for content in call.content:
         if isinstance(content, v2.Content):
-            text.append(block_text(content.content))
+            shown = block_text(content.content)
+            text.append(f"\n{shown}\n" if stands_apart(content.content) else shown)
             continue
         if text:
             told("".join(text))
@@ -173,6 +213,27 @@ def ending(stop_reason: str | None) -> str:
 
 def tokens(usage: v2.Usage | None) -> str:
     return "" if usage is None else f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out"
+
+
+def context(session: ClientSession | None) -> str:
+    """How full the agent's context is, and what the session has cost, as far as it told."""
+    usage = None if session is None else session.usage
+    if usage is None:
+        return ""
+    full = 100 * usage.used / max(usage.size, 1)
+    told = f"context {'<1' if 0 < full < 1 else round(full)} % full"
+    if usage.cost is not None and usage.cost.amount >= 0.005:
+        told += f", {usage.cost.amount:.2f} {one_line(usage.cost.currency)}"
+    return told
+
+
+def kind_text(kind: str) -> str:
+    """The kind of a tool, where it says something."""
+    return "" if kind == "other" else one_line(kind)
+
+
+REFUSED = "the agent goes on without this prompt and its answer: they will not be in the next one"
+"""What a refusal means for whoever reads it (PROMPT-V1-08)."""
 
 
 def joined(parts: Iterable[str]) -> str:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import click
+
+from antiphon.cli.access_options import access_options
+from antiphon.cli.moving_commands import export, fork, import_
+from antiphon.cli.options import WithAgent, data_option, reaching_options, read_agents, read_versions
 
 SERVE = """\
 Put agents behind a hub, which many clients attach to at once.
@@ -39,66 +42,37 @@ Examples:
 ATTACH = """\
 Follow a session of the hub in the terminal, together with whoever else does.
 
-SESSION is an id, the beginning of one, or "new". Lines you type are prompts. Ctrl-C leaves; the session
-goes on.
+SESSION is an id, the beginning of one, or "new"; without it, the latest one, or a new one if there is none.
+Lines you type are prompts, or answers to what the agent asks. Ctrl-C cancels a turn of yours, and leaves
+otherwise; Ctrl-D leaves. The session goes on.
+
+\b
+Examples:
+  antiphon attach                        the latest session
+  antiphon attach new --agent claude     a new one, with one of the hub's agents
+  antiphon attach 4f2a                   the one whose id begins so
+  echo "plan" | antiphon attach          prompts, shows the turn, and ends with it
 """
-SESSIONS = "What a hub keeps: list sessions, show one, rename or delete it."
-
-
-class WithAgent(click.Command):
-    """A command with words behind `--` that are another command's."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        agent: list[str] = []
-        if "--" in args:
-            at = args.index("--")
-            args, agent = args[:at], args[at + 1 :]
-            if not agent:
-                raise click.UsageError("there is no AGENT after --", ctx)
-        ctx.meta["agent"] = agent
-        return super().parse_args(ctx, args)
-
-    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
-        return [*super().collect_usage_pieces(ctx), "[-- AGENT…]"]
-
-
-def _pair(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> list[tuple[str, str]]:
-    pairs = []
-    for each in given:
-        name, equals, command = each.partition("=")
-        if not equals or not name or not command.strip():
-            raise click.BadParameter(f"{each!r} is not NAME=COMMAND", ctx, param)
-        pairs.append((name, command))
-    return pairs
-
-
-def _data(command: Callable[..., Any]) -> Callable[..., Any]:
-    return click.option(
-        "--data",
-        type=click.Path(file_okay=False),
-        metavar="FOLDER",
-        help="The data folder of the hub; the platform's usual one, unless said otherwise.",
-    )(command)
-
-
-def _reaching(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Options that lead to a hub."""
-    command = click.option(
-        "--token", envvar="ANTIPHON_TOKEN", metavar="T", help="Its token (or ANTIPHON_TOKEN)."
-    )(command)
-    command = click.option(
-        "--hub", envvar="ANTIPHON_HUB", metavar="ADDR", help="A ws:// address of a hub (or ANTIPHON_HUB)."
-    )(command)
-    return _data(command)
+SESSIONS = "What a hub keeps: list sessions, show one, rename or delete it, move it elsewhere, or fork it."
 
 
 @click.command(cls=WithAgent, help=SERVE, short_help="Put agents behind a hub.")
-@click.option("--agent", "agents", multiple=True, metavar="NAME=CMD", callback=_pair, help="One of several.")
+@click.option(
+    "--agent",
+    "agents",
+    multiple=True,
+    metavar="NAME=CMD",
+    callback=read_agents,
+    help="An agent by name; several may be given, and clients choose.",
+)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=8642, show_default=True, help="0 picks a free one."
+    "--port",
+    type=click.IntRange(0, 65535),
+    metavar="N",
+    help="0 picks a free one. Without it: 8642, or a free one where that is taken.",
 )
-@_data
+@data_option
 @click.option(
     "--ready-file",
     type=click.Path(dir_okay=False),
@@ -108,24 +82,48 @@ def _reaching(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--turn-complete", is_flag=True, help="Send `turn_complete` to every v1 client.")
 @click.option(
     "--unattended",
-    type=click.Choice(["wait", "reject"]),
+    type=click.Choice(["wait", "reject", "allow-read"]),
     default="wait",
     show_default=True,
-    help="What becomes of an agent's question with nobody attached.",
+    help="What becomes of an agent's question with nobody there who may answer; allow-read approves what "
+    "only reads (read, search, think).",
 )
-@click.option("--acp-version", type=click.Choice(["1", "2"]), help="Insist on this version with the agents.")
+@click.option("--share", is_flag=True, help="One process for all sessions of an agent, not one for each.")
+@click.option(
+    "--idle",
+    type=click.FloatRange(min=0),
+    default=900,
+    show_default=True,
+    metavar="SECONDS",
+    help="Stop an agent after this much rest, if it can bring its session back; 0 for never.",
+)
+@click.option(
+    "--files",
+    type=click.Choice(["editor", "hub"]),
+    default="editor",
+    show_default=True,
+    help="Whose files and terminals v1 agents use: an attached editor's, where it offers them, or the hub's.",
+)
+@click.option(
+    "--acp-version",
+    "version",
+    multiple=True,
+    metavar="[NAME=]N",
+    callback=read_versions,
+    help="Insist on ACP 1 or 2, with all agents or with one.",
+)
+@access_options
 @click.option("-v", "--verbose", is_flag=True, help="Also show what the agents write to their stderr.")
 @click.pass_context
-def serve(ctx: click.Context, /, acp_version: str | None, **given: Any) -> None:
+def serve(ctx: click.Context, /, **given: Any) -> None:
     from antiphon.cli.serve import Serving, run_serve
 
-    version = None if acp_version is None else int(acp_version)
-    ctx.exit(run_serve(Serving(agent=ctx.meta["agent"], version=version, **given)))
+    ctx.exit(run_serve(Serving(agent=ctx.meta["agent"], **given)))
 
 
 @click.command(cls=WithAgent, help=ACP, short_help="The hub as an agent over stdio, for editors.")
 @click.option("--session", metavar="ID", help="The editor's new session is this one.")
-@_reaching
+@reaching_options
 @click.pass_context
 def acp(ctx: click.Context, /, **given: Any) -> None:
     from antiphon.cli.acp import run_acp
@@ -134,8 +132,12 @@ def acp(ctx: click.Context, /, **given: Any) -> None:
 
 
 @click.command(help=ATTACH, short_help="Follow a session of the hub in the terminal.")
-@click.argument("session")
-@_reaching
+@click.argument("session", required=False)
+@click.option("--agent", metavar="NAME", help="Begin a session with this one of the hub's agents.")
+@click.option(
+    "--name", metavar="WHO", help="What the others see of you; your login name, unless said otherwise."
+)
+@reaching_options
 @click.pass_context
 def attach(ctx: click.Context, /, **given: Any) -> None:
     from antiphon.cli.attach import run_attach
@@ -148,9 +150,13 @@ def sessions() -> None:
     pass
 
 
+for _command in (export, import_, fork):
+    sessions.add_command(_command)
+
+
 @sessions.command("list")
 @click.option("--json", is_flag=True, help="One session a line, as JSON.")
-@_reaching
+@reaching_options
 @click.pass_context
 def list_sessions(ctx: click.Context, /, json: bool, **given: Any) -> None:
     """List the sessions, the newest first."""
@@ -161,7 +167,7 @@ def list_sessions(ctx: click.Context, /, json: bool, **given: Any) -> None:
 
 @sessions.command()
 @click.argument("session")
-@_reaching
+@reaching_options
 @click.pass_context
 def show(ctx: click.Context, /, **given: Any) -> None:
     """Print what was said in a session."""
@@ -173,7 +179,7 @@ def show(ctx: click.Context, /, **given: Any) -> None:
 @sessions.command()
 @click.argument("session")
 @click.argument("title")
-@_reaching
+@reaching_options
 @click.pass_context
 def rename(ctx: click.Context, /, **given: Any) -> None:
     """Give a session another title."""
@@ -185,7 +191,7 @@ def rename(ctx: click.Context, /, **given: Any) -> None:
 @sessions.command()
 @click.argument("session")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@_reaching
+@reaching_options
 @click.pass_context
 def delete(ctx: click.Context, /, session: str, yes: bool, **given: Any) -> None:
     """Delete a session with all that was said in it."""

@@ -9,8 +9,9 @@ from typing import Any, BinaryIO, Self
 
 import msgspec
 
-from antiphon.cli.describing import one_line
+from antiphon.cli.describing import REFUSED, one_line
 from antiphon.cli.exits import Exit
+from antiphon.cli.sheets import PlainSheet, Sheet
 from antiphon.client import Client, ClientSession, Permission, SessionEvent, TurnEnd
 
 
@@ -19,6 +20,7 @@ class JsonLines:
         self._out = out
         self._seq = 0
         self._over = False
+        self._session: ClientSession | None = None
         self._encode = msgspec.json.Encoder().encode
 
     async def __aenter__(self) -> Self:
@@ -32,6 +34,7 @@ class JsonLines:
 
     def begin(self, client: Client, session: ClientSession) -> None:
         info = client.info
+        self._session = session
         self._write(
             kind="session",
             seq=0,
@@ -65,7 +68,13 @@ class JsonLines:
         put_question(permission, sys.stderr)
         yield
 
+    @contextmanager
+    def filling(self) -> Iterator[Sheet]:
+        yield PlainSheet(sys.stderr)
+
     def end(self, end: TurnEnd, *, seconds: float, code: Exit) -> None:
+        if end.refused:
+            self.note(REFUSED)
         self._end(end.stop_reason, end.usage, end.error, end.cut, code)
 
     def failed(self, line: str, *, code: Exit) -> None:
@@ -83,6 +92,7 @@ class JsonLines:
             usage=usage,
             error=error,
             cut=cut,
+            forgotten=[] if self._session is None else [one.id for one in self._session.forgotten],
             exit=int(code),
         )
 

@@ -11,16 +11,22 @@ from antiphon.cli.describing import (
     FAILED,
     FINISHED,
     MARKS,
+    REFUSED,
     block_text,
     clean,
-    notice_text,
+    context,
+    kind_text,
+    not_said,
     one_line,
     plan_entries,
     question_lines,
     shown_lines,
+    stands_apart,
     tool_output,
 )
 from antiphon.cli.exits import Exit
+from antiphon.cli.remarks import Remarks
+from antiphon.cli.sheets import PlainSheet, Sheet
 from antiphon.client import Client, ClientSession, Permission, SessionEvent, TurnEnd
 from antiphon.schema import v2
 
@@ -38,6 +44,7 @@ class Plain:
         self._thought = ""
         self._calls: dict[str, str] = {}
         self._plan: dict[str, list[tuple[str, str]]] = {}
+        self._remarks = Remarks()
 
     async def __aenter__(self) -> Self:
         return self
@@ -52,6 +59,7 @@ class Plain:
 
     def begin(self, client: Client, session: ClientSession) -> None:
         self._session = session
+        self._remarks.begin(session)
 
     def show(self, event: SessionEvent, *, mine: bool) -> None:
         update = event.update
@@ -62,7 +70,7 @@ class Plain:
             return
         self._close_thought()
         if isinstance(update, v2.AgentMessageChunk):
-            self._write(update.message_id, block_text(update.content))
+            self._write(update.message_id, block_text(update.content), apart=stands_apart(update.content))
         elif isinstance(update, v2.AgentMessage):
             self._replace(update)
         elif isinstance(update, v2.AgentThought):
@@ -72,11 +80,11 @@ class Plain:
             self._call(update.tool_call_id, update.status)
         elif isinstance(update, v2.PlanUpdate):
             self._planned(update.plan)
-        elif isinstance(update, v2.Notice):
-            self.note(notice_text(update))
+        for remark in self._remarks.of(update):
+            self.note(remark)
 
     def note(self, text: str) -> None:
-        self._tell(f"antiphon: {text}")
+        self.line(f"antiphon: {text}")
 
     @contextmanager
     def asking(self, permission: Permission) -> Iterator[None]:
@@ -85,34 +93,47 @@ class Plain:
         put_question(permission, self._err)
         yield
 
+    @contextmanager
+    def filling(self) -> Iterator[Sheet]:
+        self._close_thought()
+        self._break()
+        yield PlainSheet(self._err)
+
     def end(self, end: TurnEnd, *, seconds: float, code: Exit) -> None:
-        pass
+        self._close_thought()
+        for line in (*self._remarks.rest(), context(self._session), REFUSED if end.refused else ""):
+            if line:
+                self.note(line)
 
     def failed(self, line: str, *, code: Exit) -> None:
         pass
 
     # What the agent says
 
-    def _write(self, message_id: str, text: str) -> None:
+    def _write(self, message_id: str, text: str, *, apart: bool = False) -> None:
         if not text:
             return
         if self._message not in (None, message_id):
             self._say("\n\n" if self._column else "\n")
+        elif apart and self._column:
+            self._say("\n")
         self._message = message_id
         self._said.setdefault(message_id, []).append(text)
-        self._say(text)
+        self._say(f"{text}\n" if apart else text)
 
     def _replace(self, update: v2.AgentMessage) -> None:
         """A whole message: only what was not written yet, if it goes on like that."""
         if not isinstance(update.content, list):
             return
-        text = "".join(map(block_text, update.content))
         said = "".join(self._said.pop(update.message_id, ()))
-        if said and not text.startswith(said):
-            self._tell("(the agent has rewritten this message)")
+        rest = not_said(update.content, said)
+        if rest is None:
+            self.line("(the agent has rewritten this message)")
             self._message, said = "", ""
+            rest = not_said(update.content, said) or []
         self._said[update.message_id] = [said]
-        self._write(update.message_id, text[len(said) :])
+        for text, apart in rest:
+            self._write(update.message_id, text, apart=apart)
 
     def _say(self, text: str) -> None:
         self._out.write(clean(text) if self._out.isatty() else text)
@@ -124,11 +145,11 @@ class Plain:
     def _think(self, text: str) -> None:
         *lines, self._thought = (self._thought + text).split("\n")
         for line in lines:
-            self._tell(f"~ {clean(line)}".rstrip())
+            self.line(f"~ {clean(line)}".rstrip())
 
     def _close_thought(self) -> None:
         if self._thought.strip():
-            self._tell(f"~ {clean(self._thought)}")
+            self.line(f"~ {clean(self._thought)}")
         self._thought = ""
 
     def _call(self, call_id: str, status: Any) -> None:
@@ -142,11 +163,11 @@ class Plain:
         if status in FINISHED:
             for part in tool_output(self._session, call):
                 for line in shown_lines(call, part):
-                    self._tell(f"  | {line}")
+                    self.line(f"  | {line}")
             how = f" ({status})" if status in FAILED else ""
-            self._tell(f"{MARKS[status]} {title}{how}")
+            self.line(f"{MARKS[status]} {title}{how}")
         elif not told:
-            self._tell(f"> {title} ({call.kind})")
+            self.line(f"> {title}{_in_brackets(kind_text(call.kind))}")
         self._calls[call_id] = str(status) if status else told or "pending"
 
     def _planned(self, plan: Any) -> None:
@@ -155,10 +176,11 @@ class Plain:
         before = self._plan.get(plan_id, [])
         for entry in entries:
             if entry not in before:
-                self._tell(f"{BOXES.get(entry[0], '-')} {entry[1]}")
+                self.line(f"{BOXES.get(entry[0], '-')} {entry[1]}")
         self._plan[plan_id] = entries
 
-    def _tell(self, line: str) -> None:
+    def line(self, line: str) -> None:
+        """What is told beside what the agent says."""
         self._break()
         self._err.write(line + "\n")
         self._err.flush()
@@ -172,10 +194,14 @@ class Plain:
 
 def put_question(permission: Permission, out: TextIO) -> None:
     title = "\n  ".join(question_lines(permission.title))
-    out.write(f"? {title} ({permission.kind})\n")
+    out.write(f"? {title}{_in_brackets(kind_text(permission.kind))}\n")
     if isinstance(permission.request.subject, v2.CommandPermissionSubject):
         out.write(f"  $ {clean(permission.request.subject.command)}\n")
     for number, option in enumerate(permission.options, 1):
         out.write(f"  {number}  {one_line(option.name)}\n")
     out.write("  > ")
     out.flush()
+
+
+def _in_brackets(text: str) -> str:
+    return f" ({text})" if text else ""

@@ -7,6 +7,7 @@ import sys
 import click
 
 from antiphon.cli.exits import Exit
+from antiphon.cli.options import WithAgent
 
 HELP = """\
 Ask an agent something, and watch it work.
@@ -24,23 +25,12 @@ Examples:
   antiphon prompt "hello" --json -- ./my-agent --acp
 
 On a terminal the answer is painted as it streams. Elsewhere what the agent says goes to stdout and what it
-does to stderr. Ctrl-C cancels the turn and waits for the agent; a second one kills it.
+does to stderr. What it asks is asked on the terminal, where there is one. Ctrl-C cancels the turn and waits
+for the agent; a second one kills it.
 """
 
 
-class PromptCommand(click.Command):
-    """A command with words behind `--` that are another command's."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        agent: list[str] = []
-        if "--" in args:
-            at = args.index("--")
-            args, agent = args[:at], args[at + 1 :]
-            if not agent:
-                raise click.UsageError("there is no AGENT after --", ctx)
-        ctx.meta["agent"] = agent
-        return super().parse_args(ctx, args)
-
+class PromptCommand(WithAgent):
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         return ["[OPTIONS]", "[TEXT]", "[-- AGENT…]"]
 

@@ -141,8 +141,10 @@ class Conversation:
     async def _talk(self) -> Exit:
         request = self._request
         self._screen.waiting(f"starting {self._name}")
+        target = _target(request.agent)
         async with connect(
-            _target(request.agent),
+            target,
+            token=_token(target),
             version=request.version,
             answers=self._answers,
             name="antiphon",
@@ -307,6 +309,17 @@ def _target(agent: Sequence[str]) -> Any:
     from antiphon.rehearsal import make_agent
 
     return make_agent()
+
+
+def _token(target: Any) -> str | None:
+    """For an address: what the environment has for it, or a hub that runs there."""
+    if not isinstance(target, str):
+        return None
+    from antiphon.hub import HubFolder
+
+    running = HubFolder().running()
+    own = None if running is None or running.acp != target else running.token
+    return os.environ.get("ANTIPHON_TOKEN") or own
 
 
 def _last_words(lost: LinkLost | None) -> str:

@@ -3,31 +3,71 @@
 from __future__ import annotations
 
 import asyncio
+import getpass
 import logging
+import shlex
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Protocol, TypeVar
+from urllib.parse import urlsplit
 
 from antiphon.cli.describing import one_line
 from antiphon.cli.exits import Exit, Failure
-from antiphon.client import Client, connect
-from antiphon.errors import AntiphonError, CallFailed, LinkLost
+from antiphon.cli.instructions import own_command
+from antiphon.cli.trust import tls_for, trust
+from antiphon.client import Client, Permission, connect
+from antiphon.errors import AntiphonError, CallFailed, LinkLost, LinkRefused
 from antiphon.hub import Hub, HubFolder
+from antiphon.hub.access import is_loopback
+
+
+class Identified(Protocol):
+    @property
+    def session_id(self) -> str: ...
+
+
+S = TypeVar("S", bound=Identified)
 
 
 def find_hub(hub: str | None, token: str | None, data: str | None) -> tuple[str, str] | None:
     """Address and token of the hub that is meant, if one runs. Raises `Failure`."""
     if hub is not None:
-        address = hub if "://" in hub else f"ws://{hub}/acp"
-        if token is None:
-            folder = HubFolder(data)
-            token = folder.token if (folder.path / "token").exists() else None
+        folder, address = HubFolder(data), read_hub(hub)
+        own = is_loopback(urlsplit(address).hostname or "")  # ours is shown to nobody elsewhere
+        if token is None and own and (folder.path / "token").exists():
+            token = folder.token
         if token is None:
             raise Failure("a token is needed for this hub: --token, or ANTIPHON_TOKEN", Exit.USAGE)
         return address, token
     running = HubFolder(data).running()
+    trust(None if running is None else running.ca)
     return None if running is None else (running.acp, token or running.token)
+
+
+def read_hub(given: str) -> str:
+    """A hub's WebSocket address: as it is, of its page, or of `HOST:PORT`. Raises `Failure`."""
+    scheme, _, rest = given.rpartition("://")
+    rest = rest.rstrip("/")
+    if not rest or scheme not in ("", "ws", "wss", "http", "https"):
+        raise Failure(f"{given!r} is no address of a hub: it looks like 127.0.0.1:8642", Exit.USAGE)
+    secure = "s" if scheme in ("wss", "https") else ""
+    return f"ws{secure}://{rest}" if "/" in rest else f"ws{secure}://{rest}/acp"
+
+
+def own_name() -> str:
+    """What the other clients of a session see of who sits here."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # nobody in particular
+        return "antiphon"
+
+
+class NobodyDecides:
+    """Leaves questions to those who sit there: who looks in on a session must not reject what is asked."""
+
+    async def decide(self, permission: Permission) -> None:
+        await asyncio.get_running_loop().create_future()
 
 
 @asynccontextmanager
@@ -35,17 +75,19 @@ async def reached(
     hub: str | None, token: str | None, data: str | None, *, store: bool = False, **connecting: Any
 ) -> AsyncIterator[Client]:
     """A client of the hub; with `store`, where none runs, of what it has kept."""
+    connecting = {"answers": NobodyDecides(), **connecting}
     found = find_hub(hub, token, data)
     if found is not None:
         address, secret = found
-        async with connect(address, token=secret, version=2, **connecting) as client:
+        connecting = {"reconnect": False, **connecting}
+        async with connect(address, token=secret, tls=tls_for(address), version=2, **connecting) as client:
             yield client
         return
     folder = HubFolder(data)
     if not store:
-        raise Failure(f"no hub runs in {folder.path}: start one with `antiphon serve`")
+        raise Failure(f"no hub runs in {folder.path}: start one with `{here('serve', data)}`")
     if not folder.sessions.exists():
-        raise Failure(f"there are no sessions in {folder.path}: `antiphon serve` begins to keep some")
+        raise Failure(f"there are no sessions in {folder.path}: `{here('serve', data)}` begins to keep some")
     from antiphon.stores.sqlite import SQLiteStore
 
     with folder.held():
@@ -54,9 +96,18 @@ async def reached(
             yield client
 
 
+def here(command: str, data: str | None) -> str:
+    """A command of ours, as it is called from here."""
+    return shlex.join([*own_command(), command, *([] if data is None else ["--data", data])])
+
+
 async def find_session(client: Client, named: str) -> Any:
     """The session of this id, or whose id begins so. Raises `Failure`."""
-    found = [info async for info in client.list_sessions(archived="include")]
+    return pick([info async for info in client.list_sessions(archived="include")], named)
+
+
+def pick(found: Sequence[S], named: str) -> S:
+    """The one of this id, or whose id begins so. Raises `Failure`."""
     exact = [info for info in found if info.session_id == named]
     near = exact or [
         info for info in found if info.session_id.startswith((named, f"sess_{named}")) and len(named) >= 4
@@ -80,6 +131,9 @@ def run_told(work: Callable[[], Awaitable[None]]) -> Exit:
         asyncio.run(main())
     except Failure as failure:
         return _tell(str(failure), failure.code)
+    except LinkRefused as error:
+        why = {401: "the hub does not know this token", 403: "the hub is not known by this name"}
+        return _tell(f"{why.get(error.status, 'the hub refuses')} ({error.status})", Exit.ERROR)
     except LinkLost as error:
         return _tell(f"the hub cannot be reached: {error.reason}", Exit.ERROR)
     except CallFailed as error:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -23,6 +22,8 @@ from rich.theme import Theme
 from antiphon.cli import describing as say
 from antiphon.cli.exits import Exit
 from antiphon.cli.markdown import STYLES, Piece, Writing, rendered
+from antiphon.cli.remarks import Remarks
+from antiphon.cli.sheets import PaintedSheet, Sheet
 from antiphon.client import Client, ClientSession, Permission, SessionEvent, TurnEnd
 from antiphon.schema import v2
 
@@ -83,6 +84,7 @@ class Painted:
         """The tool calls at work, and since when."""
         self._ended: set[str] = set()
         self._plans: dict[str, Any] = {}
+        self._remarks = Remarks()
         self._last: str | None = None
         """What was printed last; a blank line parts what is not alike."""
 
@@ -106,22 +108,23 @@ class Painted:
 
     def begin(self, client: Client, session: ClientSession) -> None:
         self._session = session
+        self._remarks.begin(session)
         info = client.info
         name = "" if info is None else say.one_line(f"{info.name} {info.version}")
-        where = _homely(session.cwd)
+        where = say.homely(session.cwd)
         header = Text.assemble(("● ", "cyan"), (name or "agent", "bold"))
         header.append(f" · ACP {client.agreement.version} · {where}", "faint")
-        self._print("header", [header])
         self._waiting = ""
+        self._print("header", [header])
 
     def show(self, event: SessionEvent, *, mine: bool) -> None:
         update = event.update
         if update is None or not mine:
             return
-        if isinstance(update, v2.AgentMessageChunk):
-            self._write(update.message_id, "none", say.block_text(update.content))
-        elif isinstance(update, v2.AgentThoughtChunk):
-            self._write(update.message_id, "thought", say.block_text(update.content))
+        if isinstance(update, v2.AgentMessageChunk | v2.AgentThoughtChunk):
+            style = "none" if isinstance(update, v2.AgentMessageChunk) else "thought"
+            apart = say.stands_apart(update.content)
+            self._write(update.message_id, style, say.block_text(update.content), apart=apart)
         elif isinstance(update, v2.AgentMessage | v2.AgentThought):
             self._replace(update)
         elif isinstance(update, v2.SessionToolCallUpdate):
@@ -132,31 +135,48 @@ class Painted:
             self._planned(update.plan)
         elif isinstance(update, v2.PlanRemoved):
             self._plans.pop(update.plan_id, None)
-        elif isinstance(update, v2.Notice):
-            self.note(say.notice_text(update))
+        for remark in self._remarks.of(update):
+            self._remark(remark, "stopped" if isinstance(update, v2.Notice) else "faint")
 
     def note(self, text: str) -> None:
+        self._remark(text, "stopped")
+
+    def _remark(self, text: str, style: str) -> None:
         self._flush()
-        self._print("note", [Text(f"– {text}", "stopped")])
+        self._print("note", [Text(f"– {text}", style)])
 
     @contextmanager
-    def asking(self, permission: Permission) -> Iterator[None]:
+    def filling(self) -> Iterator[Sheet]:
+        with self._put_aside():
+            yield PaintedSheet(self._console, lambda lines: self._print("question", lines))
+
+    @contextmanager
+    def _put_aside(self) -> Iterator[None]:
+        """The terminal belongs to somebody else."""
         self._flush()
         self._paint(on=False)
-        title = Text.assemble(("? ", "question"), ("\n  ".join(say.question_lines(permission.title)), "bold"))
-        title.append(f"  {permission.kind}", "faint")
-        lines = [title, *self._about(permission)]
-        for number, option in enumerate(permission.options, 1):
-            style = "ok" if option.kind.startswith("allow") else "bad"
-            lines.append(Text.assemble((f"  {number} ", "bold"), (say.one_line(option.name), style)))
-        self._print("question", lines)
-        self._console.print(Text("  › ", "question"), end="")
         began = time.monotonic()
         try:
             yield
         finally:
             self._asked += time.monotonic() - began
             self._paint(on=True)
+
+    @contextmanager
+    def asking(self, permission: Permission) -> Iterator[None]:
+        with self._put_aside():
+            self._put_question(permission)
+            yield
+
+    def _put_question(self, permission: Permission) -> None:
+        title = Text.assemble(("? ", "question"), ("\n  ".join(say.question_lines(permission.title)), "bold"))
+        title.append(f"  {say.kind_text(permission.kind)}".rstrip(), "faint")
+        lines = [title, *self._about(permission)]
+        for number, option in enumerate(permission.options, 1):
+            style = "ok" if option.kind.startswith("allow") else "bad"
+            lines.append(Text.assemble((f"  {number} ", "bold"), (say.one_line(option.name), style)))
+        self._print("question", lines)
+        self._console.print(Text("  › ", "question"), end="")
 
     def _about(self, permission: Permission) -> list[Text]:
         """What one has to know to answer."""
@@ -179,25 +199,29 @@ class Painted:
             self._close_call(call_id)
         for plan_id in list(self._plans):
             self._close_plan(plan_id)
+        for remark in self._remarks.rest():
+            self._remark(remark, "faint")
         self._paint(on=False)
         mark, style = ("✓", "ok") if code is Exit.DONE else ("✗", "bad")
         if code is Exit.CANCELLED:
             mark, style = "⊘", "stopped"
         line = Text.assemble((f"{mark} {say.ending(end.stop_reason)}", style))
-        line.append(f" · {say.joined([say.duration(seconds), say.tokens(end.usage)])}", "faint")
-        self._print("end", [line])
+        about = say.joined([say.duration(seconds), say.tokens(end.usage), say.context(self._session)])
+        line.append(f" · {about}", "faint")
+        self._print("end", [line, *([Text(f"– {say.REFUSED}", "stopped")] if end.refused else ())])
 
     def failed(self, line: str, *, code: Exit) -> None:
         pass
 
     # What it says
 
-    def _write(self, message_id: str, style: str, text: str) -> None:
+    def _write(self, message_id: str, style: str, text: str, *, apart: bool = False) -> None:
         if self._writing is None or self._writing[:2] != (message_id, style):
             self._flush()
             self._writing = (message_id, style, Writing())
         self._said.setdefault(message_id, []).append(text)
-        for piece in self._writing[2].write(say.clean(text)):
+        shown = f"\n\n{say.clean(text)}\n\n" if apart else say.clean(text)
+        for piece in self._writing[2].write(shown):
             self._print_piece(piece, style)
 
     def _replace(self, update: v2.AgentMessage | v2.AgentThought) -> None:
@@ -205,13 +229,15 @@ class Painted:
         if not isinstance(update.content, list):
             return
         style = "none" if isinstance(update, v2.AgentMessage) else "thought"
-        text = "".join(map(say.block_text, update.content))
         said = "".join(self._said.pop(update.message_id, ()))
-        if said and not text.startswith(said):
+        rest = say.not_said(update.content, said)
+        if rest is None:
             self.note("the agent has rewritten this message")
             said = ""
+            rest = say.not_said(update.content, said) or []
         self._said[update.message_id] = [said]
-        self._write(update.message_id, style, text[len(said) :])
+        for text, apart in rest:
+            self._write(update.message_id, style, text, apart=apart)
 
     def _flush(self) -> None:
         """What was being written is complete: something else begins."""
@@ -253,10 +279,12 @@ class Painted:
         status = str(call.status)
         mark = (say.MARKS.get(status, "◆") + " ", _STATUS_STYLE.get(status, "cyan"))
         title = Text(say.one_line(call.title or call.name or call_id), "bold", no_wrap=True)
-        about = [str(call.kind), status if status in ("failed", "cancelled", "paused") else ""]
+        about = [say.kind_text(call.kind), status if status in ("failed", "cancelled", "paused") else ""]
+        if call_id in self._ended and status not in say.FINISHED:
+            about.append("still at work")
         if took is not None and took >= NOTICEABLE:
             about.append(say.duration(took))
-        behind = Text(f"  {say.joined(about)}", "faint")
+        behind = Text(f"  {say.joined(about)}".rstrip(), "faint")
         title.truncate(max(self._console.width - 3 - behind.cell_len, 10), overflow="ellipsis")
         lines = [Text.assemble(mark, title, behind)]
         for part in say.tool_output(self._session, call, last=LIVE_TEXT if took is None else None):
@@ -298,6 +326,8 @@ class Painted:
         if self._last is not None and part and not alike:
             lines = [Text(""), *lines]
         self._last = what
+        if self._painting:
+            self._live.update(self._bottom())  # as it is behind these lines
         self._console.print(Group(*lines))  # at once: each print paints the bottom again
 
     def _paint(self, *, on: bool) -> None:
@@ -348,8 +378,3 @@ def _plan_lines(plan: Any) -> list[Text]:
         style = {"completed": "ok", "in_progress": "bold", "cancelled": "faint strike"}.get(status, "faint")
         lines.append(Text.assemble((f"{say.BOXES.get(status, '·')} ", style), (text, style)))
     return lines
-
-
-def _homely(path: str) -> str:
-    home = os.path.expanduser("~")
-    return "~" + path[len(home) :] if path == home or path.startswith(home + os.sep) else path

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from antiphon.cli.exits import Exit
+from antiphon.cli.sheets import Sheet
 from antiphon.client import Client, ClientSession, Permission, SessionEvent, TurnEnd
 
 NARROWEST = 40
@@ -38,6 +39,9 @@ class Screen(Protocol):
 
     def asking(self, permission: Permission) -> AbstractContextManager[None]:
         """Put a question with its options; inside, the terminal belongs to whoever answers."""
+
+    def filling(self) -> AbstractContextManager[Sheet]:
+        """Put a form, line by line; inside, the terminal belongs to whoever fills it in."""
 
     def end(self, end: TurnEnd, *, seconds: float, code: Exit) -> None:
         """The turn is over."""

@@ -4,40 +4,74 @@ from __future__ import annotations
 
 import logging
 import os
-import shlex
+import socket
+import ssl
 import sys
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import click
 import msgspec
 
 from antiphon.cli.agents import resolve
 from antiphon.cli.exits import Exit, Failure
+from antiphon.cli.instructions import BUILT_IN, instructions
 from antiphon.errors import AntiphonError
 from antiphon.hub import Hub, HubFolder, Running
+from antiphon.hub.access import is_loopback
 from antiphon.hub.folder import write_private
+from antiphon.hub.limits import HubLimits
+from antiphon.hub.targets import called
+from antiphon.hub.tokens import read_tokens
 from antiphon.stores.sqlite import SQLiteStore
 
-BUILT_IN = "rehearsal"
+PORT = 8642
 
 
 @dataclass(frozen=True)
 class Serving:
     """What was asked for on the command line."""
 
-    agents: Sequence[tuple[str, str]]
+    agents: Sequence[tuple[str, Sequence[str]]]
     agent: Sequence[str]
     host: str
-    port: int
+    port: int | None
     data: str | None
     ready_file: str | None
     turn_complete: bool
     unattended: str
-    version: int | None
+    share: bool
+    idle: float
+    files: str
+    version: Mapping[str, int]
+    """Of ACP, by agents; that for all others has the name ""."""
+    tls_cert: str | None
+    tls_key: str | None
+    insecure_bind: bool
+    hosts: Sequence[str]
+    origins: Sequence[str]
+    questions: str
+    question_expiry: float | None
+    max_frame: int | None
+    max_connections: int | None
+    max_connections_per_token: int | None
+    max_sessions: int | None
+    prompts_per_minute: int | None
     verbose: bool
+
+    @property
+    def limits(self) -> HubLimits:
+        given = {
+            "frame": self.max_frame,
+            "connections": self.max_connections,
+            "connections_per_token": self.max_connections_per_token,
+            "sessions": self.max_sessions,
+            "prompts_per_minute": self.prompts_per_minute,
+        }
+        return HubLimits(**{name: value for name, value in given.items() if value is not None})
 
 
 def run_serve(serving: Serving) -> Exit:
@@ -48,7 +82,7 @@ def run_serve(serving: Serving) -> Exit:
     try:
         with ExitStack() as stack:
             _serve(serving, stack)
-    except (Failure, AntiphonError) as failure:
+    except (Failure, AntiphonError, OSError) as failure:
         print(f"antiphon: {failure}", file=sys.stderr)
         return failure.code if isinstance(failure, Failure) else Exit.ERROR
     return Exit.DONE
@@ -56,57 +90,105 @@ def run_serve(serving: Serving) -> Exit:
 
 def _serve(serving: Serving, stack: ExitStack) -> None:
     agents = named_agents(serving.agents, serving.agent)
+    strange = set(serving.version) - {"", *agents}
+    if strange:
+        raise Failure(f"--acp-version names {', '.join(sorted(strange))}, which is no agent here", Exit.USAGE)
+    tls = _tls(serving)
     folder = HubFolder(serving.data)
     folder.make()
+    read_tokens(folder.tokens)  # what is wrong with it is told here
+    ready_file = None if serving.ready_file is None else _prepare(Path(serving.ready_file), stack)
     stack.enter_context(folder.held())
     hub = Hub(
         agents,
         store=SQLiteStore(folder.sessions),
         token=folder.token,
-        hosts=[serving.host],
+        hosts=[serving.host, *serving.hosts],
+        origins=serving.origins,
+        questions=serving.questions,
+        question_expiry=serving.question_expiry,
+        limits=serving.limits,
+        tokens=folder.tokens,
+        audit=folder.audit,
         turn_complete=serving.turn_complete,
         unattended=serving.unattended,
-        version=serving.version,
+        share=serving.share,
+        idle=serving.idle,
+        files=serving.files,
+        version={name: serving.version.get(name, serving.version.get("")) for name in agents},
         mark=folder.mark,
     )
+    host = f"[{serving.host}]" if ":" in serving.host else serving.host
 
     def ready() -> None:
-        host = f"[{serving.host}]" if ":" in serving.host else serving.host
-        address = f"{host}:{hub.port}"
         running = Running(
-            url=f"http://{address}/",
-            acp=f"ws://{address}/acp",
+            url=f"http{'' if tls is None else 's'}://{host}:{hub.port}/",
+            acp=f"ws{'' if tls is None else 's'}://{host}:{hub.port}/acp",
             token=hub.token,
             pid=os.getpid(),
             agents=list(agents),
+            ca=os.path.abspath(serving.tls_cert) if serving.tls_cert else "",
         )
         stack.enter_context(folder.told(running))
-        if serving.ready_file is not None:
-            write_private(Path(serving.ready_file), msgspec.json.encode(running))
-        _explain(running, folder, serving)
+        if ready_file is not None:
+            write_private(ready_file, msgspec.json.encode(running))
+        # Only where somebody reads it: in a file it would be a key that lies around.
+        link = hub.browsers.link(running.url) if sys.stderr.isatty() else None
+        told = instructions(running, folder, default=serving.data is None, link=link)
+        click.echo(told, nl=False, err=True, color=False if os.environ.get("NO_COLOR") else None)
 
-    hub.run(f"{serving.host}:{serving.port}", on_ready=ready)
-
-
-def _explain(running: Running, folder: HubFolder, serving: Serving) -> None:
-    data = f" --data {shlex.quote(str(folder.path))}" if serving.data is not None else ""
-    sys.stderr.write(
-        f"The hub serves {', '.join(running.agents)} at {running.acp}; its sessions are in {folder.path}.\n"
-        f"  antiphon attach new{data}     a session here; type to prompt\n"
-        f"  antiphon sessions list{data}  what there is; attach to any of it, from many places at once\n"
-        f"  antiphon acp{data}            for an editor: looks like an agent, and is this hub\n"
-    )
-    sys.stderr.flush()
+    port = _free(serving.host) if serving.port is None else serving.port
+    hub.run(f"{host}:{port}", on_ready=ready, tls=tls, insecure=serving.insecure_bind)
 
 
-def named_agents(named: Sequence[tuple[str, str]], agent: Sequence[str]) -> dict[str, Any]:
+def _tls(serving: Serving) -> ssl.SSLContext | None:
+    """Raises `Failure` where it would be reached in the clear, and nobody said so."""
+    if serving.tls_cert is None:
+        if serving.tls_key is not None:
+            raise Failure("--tls-key needs its --tls-cert", Exit.USAGE)
+        if not serving.insecure_bind and not is_loopback(serving.host):
+            raise Failure(
+                f"{serving.host} can be reached from elsewhere: give --tls-cert and --tls-key, or say "
+                "--insecure-bind, and everybody on the way can read along and take the token",
+                Exit.USAGE,
+            )
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(serving.tls_cert, serving.tls_key)
+    except (OSError, ssl.SSLError) as error:
+        raise Failure(f"the certificate cannot be used: {error}", Exit.USAGE) from error
+    return context
+
+
+def _prepare(ready_file: Path, stack: ExitStack) -> Path:
+    """It is there exactly while the hub can be reached."""
+    if not ready_file.parent.is_dir():
+        raise Failure(f"there is no folder {ready_file.parent} for the ready file", Exit.USAGE)
+
+    def gone() -> None:
+        with suppress(FileNotFoundError):
+            ready_file.unlink()
+
+    gone()  # what an earlier hub left when it was killed
+    stack.callback(gone)
+    return ready_file
+
+
+def _free(host: str) -> int:
+    """The usual port; 0, which is any, where somebody has it."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe, suppress(OSError):
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind((host, PORT))
+        return PORT
+    return 0
+
+
+def named_agents(named: Sequence[tuple[str, Sequence[str]]], agent: Sequence[str]) -> dict[str, Any]:
     """The agents of a hub by name; without any, the built-in one. Raises `Failure`."""
-    agents: dict[str, Any] = {}
-    if agent:
-        target = resolve(agent)
-        agents[agent[0].rpartition("/")[2] if "://" not in agent[0] else "agent"] = target
+    agents: dict[str, Any] = {called(agent): resolve(agent)} if agent else {}
     for name, command in named:
         if name in agents:
             raise Failure(f"there are two agents of the name {name!r}", Exit.USAGE)
-        agents[name] = resolve(shlex.split(command))
+        agents[name] = resolve(command)
     return agents or {BUILT_IN: [sys.executable, "-m", "antiphon", "rehearse"]}

@@ -10,6 +10,8 @@ from antiphon.cli.describing import clean, one_line
 from antiphon.cli.exits import Exit
 from antiphon.cli.reaching import find_session, reached, run_told
 from antiphon.engine.transcript import MessageType
+from antiphon.schema import v2
+from antiphon.schema.version import ours_in
 
 SPEAKERS = {MessageType.USER: ">", MessageType.AGENT: "", MessageType.THOUGHT: "~"}
 
@@ -24,11 +26,19 @@ def run_list(*, json: bool, hub: str | None, token: str | None, data: str | None
             else:
                 when = (info.updated_at or "")[:16].replace("T", " ")
                 title = one_line(info.title or "(no title)", limit=60)
-                sys.stdout.write(f"{info.session_id}  {when}  {title}  {info.cwd}\n")
+                sys.stdout.write(f"{info.session_id}  {when}  {_about(info)}  {title}  {info.cwd}\n")
         if not found:
             print("There are no sessions yet: `antiphon attach new` makes one.", file=sys.stderr)
 
     return run_told(work)
+
+
+def _about(info: v2.SessionInfo) -> str:
+    """The agent, and what the hub says of a session that is open there."""
+    told = ours_in(info.meta)
+    clients = told.get("clients", 0)
+    state = one_line(str(told.get("state", "kept")))
+    return f"{one_line(str(told.get('agent', '?')))}  {state}  {clients} client{'' if clients == 1 else 's'}"
 
 
 def run_show(*, session: str, hub: str | None, token: str | None, data: str | None) -> Exit:

@@ -7,9 +7,13 @@ from antiphon.client.configuring import arranged
 from antiphon.client.connect import connect
 from antiphon.client.content import File
 from antiphon.client.elicitation import Elicitation
+from antiphon.client.icons import IconImage, fetch_icon, icon_data, usable_icons
+from antiphon.client.links import Link, LinkState
 from antiphon.client.mcp import AcpServer, McpRequest
 from antiphon.client.mcp_child import McpChild, mcp_child
+from antiphon.client.others import QuestionNews
 from antiphon.client.queueing import QueuedPrompt
+from antiphon.client.reconnecting import Reconnect
 from antiphon.client.session import ClientSession
 from antiphon.client.subagents import Subagent
 from antiphon.client.turn import ClientTurn, SessionEvent, TurnEnd
@@ -23,11 +27,16 @@ __all__ = [
     "ClientTurn",
     "Elicitation",
     "File",
+    "IconImage",
+    "Link",
+    "LinkState",
     "McpChild",
     "McpRequest",
     "Permission",
     "Permissions",
+    "QuestionNews",
     "QueuedPrompt",
+    "Reconnect",
     "SessionEvent",
     "SessionWorkspace",
     "Subagent",
@@ -35,5 +44,8 @@ __all__ = [
     "Workspace",
     "arranged",
     "connect",
+    "fetch_icon",
+    "icon_data",
     "mcp_child",
+    "usable_icons",
 ]

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from antiphon.errors import LocalError
 from antiphon.schema import v1, v2
-from antiphon.schema.version import META_KEY
+from antiphon.schema.version import META_KEY, without_ours
 
 CONTENT: dict[type, str] = {
     v2.ImageContent: "image",
@@ -51,6 +51,8 @@ class Abilities(Struct, frozen=True, kw_only=True):
     logout: bool = False
     auth_status: bool = False
     """Whether it tells who is logged in."""
+    providers: bool = False
+    """Whether its model providers can be set."""
     additional_directories: bool = False
     mcp: frozenset[str] = frozenset()
     """Which kinds of MCP servers it can be given: `stdio`, `http`, `acp`."""
@@ -58,10 +60,14 @@ class Abilities(Struct, frozen=True, kw_only=True):
     """How a prompt may be delivered while the session works: `queue`, `steer`, `interrupt`."""
     queue: bool = False
     """Whether prompts can be put into a queue, edited, moved and withdrawn there."""
+    operations: frozenset[str] = frozenset()
+    """What it does once under an operation id, however often it is asked: `prompt`, `cancel`, `new`, …"""
     replay_after: bool = False
     """Whether a session can be followed after an event whose number is known."""
     ours: dict[str, Any] = {}
     """What stands under `_meta["antiphon"]`."""
+    announces: dict[str, Any] = {}
+    """What else stands in the `_meta` of its capabilities: the extensions that it has (EXT-01)."""
 
     def check(self, content: list[v2.ContentBlock]) -> None:
         """Refuse what the agent cannot take, before it is sent (PROMPT-V1-01)."""
@@ -105,6 +111,7 @@ def _of_v2(result: v2.InitializeResponse) -> Abilities:
     known: dict[str, Any] = {
         "logout": bool(result.auth_methods),  # AUTH-09
         "auth_status": auth is not None and auth.status is not None,
+        "providers": result.capabilities.providers is not None,
     }
     if session is None:
         return Abilities(ours=_ours(result.capabilities.meta), **known)
@@ -146,6 +153,7 @@ def _of_v1(result: v1.InitializeResponse) -> Abilities:
         additional_directories=session.additional_directories is not None,
         logout=able.auth.logout is not None,  # AUTH-11
         auth_status=able.auth.status is not None,
+        providers=able.providers is not None,
         **_unstable(session),
         **_added(able.meta),
     )
@@ -167,10 +175,12 @@ def _unstable(session: v1.SessionCapabilities | v2.SessionCapabilities) -> dict[
 
 def _added(meta: dict[str, Any] | None) -> dict[str, Any]:
     ours = _ours(meta)
-    delivery = ours.get("delivery")
+    delivery, operations = ours.get("delivery"), ours.get("operations")
     return {
         "ours": ours,
+        "announces": without_ours(meta) or {},
         "queue": isinstance(ours.get("inject"), dict),
+        "operations": frozenset(map(str, operations)) if isinstance(operations, list) else frozenset(),
         "replay_after": ours.get("replayAfter") is True,
         "fork_at": ours.get("forkAt") is True,
         "delivery": frozenset(delivery) if isinstance(delivery, list) else frozenset(),

@@ -7,7 +7,7 @@ one kind in a request are usual.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from antiphon.engine.tools import ToolCall
 from antiphon.errors import LocalError
@@ -30,6 +30,8 @@ class Permission:
         self.session = session
         self.question_id = question_id
         self.request = request
+        self.meta: dict[str, Any] | None = None
+        """What goes beside the chosen option, as it is."""
 
     @property
     def title(self) -> str:

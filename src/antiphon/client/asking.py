@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
 
+from antiphon.client.answered import question_id_in
 from antiphon.client.answers import Permission
 from antiphon.client.elicitation import Elicitation
 from antiphon.client.spoken import News, Spoken
 from antiphon.client.view import View
 from antiphon.engine.elicitations import CREATE_ELICITATION, Elicited
-from antiphon.engine.events import QuestionClosed, QuestionEnd, QuestionOpened
+from antiphon.engine.events import NOTHING, QuestionClosed, QuestionEnd, QuestionOpened
 from antiphon.engine.questions import REQUEST_PERMISSION
 from antiphon.engine.reading import encode
 from antiphon.jsonrpc.peer import Inbound
@@ -37,15 +38,25 @@ class _Asked:
     """A question that is open."""
 
     def __init__(
-        self, question_id: str, about: tuple[str | None, str | None], *, cancelled: Any, apart: bool
+        self,
+        question_id: str,
+        about: tuple[str | None, str | None],
+        *,
+        named: str | None,
+        cancelled: Any,
+        apart: bool,
     ) -> None:
         self.question_id = question_id
+        self.named = named
+        """The id that it has at the agent's side, which is the same if it is asked again."""
         self.call, self.terminal = about
         """What it is about."""
         self.cancelled = cancelled
         """The result that means that nobody decided."""
         self.apart = apart
         """Whether it was asked outside of every turn, and is none's."""
+        self.origin = NOTHING
+        """How a v1 agent wrote it, for who passes it on."""
         self.result: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self.deciding: asyncio.Task[None] | None = None
 
@@ -58,8 +69,11 @@ class Asking:
         self._view = view
         self._spoken = spoken
         self._take = take
+        self._answered = session.client.answered
         self._open: dict[str, _Asked] = {}
         self._deciding: set[asyncio.Task[None]] = set()
+        self._leaving: set[asyncio.Task[None]] = set()
+        """Those of a link that was lost: who decides may still be busy with leaving them."""
         self._count = 0
 
     @property
@@ -78,6 +92,8 @@ class Asking:
         if request is None:
             return answer(CANCELLED)
         permission = Permission(self._session, asked.question_id, request)
+        if self._v1 and self._session.client.relay is not None and inbound.params is not None:
+            asked.origin = inbound.params
         self._begin(asked, REQUEST_PERMISSION, request, lambda: self._permit(permission))
         return answer((await self._result(asked, inbound)).outcome)
 
@@ -99,14 +115,17 @@ class Asking:
         spans = self._view.spans
         # PERM-V2-10: asked where nothing is worked on or waits, it is not known to belong to a turn.
         apart = not self._v1 and spans.open is None and not spans.all()
-        return _Asked(question_id, about, cancelled=cancelled, apart=apart), put.params, put.answer
+        named = question_id_in(params)
+        asked = _Asked(question_id, about, named=named, cancelled=cancelled, apart=apart)
+        return asked, put.params, put.answer
 
     async def elicit(self, request: Elicited, inbound: Inbound) -> Any:
         """`elicitation/create` of this session."""
         spans = self._view.spans
         apart = spans.open is None and not spans.all()  # ELIC-20: then it depends on no turn
         about = (request.tool_call_id, None)
-        asked = _Asked(self._name(), about, cancelled=v2.ElicitationCancelAction(), apart=apart)
+        cancelled, named = v2.ElicitationCancelAction(), question_id_in(request)
+        asked = _Asked(self._name(), about, named=named, cancelled=cancelled, apart=apart)
         session = self._session
         elicitation = Elicitation(session.client, request, session=session, question_id=asked.question_id)
         self._begin(asked, CREATE_ELICITATION, request, lambda: session.client.eliciting.decide(elicitation))
@@ -139,6 +158,7 @@ class Asking:
                 params=Raw(encode(params)),
                 tool_call_id=call,
                 terminal_id=asked.terminal,
+                origin=asked.origin,
             ),
             behind=behind,
         )
@@ -155,7 +175,13 @@ class Asking:
     async def _decide(self, asked: _Asked, decide: Callable[[], Coroutine[Any, Any, Any]]) -> None:
         result = None
         try:
-            result = await decide()
+            if self._leaving:
+                await asyncio.wait(self._leaving)  # it may be the same question again
+                self._leaving.clear()
+            result = self._answered.get(self._session.id, asked.named)
+            if result is None:
+                result = await decide() or asked.cancelled
+                self._answered.keep(self._session.id, asked.named, result)
         finally:  # also where what decides was itself cancelled
             self._settle(asked, result)
 
@@ -167,7 +193,7 @@ class Asking:
             return None
         if chosen is None:
             return None
-        outcome = v2.SelectedPermissionOutcome(option_id=chosen.option_id)
+        outcome = v2.SelectedPermissionOutcome(option_id=chosen.option_id, meta=permission.meta)
         return v2.RequestPermissionResponse(outcome=outcome)
 
     def _settle(self, asked: _Asked, result: Any) -> None:
@@ -179,12 +205,13 @@ class Asking:
         result = asked.cancelled if result is None else result
         asked.result.set_result(result)
         self._view.hear()  # it waited for us so far
+        end = QuestionEnd.CANCELLED if result == asked.cancelled else QuestionEnd.ANSWERED
+        told, by = Raw(encode(result)), None
+        elsewhere = self._view.others.ended(asked.named)
+        if elsewhere is not None and elsewhere.by is not None and end is QuestionEnd.CANCELLED:
+            end, told, by = QuestionEnd.ANSWERED, elsewhere.result, elsewhere.by
         self._view.happened(
-            QuestionClosed(
-                question_id=asked.question_id,
-                end=QuestionEnd.CANCELLED if result == asked.cancelled else QuestionEnd.ANSWERED,
-                result=Raw(encode(result)),
-            ),
+            QuestionClosed(question_id=asked.question_id, end=end, result=told, by=by),
             behind=self._is_behind(asked),
         )
         self._take(self._spoken.unblocked(asked.question_id))
@@ -200,6 +227,14 @@ class Asking:
     def close(self) -> None:
         """The session is over at the agent: nothing of it is decided any more."""
         for asked in list(self._open.values()):
+            self._settle(asked, None)
+
+    def cut(self) -> None:
+        """The link is gone, and with it whoever waits for these answers: what is still open after that is
+        asked again."""
+        for asked in list(self._open.values()):
+            if asked.deciding is not None:
+                self._leaving.add(asked.deciding)
             self._settle(asked, None)
 
     @property

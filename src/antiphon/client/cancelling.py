@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 
 from antiphon.client.asking import Asking
 from antiphon.client.spoken import Spoken
@@ -27,10 +28,13 @@ class Cancelling:
         """Turns to be cancelled that are not worked on yet."""
         self.marks = True
         """Whether unfinished calls are marked here; who only passes on leaves that to those who look."""
+        self.operation: Callable[[str | None], dict[str, str]] = lambda _: {}
+        """The operation id of a cancel, by its name, where it has one; of what is given, or made up."""
 
-    async def session(self) -> None:
+    async def session(self, operation_id: str | None = None) -> None:
         """Stop whatever is worked on."""
-        await self._tell(None)
+        self._mark()
+        await self._send(None, operation_id)
 
     async def turn(self, turn: ClientTurn) -> None:
         """Stop one turn. `session/cancel` hits what the session works on: while that is another one, it
@@ -38,7 +42,8 @@ class Cancelling:
         if turn.end is not None:
             return
         if self._view.spans.works_on(turn):
-            await self._tell(turn)
+            self._mark()
+            await self._send(turn)
         else:
             self.once_worked_on(turn)
 
@@ -64,14 +69,20 @@ class Cancelling:
             self._later.remove(turn)
             self.soon(turn)
 
-    async def _tell(self, turn: ClientTurn | None) -> None:
-        self._mark()
-        await self._send(turn)
+    def restored(self) -> None:
+        """Another link is in use: what was to end, and has not, may not have been told."""
+        span = self._view.spans.open
+        if span is not None and span.cancelled:
+            self._connection.start_soon(self._send(self._view.spans.turn, span.cancelled_by))
 
-    async def _send(self, turn: ClientTurn | None) -> None:
+    async def _send(self, turn: ClientTurn | None, operation_id: str | None = None) -> None:
         message_id = None if turn is None else self._spoken.named(turn)
-        ours = None if message_id is None else {META_KEY: {"messageId": message_id}}
-        params = v2.CancelSessionNotification(session_id=self._session_id, meta=ours)
+        ours = {} if message_id is None else {"messageId": message_id}
+        ours |= self.operation(operation_id)
+        if self._view.spans.open is not None:
+            self._view.spans.open.cancelled_by = ours.get("operationId")
+        meta = {META_KEY: ours} if ours else None
+        params = v2.CancelSessionNotification(session_id=self._session_id, meta=meta)
         self._asking.cancel()  # the answers follow the notification, and do not wait for a congested link
         with contextlib.suppress(LinkLost):  # then it has ended anyway
             await self._connection.notify("session/cancel", params)

@@ -27,6 +27,7 @@ async def fork_session(
     mcp_servers: Sequence[AnyMcpServer],
     additional_directories: Sequence[Folder],
     prompt: str | v2.SystemPrompt | None,
+    operation_id: str | None = None,
 ) -> ClientSession:
     """The new session, with its history where the agent can replay it: nothing but the agent knows where it
     cut a session that works."""
@@ -37,13 +38,15 @@ async def fork_session(
         raise LocalError("this agent cannot fork a session at a message")
     directories = [folder(directory) for directory in additional_directories]
     able.check_setup(declared(mcp_servers), directories)
+    ours = {} if at is None else {"messageId": at}
+    ours |= client.operation("fork", operation_id)
     wanted = v2.ForkSessionRequest(
         session_id=v2.SessionId(source.id),
         cwd=source.cwd if cwd is None else folder(cwd),
         mcp_servers=declared(mcp_servers),
         additional_directories=directories,
         system_prompt=system_prompt(prompt, able),
-        meta=None if at is None else {META_KEY: {"messageId": at}},
+        meta={META_KEY: ours} if ours else None,
     )
     fork = await client.begin_session(wanted, mcp_servers)
     if not able.load:

@@ -111,6 +111,8 @@ class Providing:
         """All that ever were: an id is not given to another server later (MCPACP-02)."""
         self._sessions: dict[str, list[AcpServer]] = {}
         self._active: dict[tuple[str, str], asyncio.Task[Any]] = {}
+        self.elsewhere: Callable[[Any, Inbound], Awaitable[Any]] | None = None
+        """Serves what is not served here, for who passes on the servers of others."""
 
     async def during(
         self,
@@ -159,6 +161,8 @@ class Providing:
     async def serve(self, params: v2.MessageMcpRequest, inbound: Inbound) -> Any:
         """`mcp/message` came (MCPACP-04, MCPACP-05)."""
         server = self._servers.get(params.server_id)
+        if server is None and self.elsewhere is not None:
+            return await self.elsewhere(params, inbound)
         if server is None:
             raise RequestError(
                 BindingError.UNKNOWN_SERVER,

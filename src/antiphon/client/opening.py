@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 from msgspec import structs
@@ -19,6 +20,7 @@ from antiphon.client.spoken import SpokenV1
 from antiphon.connection import Connection
 from antiphon.errors import CallFailed, InvalidParams, LocalError, MethodNotFound
 from antiphon.schema import v1, v2
+from antiphon.schema.version import ours_in
 
 logger = logging.getLogger("antiphon.client")
 
@@ -49,6 +51,7 @@ class Opening:
 
         def named(answer: Any) -> ClientSession:
             session = add(answer.session_id, wanted.cwd)
+            session.place.set_up(wanted)
             self._opened(session, answer)
             for early in self._early.pop(session.id, ()):
                 session.receive(early)
@@ -56,20 +59,25 @@ class Opening:
 
         self._pending += 1
         try:
-            return await self._call("session/fork" if forks else "session/new", params, named)
+            again = "operationId" in ours_in(wanted.meta)
+            return await self._call("session/fork" if forks else "session/new", params, named, lasting=again)
         finally:
             self._pending -= 1
             if not self._pending:
                 self._early.clear()
 
-    async def again(self, wanted: v2.ResumeSessionRequest, session: ClientSession) -> None:
+    async def again(
+        self, wanted: v2.ResumeSessionRequest, session: ClientSession, *, first: bool = False
+    ) -> None:
         """Load or resume: what comes until it is answered is what the session held."""
+        session.place.set_up(wanted)
         able = self.v1_capabilities
         if able is None:
-            await self._call("session/resume", wanted, lambda answer: self._opened(session, answer))
+            named = partial(self._opened, session)
+            await self._call("session/resume", wanted, named, first=first)
             return
         try:
-            await self._again_v1(wanted, session, able)
+            await self._again_v1(wanted, session, able, first=first)
         except CallFailed as error:
             resumed = wanted.replay_from is None and able.session_capabilities.resume is not None
             if not (resumed and able.load_session and error.error.code == MethodNotFound.code):
@@ -77,16 +85,35 @@ class Opening:
             # It advertises `session/resume` and does not have it, as some agents do: it can be loaded.
             unable = structs.replace(able.session_capabilities, resume=None)
             self.v1_capabilities = structs.replace(able, session_capabilities=unable)
-            await self._again_v1(wanted, session, self.v1_capabilities)
+            await self._again_v1(wanted, session, self.v1_capabilities, first=first)
 
     async def _again_v1(
-        self, wanted: v2.ResumeSessionRequest, session: ClientSession, able: v1.AgentCapabilities
+        self,
+        wanted: v2.ResumeSessionRequest,
+        session: ClientSession,
+        able: v1.AgentCapabilities,
+        *,
+        first: bool,
     ) -> None:
         assert isinstance(session.spoken, SpokenV1)
         params = _ours(requests_v1.resume_session, wanted, able)
         session.spoken.upgrade.reopening()
         method = "session/load" if isinstance(params, v1.LoadSessionRequest) else "session/resume"
-        await self._call(method, params, lambda answer: self._opened(session, answer))
+        await self._call(method, params, partial(self._opened, session), first=first)
+
+    async def from_cursor(self, wanted: v2.ResumeSessionRequest, session: ClientSession) -> None:
+        """Over another link: what comes goes on from what the session has here."""
+        able = self.v1_capabilities
+        if able is None:
+            await self._call("session/resume", wanted, partial(self._told, session), first=True)
+            return
+        spoken = session.spoken
+        assert isinstance(spoken, SpokenV1)
+
+        def named(answer: v1.LoadSessionResponse) -> None:
+            self._told(session, spoken.upgrade.configuration.reopened(answer))
+
+        await self._call("session/load", _ours(requests_v1.resume_session, wanted, able), named, first=True)
 
     def keep(self, params: Any) -> None:
         """An update of a session that is not known: perhaps not yet (SESS-08)."""
@@ -98,7 +125,15 @@ class Opening:
             logger.warning("updates of the unknown session %s were dropped", dropped)
             del self._early[dropped]
 
-    async def _call(self, method: str, params: Any, named: Callable[[Any], T]) -> T:
+    async def _call(
+        self,
+        method: str,
+        params: Any,
+        named: Callable[[Any], T],
+        *,
+        first: bool = False,
+        lasting: bool = False,
+    ) -> T:
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
         def settled(outcome: Any) -> None:
@@ -111,7 +146,7 @@ class Opening:
             except Exception as error:
                 done.set_exception(error)
 
-        call = self._connection.begin(method, params, settled)
+        call = self._connection.begin(method, params, settled, first=first, lasting=lasting)
         try:
             return await done
         except asyncio.CancelledError:
@@ -120,6 +155,7 @@ class Opening:
 
     def _opened(self, session: ClientSession, result: Any) -> None:
         """What the answer tells beside the session's id."""
+        session.place.opened(result.meta)
         if isinstance(session.spoken, SpokenV1):
             upgrade = session.spoken.upgrade
             if isinstance(result, v1.NewSessionResponse):
@@ -130,6 +166,11 @@ class Opening:
                 result, states = upgrade.reopened(result)
                 for state in states:
                     session.tell(state)
+        self._told(session, result)
+
+    def _told(self, session: ClientSession, result: Any) -> None:
+        session.place.opened(result.meta)
+        session.opened_meta = result.meta or {}
         # The answer has its place behind what was told before it, so it is newer.
         if result.config_options and result.config_options != session.config_options:
             session.tell(v2.ConfigOptionUpdate(config_options=result.config_options))

@@ -12,6 +12,8 @@ from weakref import WeakValueDictionary
 
 from msgspec import Struct
 
+from antiphon.bridge.repeats import read_message_id, read_repeat
+from antiphon.client.repeating import told_before
 from antiphon.client.spoken import Ended, Named, News, OtherEnded, Spoken, taken
 from antiphon.client.turn import ClientTurn, TurnEnd
 from antiphon.client.view import View
@@ -54,6 +56,8 @@ class Prompting:
         """Called when the agent has said nothing for too long, before its turn ends."""
         self.waited_for: Callable[[], bool] = lambda: False
         """Whether it is the agent that waits."""
+        self.lasts: Callable[[], bool] = lambda: False
+        """Whether what is sent under an operation id may be sent again, over another link."""
         self.on_too_late: Callable[[ClientTurn], None] = lambda _: None
         """Called with the turn of a prompt that was taken before it could be taken back."""
 
@@ -71,7 +75,10 @@ class Prompting:
         params = self._spoken.prompt(v2.PromptRequest(session_id=self._session_id, prompt=said, meta=beside))
         accepted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         call = self._connection.begin(
-            "session/prompt", params, lambda outcome: self._answered(call.id, outcome)
+            "session/prompt",
+            params,
+            lambda outcome: self._answered(call.id, outcome),
+            lasting="operationId" in ours and self.lasts(),
         )
         self._sent[call.id] = _Sent(turn, accepted, call, joins)
         self._turns[call.id] = turn
@@ -118,6 +125,9 @@ class Prompting:
             elif taken(outcome):
                 self._taken(sent, outcome)
             else:
+                if read_repeat(outcome) is not None:
+                    for event in told_before(self._view.fold, sent.turn, read_message_id(outcome), over=True):
+                        sent.turn.hear(event)
                 self.take(self._spoken.answered(call, outcome))
                 if sent.turn.end is None and self._view.over is None:
                     self._wait_for_completion(call)
@@ -126,7 +136,7 @@ class Prompting:
 
     def _taken(self, sent: _Sent, outcome: Any) -> None:
         self.take(self._spoken.answered(sent.call.id, outcome))
-        self._view.accept(sent.turn, joins=sent.joins)
+        self._view.accept(sent.turn, joins=sent.joins, repeat=read_repeat(outcome))
         if not sent.accepted.done():
             sent.accepted.set_result(None)
         if sent.given_up:
@@ -168,12 +178,30 @@ class Prompting:
         if sent is None or self._spoken.answers_at_the_end:
             return False
         sent.given_up = True
-        # PROMPT-V2-33. Its answer is still read: if it was taken all the same, its turn is cancelled.
-        asked = b'{"requestId":%d}' % sent.call.id
-        self._connection.send(frames.encode_notification(CANCEL_REQUEST, asked))
+        self._take_back(sent)
         if not sent.accepted.done():
             sent.accepted.set_result(None)
         return True
+
+    def _take_back(self, sent: _Sent) -> None:
+        # PROMPT-V2-33. Its answer is still read: if it was taken all the same, its turn is cancelled.
+        asked = b'{"requestId":%d}' % sent.call.id
+        self._connection.send(frames.encode_notification(CANCEL_REQUEST, asked))
+
+    def restored(self) -> None:
+        """What was not answered was sent again, over another link."""
+        self._view.hear()
+        for sent in self._sent.values():
+            if sent.given_up:
+                self._take_back(sent)
+
+    def cut(self, cut: TurnEnd) -> None:
+        """What the agent was at is not known any more: it ends here."""
+        for timer in self._overdue.values():
+            timer.cancel()
+        self._overdue.clear()
+        self.take(self._spoken.overdue())  # they were answered, and all that came has been applied
+        self.take(self._spoken.lost(), cut=cut)
 
     async def watch_silence(self, turn: ClientTurn, limit: float) -> None:
         """End a turn once nothing was heard for so long."""
@@ -202,10 +230,7 @@ class Prompting:
 
     def leave(self, reason: LinkLost | str, cut: TurnEnd) -> None:
         """Nothing comes any more."""
-        for timer in self._overdue.values():
-            timer.cancel()
-        self.take(self._spoken.overdue())  # they were answered, and all that came has been applied
-        self.take(self._spoken.lost(), cut=cut)
+        self.cut(cut)
         lost = reason if isinstance(reason, LinkLost) else LinkLost(reason)
         for sent in self._sent.values():
             if not sent.accepted.done():

@@ -89,8 +89,9 @@ class Queueing:
         def settled(outcome: Any) -> None:
             connection.behind(session.id, lambda: self._answered(said, mode, outcome, queued))
 
-        params = {"sessionId": session.id, "content": said, "mode": mode}
-        connection.begin("_antiphon/inject", params, settled)
+        operation = session.client.operation("inject", None)
+        params = {"sessionId": session.id, "content": said, "mode": mode, **operation}
+        connection.begin("_antiphon/inject", params, settled, lasting=bool(operation) and session.lasts)
         self._sent += 1
         self._view.spans.sent()
         try:

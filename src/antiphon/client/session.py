@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from antiphon.client.abilities import Abilities
+from antiphon.client.accompanied import Accompanied
 from antiphon.client.asking import Asking
 from antiphon.client.cancelling import Cancelling
 from antiphon.client.cancelling_items import CancellingItems
@@ -17,9 +18,11 @@ from antiphon.client.content import Content, blocks
 from antiphon.client.folders import Folder
 from antiphon.client.forking import fork_session
 from antiphon.client.mcp import AnyMcpServer
+from antiphon.client.places import Place, new_operation
 from antiphon.client.prompting import Prompting
 from antiphon.client.queueing import QueuedPrompt, Queueing
-from antiphon.client.spoken import Spoken
+from antiphon.client.refusals import Refusals
+from antiphon.client.spoken import News, Spoken
 from antiphon.client.subagents import Subagent, check_cancel, check_own
 from antiphon.client.turn import ClientTurn, SessionEvent, TurnEnd
 from antiphon.client.view import View
@@ -35,10 +38,11 @@ from antiphon.engine.terminals import Terminal
 from antiphon.engine.tools import ToolCall
 from antiphon.engine.transcript import Message
 from antiphon.engine.turn import TurnState
+from antiphon.engine.who import Present
 from antiphon.errors import LinkLost, LocalError
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.schema import v2
-from antiphon.schema.version import META_KEY
+from antiphon.schema.version import META_KEY, without_ours
 
 if TYPE_CHECKING:
     from antiphon.client.client import Client
@@ -54,20 +58,26 @@ class ClientSession:
         self.cwd = cwd
         self.additional_directories: tuple[str, ...] = ()
         """The roots beside `cwd`, as it was opened with."""
-        self.cursor: int | None = None
-        """The number of the last event, where the agent was asked for numbers and gives them."""
+        self.place = Place(session_id)
         self.spoken = spoken
         self.parent: ClientSession | None = None
         """The session that this one works for (`subagents`)."""
         self.children: dict[str, Subagent] = {}
+        self.opened_meta: dict[str, Any] = {}
+        """What the agent put beside its answer when it was opened."""
         connection = client.connection
-        self._view = View(lambda: ClientTurn(self), serial=spoken.answers_at_the_end)
-        if client.relay is not None:
-            self._view.follower = client.relay(self)
+        self._view = View(
+            lambda: ClientTurn(self),
+            serial=spoken.answers_at_the_end,
+            follower=None if client.relay is None else client.relay(self),
+        )
+        self.refusals = Refusals(self._view.fold)
+        """The turns that the agent refused."""
         self._prompting = Prompting(session_id, connection, spoken, self._view)
         self._asking = Asking(self, self._view, spoken, self._prompting.take)
         self._cancelling = Cancelling(session_id, connection, spoken, self._view, self._asking)
         self._cancelling.marks = client.relay is None
+        self._cancelling.operation = partial(client.operation, "cancel")
         self._items = CancellingItems(session_id, connection, self._view)
         self._queueing = Queueing(self, self._view)
         self._configuring = Configuring(session_id, connection, spoken, self._view)
@@ -75,9 +85,15 @@ class ClientSession:
         self._view.on_user_message = self._queueing.shown
         self._view.on_ending = self._asking.cancel  # PROMPT-V2-26: what is over is not asked any more
         self._view.on_turn = self._cancelling.due
-        self._prompting.waited_for = lambda: self._asking.waits
+        self._prompting.waited_for = lambda: self._asking.waits or not client.link.up
+        self._prompting.lasts = lambda: self.lasts
         self._prompting.on_silence = self._cancelling.soon
         self._prompting.on_too_late = self._cancelling.once_worked_on
+
+    @property
+    def cursor(self) -> int | None:
+        """The number of the last event, where the agent was asked for numbers and gives them."""
+        return self.place.cursor
 
     # --- what it holds -----------------------------------------------------------------------------
 
@@ -104,6 +120,12 @@ class ClientSession:
     def messages(self) -> list[Message]:
         """User and agent messages and thoughts, in the order of first appearance."""
         return self.fold.messages
+
+    @property
+    def forgotten(self) -> list[Message]:
+        """Those of `messages` that the agent goes on without, because it refused the turn that they are of:
+        its prompt, and all that came after it up to the next one (PROMPT-V1-08)."""
+        return self.refusals.messages
 
     @property
     def tool_calls(self) -> list[ToolCall]:
@@ -172,6 +194,11 @@ class ClientSession:
         """What waits at the agent, where it tells (`_antiphon_queue`)."""
         return self._view.queue
 
+    @property
+    def clients(self) -> list[Present]:
+        """Who follows the session now, this client among them, where the agent tells."""
+        return self._view.others.clients
+
     def events(self) -> AsyncIterator[SessionEvent]:
         """Everything that happens from this call on, in turns and between them, until the link ends or the
         session is left."""
@@ -200,8 +227,11 @@ class ClientSession:
         ours: dict[str, Any] = {}
         if delivery is not None:
             ours["delivery"] = self._delivery(delivery)
+        if operation_id is None and self.abilities.replay_after:
+            operation_id = new_operation()
         if operation_id is not None:
             ours["operationId"] = operation_id
+            self.place.operations.append(operation_id)
         turn = ClientTurn(self, said)
         accepted = self._prompting.send(turn, said, ours, meta=meta, joins=delivery == Delivery.STEER)
         limit = self.client.silence if silence is None else silence
@@ -254,10 +284,11 @@ class ClientSession:
 
     # --- cancelling and closing --------------------------------------------------------------------
 
-    async def cancel(self) -> None:
-        """Stop whatever the session works on."""
+    async def cancel(self, *, operation_id: str | None = None) -> None:
+        """Stop whatever the session works on. Asked again under the same `operation_id`, where the agent
+        offers that, it stops nothing that has begun since."""
         check_cancel(self)
-        await self._cancelling.session()
+        await self._cancelling.session(operation_id)
 
     async def cancel_turn(self, turn: ClientTurn) -> None:
         """Stop one turn, and no other."""
@@ -286,9 +317,11 @@ class ClientSession:
         mcp_servers: Sequence[AnyMcpServer] = (),
         additional_directories: Sequence[Folder] = (),
         system_prompt: str | v2.SystemPrompt | None = None,
+        operation_id: str | None = None,
     ) -> ClientSession:
         """A new session that goes on from this one, which stays as it is: from where it was last idle or,
-        where the agent can do that, right after the message `at`."""
+        where the agent can do that, right after the message `at`. Asked again under the same `operation_id`,
+        where the agent offers that, it is the session of the first time."""
         return await fork_session(
             self,
             at=at,
@@ -296,6 +329,7 @@ class ClientSession:
             mcp_servers=mcp_servers,
             additional_directories=additional_directories,
             prompt=system_prompt,
+            operation_id=operation_id,
         )
 
     async def archive(self) -> None:
@@ -324,9 +358,29 @@ class ClientSession:
         """An update came, in the lane."""
         self._view.hear()
         ours = None if params.meta is None else params.meta.get(META_KEY)
-        if isinstance(ours, dict) and isinstance(ours.get("seq"), int):
-            self.cursor = ours["seq"]
-        self._prompting.take(self.spoken.read(params.update))
+        if isinstance(ours, dict) and isinstance(ours.get("seq"), int) and not self.place.take(ours):
+            return
+        news = self.spoken.read(params.update)
+        if params.meta is None or self._view.follower is None:
+            self._prompting.take(news)
+        else:
+            self.receive_read(news, meta=params.meta)
+
+    def receive_read(
+        self, news: Sequence[News], *, meta: dict[str, Any] | None, original: bytes | None = None
+    ) -> None:
+        """An update came, in the lane, and was read already; it was written so, with this beside it."""
+        view, follower, beside = self._view, self._view.follower, without_ours(meta)
+        view.hear()
+        view.original = original
+        if follower is not None and beside is not None:
+            view.follower = Accompanied(follower, beside)
+        try:
+            self._prompting.take(news)
+        finally:
+            view.original = None
+            if isinstance(view.follower, Accompanied):
+                view.follower = follower
 
     def pace(self) -> Awaitable[None] | None:
         """What the agent has to wait for before more is read of it."""
@@ -339,6 +393,36 @@ class ClientSession:
     def close_questions(self) -> None:
         """It is over at the agent: what it asks is answered as cancelled."""
         self._asking.close()
+
+    # --- one link after another --------------------------------------------------------------------
+
+    @property
+    def lasts(self) -> bool:
+        """Whether it goes on over another link as if nothing had happened."""
+        client = self.client
+        return client.lasting and client.abilities.replay_after and self.cursor is not None
+
+    def cut(self, reason: LinkLost) -> None:
+        """The link was lost, all that came over it has been applied, and another one may come."""
+        self._asking.cut()
+        if not self.lasts:
+            cut = TurnEnd.cut_short(reason)
+            self._prompting.cut(cut)
+            self._queueing.leave(reason, cut)
+            self._view.interrupt(cut)
+
+    def restart(self) -> None:
+        """It is about to be told from its beginning."""
+        self.spoken.restart()
+        self._view.restart()
+        self.refusals = Refusals(self.fold)
+        self.fold.subagents.on_new = partial(self.client.following.announced, self)
+
+    def restored(self) -> None:
+        """Another link is in use."""
+        self._view.again = False
+        self._prompting.restored()
+        self._cancelling.restored()
 
     def leave(self, reason: LinkLost | str) -> None:
         """Nothing of it comes any more, and everything that came has been applied."""

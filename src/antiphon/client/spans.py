@@ -39,8 +39,12 @@ class Span(Generic[T, E]):
         """The handle that stands for it where no prompt of ours does."""
         self.turns: list[T] = []
         self.events: list[E] = []
+        self.messages: set[str] = set()
+        """The user messages that were shown in it."""
         self.cancelled = False
         """Whether we have asked for its end."""
+        self.cancelled_by: str | None = None
+        """The operation by which we did, to be asked for again."""
         self.end: Any = None
 
 
@@ -54,9 +58,11 @@ class _Shown(Generic[T, E]):
 
 
 class Spans(Generic[T, E]):
-    def __init__(self, make: Callable[[], T], *, serial: bool = False) -> None:
-        """`make` gives a handle for a turn that is not ours; `serial`: prompts are worked on one by one."""
+    def __init__(self, make: Callable[[], T], *, serial: bool = False, keeps: bool = True) -> None:
+        """`make` gives a handle for a turn that is not ours; `serial`: prompts are worked on one by one;
+        `keeps`: turns hear their events, however late they turn out to be theirs."""
         self._make = make
+        self._keeps = keeps
         self._serial = serial
         self.open: Span[T, E] | None = None
         self._waiting: list[T] = []
@@ -96,6 +102,27 @@ class Spans(Generic[T, E]):
             if not self._shows:
                 self._tell(turn, self.open)
         return None
+
+    def accepted_again(self, turn: T, known: list[E], *, end: Any) -> Any:
+        """The agent had taken the prompt before: `known` is what was told of it since, and `end` how its turn
+        ended, if it is over. Gives the end, if so."""
+        shown = None if turn.message_id is None else self._shown.pop(turn.message_id, None)
+        if shown is not None:
+            found = self._found(turn, shown)
+            if found is None and end is not None:
+                self.drop(turn)
+            return found or end
+        if end is None and not known:
+            return self.accepted(turn)  # its message is still to come
+        span = self.open if end is None else None
+        whole = span is not None and turn.message_id in span.messages
+        for event in span.events if span is not None and whole else known:
+            turn.hear(event)
+        if end is None:
+            self._placed.add(turn)
+            self._shows = True
+            (self._waiting if span is None else span.turns).append(turn)
+        return end
 
     def _found(self, turn: T, shown: _Shown[T, E]) -> Any:
         self._placed.add(turn)
@@ -193,12 +220,17 @@ class Spans(Generic[T, E]):
         named = self._named(message_id)
         if message_id is not None and not named and self._sent:
             shown = self._shown.setdefault(message_id, _Shown(self.open))
-            if shown.span is None:
+            if shown.span is None and self._keeps:
                 shown.before.append(event)
         ahead = [turn for turn in named if turn in self._waiting]
-        for turn in ahead:
-            turn.hear(event)
+        if self._keeps:
+            for turn in ahead:
+                turn.hear(event)
         if self.open is None or ahead:
+            return
+        if message_id is not None:
+            self.open.messages.add(message_id)
+        if not self._keeps:
             return
         self.open.events.append(event)
         self.open.own.hear(event)

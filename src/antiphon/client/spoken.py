@@ -6,7 +6,7 @@ Each of the two is told what was sent and what came, in order, and gives v2 upda
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import UNSET, Struct
 
@@ -16,12 +16,16 @@ from antiphon.bridge.spelling import Insertions, normalize
 from antiphon.bridge.upgrade import Upgrade
 from antiphon.bridge.upgrade_questions import permission
 from antiphon.client.turn import ClientTurn, TurnEnd
+from antiphon.engine.who import Who
 from antiphon.errors import ErrorObject, InvalidParams, LocalError, RequestCancelled, one_line
 from antiphon.schema import v1, v2
 from antiphon.schema.v1 import optins
 from antiphon.schema.v2.prompt import StopReason
 from antiphon.schema.v2.proposed import PromptTaken
-from antiphon.schema.version import Agreement
+from antiphon.schema.version import Agreement, ours_in, with_ours
+
+if TYPE_CHECKING:
+    from antiphon.bridge.originals import Originals
 
 STREAMED = frozenset([v2.AgentMessageChunk, v2.AgentThoughtChunk])
 """Most of what comes: they say nothing about turns, prompts or spelling."""
@@ -66,7 +70,8 @@ class Spoken(Protocol):
     """Whether the end of a turn is told that none of our requests opened."""
 
     # `named` gives the message id by which the agent knows a turn; `overdue` ends what waits for a
-    # `turn_complete` that does not come: of one call, or of all.
+    # `turn_complete` that does not come: of one call, or of all. `restart`: the session is told from its
+    # beginning again.
 
     def prompt(self, params: v2.PromptRequest) -> Any: ...
     def sent(self, call: int, content: list[v2.ContentBlock]) -> list[News]: ...
@@ -77,6 +82,7 @@ class Spoken(Protocol):
     def cancelled(self) -> None: ...
     def overdue(self, call: int | None = None) -> Sequence[News]: ...
     def lost(self) -> Sequence[News]: ...
+    def restart(self) -> None: ...
     def asked(self, params: Any, question_id: str) -> Question: ...
     def blocked(self, question_id: str, call: str | None) -> Sequence[News]: ...
     def unblocked(self, question_id: str) -> Sequence[News]: ...
@@ -123,6 +129,9 @@ class SpokenV2:
     def lost(self) -> Sequence[News]:
         return []
 
+    def restart(self) -> None:
+        self._insertions = Insertions()
+
     def asked(self, params: v2.RequestPermissionRequest, question_id: str) -> Question:
         return Question(params, lambda outcome: v2.RequestPermissionResponse(outcome=outcome))
 
@@ -136,7 +145,14 @@ class SpokenV2:
 class SpokenV1:
     """v1, seen as v2."""
 
-    def __init__(self, agreement: Agreement, capabilities: v1.AgentCapabilities) -> None:
+    def __init__(
+        self, agreement: Agreement, capabilities: v1.AgentCapabilities, *, own: Who | None = None
+    ) -> None:
+        """`own`: who sends our prompts, which nobody else says in v1."""
+        self._own = None if own is None else with_ours(None, sender=own.to_meta())
+        self._names = own is not None and ours_in(capabilities.meta).get("hub") is True
+        """Whether our prompts get ids that nobody else makes: those that a hub has made for a v1 agent of its
+        own count as ours would, and they are other messages."""
         self._capabilities = capabilities
         opted = agreement.opt_ins
         marker = capabilities.session_capabilities.turn_complete  # TC-05: with it or by our own opt-in
@@ -152,6 +168,8 @@ class SpokenV1:
         self._held: dict[int, v1.PromptResponse] = {}
         """Answers that came before the `turn_complete` of their prompt: what it closes may still come."""
         self.upgrade = Upgrade(opted)
+        self.originals: Originals | None = None
+        """Finds what has to be kept as the agent wrote it, for who passes that on."""
 
     def prompt(self, params: v2.PromptRequest) -> Any:
         try:
@@ -161,7 +179,8 @@ class SpokenV1:
 
     def sent(self, call: int, content: list[v2.ContentBlock]) -> list[News]:
         self._open.add(call)
-        lifted = self.upgrade.prompted(call, content)
+        name = f"own:{call}" if self._names else None
+        lifted = self.upgrade.prompted(call, content, message_id=name, meta=self._own)
         named = [Named(call, update.message_id) for update in lifted if isinstance(update, v2.UserMessage)]
         return [*named, *lifted]
 
@@ -231,8 +250,15 @@ class SpokenV1:
         self._open.clear()
         return self.upgrade.interrupted()
 
+    def restart(self) -> None:
+        for calls in (self._cancelled, self._complete, self._held):
+            calls.clear()
+        self.upgrade = Upgrade(self.upgrade.opt_ins)
+
     def asked(self, params: v1.RequestPermissionRequest, question_id: str) -> Question:
         lifted = permission(params, self.upgrade)
+        if self.originals is not None and lifted.params is not None:
+            self.originals.asked(lifted.params)
         return Question(
             lifted.params,
             lambda outcome: lifted.answer(v2.RequestPermissionResponse(outcome=outcome)),

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from antiphon.client.others import QuestionNews
 from antiphon.client.watching import Log
 from antiphon.engine.questions import Question
 from antiphon.engine.transcript import TYPE_OF, Message, MessageType
+from antiphon.engine.who import Present, Who
 from antiphon.errors import LinkLost
 from antiphon.schema import v2
 from antiphon.schema.v2.prompt import StopReason
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 PARTS = (v2.SessionToolCallUpdate, v2.ToolCallContentChunk, v2.PlanUpdate, v2.StateUpdate)
 """What takes its place in the conversation, or ends a turn: the message before it is complete."""
+USER = (v2.UserMessage, v2.UserMessageChunk)
 
 
 class TurnEnd(Struct, frozen=True, kw_only=True):
@@ -37,6 +40,12 @@ class TurnEnd(Struct, frozen=True, kw_only=True):
     @property
     def cancelled(self) -> bool:
         return self.stop_reason == StopReason.CANCELLED
+
+    @property
+    def refused(self) -> bool:
+        """Whether the agent goes on without the turn: its prompt, and all that came after it, will not be in
+        what it has in mind at the next one (PROMPT-V1-08). `session.forgotten` has the messages."""
+        return self.stop_reason == StopReason.REFUSAL
 
     @classmethod
     def of(cls, state: Any) -> TurnEnd:
@@ -68,6 +77,14 @@ class SessionEvent(Struct, frozen=True, kw_only=True):
     """The turn it belongs to; `None` for what belongs to the session alone."""
     update: v2.SessionUpdate | None = None
     question: Question | None = None
+    clients: tuple[Present, ...] | None = None
+    """Who follows the session now, where somebody came or went."""
+    news: QuestionNews | None = None
+    """What became of a question, and by whom."""
+    original: bytes | None = None
+    """What a v1 agent wrote, where v1 clients could not be given it from the update (`originals`)."""
+    meta: dict[str, Any] | None = None
+    """What stood beside the update, for who passes it on (`accompanied`)."""
 
 
 class ClientTurn:
@@ -80,6 +97,8 @@ class ClientTurn:
         """What was prompted; `None` for a turn that the agent opened by itself."""
         self.message_id: str | None = None
         """The id of the prompt's message, once it has one; a v1 agent gives none, so it is made here."""
+        self.opener: str | None = None
+        """The message that came right before it, where it is none of our prompts."""
         self.end: TurnEnd | None = None
         self._log: Log[SessionEvent] = Log()
         self._drained: asyncio.Future[TurnEnd] = asyncio.get_running_loop().create_future()
@@ -118,6 +137,14 @@ class ClientTurn:
         return message
 
     @property
+    def sender(self) -> Who | None:
+        """The client whose prompt it is, where that is told; `None` for a turn of the agent's own."""
+        shown = (event.update.message_id for event in self._log.entries if isinstance(event.update, USER))
+        id = self.message_id or self.opener or next(shown, None)
+        said = None if id is None else self.session.fold.message(MessageType.USER, id)
+        return None if said is None else said.sender
+
+    @property
     def text(self) -> str:
         """What the agent said in it so far, without its thoughts."""
         ids: dict[str, None] = {}
@@ -147,6 +174,10 @@ class ClientTurn:
         """It ends, once."""
         if self.end is None:
             self.end = end
+            if end.refused and self._log.entries:
+                said = (event.update for event in self._log.entries)
+                prompts = (each.message_id for each in said if isinstance(each, USER))
+                self.session.refusals.note(self._log.entries[0].seq, prompts)
             self._log.end()
             if not self._drained.done():
                 self._drained.set_result(end)

@@ -5,11 +5,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from typing import Any, Protocol
 from weakref import WeakSet
 
 from msgspec import Raw
 
+from antiphon.bridge.repeats import Repeat
+from antiphon.client.others import PRESENCE, QUESTION, Others
+from antiphon.client.repeating import told_before
 from antiphon.client.spans import Spans
 from antiphon.client.spoken import STREAMED
 from antiphon.client.turn import ClientTurn, SessionEvent, TurnEnd
@@ -18,14 +22,19 @@ from antiphon.engine.events import AnyBody, Event, QuestionClosed, QuestionOpene
 from antiphon.engine.folding import is_state
 from antiphon.engine.questions import Question
 from antiphon.engine.session import Session
+from antiphon.engine.transcript import TYPE_OF, MessageChunk
 from antiphon.engine.turn import Effect
 from antiphon.errors import LinkLost
 from antiphon.schema import v2
 from antiphon.schema.wire import Unknown
 
 QUEUE = "_antiphon_queue"
+BESIDE = frozenset([QUEUE, PRESENCE, QUESTION])
+"""Updates of our own, which belong to no turn."""
 _KEPT_BY_THE_AGENT = Raw(b"")
 _USER = (v2.UserMessage, v2.UserMessageChunk)
+PASSED_ON = frozenset([*TYPE_OF, v2.TerminalOutputChunk, v2.CompactionSummaryChunk, v2.SessionMessageChunk])
+"""What says nothing of turns: where there is a follower, it is not kept twice."""
 
 
 class Follows(Protocol):
@@ -36,6 +45,9 @@ class Follows(Protocol):
 
     def happened(self, event: SessionEvent) -> None: ...
 
+    def streamed(self, chunk: MessageChunk) -> None:
+        """The same for most of what comes, without the rest of an event."""
+
     def left(self, reason: LinkLost | str) -> None:
         """Nothing of the session comes any more."""
 
@@ -44,10 +56,23 @@ class Follows(Protocol):
 
 
 class View:
-    def __init__(self, make: Callable[[], ClientTurn], *, serial: bool) -> None:
+    def __init__(
+        self, make: Callable[[], ClientTurn], *, serial: bool, follower: Follows | None = None
+    ) -> None:
+        """With a `follower`, everything is kept there: nothing is here but what tells turns apart."""
         self.fold = Session()
-        self.spans: Spans[ClientTurn, SessionEvent] = Spans(make, serial=serial)
+        self.follower = follower
+        self._relays = follower is not None
+        self._new_spans = partial(
+            Spans[ClientTurn, SessionEvent], make, serial=serial, keeps=follower is None
+        )
+        self.spans = self._new_spans()
+        self.again = False
+        """Whether what comes was told before."""
         self.queue: list[dict[str, Any]] = []
+        self.others = Others()
+        self._opener: str | None = None
+        """The last user message since the session rests: it may be what the next turn is about."""
         self.heard_at = time.monotonic()
         """When the agent last said something, or it was our turn to."""
         self.over: TurnEnd | None = None
@@ -58,7 +83,8 @@ class View:
         """Called when a turn is about to end."""
         self.on_turn: Callable[[], None] = lambda: None
         """Called when it may be another turn that is worked on."""
-        self.follower: Follows | None = None
+        self.original: bytes | None = None
+        """What a v1 agent wrote of what is told just now, where that is kept (`originals`)."""
         self._watchers: WeakSet[Feed[SessionEvent]] = WeakSet()
 
     def events(self) -> AsyncIterator[SessionEvent]:
@@ -79,6 +105,9 @@ class View:
         """Fold an update, and let those hear of it whom it concerns. `cut`: what a turn ends with by it, if
         it is not the agent who says so."""
         if type(update) in STREAMED:
+            if self.follower is not None and self.original is None:
+                self.follower.streamed(update)  # type: ignore[arg-type]  # it is one
+                return
             self._happened(self._apply(Updated.of(update, raw=_KEPT_BY_THE_AGENT)), update=update)
             return
         shown = update.message_id if isinstance(update, _USER) else None
@@ -91,10 +120,15 @@ class View:
         after = self.fold.turn
         if before is None and after is not None:
             self.spans.opened()
+            if self.spans.open is not None:
+                self.spans.open.own.opener, self._opener = self._opener, None
+        elif shown is not None and after is None:
+            self._opener = shown
         if self._is_beside(update):
-            self._publish(SessionEvent(seq=seq, turn=None, update=update))
+            said = self.others.read(update) if type(update) is Unknown else {}
+            self._publish(SessionEvent(seq=seq, turn=None, update=update, original=self.original, **said))
             return
-        event = SessionEvent(seq=seq, turn=self.spans.place(shown), update=update)
+        event = SessionEvent(seq=seq, turn=self.spans.place(shown), update=update, original=self.original)
         self.spans.add(event, shown)
         self._publish(event)
         if before is not None and after is None:
@@ -117,15 +151,18 @@ class View:
         self, seq: int, *, update: v2.SessionUpdate | None = None, question: Question | None = None
     ) -> None:
         """To what is open, whosever it is."""
-        event = SessionEvent(seq=seq, turn=self.spans.turn, update=update, question=question)
+        event = SessionEvent(
+            seq=seq, turn=self.spans.turn, update=update, question=question, original=self.original
+        )
         self.spans.add(event, None)
         self._publish(event)
 
     def _is_beside(self, update: v2.SessionUpdate) -> bool:
         """Whether it belongs to no turn, whatever is open."""
-        if type(update) is Unknown and update.get("sessionUpdate") == QUEUE:
-            entries = update.get("entries")
-            self.queue = entries if isinstance(entries, list) else []
+        if type(update) is Unknown and update.get("sessionUpdate") in BESIDE:
+            if update["sessionUpdate"] == QUEUE:
+                entries = update.get("entries")
+                self.queue = entries if isinstance(entries, list) else []
             return True
         return self.is_behind(getattr(update, "tool_call_id", None), getattr(update, "terminal_id", None))
 
@@ -150,6 +187,8 @@ class View:
         return any(self.is_behind(None, terminal_id) for terminal_id in shown)
 
     def _apply(self, body: AnyBody) -> int:
+        if self._relays and type(body) is Updated and type(body.update) in PASSED_ON:
+            return self.fold.last_seq
         seq = self.fold.last_seq + 1
         self.fold.apply(Event(seq, time.time_ns() // 1_000_000, body))
         return seq
@@ -157,18 +196,24 @@ class View:
     def _publish(self, event: SessionEvent) -> None:
         if self.follower is not None:
             self.follower.happened(event)
-        if not self._watchers:
+        if not self._watchers or self.again:
             return
         for feed in self._watchers:
             feed.add(event)
 
     # --- turns -------------------------------------------------------------------------------------
 
-    def accept(self, turn: ClientTurn, *, joins: bool = False) -> None:
-        """The agent has taken a prompt."""
+    def accept(self, turn: ClientTurn, *, joins: bool = False, repeat: Repeat | None = None) -> None:
+        """The agent has taken a prompt; with `repeat`, it had before."""
         if self.follower is not None:
             self.follower.taken(turn)
-        end = self.over or self.spans.accepted(turn, joins=joins)
+        end = self.over
+        if end is None and repeat is None:
+            end = self.spans.accepted(turn, joins=joins)
+        elif end is None and repeat is not None:
+            ended = None if repeat.ended is None else TurnEnd.of(repeat.ended)
+            known = told_before(self.fold, turn, turn.message_id, over=ended is not None)
+            end = self.spans.accepted_again(turn, known, end=ended)
         if end is not None:
             turn.finish(end)
             return
@@ -193,16 +238,27 @@ class View:
             for body in questions.expire(question.question_id).events:
                 self.happened(body, behind=behind)
 
-    def leave(self, cut: TurnEnd) -> None:
-        """Nothing comes any more: what is open ends, and so does everybody's watching."""
-        if self.over is not None:
-            return
+    def interrupt(self, cut: TurnEnd) -> None:
+        """What is open ends, without the agent's word."""
         self.expire()
         for body in self.fold.interrupt():
             if isinstance(body, Updated):
                 self.tell(body.update, cut=cut)
         for turn in self.spans.all():
             turn.finish(cut)
+
+    def restart(self) -> None:
+        """The session is about to be told from its beginning. Who watches is told nothing twice."""
+        self.fold = Session()
+        self.spans = self._new_spans()
+        self.queue = []
+        self.again = True
+
+    def leave(self, cut: TurnEnd) -> None:
+        """Nothing comes any more: what is open ends, and so does everybody's watching."""
+        if self.over is not None:
+            return
+        self.interrupt(cut)
         self.over = cut
         for feed in self._watchers:
             feed.end()

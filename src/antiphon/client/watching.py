@@ -46,9 +46,9 @@ class Log(Generic[T]):
         self.ended = True
         self._bell.ring()
 
-    async def watch(self) -> AsyncIterator[T]:
-        """All entries from the first one on, as they come."""
-        at = 0
+    async def watch(self, *, after: int = 0) -> AsyncIterator[T]:
+        """All entries from the first one on, or after so many, as they come."""
+        at = after
         while True:
             while at < len(self.entries):
                 yield self.entries[at]

@@ -1,5 +1,6 @@
 """Where frames meet lanes: one initialized link between two peers, and the order on it."""
 
-from antiphon.connection.connection import Connection, Role
+from antiphon.connection.connection import Connection
+from antiphon.connection.initializing import Role
 
 __all__ = ["Connection", "Role"]

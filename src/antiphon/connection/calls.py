@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-import msgspec
 from msgspec import Raw, Struct
 
 from antiphon.connection.lanes import Lanes, inside
+from antiphon.connection.sessions import session_named
 from antiphon.errors import AntiphonError, CallFailed, LaneMisuse
 from antiphon.jsonrpc.peer import Answered, Call, Peer
 
@@ -39,6 +39,8 @@ Settled = Callable[[Outcome], None]
 class _Pending(Struct):
     settled: Settled
     session: str | None
+    frame: bytes | None = None
+    """To be sent again on the next link, where it outlives this one."""
 
 
 class Calls:
@@ -48,15 +50,34 @@ class Calls:
         self._send = send
         self._pending: dict[Call, _Pending] = {}
         self._failure: Callable[[], AntiphonError] | None = None
+        self._away: Callable[[], AntiphonError] | None = None
+        """Set while a link was lost and the next one is not in use yet."""
 
-    def begin(self, method: str, params: bytes, session: str | None, settled: Settled) -> Call:
-        """Send a request; `settled` is called with what comes of it, unless it is abandoned before."""
-        if self._failure is not None:
-            raise self._failure()
+    def begin(
+        self,
+        method: str,
+        params: bytes,
+        session: str | None,
+        settled: Settled,
+        *,
+        lasting: bool = False,
+        first: bool = False,
+    ) -> Call:
+        """Send a request; `settled` is called with what comes of it, unless it is abandoned before. One that
+        is `lasting` is sent again on the next link; one to be sent `first` takes that link into use."""
+        self.check(lasting or first)
         call, frame = self._peer.call(method, params)
-        self._pending[call] = _Pending(settled, session if method in IN_LANE else None)
-        self._send(frame)
+        named = session if method in IN_LANE else None
+        self._pending[call] = _Pending(settled, named, frame if lasting else None)
+        if self._away is None or first:
+            self._send(frame)
         return call
+
+    def check(self, waits: bool = False) -> None:
+        """Raise where nothing can be sent now, or, for what `waits`, ever."""
+        failure = self._failure or (None if waits else self._away)
+        if failure is not None:
+            raise failure()
 
     def abandon(self, call: Call) -> None:
         """Give up on an answer, and tell the peer so."""
@@ -65,7 +86,7 @@ class Calls:
             if cancel is not None:
                 self._send(cancel)
 
-    async def call(self, method: str, params: bytes, session: str | None) -> Raw:
+    async def call(self, method: str, params: bytes, session: str | None, *, first: bool = False) -> Raw:
         """Send a request and wait for its answer. Giving up tells the peer so."""
         lane = inside()
         if method in IN_LANE and lane is not None and lane.key == session:
@@ -74,7 +95,7 @@ class Calls:
                 " comes only after the handler has returned. Await it elsewhere (`start_soon`)."
             )
         answer: asyncio.Future[Raw] = asyncio.get_running_loop().create_future()
-        call = self.begin(method, params, session, lambda outcome: _wake(answer, outcome))
+        call = self.begin(method, params, session, lambda outcome: _wake(answer, outcome), first=first)
         try:
             if lane is None:
                 return await answer
@@ -105,6 +126,23 @@ class Calls:
         for pending in lost.values():
             self._deliver(pending, 0, failure())
 
+    def cut(self, failure: Callable[[], AntiphonError]) -> None:
+        """The link is gone and another one follows: what does not last fails."""
+        self._away = failure
+        before, self._pending = self._pending, {}
+        self._pending = {call: pending for call, pending in before.items() if pending.frame is not None}
+        self._peer.renew(self._pending)
+        for pending in before.values():
+            if pending.frame is None:
+                self._deliver(pending, 0, failure())
+
+    def restored(self) -> None:
+        """The next link is in use: what lasts goes there."""
+        self._away = None
+        for pending in self._pending.values():
+            if pending.frame is not None:
+                self._send(pending.frame)
+
     def _deliver(self, pending: _Pending, size: int, outcome: Outcome) -> None:
         if pending.session is None or self._lanes.idle(pending.session):
             pending.settled(outcome)
@@ -125,18 +163,3 @@ def _wake(answer: asyncio.Future[Raw], outcome: Outcome) -> None:
         answer.set_exception(outcome)
     else:
         answer.set_result(outcome)
-
-
-class _SessionNamed(Struct, rename="camel"):
-    session_id: str
-
-
-_named = msgspec.json.Decoder(_SessionNamed)
-
-
-def session_named(raw: Raw | None) -> str | None:
-    """The `sessionId` of params or a result that nobody has decoded yet."""
-    try:
-        return _named.decode(raw or b"{}").session_id
-    except msgspec.MsgspecError:
-        return None

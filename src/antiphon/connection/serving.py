@@ -88,6 +88,11 @@ class Serving:
             self.fail(inbound, RequestCancelled().to_wire())
             task.cancel()
 
+    def drop(self) -> None:
+        """The link is gone that these came over: their handlers end, and nobody is told."""
+        for task in self.tasks:
+            task.cancel()
+
     async def abort(self) -> None:
         """End every handler that is still at work (RPC-36), and let none begin."""
         self._aborted = True
@@ -99,11 +104,17 @@ class Serving:
 
     async def _take(self, job: Job) -> None:
         """In its lane: the lane goes on when the handler has come to its first `await`."""
+        if job.inbound.answered:
+            return  # it came over a link that is gone
         if self._aborted or (job.inbound.cancelled and job.unbegun is None):
             self.fail(job.inbound, RequestCancelled().to_wire())
             return
         if job.inbound.cancelled and job.unbegun is not None:
-            self.answer(job.inbound, job.encode(job.unbegun(job.params)))
+            try:
+                self.answer(job.inbound, job.encode(job.unbegun(job.params)))
+            except Exception:
+                logger.exception("what answers a request that was taken back failed")
+                self.fail(job.inbound, RequestCancelled().to_wire())  # RPC-31: it is answered all the same
             return
         begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         task = self._start(job, begun)

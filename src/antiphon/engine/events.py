@@ -15,12 +15,22 @@ from msgspec import Raw, Struct, field
 
 from antiphon.engine.reading import CONTENT, UPDATES
 from antiphon.engine.reading import encode as encode_json
+from antiphon.engine.who import Named
 from antiphon.errors import ErrorObject, LocalError
 from antiphon.schema.v2.content import ContentBlock
 from antiphon.schema.v2.updates import SessionUpdate
 
 FORMAT = 1
 """The journal's format, named by its first event. Every format ever released is read for ever."""
+
+
+NOTHING = Raw(b"null")
+"""Where there could be bytes of JSON, and are none: msgspec reads no `Raw | None`."""
+
+
+def present(raw: Raw) -> bytes | None:
+    """The bytes, where there are some."""
+    return None if raw == NOTHING else bytes(raw)
 
 
 class UnreadableEvent(LocalError):
@@ -93,6 +103,27 @@ class Updated(Body, frozen=True, kw_only=True, dict=True, tag="update"):
         return UPDATES.read(self.raw)
 
 
+class Translated(Updated, frozen=True, kw_only=True, dict=True, tag="translated"):
+    """An update of an agent's with more than stands in it (invariant 8): `origin` is what a v1 agent wrote,
+    which v1 clients get because lowering the lifted one would not give it back; `meta` stood beside it. An
+    event of its own, so that an update without either, which is nearly every one, costs nothing more."""
+
+    origin: Raw = NOTHING
+    meta: Raw = NOTHING
+
+    @classmethod
+    def told(
+        cls, update: SessionUpdate, *, origin: bytes | None = None, meta: dict[str, Any] | None = None
+    ) -> Translated:
+        body = cls(
+            raw=Raw(encode_json(update)),
+            origin=NOTHING if origin is None else Raw(origin),
+            meta=NOTHING if meta is None else Raw(encode_json(meta)),
+        )
+        body.__dict__["update"] = update
+        return body
+
+
 class Delivery(StrEnum):
     """How a prompt that comes while the session works is taken."""
 
@@ -110,7 +141,7 @@ class PromptQueued(Body, frozen=True, kw_only=True, dict=True, tag="prompt_queue
     delivery: Delivery = Delivery.QUEUE
     held: bool = False
     operation_id: str | None = None
-    sender: str | None = None
+    sender: Named | None = None
     meta: dict[str, Any] | None = None
 
     @lazy
@@ -161,6 +192,12 @@ class QueueResumed(Body, frozen=True, kw_only=True, tag="queue_resumed"):
     pass
 
 
+class OperationDone(Body, frozen=True, kw_only=True, tag="operation_done"):
+    """A cancel or a change of the queue was asked for under this id, and done; it is not done again."""
+
+    operation_id: str
+
+
 class QuestionOpened(Body, frozen=True, kw_only=True, tag="question_opened"):
     """The agent asks. It belongs to the open turn, or to the background work that is named."""
 
@@ -169,6 +206,8 @@ class QuestionOpened(Body, frozen=True, kw_only=True, tag="question_opened"):
     params: Raw
     tool_call_id: str | None = None
     terminal_id: str | None = None
+    origin: Raw = NOTHING
+    """The params as a v1 agent wrote them, for v1 clients (invariant 8)."""
 
 
 class QuestionEnd(StrEnum):
@@ -177,16 +216,18 @@ class QuestionEnd(StrEnum):
     EXPIRED = "expired"
 
 
-NO_RESULT = Raw(b"null")
+NO_RESULT = NOTHING
 
 
 class QuestionClosed(Body, frozen=True, kw_only=True, tag="question_closed"):
-    """How a question ended; `result` is the answer as it was written, `by` who gave it."""
+    """How a question ended; `result` is the answer as it was written, `by` who gave it, `operation_id` under
+    which it was given."""
 
     question_id: str
     end: QuestionEnd
     result: Raw = NO_RESULT
-    by: str | None = None
+    by: Named | None = None
+    operation_id: str | None = None
 
 
 AnyBody: TypeAlias = (
@@ -194,6 +235,7 @@ AnyBody: TypeAlias = (
     | SessionReopened
     | SessionClosed
     | Updated
+    | Translated
     | PromptQueued
     | PromptEdited
     | PromptMoved
@@ -203,6 +245,7 @@ AnyBody: TypeAlias = (
     | PromptAccepted
     | QueuePaused
     | QueueResumed
+    | OperationDone
     | QuestionOpened
     | QuestionClosed
 )

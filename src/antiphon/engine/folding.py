@@ -9,9 +9,10 @@ from msgspec.structs import replace
 
 from antiphon.engine import events as e
 from antiphon.engine.compactions import Compactions
-from antiphon.engine.events import Event, Updated
+from antiphon.engine.events import Event, Translated, Updated
 from antiphon.engine.facts import Facts
 from antiphon.engine.journal import JournalGap
+from antiphon.engine.operations import Operations
 from antiphon.engine.plans import Plans
 from antiphon.engine.prompts import Entry, Prompts
 from antiphon.engine.questions import Questions
@@ -20,6 +21,7 @@ from antiphon.engine.terminals import Terminals
 from antiphon.engine.tools import ToolCall, ToolCalls
 from antiphon.engine.transcript import MESSAGE_CHUNKS, Message, MessageType, Transcript
 from antiphon.engine.turn import AnyStateUpdate, Effect, Turn, Turns, TurnState
+from antiphon.engine.unknown import UnknownUpdate, UnknownUpdates, is_ours
 from antiphon.schema.repair import Malformed
 from antiphon.schema.v2 import (
     commands,
@@ -56,8 +58,9 @@ class Folding:
     """A session folded up to `last_seq`. Read it; change it by `apply` alone."""
 
     __slots__ = (
-        "_dirty", "_gone", "_items", "closed", "compactions", "created", "facts", "last_seq", "plans",
-        "prompts", "questions", "session_messages", "subagents", "terminals", "tools", "transcript", "turns",
+        "_dirty", "_gone", "_items", "closed", "compactions", "created", "facts", "last_seq", "operations",
+        "plans", "prompts", "questions", "session_messages", "subagents", "terminals", "tools", "transcript",
+        "turns", "unknown",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -75,6 +78,8 @@ class Folding:
         self.session_messages: Final = SessionNotes()
         self.prompts: Final = Prompts()
         self.questions: Final = Questions()
+        self.operations: Final = Operations()
+        self.unknown: Final = UnknownUpdates()
         self._items: dict[str, Item] = {}
         self._dirty: set[str] = set()
         self._gone: list[int] = []
@@ -127,6 +132,7 @@ class Folding:
             self.prompts.part(),
             self.prompts.entries,
             self.questions.all,
+            self.operations.part(),
             [(item.key, item.position, item.materialize()) for item in self._items.values()],
         )
 
@@ -143,7 +149,7 @@ class Folding:
             raise JournalGap(self.last_seq + 1, event.seq)
         self.last_seq = event.seq
         body = event.body
-        if type(body) is Updated:
+        if type(body) is Updated or type(body) is Translated:
             try:
                 update = body.update
             except Malformed:
@@ -194,9 +200,12 @@ class Folding:
     def _plan_removed(self, update: plans.PlanRemoved, event: Event) -> None:
         plan = self.plans.remove(update)
         if plan is not None:
-            del self._items[plan.key]
-            self._dirty.discard(plan.key)
-            self._gone.append(plan.position)
+            self._drop(plan)
+
+    def _drop(self, item: Item) -> None:
+        del self._items[item.key]
+        self._dirty.discard(item.key)
+        self._gone.append(item.position)
 
     def _state(self, update: AnyStateUpdate, event: Event) -> None:
         effect = self.turns.apply(update, seq=event.seq, at=event.at)
@@ -207,6 +216,13 @@ class Folding:
     def _unknown(self, update: Unknown, event: Event) -> None:
         if is_state(update):
             self._state(update, event)
+        elif not is_ours(update):
+            from_v1 = isinstance(event.body, Translated) and event.body.origin != e.NOTHING
+            made = UnknownUpdate(update, position=event.seq, from_v1=from_v1)
+            self._touch(made)
+            gone = self.unknown.add(made)
+            if gone is not None:
+                self._drop(gone)
 
     def _prompt(self, body: Any, event: Event) -> None:
         self._dirty.add("queue")
@@ -222,6 +238,10 @@ class Folding:
 
     def _question_closed(self, body: e.QuestionClosed, event: Event) -> None:
         self.questions.apply_closed(body, seq=event.seq)
+
+    def _operation(self, body: e.OperationDone, event: Event) -> None:
+        self.operations.apply(body)
+        self._dirty.add("operations")
 
     def _session(self, body: Any, event: Event) -> None:
         self._dirty.add("session")
@@ -303,6 +323,7 @@ _BODIES: dict[type, Fold] = {
     e.PromptAccepted: Folding._prompt,
     e.QueuePaused: Folding._prompt,
     e.QueueResumed: Folding._prompt,
+    e.OperationDone: Folding._operation,
     e.QuestionOpened: Folding._question_opened,
     e.QuestionClosed: Folding._question_closed,
 }

@@ -30,6 +30,7 @@ from antiphon.engine.events import (
 from antiphon.engine.prompt_states import ACTIONS, TAKING, Action, PromptState, Refusal, Same, When
 from antiphon.engine.reading import CONTENT, encode, kept
 from antiphon.engine.turn import Turn, TurnState
+from antiphon.engine.who import Named, who_of
 from antiphon.errors import ErrorObject, RequestCancelled
 from antiphon.schema.v2.content import ContentBlock
 from antiphon.schema.v2.prompt import StopReason
@@ -52,7 +53,7 @@ class Entry(Wire, frozen=True, kw_only=True):
     held: bool
     state: PromptState = PromptState.QUEUED
     operation_id: str | None = None
-    sender: str | None = None
+    sender: Named | None = None
     meta: dict[str, Any] | None = None
     became: str | None = None
     error: ErrorObject | None = None
@@ -155,7 +156,7 @@ class Prompts:
         delivery: Delivery = Delivery.QUEUE,
         held: bool,
         operation_id: str | None = None,
-        sender: str | None = None,
+        sender: Named | None = None,
         meta: dict[str, Any] | None = None,
     ) -> Outcome:
         """A new prompt; or, for an operation id that is known, what it led to the first time."""
@@ -210,8 +211,9 @@ class Prompts:
         bodies: tuple[AnyBody, ...] = (PromptAccepted(message_id=message_id, became=became),)
         if echo and entry is not None:
             shown = encode(message_id if became is None else became)
-            raw = b'{"sessionUpdate":"user_message","messageId":%b,"content":%b}'
-            bodies = (*bodies, Updated(raw=Raw(raw % (shown, bytes(entry.raw_content)))))  # PROMPT-V2-04
+            raw = b'{"sessionUpdate":"user_message","messageId":%b,"content":%b%b}'
+            signed = raw % (shown, bytes(entry.raw_content), _signature(entry))
+            bodies = (*bodies, Updated(raw=Raw(signed)))  # PROMPT-V2-04
         return self._act(Action.ACCEPT, message_id, *bodies)
 
     def reject(self, message_id: str, error: ErrorObject) -> Outcome:
@@ -348,6 +350,13 @@ def _entry(body: PromptQueued) -> Entry:
         sender=body.sender,
         meta=body.meta,
     )
+
+
+def _signature(entry: Entry) -> bytes:
+    """Who sent it, as the message says so."""
+    if entry.sender is None:
+        return b""
+    return b',"_meta":{"antiphon":{"sender":%b}}' % encode(who_of(entry.sender))
 
 
 def _raw(content: Sequence[ContentBlock] | Raw) -> Raw:

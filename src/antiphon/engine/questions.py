@@ -10,9 +10,10 @@ from typing import NamedTuple
 from msgspec import Raw
 from msgspec.structs import replace
 
-from antiphon.engine.events import NO_RESULT, QuestionClosed, QuestionEnd, QuestionOpened
+from antiphon.engine.events import NO_RESULT, NOTHING, QuestionClosed, QuestionEnd, QuestionOpened
 from antiphon.engine.reading import Reader, kept
 from antiphon.engine.turn import TurnId
+from antiphon.engine.who import Named
 from antiphon.schema.repair import Malformed
 from antiphon.schema.v2.permissions import (
     PermissionOption,
@@ -79,8 +80,12 @@ class Question(Wire, frozen=True, kw_only=True):
     turn_id: TurnId | None = None
     tool_call_id: str | None = None
     terminal_id: str | None = None
+    origin: Raw = NOTHING
+    """The params as a v1 agent wrote them."""
     result: Raw = NO_RESULT
-    by: str | None = None
+    by: Named | None = None
+    operation_id: str | None = None
+    """The operation that answered it, where that had an id."""
     ended: int = 0
 
     @property
@@ -149,9 +154,19 @@ class Questions:
 
     # Commands
 
-    def answer(self, question_id: str, result: bytes | Raw, *, by: str | None = None) -> Ending:
+    def answer(
+        self,
+        question_id: str,
+        result: bytes | Raw,
+        *,
+        by: Named | None = None,
+        operation_id: str | None = None,
+    ) -> Ending:
         """The first answer counts, also one that approves nothing: who gave it will not be asked again."""
-        return self._end(question_id, QuestionEnd.ANSWERED, result=kept(result), by=by)
+        ending = self._end(question_id, QuestionEnd.ANSWERED)
+        said = kept(result)
+        answered = (replace(body, result=said, by=by, operation_id=operation_id) for body in ending.events)
+        return ending._replace(events=tuple(answered))
 
     def cancel(self, question_id: str) -> Ending:
         return self._end(question_id, QuestionEnd.CANCELLED)
@@ -162,17 +177,14 @@ class Questions:
     def close_all(self, questions: Sequence[Question], end: QuestionEnd) -> tuple[QuestionClosed, ...]:
         return tuple(event for q in questions for event in self._end(q.question_id, end).events)
 
-    def _end(
-        self, question_id: str, end: QuestionEnd, *, result: Raw = NO_RESULT, by: str | None = None
-    ) -> Ending:
+    def _end(self, question_id: str, end: QuestionEnd) -> Ending:
         question = self._by_id.get(question_id)
         if question is None:
             return Ending(refusal=Unanswerable.UNKNOWN_QUESTION)
         verdict = ENDS[question.state, end]
         if isinstance(verdict, Unanswerable):
             return Ending(question=question, refusal=verdict)
-        body = QuestionClosed(question_id=question_id, end=end, result=result, by=by)
-        return Ending((body,), question)
+        return Ending((QuestionClosed(question_id=question_id, end=end),), question)
 
     # The fold
 
@@ -191,6 +203,7 @@ class Questions:
             turn_id=None if background else turn_id,
             tool_call_id=body.tool_call_id,
             terminal_id=body.terminal_id,
+            origin=NOTHING if body.origin == NOTHING else kept(body.origin),
         )
         self._by_id[question.question_id] = question
         self._open[question.question_id] = None
@@ -207,7 +220,14 @@ class Questions:
         if isinstance(state, Unanswerable):
             return
         self._by_id[question.question_id] = replace(
-            question, state=state, params=Raw(b"{}"), result=kept(body.result), by=body.by, ended=seq
+            question,
+            state=state,
+            params=Raw(b"{}"),
+            origin=NOTHING,
+            result=kept(body.result),
+            by=body.by,
+            operation_id=body.operation_id,
+            ended=seq,
         )
         del self._open[question.question_id]
         self.changed.add(question.question_id)

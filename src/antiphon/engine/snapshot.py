@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 from msgspec import Raw
 
-from antiphon.engine.events import Event, SessionCreated, Updated
+from antiphon.engine.events import Event, SessionCreated, Translated, Updated
 from antiphon.engine.folding import Item
 from antiphon.engine.journal import Cursor
 from antiphon.engine.prompts import Entry, QueuePart
@@ -21,12 +21,14 @@ from antiphon.engine.reading import UPDATES, Reader, encode
 from antiphon.engine.session import Session
 from antiphon.engine.tools import FINAL
 from antiphon.engine.turn import TurnPart
+from antiphon.engine.unknown import is_from_v1
 from antiphon.schema.v2.compaction import CompactionStatus, CompactionUpdate
 from antiphon.schema.v2.terminals import TerminalUpdate
 from antiphon.schema.v2.tool_calls import SessionToolCallUpdate
 from antiphon.schema.wire import Wire
 
-SESSION, TURN, QUEUE, PROMPT, QUESTION = "session", "turn", "queue", "prompt/", "question/"
+SESSION, TURN, QUEUE, OPERATIONS = "session", "turn", "queue", "operations"
+PROMPT, QUESTION = "prompt/", "question/"
 ITEM = "item/{:015d}"
 """By its place, so wide that the order of the names is that of the numbers."""
 
@@ -42,6 +44,8 @@ class SessionPart(Wire, frozen=True, kw_only=True):
 class ItemPart(Wire, frozen=True, kw_only=True):
     position: int
     update: Raw
+    from_v1: bool = False
+    """Whether it is an unknown one of a v1 agent's."""
 
 
 _sessions: Reader[SessionPart] = Reader(SessionPart)
@@ -59,6 +63,8 @@ def parts(session: Session) -> dict[str, bytes]:
         TURN: encode(session.turns.part()),
         QUEUE: encode(session.prompts.part()),
     }
+    if operations := session.operations.part():
+        made[OPERATIONS] = encode(operations)
     made |= {f"{PROMPT}{id}": encode(entry) for id, entry in session.prompts.entries.items()}
     made |= {f"{QUESTION}{id}": encode(question) for id, question in session.questions.all.items()}
     made |= {ITEM.format(item.position): _item_part(item) for item in session.items}
@@ -76,6 +82,8 @@ def take_dirty(session: Session) -> dict[str, bytes | None]:
                 made[key] = encode(session.turns.part())
             case "queue":
                 made[key] = encode(session.prompts.part())
+            case "operations":
+                made[key] = encode(session.operations.part())
             case _:
                 item = session._items[key]
                 made[ITEM.format(item.position)] = _item_part(item)
@@ -105,7 +113,11 @@ class Restoring:
             # Events are folded one after the other, and a part stands at the number of the one that made it.
             session.last_seq = part.position - 1
             update = UPDATES.read(part.update)  # a journal may hold what is malformed, a snapshot may not
-            session.apply(Event(part.position, 0, Updated.of(update, raw=part.update)))
+            body = Updated.of(update, raw=part.update)
+            if part.from_v1:
+                body = Translated.told(update, origin=bytes(part.update))
+                self.at_work = True  # not every client gets it, and none as it stands here
+            session.apply(Event(part.position, 0, body))
             shown.append(bytes(part.update))
             if isinstance(update, SessionToolCallUpdate | CompactionUpdate):
                 self.at_work = self.at_work or update.status not in ENDED
@@ -125,6 +137,8 @@ class Restoring:
         if QUEUE in parts:
             entries = [_entries.read(part) for key, part in parts.items() if key.startswith(PROMPT)]
             session.prompts.restore(_queues.read(parts[QUEUE]), entries)
+        if OPERATIONS in parts:
+            session.operations.restore(msgspec.json.decode(parts[OPERATIONS], type=list[str]))
         session.questions.restore(
             [_questions.read(part) for key, part in parts.items() if key.startswith(QUESTION)]
         )
@@ -160,8 +174,14 @@ def state_update(session: Session) -> bytes:
     return encode(session.turns.snapshot())
 
 
+def state_word(session: Session) -> str:
+    """The state alone, as the wire has it."""
+    told = session.turns.snapshot()
+    return str(told.get("state") if isinstance(told, dict) else told.state)
+
+
 def _is_item(key: str) -> bool:
-    return key not in (SESSION, TURN, QUEUE) and not key.startswith((PROMPT, QUESTION))
+    return key not in (SESSION, TURN, QUEUE, OPERATIONS) and not key.startswith((PROMPT, QUESTION))
 
 
 def _in_order(parts: Mapping[str, bytes]) -> list[ItemPart]:
@@ -170,7 +190,8 @@ def _in_order(parts: Mapping[str, bytes]) -> list[ItemPart]:
 
 
 def _item_part(item: Item) -> bytes:
-    return encode(ItemPart(position=item.position, update=Raw(encode(item.materialize()))))
+    raw = Raw(encode(item.materialize()))
+    return encode(ItemPart(position=item.position, update=raw, from_v1=is_from_v1(item)))
 
 
 def _clean(session: Session) -> None:

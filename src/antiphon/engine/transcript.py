@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias
 from msgspec import UNSET
 
 from antiphon.engine.content import Content, patch_meta
+from antiphon.engine.who import Who, sender_in
 from antiphon.schema.v2.content import ContentBlock
 from antiphon.schema.v2.identifiers import MessageId
 from antiphon.schema.v2.messages import (
@@ -78,6 +79,11 @@ class Message:
     @property
     def text(self) -> str:
         return self._content.text
+
+    @property
+    def sender(self) -> Who | None:
+        """The client whose prompt it was, where that is told."""
+        return sender_in(self.meta)
 
     def patch(self, update: MessageUpdate) -> None:
         if update.content is not UNSET:

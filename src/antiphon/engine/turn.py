@@ -218,6 +218,11 @@ class Turns:
         else:
             self.current = replace(self.current, prompts=(*self.current.prompts, message_id))
 
+    @property
+    def due(self) -> bool:
+        """Whether a prompt was accepted whose turn has not opened yet."""
+        return self.current is None and bool(self._accepted)
+
     def took(self, message_id: str) -> bool:
         """Whether the open turn, or the one about to open, took a prompt."""
         return message_id in (self._accepted if self.current is None else self.current.prompts)

@@ -1,11 +1,11 @@
-"""Who gets in: a token in a file that only its owner can read, and checks that keep strange pages out.
+"""Where a request comes from: checks that keep strange pages out; and the hub's own token, in its file.
 
 Loopback is no authentication (invariant 11): every page that a browser shows can reach it.
 """
 
 from __future__ import annotations
 
-import hmac
+import ipaddress
 import os
 import secrets
 from collections.abc import Collection, Mapping
@@ -15,8 +15,6 @@ from urllib.parse import urlsplit
 from antiphon.errors import LocalError
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-UNAUTHORIZED = 401
-FORBIDDEN = 403
 
 
 def new_token() -> str:
@@ -43,28 +41,39 @@ def _read_token(path: Path) -> str:
     return token
 
 
-class Gate:
-    """What an upgrade has to show: the token, a `Host` that is ours and, from a browser, an `Origin` too."""
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches what listens there. A name that is not known to be so is not."""
+    if host.lower() in LOOPBACK:
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
 
-    def __init__(self, token: str, *, hosts: Collection[str] = (), origins: Collection[str] = ()) -> None:
+
+class Gate:
+    """The names by which a hub is reached, and the pages that may reach it."""
+
+    def __init__(self, *, hosts: Collection[str] = (), origins: Collection[str] = ()) -> None:
         """`hosts` are names beside those of loopback under which the hub is reached; `origins` are pages
         beside its own that may reach it."""
-        self._token = token.encode()
         self._hosts = LOOPBACK | {host.lower().strip("[]") for host in hosts}
         self._origins = frozenset(origin.lower().rstrip("/") for origin in origins)
 
-    def check(self, headers: Mapping[str, str]) -> tuple[int, str] | None:
-        """Why somebody does not get in: an HTTP status and a line; `None` lets them in."""
+    def refusal(self, headers: Mapping[str, str]) -> str | None:
+        """Why a request is none of ours, by its `Host` and, from a browser, its `Origin`."""
         host = headers.get("Host", "").lower()
         if _name(f"//{host}") not in self._hosts:  # a name that was made to lead here is not ours
-            return FORBIDDEN, "This is not the host you asked for."
+            return "This is not the host you asked for."
         origin = headers.get("Origin", "").lower()
-        if origin and origin not in self._origins and urlsplit(origin).netloc != host:
-            return FORBIDDEN, "Pages of this origin are not let in."
-        kind, _, given = headers.get("Authorization", "").partition(" ")
-        if kind.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), self._token):
-            return UNAUTHORIZED, "A token is needed: Authorization: Bearer TOKEN"
+        if origin and not self.is_own(headers) and origin not in self._origins:
+            return "Pages of this origin are not let in."
         return None
+
+    def is_own(self, headers: Mapping[str, str]) -> bool:
+        """Whether a page of the hub itself asks, and says so."""
+        origin = urlsplit(headers.get("Origin", "").lower())
+        return origin.scheme in ("http", "https") and origin.netloc == headers.get("Host", "").lower()
 
 
 def _name(address: str) -> str | None:

@@ -9,8 +9,7 @@ from typing import Any
 
 from msgspec import UNSET, Raw, structs
 
-from antiphon.agent.asking import COMPLETE, Reply
-from antiphon.agent.session import AgentSession
+from antiphon.agent.asking import Reply
 from antiphon.client import Permission
 from antiphon.client.elicitation import Elicitation
 from antiphon.engine.elicitations import CREATE_ELICITATION, elicitation_of, mode_of, read_response
@@ -19,22 +18,28 @@ from antiphon.engine.questions import REQUEST_PERMISSION, Question, QuestionStat
 from antiphon.engine.reading import encode
 from antiphon.engine.session import Session
 from antiphon.errors import AntiphonError
+from antiphon.hub.answering import Answering
+from antiphon.hub.upstream import CANCEL, tell_done
 from antiphon.schema import v2
 from antiphon.schema.codec import codec
 
-CANCEL = v2.ElicitationCancelAction()
 FIELDS = ("name", "title", "kind", "status", "content", "locations", "raw_input", "raw_output")
 
 
-class HubQuestions(AgentSession):
+class HubQuestions(Answering):
     """A question is opened at its place in the agent's lane, and answered by the first who does; the agent
-    may take it back. `unattended` says what becomes of it with nobody there: `wait`, or `reject`."""
+    may take it back."""
 
-    unattended: str
     _named: dict[str, str]
     """The ids that questions have here, by those they have at the agent's side."""
 
+    def forget_questions(self) -> None:
+        """Another session at an agent asks from here on."""
+        self._named.clear()
+
     def _question(self, asked: Question) -> None:
+        if self.parent is not None:
+            return  # it is asked through the session that this one works for
         known = self._named.get(asked.question_id)
         if asked.state is not QuestionState.OPEN:
             if known is not None:
@@ -54,9 +59,11 @@ class HubQuestions(AgentSession):
                     method=asked.method,
                     params=Raw(encode(params)),
                     tool_call_id=asked.tool_call_id if behind else None,
+                    origin=asked.origin,
                 )
             ]
         )
+        self.let_expire(id)
 
     async def _reply(self, question_id: str) -> Reply | None:
         id = self._named.get(question_id)
@@ -72,9 +79,8 @@ class HubQuestions(AgentSession):
                 self.emit(self.fold.questions.cancel(id).events)
 
     async def agent_asks(self, permission: Permission) -> str | None:
-        if self.unattended == "reject" and not self.attached():
-            rejected = permission.reject()
-            return None if rejected is None else rejected.option_id
+        if (decided := self.decide_alone(permission)) is not None:
+            return decided.option_id or None
         if permission.session.parent is not None:  # it works for this session, which asks for it
             request = structs.replace(permission.request, session_id=v2.SessionId(self.id))
             outcome: Any = await self.ask(request, tool_call_id="")
@@ -85,29 +91,25 @@ class HubQuestions(AgentSession):
             outcome = codec(2).result(REQUEST_PERMISSION, reply.closed.result).outcome
         if not isinstance(outcome, v2.SelectedPermissionOutcome):
             return None
+        permission.meta = outcome.meta  # OBS-02
         offered = [option.option_id for option in permission.options]
         return outcome.option_id if outcome.option_id in offered else None
 
     async def agent_elicits(self, elicitation: Elicitation) -> Any:
-        voices = self.attached()
+        voices = self.answering()
         able = any(elicitation.mode in voice.modes for voice in voices)
         if (voices and not able) or (not voices and self.unattended == "reject"):
             return CANCEL  # ELIC-02: nobody who is there could answer
-        reply = await self._reply(elicitation.question_id)
+        if elicitation.session is not None and elicitation.session.parent is not None:
+            here = structs.replace(elicitation.request, session_id=v2.SessionId(self.id))
+            reply: Reply | None = await self.pose(CREATE_ELICITATION, here)
+        else:
+            reply = await self._reply(elicitation.question_id)
         if reply is None or reply.closed.end is not QuestionEnd.ANSWERED:
             return CANCEL
         response = read_response(bytes(reply.closed.result))
-        visit = elicitation.request
-        if isinstance(response, v2.ElicitationAcceptAction) and isinstance(visit, v2.ElicitationUrlMode):
-            voice = reply.voice
-            if voice is not None:
-                done = v2.CompleteElicitationNotification(elicitation_id=visit.elicitation_id)
-
-                async def tell() -> None:
-                    if await elicitation.completed():
-                        await voice.notify(COMPLETE, done)  # ELIC-11
-
-                self.soon(tell())
+        if isinstance(response, v2.ElicitationAcceptAction) and reply.voice is not None:
+            self.soon(tell_done(elicitation, reply.voice.notify))
         return response
 
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import logging
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
 
-from antiphon.client import Client, ClientSession
+from antiphon.client import ClientSession
 from antiphon.client.spoken import SpokenV1
+from antiphon.engine.configuration import Value, config_id, find_option, takes
 from antiphon.engine.session import Session
 from antiphon.engine.transcript import MessageType
-from antiphon.errors import CallFailed, InvalidResult, LocalError
+from antiphon.hub.upstream import Upstream
 from antiphon.schema import v2
-
-logger = logging.getLogger("antiphon.hub")
 
 TOLD = 60_000
 """Characters of what happened so far that a new agent session is told; the last ones."""
@@ -23,6 +22,12 @@ LOST = v2.Notice(
     title="The agent could not bring this session back",
     description="It goes on in a new one, which is told what was said. What the agent itself remembered of "
     "tools, files and thoughts is lost.",
+)
+RETOLD = v2.Notice(
+    severity=v2.NoticeSeverity.WARNING,
+    title="The agent cannot fork this session",
+    description="The fork is a new session, which is told what was said. What the agent itself remembers of "
+    "tools, files and thoughts stays with the other one.",
 )
 PREAMBLE = """\
 This conversation began earlier, in a session that you cannot remember. What was said so far stands between \
@@ -38,31 +43,31 @@ class Place(Struct, frozen=True):
     cwd: str
     additional_directories: tuple[str, ...]
     mcp_servers: tuple[v2.McpServer, ...]
+    meta: dict[str, Any] | None = None
+    """What a client put beside its request (OBS-02)."""
 
 
-async def open_new(client: Client, place: Place) -> ClientSession:
-    return await client.new_session(
+async def open_new(upstream: Upstream, place: Place) -> ClientSession:
+    upstream.offer(place.mcp_servers)
+    return await upstream.client.new_session(
+        place.cwd,
+        mcp_servers=place.mcp_servers,
+        additional_directories=place.additional_directories,
+        meta=place.meta,
+    )
+
+
+async def open_again(upstream: Upstream, session_id: str, place: Place) -> ClientSession:
+    """By resume or load, whichever the agent has. What it sends until it answers is its replay, and nobody's
+    news."""
+    upstream.offer(place.mcp_servers)
+    await upstream.left_behind(session_id)
+    return await upstream.client.resume_session(
+        session_id,
         place.cwd,
         mcp_servers=place.mcp_servers,
         additional_directories=place.additional_directories,
     )
-
-
-async def open_again(client: Client, session_id: str, place: Place) -> ClientSession | None:
-    """By resume or load, whichever the agent has; `None` where it cannot. What it sends until it answers is
-    its replay, and nobody's news."""
-    if not (client.abilities.resume or client.abilities.load):
-        return None
-    try:
-        return await client.resume_session(
-            session_id,
-            place.cwd,
-            mcp_servers=place.mcp_servers,
-            additional_directories=place.additional_directories,
-        )
-    except (CallFailed, InvalidResult, LocalError) as error:
-        logger.warning("the agent cannot bring %s back: %s", session_id, error)
-        return None
 
 
 def go_on(session: ClientSession, fold: Session) -> None:
@@ -83,6 +88,19 @@ def news(session: ClientSession, fold: Session) -> list[v2.SessionUpdate]:
     if session.fold.turn is not None:
         told.append(session.fold.turns.snapshot())  # it works on: a hub itself, perhaps
     return told
+
+
+def changed(
+    chosen: Sequence[v2.SessionConfigOption], now: Sequence[v2.SessionConfigOption]
+) -> Iterator[tuple[str, Value]]:
+    """The values that options had, where they have others now and still take those."""
+    for option in chosen:
+        id, value = config_id(option), getattr(option, "current_value", None)
+        if id is None or value is None:
+            continue
+        found = find_option(now, id)
+        if found is not None and takes(found, value) and getattr(found, "current_value", None) != value:
+            yield id, value
 
 
 def story(fold: Session) -> str | None:

@@ -8,7 +8,7 @@ import secrets
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 from msgspec import Struct
@@ -26,6 +26,8 @@ class Running(Struct, frozen=True, omit_defaults=True):
     token: str
     pid: int = 0
     agents: list[str] = []
+    ca: str = ""
+    """The file of its certificate, which this machine's own clients trust."""
 
 
 def default_folder() -> Path:
@@ -50,6 +52,14 @@ def write_private(path: Path, content: bytes) -> None:
     os.replace(beside, path)
 
 
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """One process at a time is in the block; the others wait."""
+    with open(path, "a+b") as file:
+        _lock(file.fileno(), wait=True)
+        yield
+
+
 class HubFolder:
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self.path = default_folder() if path is None else Path(path).absolute()
@@ -69,6 +79,15 @@ class HubFolder:
         return keep_token(self.path / "token")
 
     @property
+    def tokens(self) -> Path:
+        """Where further tokens are kept, hashed."""
+        return self.path / "tokens.json"
+
+    @property
+    def audit(self) -> Path:
+        return self.path / "audit.jsonl"
+
+    @property
     def mark(self) -> str:
         """What names the hub of this folder, over its lives."""
         path = self.path / "mark"
@@ -79,7 +98,7 @@ class HubFolder:
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
         """One hub at a time works here; ends with the process, however that ends. Raises `LocalError`."""
-        with open(self.path / "hub.lock", "a+b") as file:
+        with self._open_lock() as file:
             try:
                 _lock(file.fileno())
             except OSError:
@@ -87,6 +106,12 @@ class HubFolder:
                 where = "" if running is None else f" (process {running.pid}, {running.acp})"
                 raise LocalError(f"a hub runs in {self.path} already{where}") from None
             yield
+
+    def _open_lock(self) -> BinaryIO:
+        try:
+            return open(self.path / "hub.lock", "a+b")
+        except OSError as error:
+            raise LocalError(f"{self.path} cannot be written in: {error.strerror}") from error
 
     @contextlib.contextmanager
     def told(self, running: Running) -> Iterator[None]:
@@ -120,16 +145,18 @@ def _runs(pid: int) -> bool:
         return False
     except PermissionError:
         pass
+    with contextlib.suppress(OSError):  # killed, and nobody has looked yet who started it
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][:1] != "Z"
     return True
 
 
-def _lock(fd: int) -> None:
+def _lock(fd: int, *, wait: bool = False) -> None:
     if sys.platform == "win32":
         import msvcrt
 
         locking: Any = msvcrt
-        locking.locking(fd, locking.LK_NBLCK, 1)
+        locking.locking(fd, locking.LK_LOCK if wait else locking.LK_NBLCK, 1)
     else:
         import fcntl
 
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(fd, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)

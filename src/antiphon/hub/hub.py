@@ -5,37 +5,52 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import shlex
 import signal
+import ssl
 import sys
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from antiphon.agent import Agent, AgentSession
-from antiphon.agent.agent import CONTENT
+from antiphon.agent import Agent
+from antiphon.agent.link import LAST_UPDATES
+from antiphon.agent.permits import Permit
+from antiphon.client import Client
 from antiphon.engine.events import Updated
-from antiphon.errors import AntiphonError, InvalidParams, LocalError, RequestError, StoreError
+from antiphon.errors import AntiphonError, LocalError
 from antiphon.hub.access import Gate, new_token
-from antiphon.hub.bringing import Place, open_new
+from antiphon.hub.audit import Audit
+from antiphon.hub.browsers import Browsers
+from antiphon.hub.doorkeeper import Doorkeeper
+from antiphon.hub.extensions import Extended, Passed
+from antiphon.hub.limits import HubLimits
+from antiphon.hub.logins import AgentLogins
+from antiphon.hub.mcp import Offered
 from antiphon.hub.orphans import MARK, reap
-from antiphon.hub.session import HubSession, told
-from antiphon.hub.upstream import Target, Upstream
-from antiphon.live.session import LiveSession
+from antiphon.hub.permits import HubPermit
+from antiphon.hub.policies import Policy, Unattended
+from antiphon.hub.resting import Resting
+from antiphon.hub.targets import Target, called, read_address, read_target
+from antiphon.hub.tokens import OWNER, Tokens
+from antiphon.hub.upstream import Upstream
+from antiphon.hub.upstreams import Upstreams
 from antiphon.schema import v2
-from antiphon.schema.version import META_KEY
-from antiphon.stores.base import RecordPatch, Store
+from antiphon.stores.base import Store
 from antiphon.transports.base import Transport
 from antiphon.transports.loop import run
 
+if TYPE_CHECKING:
+    from antiphon.transports.http_server import HttpServer
+
 logger = logging.getLogger("antiphon.hub")
 
+IDLE = 15 * 60.0
+"""Seconds of rest after which an agent is stopped."""
 GRACE = 10.0
 """Seconds that turns at work get to end when the hub is to end."""
-START = 30.0
+START = 10.0
 """Seconds that a client waits for the agent's abilities before it is told of none."""
-HUB = "hub"
-"""Where a session's record says which agent it has, among its `meta`."""
 CUT = v2.Notice(
     severity=v2.NoticeSeverity.WARNING,
     title="The hub was restarted",
@@ -43,7 +58,7 @@ CUT = v2.Notice(
 )
 
 
-class Hub(Agent):
+class Hub(Extended):
     """`Hub(["claude-agent-acp"], store=SQLiteStore("sessions.db")).run("127.0.0.1:8642")`."""
 
     def __init__(
@@ -56,39 +71,87 @@ class Hub(Agent):
         origins: Collection[str] = (),
         unattended: str = "wait",
         turn_complete: bool = False,
-        version: int | None = None,
+        version: int | Mapping[str, int | None] | None = None,
         mark: str | None = None,
+        share: bool = False,
+        idle: float = IDLE,
+        files: str = "editor",
         grace: float = GRACE,
+        questions: str = Policy.FIRST,
+        question_expiry: float | None = None,
+        limits: HubLimits | None = None,
+        tokens: Path | None = None,
+        audit: Path | None = None,
     ) -> None:
         """`agents`: a command, or several by name, the first of which works unless a client chooses another.
         `token` lets clients in; without one it is made up (`hub.token`). `hosts` and `origins` are names and
         pages, beside its own, by which it may be reached. `unattended`: what becomes of a question with
-        nobody there, `wait` or `reject`. `turn_complete` sends that signal to every v1 client. `version`
-        insists on ACP 1 or 2 towards the agents. `mark` names this hub over its lives: what an earlier one
-        left running is ended. `grace` is how many seconds turns get to end when the hub is to end."""
-        if unattended not in ("wait", "reject"):
-            raise LocalError(f"a question with nobody there can `wait` or be a `reject`, not {unattended!r}")
-        super().__init__("antiphon-hub", version="0.1.0", store=store, turn_complete=turn_complete)
-        named = agents if isinstance(agents, Mapping) else {_called(agents): agents}
-        self.agents = {name: _target(target) for name, target in named.items()}
+        nobody there who may answer: `wait`, `reject`, or `allow-read`, which approves what only reads.
+        `turn_complete` sends that signal to every v1 client. `version` insists on ACP 1 or 2 towards the
+        agents, or towards some of them by name. `mark` names this hub over its lives: what an earlier one
+        left running is ended. `share`: one process for all sessions of an agent, and not one for each. `idle`
+        is after how many seconds of rest an agent is stopped that can bring its session back; 0 for never.
+        `files`: whose files and terminals v1 agents use, those of an attached `editor` that offers its own,
+        or always the `hub`'s. `grace` is how many seconds turns get to end when the hub is to end.
+        `questions`: who is asked, the `first` to answer of all, an `owner`, or the `designated` client, which
+        sent the prompt. `question_expiry` is after how many seconds a question ends without an answer.
+        `limits` is how much clients may take. `tokens` is the file of further tokens, and `audit` that of
+        what was done."""
+        if unattended not in tuple(Unattended):
+            raise LocalError(f"with nobody there, it is one of {', '.join(Unattended)}, not {unattended!r}")
+        if questions not in tuple(Policy):
+            raise LocalError(f"questions are put to one of {', '.join(Policy)}, not {questions!r}")
+        if files not in ("editor", "hub"):
+            raise LocalError(f"files are those of an attached `editor` or the `hub`'s, not {files!r}")
+        super().__init__(
+            "antiphon-hub",
+            version="0.1.0",
+            store=store,
+            turn_complete=turn_complete,
+            login_required=False,  # that is for the agents to say
+        )
+        named = agents if isinstance(agents, Mapping) else {called(agents): agents}
+        self.agents = {name: read_target(target) for name, target in named.items()}
         self.default = next(iter(self.agents), "")
         self.token = token or new_token()
         self.unattended = unattended
+        self.questions = Policy(questions)
+        self.question_expiry = question_expiry
         self.stopping = False
+        self.http: HttpServer | None = None
         self.port: int | None = None
         """Where it listens."""
-        self._gate = Gate(self.token, hosts=hosts, origins=origins)
+        self.secure = False
+        self.limits = limits or HubLimits()
+        self.audit = Audit(audit)
+        self.doorkeeper = Doorkeeper(
+            Gate(hosts=hosts, origins=origins),
+            Tokens(self.token, tokens),
+            limits=self.limits,
+            audit=self.audit,
+            open_sessions=lambda: len(self._sessions),
+        )
         self._speaks = version
         self._mark = mark
         self._grace = grace
-        self._upstreams: set[Upstream] = set()
-        self._spare: Upstream | None = None
+        self._editors = files == "editor"
+        self.browsers = Browsers(self)
+        self.upstreams = Upstreams(self.agents, self._start, share=share)
+        self.logins = AgentLogins(self)
+        self.resting = Resting(self, idle)
         self._learning: asyncio.Task[None] | None = None
         self.offers = {"hub": True, "agents": list(self.agents)}
 
     # --- life --------------------------------------------------------------------------------------
 
-    def run(self, address: str | None = None, *, on_ready: Callable[[], None] = lambda: None) -> None:
+    def run(
+        self,
+        address: str | None = None,
+        *,
+        on_ready: Callable[[], None] = lambda: None,
+        tls: ssl.SSLContext | None = None,
+        insecure: bool = False,
+    ) -> None:
         """Serve at an address, such as `127.0.0.1:8642`, until SIGTERM or SIGINT: then nothing new is taken,
         what is at work gets some time, and every agent ends. `on_ready` is called once clients can come."""
         host, port = read_address(address or "127.0.0.1:8642")
@@ -105,7 +168,7 @@ class Hub(Agent):
             if sys.platform != "win32":
                 for number in (signal.SIGTERM, signal.SIGINT):
                     loop.add_signal_handler(number, stop)
-            async with self.listening(host, port):
+            async with self.listening(host, port, tls=tls, insecure=insecure):
                 on_ready()
                 await stopped.wait()
                 await self.settle()
@@ -114,18 +177,22 @@ class Hub(Agent):
             run(main())
 
     @asynccontextmanager
-    async def listening(self, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[Hub]:
-        """Serve WebSockets at `/acp` inside the block; `hub.port` is the one it got."""
-        from antiphon.transports.websocket import websocket_server
+    async def listening(
+        self,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        *,
+        tls: ssl.SSLContext | None = None,
+        insecure: bool = False,
+    ) -> AsyncIterator[Hub]:
+        """Serve at `/acp` inside the block, over HTTP and WebSockets; `hub.port` is the one it got. Where
+        others than this machine can reach it, that is over TLS, unless it is said to be `insecure`."""
+        from antiphon.hub.listening import check_address, listen
 
-        async with self.serving():
-            try:
-                server = websocket_server(self.serve, host, port, check=self._gate.check)
-                async with server as listens:
-                    self.port = listens.port
-                    yield self
-            except OSError as error:
-                raise LocalError(f"cannot listen at {host}:{port}: {error.strerror or error}") from error
+        check_address(host, tls=tls, insecure=insecure)
+        async with self.serving(), listen(self, host, port, tls) as server:
+            self.port, self.http, self.secure = server.port, server, tls is not None
+            yield self
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[Agent]:
@@ -134,6 +201,7 @@ class Hub(Agent):
                 await asyncio.to_thread(reap, self._mark)
             await self._end_what_was_cut()
         async with super().serving():
+            self.resting.begin()
             try:
                 yield self
             finally:
@@ -143,20 +211,19 @@ class Hub(Agent):
     async def settle(self) -> None:
         """Take nothing new, and wait until what is at work has ended, but not for long."""
         self.stopping = True
-        sessions = [session for session in self._sessions.values() if isinstance(session, HubSession)]
-        await asyncio.gather(*(session.rest(self._grace) for session in sessions))
-        await asyncio.gather(*(session.cut() for session in sessions if session.fold.turn is not None))
+        await asyncio.gather(*(session.rest(self._grace) for session in self.live))
+        await asyncio.gather(*(session.cut() for session in self.live if session.fold.turn is not None))
+        await asyncio.gather(*(session.tell_all(LAST_UPDATES) for session in self.live))
 
     async def _put_away(self) -> None:
-        """Every agent at once: one that takes its time does not hold up the others."""
         self.stopping = True
+        await self.resting.end()
         if self._learning is not None:
             self._learning.cancel()
+            await asyncio.wait([self._learning])
         for session in tuple(self._sessions.values()):
             await self.release(session)
-        tasks = [upstream.stop() for upstream in self._upstreams]
-        if tasks:
-            await asyncio.wait(tasks)
+        await self.upstreams.aclose()
 
     async def _end_what_was_cut(self) -> None:
         """After a kill: what the last life had at work ends as interrupted (invariant 4)."""
@@ -172,37 +239,30 @@ class Hub(Agent):
             if cursor is None:
                 return
 
-    def check_taking(self) -> None:
-        if self.stopping:
-            raise RequestError(AntiphonError.code, "The hub is about to end", data={"reason": "shutdown"})
-
-    async def serve(self, transport: Transport, who: str = "owner") -> None:
-        """Serve one client until it is gone."""
+    async def serve(self, transport: Transport, permit: Permit | None = None) -> None:
+        """Serve one client until it is gone; one of this process, unless said otherwise, as its owner."""
         await self._learn()
-        await super().serve(transport)
+        await super().serve(transport, permit or HubPermit(self, OWNER))
+
+    @property
+    def clients(self) -> int:
+        """How many are connected just now."""
+        return len(self._links)
 
     # --- agents ------------------------------------------------------------------------------------
 
-    async def start(self, name: str) -> Upstream:
-        """An agent of this name that nobody uses yet, initialized."""
-        spare, self._spare = self._spare, None
-        if spare is not None and spare.name == name and spare.alive:
-            return spare
-        self._spare = spare
-        if name not in self.agents:
-            raise RequestError(InvalidParams.code, f"this hub has no agent {name!r}")
+    def _start(self, name: str) -> Upstream:
         env = {} if self._mark is None else {MARK: self._mark}
-        upstream = Upstream(name, self.agents[name], env=env, version=self._speaks)
-        self._upstreams.add(upstream)
-        try:
-            await upstream.started()
-        except BaseException:
-            self.let_go(upstream)
-            raise
-        return upstream
+        version = self._speaks.get(name) if isinstance(self._speaks, Mapping) else self._speaks
+        upstream = Upstream(name, self.agents[name], env=env, version=version, editors=self._editors)
+        passed, offered = Passed(upstream), Offered(upstream, lambda: self._links)
 
-    def let_go(self, upstream: Upstream) -> None:
-        upstream.stop().add_done_callback(lambda _: self._upstreams.discard(upstream))
+        def begin(client: Client) -> None:
+            passed.begin(client)
+            offered.begin(client)
+
+        upstream.on_connected = begin
+        return upstream
 
     async def _learn(self) -> None:
         """What the agent can take is known before the first client asks (invariant 10)."""
@@ -214,87 +274,8 @@ class Hub(Agent):
 
     async def _learn_now(self) -> None:
         try:
-            spare = await self.start(self.default)
+            spare = await self.upstreams.spare(self.default)
         except (AntiphonError, OSError) as error:
             logger.warning("the agent %s cannot be started: %s", self.default, error)
-            return
-        able = spare.client.abilities
-        accepts = [name for name in CONTENT if getattr(able, name)]
-        self.accepts = frozenset(accepts)
-        self.accepted = (v2.TextContent, v2.ResourceLink, *(CONTENT[name] for name in accepts))
-        self._spare = spare
-
-    # --- sessions ----------------------------------------------------------------------------------
-
-    def _make(self, live: LiveSession) -> AgentSession:
-        return HubSession(live, self)
-
-    async def _enter(self, live: LiveSession) -> AgentSession:
-        session = await super()._enter(live)
-        record = await self.store.get(live.session_id)
-        kept = None if record is None else record.meta.get(HUB)
-        if isinstance(session, HubSession) and isinstance(kept, dict):
-            session.agent_name = kept.get("agent", self.default)
-            session.chain = list(kept.get("sessions", ()))
-        return session
-
-    async def note(self, session: HubSession) -> None:
-        """Keep which agent a session has, and which sessions there."""
-        record = await self.store.get(session.id)
-        if record is not None:
-            kept = {"agent": session.agent_name, "sessions": session.chain}
-            await self.store.update(session.id, RecordPatch(meta={**record.meta, HUB: kept}))
-
-    async def create(self, params: v2.NewSessionRequest) -> AgentSession:
-        self.check_taking()
-        name = self._chosen(params.meta)
-        place = Place(params.cwd, tuple(params.additional_directories), tuple(params.mcp_servers))
-        upstream = None
-        try:
-            upstream = await self.start(name)
-            opened = await open_new(upstream.client, place)
-            session = await super().create(params)
-            assert isinstance(session, HubSession)
-            session.agent_name = name
-            await session.stand_on(upstream, upstream.course(opened), again=False)
-        except BaseException as error:  # also a client that is gone meanwhile
-            if upstream is not None:
-                self.let_go(upstream)
-            if isinstance(error, AntiphonError | OSError) and not isinstance(error, StoreError):
-                raise told(error) from error
-            raise
-        return session
-
-    def _chosen(self, meta: dict[str, Any] | None) -> str:
-        ours = (meta or {}).get(META_KEY)
-        name = ours.get("agent") if isinstance(ours, dict) else None
-        if name is None:
-            return self.default
-        if name not in self.agents:
-            known = ", ".join(self.agents)
-            raise InvalidParams(f"there is no agent {name!r} here; it is one of {known}")
-        return str(name)
-
-    async def set_up(self, session: AgentSession, params: v2.ResumeSessionRequest) -> None:
-        """Who joins a session at work changes nothing of its setting; who wakes one up gives it."""
-        if not (isinstance(session, HubSession) and session.attended_by_agent):
-            await super().set_up(session, params)
-
-
-def _called(target: Target) -> str:
-    words = _target(target)
-    return words[0].rpartition("/")[2] if isinstance(words, list) else "agent"
-
-
-def _target(target: Target) -> Target:
-    if isinstance(target, str):
-        return target if target.startswith(("ws://", "wss://")) else shlex.split(target)
-    return list(target) if isinstance(target, list | tuple) else target
-
-
-def read_address(address: str) -> tuple[str, int]:
-    """`HOST:PORT`, or only one of them."""
-    host, _, port = address.rpartition(":")
-    if not port.isdigit() or int(port) > 65535:
-        raise LocalError(f"{address!r} is no address to serve at: it looks like 127.0.0.1:8642")
-    return host.strip("[]") or "127.0.0.1", int(port)
+            return  # it is learned with the first session that gets one
+        self.learn(spare)

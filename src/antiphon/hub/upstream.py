@@ -4,80 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Mapping, Sequence
-from typing import Any, Protocol
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from typing import Any
 
-from antiphon.client import Client, ClientSession, ClientTurn, Permission, SessionEvent, connect
+from msgspec import structs
+
+from antiphon.agent.asking import COMPLETE, Channel, Tell
+from antiphon.client import Client, ClientSession, Permission, connect
 from antiphon.client.elicitation import Elicitation
 from antiphon.client.workspace import Workspace
 from antiphon.errors import AntiphonError, LinkLost
+from antiphon.hub.course import Course, Hears
+from antiphon.hub.files import EditorWorkspace
+from antiphon.hub.targets import Target
 from antiphon.schema import v2
 
 logger = logging.getLogger("antiphon.hub")
 
-Target = Sequence[str] | str | Any
-"""What `connect` reaches: a command, an address, or an agent in this process."""
-
-
-class Hears(Protocol):
-    """A hub session, as what its agent does reaches it: in the lane, at once."""
-
-    def agent_took(self, turn: ClientTurn) -> None: ...
-    def agent_did(self, event: SessionEvent) -> None: ...
-    def agent_left(self, reason: str) -> None: ...
-    def agent_paced(self) -> Awaitable[None] | None: ...
-    async def agent_asks(self, permission: Permission) -> str | None: ...
-    async def agent_elicits(self, elicitation: Elicitation) -> Any: ...
-
-
-class Course:
-    """What comes of one session at an agent. It is kept until a hub session takes it."""
-
-    def __init__(self, session: ClientSession) -> None:
-        self.session = session
-        self._early: list[SessionEvent] = []
-        self._hears: Hears | None = None
-        self.ended: str | None = None
-
-    def lead(self, hears: Hears, *, early: bool) -> None:
-        """To this session, from here on; with `early`, also what came until now."""
-        self._hears = hears
-        kept, self._early = self._early, []
-        if early:
-            for event in kept:
-                hears.agent_did(event)
-        if self.ended is not None:
-            hears.agent_left(self.ended)
-
-    def cut(self) -> None:
-        """To nobody any more."""
-        self._hears = None
-        self.ended = self.ended or "the hub let it go"
-
-    @property
-    def hears(self) -> Hears | None:
-        return self._hears
-
-    # What the client tells
-
-    def taken(self, turn: ClientTurn) -> None:
-        if self._hears is not None:
-            self._hears.agent_took(turn)
-
-    def happened(self, event: SessionEvent) -> None:
-        if self._hears is not None:
-            self._hears.agent_did(event)
-        elif self.ended is None:
-            self._early.append(event)
-
-    def left(self, reason: LinkLost | str) -> None:
-        if self.ended is None:
-            self.ended = reason.reason if isinstance(reason, LinkLost) else reason
-            if self._hears is not None:
-                self._hears.agent_left(self.ended)
-
-    def pace(self) -> Awaitable[None] | None:
-        return None if self._hears is None else self._hears.agent_paced()
+START = 30.0
+"""Seconds that an agent has to be initialized."""
+CLOSE_GRACE = 5.0
+CANCEL = v2.ElicitationCancelAction()
+LAST_LINES = 20
 
 
 class Upstream:
@@ -85,12 +35,37 @@ class Upstream:
 
     elicits = ("form", "url")
 
-    def __init__(self, name: str, target: Target, *, env: Mapping[str, str], version: int | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        target: Target,
+        *,
+        env: Mapping[str, str],
+        version: int | None,
+        editors: bool = True,
+    ) -> None:
+        """`editors`: the files and terminals of those who are attached are preferred to the hub's own."""
         self.name = name
         self._target = target
         self._env = env
         self._version = version
+        self._editors = editors
+        self.users = 0
+        """How many sessions it works for."""
+        self.mixes = False
+        """Whether it has given one id to two sessions that are open."""
+        self.wants_login = False
+        """Whether it has refused something for want of a login."""
+        self.asks: Channel | None = None
+        """Whom it may ask just now, outside of every session: who logs in (ELIC-04)."""
         self._courses: dict[str, Course] = {}
+        self._ending: dict[str, asyncio.Event] = {}
+        """The sessions that were left and are being ended."""
+        self.offered: set[str] = set()
+        """The MCP servers of clients' own that it was told of, by their ids."""
+        self.on_connected: Callable[[Client], None] = lambda _: None
+        """Called once it is initialized, before anything is asked of it."""
+        self._stderr: deque[str] = deque(maxlen=LAST_LINES)
         self._stop = asyncio.Event()
         self._ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
         self._task = asyncio.get_running_loop().create_task(self._run())
@@ -98,15 +73,28 @@ class Upstream:
 
     async def started(self) -> Client:
         """Its client, once it is initialized. Raises what kept it from that."""
-        self.client = await asyncio.shield(self._ready)
-        return self.client
+        try:
+            return await asyncio.shield(self._ready)
+        except asyncio.CancelledError:
+            if self._ready.cancelled():
+                raise LinkLost("it was ended at its start") from None
+            raise
+
+    @property
+    def ready(self) -> bool:
+        """Whether it has been initialized: then it has its client."""
+        done = self._ready
+        return done.done() and not done.cancelled() and done.exception() is None
 
     @property
     def alive(self) -> bool:
-        return not self._task.done() and not self._stop.is_set()
+        if self._task.done() or self._stop.is_set():
+            return False
+        return not self._ready.done() or (self.ready and self.client.lost is None)
 
     async def _run(self) -> None:
         command = isinstance(self._target, list | tuple)
+        late = asyncio.get_running_loop().call_later(START, self._too_late)
         try:
             async with connect(
                 self._target,
@@ -114,10 +102,13 @@ class Upstream:
                 answers=self,
                 name="antiphon-hub",
                 env=self._env if command else None,
-                workspace=Workspace(),
+                workspace=EditorWorkspace(self._hearer) if self._editors else Workspace(),
                 relay=self._follow,
                 on_stderr=self._log,
             ) as client:
+                late.cancel()
+                self.on_connected(client)
+                self.client = client
                 self._ready.set_result(client)
                 closed = asyncio.ensure_future(client.connection.wait_closed())
                 stopped = asyncio.ensure_future(self._stop.wait())
@@ -133,41 +124,140 @@ class Upstream:
             elif not isinstance(error, AntiphonError):
                 logger.exception("the link to %s failed", self.name)
         finally:
+            late.cancel()
             if not self._ready.done():
                 self._ready.cancel()
 
+    def _too_late(self) -> None:
+        """Who waits is told at once, however long it takes to end it."""
+        if not self._ready.done():
+            silent = LinkLost(f"it did not answer `initialize` within {START:g} s", stderr=self._stderr)
+            self._ready.set_exception(silent)
+            self._ready.exception()
+            self._task.cancel()
+
     def _follow(self, session: ClientSession) -> Course:
+        before = self._courses.get(session.id)
         course = self._courses[session.id] = Course(session)
+        if before is not None and before.hears is not None and before.ended is None:
+            self.mixes = True
+            before.left("it has given the session's id to another one")
         return course
 
     def course(self, session: ClientSession) -> Course:
         return self._courses[session.id]
 
+    def find(self, session_id: str) -> Course | None:
+        return self._courses.get(session_id)
+
+    @property
+    def hearers(self) -> list[Hears]:
+        """The hub sessions that it works for."""
+        return [course.hears for course in self._courses.values() if course.hears is not None]
+
+    def offer(self, servers: Iterable[v2.McpServer]) -> None:
+        """It is about to be told of these MCP servers."""
+        self.offered |= {server.server_id for server in servers if isinstance(server, v2.McpServerAcp)}
+
+    def _hearer(self, session_id: str) -> Hears | None:
+        course = self._courses.get(session_id)
+        return None if course is None else self._asked(course.session)
+
+    def cut_children(self, session: ClientSession) -> None:
+        """What worked for a session before it was brought back is nobody's news."""
+        for child in session.subagents:
+            course = self._courses.get(child.id)
+            if course is not None:
+                course.cut()
+
+    def leave(self, course: Course) -> None:
+        """A session is not worked on here any more, while others may be: what it has at work ends."""
+        course.cut()
+        session = course.session
+        if self._courses.get(session.id) is not course:
+            return
+        del self._courses[session.id]
+        if self.users > 1 and self.alive:
+            ended = self._ending[session.id] = asyncio.Event()
+            self.client.connection.start_soon(self._end_session(session, ended))
+
+    async def _end_session(self, session: ClientSession, ended: asyncio.Event) -> None:
+        try:
+            await _end_session(session)
+        finally:
+            if self._ending.get(session.id) is ended:
+                del self._ending[session.id]
+            ended.set()
+
+    async def left_behind(self, session_id: str) -> None:
+        """Wait until nothing is at work any more in a session that was left."""
+        while session_id in self._ending:
+            await self._ending[session_id].wait()
+
+    def end(self, reason: str) -> None:
+        """It is ended, for all sessions that it works for."""
+        for course in tuple(self._courses.values()):
+            course.left(reason)
+        self.stop()
+
     def stop(self) -> asyncio.Task[None]:
         """Let it end; the task is done when nothing of it is left."""
         self._stop.set()
         if not self._ready.done():
+            self._ready.cancel()
             self._task.cancel()
         return self._task
 
     def _log(self, line: str) -> None:
+        self._stderr.append(line)
         logger.info("%s: %s", self.name, line)
 
     # What the agent asks
 
-    def _asked(self, session: ClientSession) -> tuple[Hears | None, bool]:
-        """Who is asked in whose name: a session that works for another one asks through it."""
-        own = session
-        while own.parent is not None:
-            own = own.parent
-        course = self._courses.get(own.id)
-        return None if course is None else course.hears, own is session
+    def _asked(self, session: ClientSession) -> Hears | None:
+        """Who is asked: a session that works for another one asks through it."""
+        while session.parent is not None:
+            session = session.parent
+        course = self._courses.get(session.id)
+        return None if course is None else course.hears
 
     async def decide(self, permission: Permission) -> str | None:
-        hears, _ = self._asked(permission.session)
+        hears = self._asked(permission.session)
         return None if hears is None else await hears.agent_asks(permission)
 
     async def elicit(self, elicitation: Elicitation) -> Any:
         session = elicitation.session
-        hears = None if session is None else self._asked(session)[0]
-        return v2.ElicitationCancelAction() if hears is None else await hears.agent_elicits(elicitation)
+        if session is None:
+            return CANCEL if self.asks is None else await self._pass_on(elicitation, self.asks)
+        hears = self._asked(session)
+        return CANCEL if hears is None else await hears.agent_elicits(elicitation)
+
+    async def _pass_on(self, elicitation: Elicitation, to: Channel) -> Any:
+        """To the client whose request it belongs to, under the id that this has there (PROXY-06)."""
+        if not to.takes(elicitation.mode):
+            return CANCEL
+        response, tell = await to.put(structs.replace(elicitation.request, **to.scope))
+        visit = elicitation.request
+        if tell is not None and isinstance(visit, v2.ElicitationUrlMode):
+            self.client.connection.start_soon(tell_done(elicitation, tell))
+        return response
+
+
+async def tell_done(elicitation: Elicitation, tell: Tell) -> None:
+    """Once the agent says that what was to be done at an address is done, so does the hub (ELIC-11)."""
+    visit = elicitation.request
+    if isinstance(visit, v2.ElicitationUrlMode) and await elicitation.completed():
+        await tell(COMPLETE, v2.CompleteElicitationNotification(elicitation_id=visit.elicitation_id))
+
+
+async def _end_session(session: ClientSession) -> None:
+    if session.client.find(session.id) is not session:
+        return  # it was closed
+    with suppress(AntiphonError, TimeoutError):
+        async with asyncio.timeout(CLOSE_GRACE):
+            if session.turn is not None:
+                await session.cancel()
+            if session.abilities.close:
+                await session.close()
+                return
+    session.client.leave_session(session)

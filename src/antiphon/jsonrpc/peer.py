@@ -278,6 +278,14 @@ class Peer:
         self._nameless.clear()
         return calls, inbounds
 
+    def renew(self, kept: Iterable[Call]) -> None:
+        """The link is gone and another one takes its place: only `kept` calls are still to be answered there,
+        and what the other side asked is answered no more. Ids of calls go on where they were."""
+        _, inbounds = self.close()
+        for inbound in inbounds:
+            inbound.answered = True
+        self._calls.update({(int, call.id): call for call in kept})
+
     @property
     def pending(self) -> Iterable[Call]:
         return self._calls.values()

@@ -9,14 +9,18 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
+from msgspec import structs
+
 from antiphon.bridge.dialects import Writer
 from antiphon.bridge.elicitations import answered
 from antiphon.bridge.permissions import CANCELLED
 from antiphon.connection import Connection
 from antiphon.engine.elicitations import CREATE_ELICITATION, elicitation_of, mode_of
+from antiphon.engine.events import present
 from antiphon.engine.questions import REQUEST_PERMISSION, Question
 from antiphon.errors import CallFailed, LinkLost, RequestCancelled
 from antiphon.jsonrpc.peer import Call
+from antiphon.schema.version import with_ours
 
 
 class Asking:
@@ -52,7 +56,7 @@ class Asking:
         request = question.permission
         if request is None:
             return
-        asked = self._writer.asked(request, question=question.question_id)
+        asked = self._writer.asked(request, question=question.question_id, origin=present(question.origin))
         if asked is None:
             # It cannot be put to this client at all, which counts as not approved.
             self._heard(question.question_id, CANCELLED)
@@ -69,6 +73,8 @@ class Asking:
             # No approval, whatever went wrong (PERM-V2-07).
             self._heard(question.question_id, meaning(None if isinstance(outcome, Exception) else outcome))
 
+        # Its name: copies at several clients, or at one that comes back, are known to be of one question.
+        params = structs.replace(params, meta=with_ours(params.meta, questionId=question.question_id))
         with contextlib.suppress(LinkLost):
             self._open[question.question_id] = self._connection.begin(method, params, settled)
 

@@ -2,41 +2,46 @@
 
 Live is a cursor at the tail, catching up is a cursor behind it, a slow client is a cursor that lags. There is
 no second mechanism: an attachment takes the next events when its connection has room for them, from memory or
-from the store, and nobody waits for it.
+from the store, and nobody waits for it. At the tail it is handed each commit as it is made; one that has no
+room for it is left where it is, and comes after by itself.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Protocol
 
-from antiphon.engine.events import Event
 from antiphon.live.session import LiveSession
+from antiphon.live.tail import Stretch
 
-Write = Callable[[list[Event]], None]
+Write = Callable[[Stretch], None]
 """Puts events on the client's connection, in its dialect."""
+
+
+class Room(Protocol):
+    """A connection, as far as it says whether it can take more."""
+
+    @property
+    def congested(self) -> bool: ...
+
+    async def drain(self) -> None: ...
 
 
 class Attachment:
     """Follows a session from where it was attached; run `follow` in a task that the connection owns."""
 
-    def __init__(
-        self,
-        live: LiveSession,
-        write: Write,
-        *,
-        drain: Callable[[], Awaitable[None]],
-        cursor: int | None = None,
-    ) -> None:
+    def __init__(self, live: LiveSession, write: Write, room: Room, *, cursor: int | None = None) -> None:
         self._live = live
         self._write = write
-        self._drain = drain
+        self._room = room
         self.cursor = live.fold.last_seq if cursor is None else cursor
         """The last event that is on its way to the client. Taken in the same step as the fold a replay is
         made from: between the two there is no gap and no overlap (invariant 2)."""
         self._begun = False
-
         self._moved = asyncio.Event()
+        self._left_behind: asyncio.Future[None] | None = None
+        """While it is at the tail: done when it is not any more."""
 
     async def reached(self, seq: int) -> None:
         """Wait until everything up to `seq` is on its way to the client."""
@@ -47,22 +52,57 @@ class Attachment:
     async def catch_up(self, seq: int) -> None:
         """Write everything up to `seq`, which is in the journal, and no more."""
         while self.cursor < seq:
-            events = await self._live.after(self.cursor)
-            self._write(events[: seq - self.cursor])
-            self.cursor = min(seq, events[-1].seq)
-            await self._drain()
+            self._take_all(await self._live.stretches(self.cursor), upto=seq)
+            await self._room.drain()
 
     async def follow(self, *, begin: Callable[[], Awaitable[None]] | None = None) -> None:
         """Until cancelled. `begin` sends the replay, once everything in it is in the store."""
         if begin is not None:
             await self._live.durable(self.cursor)
             await begin()
-            await self._drain()
+            await self._room.drain()
         self._begun = True
         self._moved.set()
         while True:
-            events = await self._live.after(self.cursor)
-            self._write(events)
-            self.cursor = events[-1].seq
-            self._moved.set()
-            await self._drain()
+            await self.catch_up(self._live.committed)
+            if self.cursor >= self._live.committed and not self._room.congested:
+                self._left_behind = asyncio.get_running_loop().create_future()
+                with self._live.accompanied_by(self):
+                    await self._left_behind
+
+    def _take_all(self, stretches: list[Stretch], *, upto: int) -> None:
+        for stretch in stretches:
+            self._take(stretch.between(self.cursor, upto))
+            if self.cursor >= upto or self._room.congested:
+                return
+
+    def _take(self, stretch: Stretch) -> None:
+        self._write(stretch)
+        self.cursor = stretch.last
+        self._moved.set()
+
+    # --- at the tail ---------------------------------------------------------------------------------
+
+    def committed(self, stretch: Stretch) -> None:
+        """What comes next was committed."""
+        if self._left_behind is None or self._left_behind.done():
+            return  # it has missed some already, or leaves
+        if self._room.congested:
+            self._leave()
+            return
+        try:
+            self._take(stretch)
+        except Exception as error:  # it is this client's alone
+            self._leave(error)
+
+    def lost(self, error: Exception) -> None:
+        """Nothing more is committed."""
+        self._leave(error)
+
+    def _leave(self, error: Exception | None = None) -> None:
+        if self._left_behind is None or self._left_behind.done():
+            return
+        if error is None:
+            self._left_behind.set_result(None)
+        else:
+            self._left_behind.set_exception(error)

@@ -12,18 +12,28 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable
-from typing import Any, Self
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Protocol, Self
 
 import msgspec
 
-from antiphon.engine.events import AnyBody, Event, SessionCreated, decode_event, encode_event, number
+from antiphon.engine.events import (
+    AnyBody,
+    Event,
+    SessionCreated,
+    Updated,
+    decode_event,
+    encode_event,
+    number,
+)
 from antiphon.engine.journal import Cursor
 from antiphon.engine.session import Session
 from antiphon.engine.snapshot import Restoring, take_dirty
 from antiphon.engine.transcript import MessageChunk
-from antiphon.errors import LocalError, SessionUnknown, StoreError
+from antiphon.errors import LocalError, SessionExists, SessionUnknown, StoreError
+from antiphon.live.presence import Presence
 from antiphon.live.tail import Stretch, Tail
+from antiphon.schema.v2.content import TextContent
 from antiphon.stores.base import Batch, RecordPatch, SessionRecord, Store
 
 logger = logging.getLogger("antiphon.live")
@@ -35,7 +45,13 @@ SAVE_FLOOR = 1024 * 1024
 TELL_EVERY = 1000
 """Milliseconds after which the time in a busy session's record is brought up to date."""
 AHEAD = 1024
-"""How many events a producer may be ahead of the store."""
+AHEAD_BYTES = 1024 * 1024
+"""How many events, and of what size, a producer may be ahead of the store."""
+STREAMED = 2048
+"""How many characters a chunk may have to be gathered with others: what is larger is weighed by itself."""
+
+TAIL_SECONDS = 5.0
+"""How long the tail of a session that rests is kept."""
 
 PREVIEW_BYTES = 256 * 1024
 """How much of a snapshot is read at once."""
@@ -52,6 +68,14 @@ Preview = Callable[[list[bytes]], bool]
 """Takes the next updates of a replay; whether it wants more."""
 
 
+class Follower(Protocol):
+    """Somebody at the tail, who has all that was committed so far."""
+
+    def committed(self, stretch: Stretch) -> None: ...
+
+    def lost(self, error: Exception) -> None: ...
+
+
 class LiveSession:
     """An async context manager: events are committed while it is open, and all of them when it closes."""
 
@@ -62,10 +86,17 @@ class LiveSession:
         self._fold = fold
         self._store = store
         self._clock = clock
+        self.presence = Presence(clock)
+        """Who follows it."""
         self._pending: list[Event] = []
         self._streamed: list[MessageChunk] = []
         """Chunks that come after what is pending, not yet numbered."""
+        self._weight = 0
+        """Bytes of what is pending."""
         self._tail = Tail(fold.last_seq)
+        self._committed_at = 0.0
+        self._forgetting: asyncio.TimerHandle | None = None
+        self._followers: dict[Follower, None] = {}
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
         self._emitted = asyncio.Event()
         self._closing = False
@@ -111,9 +142,16 @@ class LiveSession:
             created_at=now,
             updated_at=now,
         )
-        await store.create(record)
-        await store.claim(session_id, OWNER)
-        await store.append(session_id, Batch(1, tuple(map(encode_event, events))))
+        try:
+            await store.create(record)
+            await store.claim(session_id, OWNER)
+            await store.append(session_id, Batch(1, tuple(map(encode_event, events))))
+        except SessionExists:
+            raise
+        except BaseException:
+            with contextlib.suppress(StoreError, SessionUnknown):
+                await store.delete(session_id)  # without its first event nobody could open it
+            raise
         return cls(store, fold, clock=clock)
 
     @classmethod
@@ -127,6 +165,15 @@ class LiveSession:
         no more, or something was at work: a long session is on its way to a client long before it is here.
         """
         await store.claim(session_id, OWNER)
+        try:
+            return await cls._open(store, session_id, clock, preview)
+        except BaseException:
+            with contextlib.suppress(StoreError, SessionUnknown):
+                await store.release(session_id, OWNER)
+            raise
+
+    @classmethod
+    async def _open(cls, store: Store, session_id: str, clock: Clock, preview: Preview | None) -> Self:
         record = await store.get(session_id)
         restoring, cursor = Restoring(), 0
         after: str | None = ""
@@ -142,6 +189,7 @@ class LiveSession:
             for batch in page.batches:
                 fold.fold(map(decode_event, batch.events))
         if fold.created is None:
+            await store.delete(session_id)  # whoever began it died before it had a first event
             raise SessionUnknown(session_id)
         self = cls(store, fold, clock=clock)
         self._snapshot = cursor
@@ -160,6 +208,8 @@ class LiveSession:
         try:
             await self._group.__aexit__(None, None, None)
         finally:
+            if self._forgetting is not None:
+                self._forgetting.cancel()
             await self._store.release(self.session_id, OWNER)
 
     # --- writing -----------------------------------------------------------------------------------
@@ -180,6 +230,8 @@ class LiveSession:
             event = Event(fold.last_seq + 1, now, body)
             fold.apply(event)
             self._pending.append(event)
+            if isinstance(body, Updated):
+                self._weight += len(body.raw)
         if self._pending:
             self._emitted.set()
         return fold.last_seq
@@ -189,6 +241,10 @@ class LiveSession:
 
         Nobody can tell, as long as the chunk is not changed afterwards.
         """
+        content = chunk.content
+        if type(content) is not TextContent or len(content.text) > STREAMED:
+            self.emit((Updated.of(chunk),))
+            return
         if not self._streamed:
             self._check_open()
             self._emitted.set()
@@ -226,7 +282,7 @@ class LiveSession:
     @property
     def ahead(self) -> bool:
         """Whether a producer should wait for `durable`: so much more is emitted than committed."""
-        return len(self._pending) + len(self._streamed) >= AHEAD
+        return len(self._pending) + len(self._streamed) >= AHEAD or self._weight >= AHEAD_BYTES
 
     async def _commit(self) -> None:
         while not (self._closing and not self._pending and not self._streamed):
@@ -235,7 +291,7 @@ class LiveSession:
             while self._pending or self._streamed:
                 if self._streamed:
                     self._number_streamed()
-                events, self._pending = self._pending, []
+                events, self._pending, self._weight = self._pending, [], 0
                 # Taken here, where the fold ends with these events; kept once they are in the store.
                 parts = take_dirty(self._fold) if self._save_is_due() else None
                 try:
@@ -261,8 +317,28 @@ class LiveSession:
         )
         size = sum(map(len, encoded))
         self._since_save += size
-        self._tail.add(Stretch(tuple(events), size))
-        self._wake(self._tail.last)
+        self._publish(Stretch(events, size=size))
+
+    def _publish(self, stretch: Stretch) -> None:
+        """To whoever is at the tail, in this very step: waking each of many costs more than writing to it."""
+        self._tail.add(stretch)
+        loop = asyncio.get_running_loop()
+        self._committed_at = loop.time()
+        if self._forgetting is None:
+            self._forgetting = loop.call_later(TAIL_SECONDS, self._forget)
+        for follower in tuple(self._followers):
+            follower.committed(stretch)
+        self._wake(stretch.last)
+
+    def _forget(self) -> None:
+        """A session that rests, with clients or without, takes no room for what they all have."""
+        loop = asyncio.get_running_loop()
+        rests_at = self._committed_at + TAIL_SECONDS
+        self._forgetting = None
+        if rests_at > loop.time():
+            self._forgetting = loop.call_at(rests_at, self._forget)
+        else:
+            self._tail.forget()
 
     def _save_is_due(self) -> bool:
         """A message that is being streamed is written whole with every snapshot, so in a turn the next one
@@ -304,16 +380,40 @@ class LiveSession:
             if not future.done():
                 future.set_exception(error)
         self._waiting.clear()
+        for follower in tuple(self._followers):
+            follower.lost(error)
         logger.error("session %s cannot be kept any more: %s", self.session_id, error)
         self.on_failure()
 
     # --- reading -----------------------------------------------------------------------------------
 
+    @property
+    def committed(self) -> int:
+        """The number of the last event that is in the store."""
+        return self._tail.last
+
+    @contextlib.contextmanager
+    def accompanied_by(self, follower: Follower) -> Iterator[None]:
+        """Inside the block, a follower that has everything until now is handed each commit as it is made.
+        It leaves when it cannot take more."""
+        if self._failure is not None:
+            raise self._failure
+        self._followers[follower] = None
+        try:
+            yield
+        finally:
+            self._followers.pop(follower, None)
+
+    async def stretches(self, cursor: int) -> list[Stretch]:
+        """What was committed after a cursor: all of it from the tail, or the next page from the store."""
+        if self._tail.reaches(cursor):
+            return self._tail.after(cursor)
+        page = await self._store.read(self.session_id, cursor)
+        events = [decode_event(line) for batch in page.batches for line in batch.after(cursor).events]
+        return [Stretch(events)] if events else []
+
     async def after(self, cursor: int) -> list[Event]:
         """The next committed events after a cursor, at least one: from the tail, or from the store."""
         if cursor >= self._tail.last:
             await self.durable(cursor + 1)
-        if self._tail.reaches(cursor):
-            return self._tail.after(cursor)
-        page = await self._store.read(self.session_id, cursor)
-        return [decode_event(line) for batch in page.batches for line in batch.after(cursor).events]
+        return [event for stretch in await self.stretches(cursor) for event in stretch.events]

@@ -6,23 +6,41 @@ It is bounded by bytes. Who is further behind reads from the store; there is no 
 from __future__ import annotations
 
 from collections import deque
-
-from msgspec import Struct
+from collections.abc import Sequence
 
 from antiphon.engine.events import Event
+from antiphon.live.runs import Run, split
 
 TAIL_BYTES = 1024 * 1024
 
 
-class Stretch(Struct, frozen=True, gc=False):
-    """What one commit added."""
+class Stretch:
+    """Events that follow one another in a journal: what one commit added, or a page of the store."""
 
-    events: tuple[Event, ...]
-    size: int
+    __slots__ = ("_runs", "events", "size")
+
+    def __init__(self, events: Sequence[Event], *, size: int = 0) -> None:
+        self.events = events
+        self.size = size
+        self._runs: list[Run] | None = None
 
     @property
     def last(self) -> int:
         return self.events[-1].seq
+
+    @property
+    def runs(self) -> list[Run]:
+        """The same events, as clients are written them; who asks first makes them for all."""
+        if self._runs is None:
+            self._runs = split(self.events)
+        return self._runs
+
+    def between(self, cursor: int, last: int) -> Stretch:
+        """What it has after a cursor, and not after `last`."""
+        first = self.events[0].seq
+        if cursor < first and self.last <= last:
+            return self
+        return Stretch(self.events[max(0, cursor + 1 - first) : last + 1 - first])
 
 
 class Tail:
@@ -45,16 +63,22 @@ class Tail:
             self._size -= gone.size
             self.first = gone.last + 1
 
+    def forget(self) -> None:
+        """Nobody came for it in a while: whoever still does reads from the store."""
+        self._stretches.clear()
+        self._size = 0
+        self.first = self.last + 1
+
     def reaches(self, cursor: int) -> bool:
         """Whether everything after `cursor` is here."""
         return cursor >= self.first - 1
 
-    def after(self, cursor: int) -> list[Event]:
-        """The events after a cursor that the tail reaches."""
-        found: list[Event] = []
+    def after(self, cursor: int) -> list[Stretch]:
+        """What there is after a cursor that the tail reaches."""
+        found: list[Stretch] = []
         for stretch in reversed(self._stretches):
             if stretch.last <= cursor:
                 break
-            events = stretch.events
-            found[:0] = events if events[0].seq > cursor else events[cursor + 1 - events[0].seq :]
+            found.append(stretch.between(cursor, self.last))
+        found.reverse()
         return found

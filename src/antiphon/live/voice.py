@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from antiphon.bridge.dialects import Sent, Writer, update_params
-from antiphon.bridge.prompts import Answer
+from antiphon.bridge.dialects import Writer
 from antiphon.connection import Connection
 from antiphon.engine.events import (
     Event,
@@ -21,25 +20,38 @@ from antiphon.engine.events import (
     PromptWithdrawn,
     QuestionClosed,
     QuestionOpened,
+    Translated,
     Updated,
+    present,
 )
-from antiphon.engine.prompt_states import PromptState
-from antiphon.engine.prompts import Entry, Prompts, QueuePart
+from antiphon.engine.folding import Item
 from antiphon.engine.questions import Question, QuestionState
 from antiphon.engine.reading import UPDATES, encode
-from antiphon.engine.snapshot import state_update
 from antiphon.engine.turn import Effect, Turns
-from antiphon.errors import ErrorObject, LinkLost, RequestCancelled, SessionUnknown, StoreError
-from antiphon.jsonrpc.frames import encode_notification
+from antiphon.engine.who import Who
+from antiphon.errors import (
+    AntiphonError,
+    ErrorObject,
+    LinkLost,
+    RequestCancelled,
+    SessionUnknown,
+    StoreError,
+)
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.live.asking import Asking
 from antiphon.live.attachment import Attachment
+from antiphon.live.beside import Beside
+from antiphon.live.owed import Owed
+from antiphon.live.replay import Replay, recall
+from antiphon.live.runs import Envelope
+from antiphon.live.sending import Sending
 from antiphon.live.session import LiveSession
+from antiphon.live.tail import Stretch
+from antiphon.live.waiting import Waiting
 from antiphon.schema import v2
 from antiphon.schema.repair import Malformed
-from antiphon.schema.updates import UPDATE
 from antiphon.schema.v2.prompt import StopReason
-from antiphon.schema.version import Extras
+from antiphon.schema.version import META_KEY, Extras
 
 NOT_KEPT = v2.Error(
     code=v2.ErrorCode.INTERNAL_ERROR, message="The session cannot be kept", data={"reason": "store"}
@@ -62,50 +74,52 @@ class Voice:
         *,
         extras: Extras | None = None,
         modes: frozenset[str] = frozenset(),
+        who: Who | None = None,
+        client_version: str | None = None,
+        answers: Callable[[Question], bool] = lambda _: True,
     ) -> None:
+        """`answers` says which questions are put to this client."""
         self.writer = writer
         self.modes = modes
         """The modes of elicitations that this client takes."""
+        self.who = who
+        """Whom the others see in it."""
+        self.client_version = client_version
+        self._answers = answers
         self._connection = connection
         self._extras = extras or Extras()
-        # The frame of an update is put together around bytes that are JSON already.
-        params = update_params(encode(session_id), b"%b")
-        self._start, self._end = encode_notification(UPDATE, params).split(b"%b")
+        self._sending = Sending(session_id, connection, numbered=self._extras.seq)
+        self._send = self._sending.send
+        self._envelope: Envelope | None = None
         self._live: LiveSession
         self._heard: Heard
         self._attachment: Attachment | None = None
         self._turns = Turns()
-        self._queue: Prompts | None = None
-        """What waits, as of what was written to this client; kept for one that asked to see it."""
-        self._prompts: dict[str, list[Inbound]] = {}
-        self._unanswered: dict[Any, Inbound] = {}
-        self._said: dict[Any, str] = {}
-        """Which message each of those became, by the ids of the requests."""
-        self._answered: dict[Inbound, asyncio.Future[None]] = {}
-        self._asking = Asking(
-            connection,
-            writer,
-            modes=modes,
-            send=self._send,
-            heard=self._hear,
+        """As of what was written to this client."""
+        self.owed = Owed(connection, writer, who=who, send=self._send)
+        self._waiting: Waiting | None = None
+        self._asking = Asking(connection, writer, modes=modes, send=self._send, heard=self._hear)
+        self._beside = (
+            Beside(connection, send=self._send, presence=lambda: self._live.presence.update(self.who))
+            if self._extras.presence
+            else None
         )
+        self._begun = False
+        """Whether what was there when it joined is told, and questions may be put."""
         self._following: asyncio.Task[None] | None = None
         self._previewed = 0
-        self._pinned = 0
         self._after: int | None = None
-        self._waiting: tuple[QueuePart, list[Entry]]
-        self._replay: list[Any] = []
-        self._closing: bytes | None = None
-        self._questions: list[Question] = []
-        self.cancelled = False
-        """Whether this client has cancelled the turn that is open: its held prompts end as cancelled."""
+        self._replay: Replay | None = None
+        self.joined_at = 0
+        """The last event of what was there when this client joined."""
 
     # --- joining and leaving -----------------------------------------------------------------------
 
     def preview(self, updates: list[bytes]) -> bool:
         """Send the beginning of a replay; whether there is room for more. Nobody waits for this client."""
         for raw in updates:
-            self._send_update(raw)
+            for written in self.writer.write(UPDATES.read(raw), raw):
+                self._send(written)
         self._previewed += len(updates)
         return not self._connection.congested
 
@@ -115,55 +129,61 @@ class Voice:
         heard: Heard,
         *,
         history: bool = False,
+        items: Sequence[Item] = (),
         after: int | None = None,
     ) -> None:
         """Follow the session from here, this very step: what is to be replayed is what the fold has now,
-        beside what was shown before. With `after`, the events
-        since that one are sent instead."""
+        beside what was shown before, or some `items` of it. With `after`, the events since that one are sent
+        instead."""
         self._live, self._heard = live, heard
         self._after = after
-        fold = live.fold
         if after is None:
-            self._turns.restore(fold.turns.part())
-        self._replay = [item.materialize() for item in fold.items[self._previewed :]] if history else []
-        self._closing = state_update(fold)
-        self._pinned = fold.last_seq
-        self._questions = fold.questions.open
-        self._waiting = fold.prompts.part(), list(fold.prompts.entries.values())
-        self._attachment = Attachment(live, self._write, drain=self._connection.drain, cursor=after)
+            self._turns.restore(live.fold.turns.part())
+        self._replay = Replay.take(live.fold, live.fold.items[self._previewed :] if history else items)
+        self.joined_at = self._replay.seq
+        self._envelope = self._sending.envelope()
+        self._attachment = Attachment(live, self._write, self._connection, cursor=after)
 
     @property
     def pinned(self) -> bool:
         return self._attachment is not None
+
+    @property
+    def joined(self) -> dict[str, Any] | None:
+        """Where it joined, as a client is told that asked for numbers."""
+        return {META_KEY: {"seq": self.joined_at}} if self._extras.seq else None
 
     def start(self, *, state: bool = False, then: Callable[[], None] = lambda: None) -> None:
         """Begin to send: the replay, once everything in it is in the store; then the state, if that is asked
         for; `then` is called before anything newer is sent."""
         attachment = self._attachment
         assert attachment is not None
+        self._live.presence.join(self)
 
         async def begin() -> None:
-            replay, self._replay = self._replay, []
-            for update in replay:
-                for raw in self.writer.write(update, encode(update)):
+            replay, self._replay = self._replay, None  # it may be large
+            assert replay is not None
+            for updates in replay.written(self.writer):
+                for raw in updates:
                     self._send(raw)
                 await self._connection.drain()
-            await attachment.catch_up(self._pinned)
+            if self._after and self.writer.recalls:
+                await recall(self._live, self.writer, self._turns, upto=self._after)
+            await attachment.catch_up(replay.seq)
             for raw in self.writer.flush():
                 self._send(raw)
-            if state and self._closing is not None:
-                for raw in self.writer.write(UPDATES.read(self._closing), self._closing):
-                    self._send(raw, seq=self._pinned)
-            if self._after is None and (self._prompts or self._unanswered):
-                self._settle()
+            if state:
+                for raw in replay.written_state(self.writer):
+                    self._send(raw, seq=replay.seq)
+            if self._after is None and self.owed:
+                self.owed.settle(replay.prompts, self._turns.current)
             then()
             if self._extras.queue_updates:
-                self._queue = Prompts()
-                self._queue.restore(*self._waiting)
-                if self._queue.queued or self._queue.paused:
-                    self._show_queue(self._pinned)
-            for question in self._questions:
-                self._asking.ask(question)
+                self._waiting = Waiting(replay.queue, replay.prompts, replay.seq, send=self._send)
+            if self._beside is not None:
+                self._beside.begin(replay.questions, replay.seq)
+            self._begun = True
+            self.ask(replay.questions)
 
         self._following = asyncio.get_running_loop().create_task(self._follow(attachment, begin))
 
@@ -176,39 +196,38 @@ class Voice:
     def _fail(self) -> None:
         """The session cannot go on here: whoever waits for an answer gets one, and its turn ends. What was
         not kept is not shown; who opens the session again finds what was."""
-        waiting = [inbound for held in self._prompts.values() for inbound in held]
-        self._prompts.clear()
         if self._turns.current is not None:
             ended = v2.SessionStateUpdate(state=v2.State.IDLE, stop_reason=StopReason.ERROR, error=NOT_KEPT)
             for raw in self.writer.write(ended, encode(ended)):
                 self._send(raw)
-        for inbound in (*self._unanswered.values(), *waiting):
-            self._answer(inbound, ErrorObject(int(NOT_KEPT.code), NOT_KEPT.message, NOT_KEPT.data))
-        self._unanswered.clear()
+        self.owed.fail(ErrorObject(int(NOT_KEPT.code), NOT_KEPT.message, NOT_KEPT.data))
 
-    def take_over(self, other: Voice) -> None:
-        """A client that joins again has one attachment: what it is owed moves here."""
-        self._prompts.update(other._prompts)
-        self._unanswered.update(other._unanswered)
-        self._answered.update(other._answered)
-        self._said.update(other._said)
-        self.cancelled = other.cancelled
+    async def take_over(self, other: Voice) -> None:
+        """A client that joins again has one attachment: what it is owed moves here, and it never left."""
+        presence = other._live.presence
+        presence.move(other, self)
+        try:
+            await other.stop()
+        except BaseException:
+            presence.leave(self)
+            raise
+        self.owed.move_from(other.owed)
 
     async def stop(self) -> None:
         """Leave the session; it goes on without this client."""
+        self._live.presence.leave(self)
         self._asking.withdraw()
         if self._following is not None:
             self._following.cancel()
             await asyncio.gather(self._following, return_exceptions=True)
 
+    def part(self) -> None:
+        """This client leaves by itself, and is still there: what it waits for goes on without it."""
+        self.owed.fail(ErrorObject(AntiphonError.code, "The session was left", {"reason": "detached"}))
+
     async def caught_up(self) -> None:
         """Wait until everything emitted so far has been written to this client."""
         await self.reached(self._live.fold.last_seq)
-
-    @property
-    def joined_at(self) -> int:
-        """The last event of what was there when this client joined."""
-        return self._pinned
 
     async def reached(self, seq: int) -> None:
         """Wait until everything up to an event has been written to this client, or nothing is any more."""
@@ -225,39 +244,46 @@ class Voice:
         assert self._following is not None
         await asyncio.wait((event, self._following), return_when=asyncio.FIRST_COMPLETED)
 
+    # --- beside the journal ------------------------------------------------------------------------
+
+    def show_presence(self) -> None:
+        """Somebody came or went."""
+        if self._beside is not None and self._begun:
+            self._beside.show_presence()
+
     def say(self, update: bytes) -> None:
         """Send one update to this client alone."""
         self._send(update)
 
-    # --- prompts -----------------------------------------------------------------------------------
+    async def notify(self, method: str, params: Any) -> None:
+        """Tell this client something that is no part of the session; nothing where it is gone."""
+        with contextlib.suppress(LinkLost):
+            await self._connection.notify(method, params)
+
+    # --- its prompts -------------------------------------------------------------------------------
 
     def prompted(self, message_id: str, inbound: Inbound) -> asyncio.Future[None]:
-        """This prompt is this client's: it is answered when and where the journal says so.
-
-        Asked twice under one operation, it is answered twice alike.
-        """
-        turn, shown = self._live.fold.turn, self._live.fold.prompts.shown_as(message_id)
-        if turn is not None and shown in turn.prompts:
-            self._said[inbound.id] = message_id
-            self._unanswered[inbound.id] = inbound  # taken already: the end of its turn is still to be told
-        else:
-            self._prompts.setdefault(message_id, []).append(inbound)
-        answered = self._answered[inbound] = asyncio.get_running_loop().create_future()
-        return answered
-
-    def _answer(self, inbound: Inbound, given: Any) -> None:
-        self._said.pop(inbound.id, None)
-        self._connection.answer(inbound, given)
-        answered = self._answered.pop(inbound, None)
-        if answered is not None and not answered.done():
-            answered.set_result(None)
+        """This prompt is this client's: it is answered when and where the journal says so."""
+        entry = self._live.fold.prompts.get(message_id)
+        assert self._attachment is not None
+        taken = entry is not None and 0 < entry.settled <= self._attachment.cursor
+        return self.owed.add(message_id, inbound, taken=taken)
 
     # --- writing -----------------------------------------------------------------------------------
 
-    def _write(self, events: list[Event]) -> None:
-        # Run for every chunk and every client: what does not change is looked up once.
-        write, send, start, end = self.writer.write, self._connection.send, self._start, self._end
-        numbered = self._extras.seq
+    def _write(self, stretch: Stretch) -> None:
+        envelope, passes = self._envelope, self.writer.passes
+        for run in stretch.runs:
+            if envelope is not None and run.update is not None and passes(run.update):
+                self._connection.send_framed(run.framed(envelope))
+            else:
+                self._write_events(run.events)
+
+    def _write_events(self, events: Sequence[Event]) -> None:
+        # Run for every chunk where it is not framed for many: what does not change is looked up once.
+        write, sending = self.writer.write, self._sending
+        send, start, end = self._connection.send, sending.start, sending.end
+        numbered, send_numbered = sending.numbered, sending.send_numbered
         for event in events:
             body = event.body
             if type(body) is Updated:
@@ -265,120 +291,72 @@ class Voice:
                     update = body.update
                 except Malformed:
                     continue
-                for raw in write(update, bytes(body.raw)):
-                    if numbered:
-                        self._send(raw, seq=event.seq)
-                    else:
+                if numbered:
+                    send_numbered(write(update, bytes(body.raw)), event.seq)
+                else:
+                    for raw in write(update, bytes(body.raw)):
                         send(start + raw + end)
                 if type(update) is v2.SessionStateUpdate:
                     self._turned(update, event)
                 continue
-            if isinstance(body, PromptAccepted):
-                self._accepted(body)
+            if isinstance(body, Translated):
+                self._write_lifted(body, event.seq)
+            elif isinstance(body, PromptAccepted):
+                self.owed.accepted(body)
             elif isinstance(body, PromptRejected):
-                self._refused(body.message_id, body.error)
+                self.owed.refused(body.message_id, body.error)
             elif isinstance(body, PromptWithdrawn):
-                self._refused(body.message_id, RequestCancelled().to_wire())
+                self.owed.refused(body.message_id, RequestCancelled().to_wire())
             elif isinstance(body, QuestionOpened):
-                question = self._live.fold.questions.get(body.question_id)
-                if question is not None and question.state is QuestionState.OPEN:
-                    self._asking.ask(question)
+                self._opened(body, event.seq)
             elif isinstance(body, QuestionClosed):
-                self._asking.withdraw(body.question_id)
-            if self._queue is not None and self._queue.apply(body, seq=event.seq):
-                self._show_queue(event.seq)
-
-    def _show_queue(self, seq: int) -> None:
-        assert self._queue is not None
-        entries = [
-            {"messageId": entry.message_id, "mode": str(entry.delivery), "content": entry.raw_content}
-            for entry in self._queue.queued
-        ]
-        shown = {"sessionUpdate": "_antiphon_queue", "entries": entries, "paused": self._queue.paused}
-        self._send(encode(shown), seq=seq)
+                self._closed(body, event.seq)
+            if self._waiting is not None:
+                self._waiting.apply(body, event.seq)
 
     def _turned(self, update: v2.SessionStateUpdate, event: Event) -> None:
         if self._turns.apply(update, seq=event.seq, at=event.at) is Effect.ENDED:
-            self.cancelled = False
-            unanswered, self._unanswered = self._unanswered, {}
-            self._send_all(self.writer.ended(update, list(unanswered)), unanswered)
+            self.owed.ended(update)
 
-    def _accepted(self, body: PromptAccepted) -> None:
-        for inbound in self._prompts.pop(body.message_id, ()):
-            taken = self.writer.inserted(body.became or body.message_id)
-            if taken is None:
-                self._said[inbound.id] = body.message_id
-                self._unanswered[inbound.id] = inbound
+    def _write_lifted(self, body: Translated, seq: int) -> None:
+        with contextlib.suppress(Malformed):
+            raw, origin, meta = bytes(body.raw), present(body.origin), present(body.meta)
+            if origin is None:
+                updates = self.writer.write(body.update, raw)
             else:
-                self._answer(inbound, taken)
-
-    def _settle(self) -> None:
-        """Answer what became true between the last event that was written and the one pinned at: nobody
-        writes those events to a client that has moved its attachment."""
-        turn = self._turns.current
-        for entry in self._waiting[1]:
-            if entry.state is PromptState.ACCEPTED:
-                self._accepted(PromptAccepted(message_id=entry.message_id, became=entry.became))
-                if turn is None or (entry.became or entry.message_id) not in turn.prompts:
-                    self._over(entry)
-            elif entry.state in (PromptState.REJECTED, PromptState.WITHDRAWN):
-                self._refused(entry.message_id, entry.error or RequestCancelled().to_wire())
-
-    def _over(self, entry: Entry) -> None:
-        """The turn of a prompt ended where nobody was told."""
-        requests = [id for id, message_id in self._said.items() if message_id == entry.message_id]
-        over = {id: self._unanswered.pop(id) for id in requests if id in self._unanswered}
-        if over:
-            ended = v2.SessionStateUpdate(
-                state=v2.State.IDLE, stop_reason=entry.stop_reason, error=_error(entry.error)
-            )
-            self._send_all(self.writer.ended(ended, list(over)), over)
-
-    def _refused(self, message_id: str, error: ErrorObject) -> None:
-        for inbound in self._prompts.pop(message_id, ()):
-            id: Any = inbound.id
-            self._send_all(self.writer.refused(id, error, cancelled=self.cancelled), {id: inbound})
-
-    def _send_all(self, sent: list[Sent], requests: dict[Any, Inbound]) -> None:
-        for one in sent:
-            if isinstance(one, Answer):
-                self._answer(requests[one.request], one.given)
+                updates = self.writer.write_lifted(body.update, raw, origin)
+            if meta is not None:
+                self._sending.send_accompanied(updates, meta, seq)
+            elif self._extras.seq:
+                self._sending.send_numbered(updates, seq)
             else:
-                self._send(one)
-
-    def _send_update(self, raw: bytes) -> None:
-        for written in self.writer.write(UPDATES.read(raw), raw):
-            self._send(written)
-
-    def _send(self, update: bytes, *, seq: int | None = None) -> None:
-        if seq is not None and self._extras.seq:
-            update += b',"_meta":{"antiphon":{"seq":%d}}' % seq
-        self._connection.send(self._start + update + self._end)
+                for update in updates:
+                    self._send(update)
 
     # --- questions ---------------------------------------------------------------------------------
 
-    def _hear(self, question_id: str, answer: Any) -> None:
-        """Hand it on, after what is being written now."""
-        asyncio.get_running_loop().call_soon(self._heard, question_id, answer, self)
+    def ask(self, questions: Sequence[Question]) -> None:
+        """Put these to this client, those of them that it is to be asked and has not been asked yet."""
+        for question in questions:
+            if self._begun and self._answers(question):
+                self._asking.ask(question)
 
     def asks(self, question_id: str) -> bool:
         """Whether this client has been asked and has not answered."""
         return question_id in self._asking
 
-    async def notify(self, method: str, params: Any) -> None:
-        """Tell this client something that is no part of the session; nothing where it is gone."""
-        with contextlib.suppress(LinkLost):
-            await self._connection.notify(method, params)
+    def _opened(self, body: QuestionOpened, seq: int) -> None:
+        if self._beside is not None:
+            self._beside.opened(body, seq)
+        question = self._live.fold.questions.get(body.question_id)
+        if self._begun and question is not None and question.state is QuestionState.OPEN:
+            self.ask([question])
 
+    def _closed(self, body: QuestionClosed, seq: int) -> None:
+        if self._beside is not None:  # who has to put it away is told why
+            self._beside.closed(body, seq)
+        self._asking.withdraw(body.question_id)
 
-def _error(error: ErrorObject | None) -> v2.Error | None:
-    if error is None:
-        return None
-    try:
-        code = v2.ErrorCode(error.code)
-    except ValueError:
-        code = v2.ErrorCode.INTERNAL_ERROR
-    return v2.Error(code=code, message=error.message, data=error.data)
-
-
-__all__ = ["Voice"]
+    def _hear(self, question_id: str, answer: Any) -> None:
+        """Hand it on, after what is being written now."""
+        asyncio.get_running_loop().call_soon(self._heard, question_id, answer, self)

@@ -104,6 +104,8 @@ class Repair:
             return self._choice(plain)
         if _is_struct(plain):
             return self._struct(plain)
+        if plain is msgspec.Raw:
+            return lambda value: msgspec.Raw(msgspec.json.encode(value))  # it is read by who knows what it is
         return lambda value: _leaf(type, value)
 
     def _list(self, item: Any, least: int) -> Build:

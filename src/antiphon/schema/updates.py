@@ -14,7 +14,7 @@ from msgspec import UNSET, UnsetType
 
 from antiphon.jsonrpc.lines import Received
 from antiphon.schema.methods import Kind, find
-from antiphon.schema.wire import choose
+from antiphon.schema.wire import Unknown, choose
 
 UPDATE = "session/update"
 _START = b'{"jsonrpc":"2.0","method":"session/update","params":'
@@ -69,6 +69,37 @@ class UpdateReader:
             return None
         # A frame that did not come as a line may hold newlines of its own.
         return [line.params for line in read] if len(read) == len(lines) else None
+
+
+class _Params(msgspec.Struct, gc=False):
+    session_id: str = msgspec.field(name="sessionId")
+    update: msgspec.Raw
+
+
+_params = msgspec.json.Decoder(_Params).decode
+
+
+def written(read: bytes | msgspec.Raw) -> bytes:
+    """The update in a line, or in the params of one, as its sender wrote it."""
+    return bytes(_params(read[_PARAMS] if isinstance(read, bytes) and is_update(read) else read).update)
+
+
+class Unread(msgspec.Struct, frozen=True):
+    """Params of an update that do not decode: for who passes on what others may know."""
+
+    session_id: str
+    update: Unknown
+    meta: None = None
+
+
+def unread(params: msgspec.Raw | None) -> Unread | None:
+    try:
+        told = _params(params or b"")
+        update = msgspec.json.decode(told.update)
+    except _REFUSALS:
+        return None
+    named = isinstance(update, dict) and isinstance(update.get("sessionUpdate"), str)
+    return Unread(told.session_id, Unknown(update)) if named else None
 
 
 def is_update(line: Received) -> bool:

@@ -71,20 +71,30 @@ class Extras(Struct, frozen=True):
     """`_antiphon_queue` updates: what waits in the queue, whenever that changes."""
     seq: bool = False
     """Updates carry their number in the journal, to resume after it."""
+    presence: bool = False
+    """`_antiphon_presence` and `_antiphon_question` updates: who is there, and who answered what."""
 
     def __and__(self, other: Extras) -> Extras:
-        return Extras(self.queue_updates and other.queue_updates, self.seq and other.seq)
+        return Extras(
+            self.queue_updates and other.queue_updates,
+            self.seq and other.seq,
+            self.presence and other.presence,
+        )
 
     def to_meta(self) -> dict[str, Any]:
-        asked = {"queueUpdates": self.queue_updates, "seq": self.seq}
+        asked = {"queueUpdates": self.queue_updates, "seq": self.seq, "presence": self.presence}
         return {key: True for key, wanted in asked.items() if wanted}
 
     @classmethod
     def from_meta(cls, meta: Mapping[str, Any]) -> Extras:
-        return cls(queue_updates=meta.get("queueUpdates") is True, seq=meta.get("seq") is True)
+        return cls(
+            queue_updates=meta.get("queueUpdates") is True,
+            seq=meta.get("seq") is True,
+            presence=meta.get("presence") is True,
+        )
 
 
-EVERYTHING = Extras(queue_updates=True, seq=True)
+EVERYTHING = Extras(queue_updates=True, seq=True, presence=True)
 
 
 class Agreement(Struct, frozen=True):
@@ -187,9 +197,23 @@ def read_answer(result: Any, *, supported: Sequence[int] = VERSIONS) -> Agreemen
 
 def _ours(holder: Any) -> Mapping[str, Any]:
     """The `_meta["antiphon"]` of an object, or nothing."""
-    meta = holder.get("_meta") if isinstance(holder, Mapping) else None
+    return ours_in(holder.get("_meta") if isinstance(holder, Mapping) else None)
+
+
+def ours_in(meta: Any) -> Mapping[str, Any]:
+    """What stands under our own key of a `_meta`."""
     ours = meta.get(META_KEY) if isinstance(meta, Mapping) else None
     return ours if isinstance(ours, Mapping) else {}
+
+
+def with_ours(meta: Any, **said: Any) -> dict[str, Any]:
+    """A `_meta` with this under our own key, beside what stands there."""
+    return {**(meta or {}), META_KEY: {**ours_in(meta), **said}}
+
+
+def without_ours(meta: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """A `_meta` without what is under our own key; `None` where nothing is left."""
+    return {key: value for key, value in (meta or {}).items() if key != META_KEY} or None
 
 
 def _is_implementation(info: Any) -> bool:

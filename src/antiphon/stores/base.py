@@ -10,6 +10,7 @@ import asyncio
 import base64
 import binascii
 from collections.abc import Collection, Mapping
+from contextlib import AbstractAsyncContextManager
 from typing import Annotated, Any, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
@@ -99,6 +100,16 @@ class Parts(NamedTuple):
     next: str | None
 
 
+class Arrival(Protocol):
+    """A session on its way into a store; nobody sees it before it is finished."""
+
+    async def append(self, batch: Batch) -> None:
+        """The next batch of its journal; another one is refused with `StaleWriter`."""
+
+    async def finish(self) -> None:
+        """It is whole: a session like any other from here on, open nowhere. Refused with `SessionExists`."""
+
+
 @runtime_checkable
 class Store(Protocol):
     """Keeps journals, and beside each one a record and a snapshot in parts.
@@ -115,6 +126,10 @@ class Store(Protocol):
 
         Unless the journal ends right before the batch, nothing is written and `StaleWriter` is raised.
         """
+
+    def arrival(self, record: SessionRecord) -> AbstractAsyncContextManager[Arrival]:
+        """Take in a session with the journal it has already. Of one that is not finished in the block, by a
+        failure or by the end of the process, nothing is left and nothing was ever seen."""
 
     async def update(self, session_id: str, record: RecordPatch) -> None:
         """Change the record alone."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from operator import attrgetter
 
 import msgspec
@@ -13,6 +14,7 @@ from antiphon.errors import SessionClaimed, SessionExists, SessionUnknown, Stale
 from antiphon.stores.base import (
     LIST_LIMIT,
     PAGE_BYTES,
+    Arrival,
     Batch,
     Listing,
     Page,
@@ -41,8 +43,28 @@ class _Kept:
         """The parts' names in order, made when they are read."""
         self.owner: str | None = None
 
+    def append(self, batch: Batch) -> None:
+        if any(b"\n" in event for event in batch.events):
+            raise ValueError("an event is one line")
+        if self.last != batch.first - 1:
+            raise StaleWriter(self.record.session_id, expected=batch.first - 1, actual=self.last)
+        self.batches.append(batch)
+        self.last = batch.last
+
     def listed(self) -> SessionRecord:
         return msgspec.structs.replace(self.record, last=self.last)
+
+
+class _Arrival:
+    def __init__(self, record: SessionRecord, take: Callable[[_Kept], Awaitable[None]]) -> None:
+        self._take = take
+        self._kept = _Kept(record)
+
+    async def append(self, batch: Batch) -> None:
+        self._kept.append(batch)
+
+    async def finish(self) -> None:
+        await self._take(self._kept)
 
 
 class MemoryStore:
@@ -72,15 +94,20 @@ class MemoryStore:
 
     async def append(self, session_id: str, batch: Batch, *, record: RecordPatch | None = None) -> None:
         kept = self._kept(session_id)
-        if any(b"\n" in event for event in batch.events):
-            raise ValueError("an event is one line")
-        if kept.last != batch.first - 1:
-            raise StaleWriter(session_id, expected=batch.first - 1, actual=kept.last)
+        kept.append(batch)
         if record is not None:
             kept.record = msgspec.structs.replace(kept.record, **record.changes())
-        kept.batches.append(batch)
-        kept.last = batch.last
         self._waiters.tell(session_id, kept.last)
+
+    @asynccontextmanager
+    async def arrival(self, record: SessionRecord) -> AsyncIterator[Arrival]:
+        self._check_open()
+        yield _Arrival(record, self._take)
+
+    async def _take(self, kept: _Kept) -> None:
+        """A session that has arrived."""
+        await self.create(kept.record)
+        self._sessions[kept.record.session_id] = kept
 
     async def update(self, session_id: str, record: RecordPatch) -> None:
         kept = self._kept(session_id)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -19,6 +19,7 @@ from antiphon.stores import sqlite_statements as statements
 from antiphon.stores.base import (
     LIST_LIMIT,
     PAGE_BYTES,
+    Arrival,
     Batch,
     Listing,
     Page,
@@ -29,6 +30,7 @@ from antiphon.stores.base import (
     check_reading,
     list_place,
 )
+from antiphon.stores.sqlite_arrival import arrival
 from antiphon.stores.sqlite_errors import store_error
 from antiphon.stores.sqlite_presence import Presence
 from antiphon.stores.sqlite_schema import Durability, open_reader, open_writer
@@ -121,7 +123,7 @@ class SQLiteStore:
                 except BaseException:
                     writer.close()
                     raise
-            return statements.deletions(self._connections[1])
+            return statements.deletions(self._connections[1], self._presence)
         except sqlite3.Error as error:
             raise store_error(error, str(self.path)) from error
         except OSError as error:
@@ -159,6 +161,13 @@ class SQLiteStore:
             single=record is None,
         )
         self._waiters.tell(session_id, batch.last)
+
+    @asynccontextmanager
+    async def arrival(self, record: SessionRecord) -> AsyncIterator[Arrival]:
+        writer = await self._opened()
+        do = partial(self._write, size=UNKNOWN_BYTES)
+        async with arrival(do, partial(self._purge, writer), record, self._presence) as made:
+            yield made
 
     async def update(self, session_id: str, record: RecordPatch) -> None:
         await self._write(lambda connection: statements.update(connection, session_id, record))

@@ -45,8 +45,9 @@ def append(
         update(connection, session_id, patch)
 
 
-def create(connection: sqlite3.Connection, record: SessionRecord) -> None:
+def create(connection: sqlite3.Connection, record: SessionRecord, *, key: int | None = None) -> None:
     values = (
+        key,
         record.session_id,
         record.cwd,
         _json(record.additional_directories),
@@ -57,8 +58,9 @@ def create(connection: sqlite3.Connection, record: SessionRecord) -> None:
         _json(record.meta),
     )
     insert = (
-        "INSERT INTO sessions (id, cwd, additional_directories, title, created_at, updated_at, state, meta) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING"
+        "INSERT INTO sessions "
+        "(key, id, cwd, additional_directories, title, created_at, updated_at, state, meta) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING"
     )
     if connection.execute(insert, values).rowcount != 1:
         raise SessionExists(f"session {record.session_id} is already there")
@@ -184,9 +186,12 @@ def delete(connection: sqlite3.Connection, session_id: str, presence: Presence) 
     return int(key)
 
 
-def deletions(connection: sqlite3.Connection) -> tuple[int, ...]:
-    """The keys of deleted sessions whose journals are not all purged."""
-    return tuple(key for (key,) in connection.execute("SELECT session FROM deletions").fetchall())
+def deletions(connection: sqlite3.Connection, presence: Presence) -> tuple[int, ...]:
+    """The keys of deleted sessions whose journals are not all purged, and of those that arrived in part."""
+    rows = connection.execute(
+        "SELECT deletions.session, presence FROM deletions LEFT JOIN claims USING (session)"
+    ).fetchall()
+    return tuple(key for key, name in rows if name is None or not presence.alive(name))
 
 
 def purge(connection: sqlite3.Connection, key: int) -> bool:
@@ -196,6 +201,7 @@ def purge(connection: sqlite3.Connection, key: int) -> bool:
     if removed.rowcount == PURGE_BATCHES:
         return False
     connection.execute("DELETE FROM deletions WHERE session = ?", (key,))
+    connection.execute("DELETE FROM claims WHERE session = ?", (key,))
     return True
 
 

@@ -11,6 +11,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from typing import Any, TypeVar
 
+import msgspec
+
 from antiphon.errors import (
     AntiphonError,
     CursorInvalid,
@@ -392,6 +394,42 @@ async def a_claim_holds_against_the_other_store_until_it_closes(one: Store, othe
     await other.claim("a", "same words")
 
 
+async def an_arriving_session_is_seen_when_it_is_whole(store: Store) -> None:
+    record = session("new", at=7)
+    async with store.arrival(record) as arriving:
+        await arriving.append(events(1, 3))
+        await refused(StaleWriter, arriving.append(events(5, 6)), "a gap in an arriving journal is refused")
+        await arriving.append(events(4, 6))
+        assert await store.get("new") is None, "a session that is arriving is not there yet"
+        assert not (await store.list()).records, "a session that is arriving is not listed"
+        await arriving.finish()
+    assert await store.get("new") == msgspec.structs.replace(record, last=6)
+    assert await read_all(store, "new") == list(events(1, 6).events)
+    await store.claim("new", "me")
+    await store.append("new", events(7, 7))
+
+
+async def of_an_unfinished_arrival_nothing_is_left(store: Store) -> None:
+    async with store.arrival(session("lost")) as arriving:
+        await arriving.append(events(1, 3))
+    assert await store.get("lost") is None
+    await store.create(session("lost"))
+    assert not await read_all(store, "lost"), "a new session has nothing of an arrival that failed"
+    async with store.arrival(session("lost")) as arriving:
+        await arriving.append(events(1, 1))
+        await refused(SessionExists, arriving.finish(), "an arrival replaces no session")
+    assert not await read_all(store, "lost")
+
+
+async def another_store_leaves_an_arrival_alone(one: Store, other: Store) -> None:
+    async with one.arrival(session("new")) as arriving:
+        await arriving.append(events(1, 3))
+        await other.create(session("beside"))
+        assert [record.session_id for record in (await other.list()).records] == ["beside"]
+        await arriving.finish()
+    assert await read_all(other, "new") == list(events(1, 3).events)
+
+
 CHECKS: tuple[Callable[[Store], Coroutine[Any, Any, None]], ...] = (
     a_journal_comes_back_as_it_was_written,
     reading_starts_after_any_cursor,
@@ -410,10 +448,13 @@ CHECKS: tuple[Callable[[Store], Coroutine[Any, Any, None]], ...] = (
     a_deleted_session_is_gone_with_all_it_had,
     an_unknown_session_is_an_error,
     a_session_has_one_owner,
+    an_arriving_session_is_seen_when_it_is_whole,
+    of_an_unfinished_arrival_nothing_is_left,
     after_closing_everything_is_refused,
 )
 SHARED_CHECKS: tuple[Callable[[Store, Store], Coroutine[Any, Any, None]], ...] = (
     two_stores_write_one_journal_in_turns,
     growth_is_seen_by_the_other_store,
     a_claim_holds_against_the_other_store_until_it_closes,
+    another_store_leaves_an_arrival_alone,
 )

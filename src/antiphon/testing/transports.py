@@ -61,6 +61,19 @@ async def frames_arrive_whole_and_in_order(one: Transport, other: Transport) -> 
     assert await take(other, len(sent)) == sent, "frames were lost, cut or put in another order"
 
 
+async def what_was_framed_for_many_arrives_in_its_place(one: Transport, other: Transport) -> None:
+    framing = one.framing
+    if framing is None:
+        return  # each of these links is on its own
+    sent = [b'{"n":%d}' % n for n in range(6)] + [b'{"long":"%b"}' % (b"x" * size) for size in (120, 70_000)]
+    one.send(sent[0])
+    one.send_framed(framing(sent[1:3]))
+    one.send(sent[3])
+    one.send_now(sent[4])
+    one.send_framed(framing(sent[5:]))
+    assert await take(other, len(sent)) == sent
+
+
 async def both_directions_are_independent(one: Transport, other: Transport) -> None:
     one.send(b'{"from":"one"}')
     other.send(b'{"from":"other"}')
@@ -143,11 +156,14 @@ async def after_the_end_nothing_raises(one: Transport, other: Transport) -> None
     await one.aclose()
     await one.aclose()
     one.send(b"{}")
+    if one.framing is not None:
+        one.send_framed(one.framing([b"{}"]))
     await one.drain()
 
 
 CHECKS: tuple[Callable[[Transport, Transport], Coroutine[Any, Any, None]], ...] = (
     frames_arrive_whole_and_in_order,
+    what_was_framed_for_many_arrives_in_its_place,
     both_directions_are_independent,
     bytes_are_kept_as_they_are,
     a_producer_is_pushed_back,

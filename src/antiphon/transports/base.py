@@ -35,6 +35,8 @@ async def group_without_wrapping(group: asyncio.TaskGroup) -> AsyncIterator[asyn
 
 
 Receive = Callable[[list[Received]], None]
+Framing = Callable[[Sequence[bytes]], bytes]
+"""Frames as they stand on a link, one behind the other."""
 
 
 @runtime_checkable
@@ -58,6 +60,14 @@ class Transport(Protocol):
 
     def send_now(self, frame: bytes) -> None:
         """Queue one frame, and let all that is queued leave at once: someone waits for it."""
+
+    @property
+    def framing(self) -> Framing | None:
+        """How frames are put on this link, where that is the same for every link of its kind: what many are
+        to get can be framed once for all. `None` where each link is on its own."""
+
+    def send_framed(self, data: bytes) -> None:
+        """Send what `framing` made, behind all that is queued."""
 
     @property
     def congested(self) -> bool:
@@ -213,6 +223,12 @@ class Outbox:
         if not self._closed:
             self._queued.append(frame)
             self.flush()
+
+    def clear_way(self) -> bool:
+        """Let all that is queued leave, for something that goes another way; whether anything still does."""
+        if self._queued:
+            self.flush()
+        return not self._closed
 
     def _tick(self) -> None:
         self._scheduled = False

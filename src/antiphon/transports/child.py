@@ -142,6 +142,7 @@ class ChildTransport(PipeTransport):
             await loop.connect_write_pipe(lambda: self._writer, stdin)
         except BaseException:
             _signal_group(self._process.pid, signal.SIGKILL)
+            await self._exited.wait()  # nothing is left of it when this is told
             raise
 
     def _watch(self, loop: asyncio.AbstractEventLoop) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from antiphon.jsonrpc.lines import DEFAULT_BOUND, Overlong, Received
-from antiphon.transports.base import OUTBOX_HIGH, Delivery, Outbox, Receive
+from antiphon.transports.base import OUTBOX_HIGH, Delivery, Framing, Outbox, Receive
 
 
 class MemoryTransport:
@@ -37,6 +37,13 @@ class MemoryTransport:
 
     def send_now(self, frame: bytes) -> None:
         self._outbox.send_now(frame)
+
+    @property
+    def framing(self) -> Framing | None:
+        return None  # frames stay frames
+
+    def send_framed(self, data: bytes) -> None:
+        raise NotImplementedError
 
     @property
     def congested(self) -> bool:

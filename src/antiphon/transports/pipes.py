@@ -134,7 +134,9 @@ class LineWriter(asyncio.BaseProtocol):
         self.outbox.resume()
 
     def _write(self, frames: Sequence[bytes]) -> None:
-        data = join_lines(frames)
+        self.put(join_lines(frames))
+
+    def put(self, data: bytes) -> None:
         if self.transport is not None:
             self.transport.write(data)
         elif self._fd is not None:
@@ -169,6 +171,12 @@ class PipeTransport:
         self.send = self._writer.outbox.send
         self.send_now = self._writer.outbox.send_now
         self._end_reason = ""
+
+    framing = staticmethod(join_lines)
+
+    def send_framed(self, data: bytes) -> None:
+        if self._writer.outbox.clear_way():
+            self._writer.put(data)
 
     def start(self, receive: Receive, ended: Callable[[], None]) -> None:
         self._reader.start(receive, ended)

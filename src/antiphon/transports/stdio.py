@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Self
 
-from antiphon.errors import LocalError
+from antiphon.errors import StdioClosed
 from antiphon.jsonrpc.lines import DEFAULT_BOUND
 from antiphon.transports.base import Receive
 from antiphon.transports.pipes import PipeTransport, widen
@@ -29,7 +29,7 @@ def take_stdio() -> tuple[int, int]:
             raise OSError("one of them was closed at the start")  # by now its number may be something else's
         source, sink = os.dup(0), os.dup(1)
     except OSError as error:
-        raise LocalError(f"stdin and stdout must be open to speak over them: {error}") from error
+        raise StdioClosed(f"stdin and stdout must be open to speak over them: {error}") from error
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     try:

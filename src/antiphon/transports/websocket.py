@@ -13,10 +13,10 @@ import logging
 import secrets
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from typing import cast
+from typing import Any, cast
 
 from websockets import ClientProtocol, ServerProtocol
-from websockets.exceptions import InvalidURI, WebSocketException
+from websockets.exceptions import InvalidStatus, InvalidURI, WebSocketException
 from websockets.extensions.permessage_deflate import (
     ClientPerMessageDeflateFactory,
     ServerPerMessageDeflateFactory,
@@ -24,14 +24,16 @@ from websockets.extensions.permessage_deflate import (
 from websockets.frames import Frame, Opcode
 from websockets.http11 import Request, Response
 from websockets.protocol import OPEN
+from websockets.typing import Subprotocol
 from websockets.uri import parse_uri
 
-from antiphon.errors import LinkLost
+from antiphon.errors import LinkLost, LinkRefused
 from antiphon.jsonrpc.lines import DEFAULT_BOUND, Received
 from antiphon.transports.base import (
     OUTBOX_HIGH,
     OUTBOX_LOW,
     Delivery,
+    Framing,
     Outbox,
     Receive,
     group_without_wrapping,
@@ -46,9 +48,26 @@ PING_INTERVAL = 20.0
 PING_DEADLINE = 60.0
 
 GOING_AWAY = 1001
+REFUSALS = (401, 403)
+SUBPROTOCOLS = ("acp.v2", "acp.v1")
 
 Check = Callable[[Mapping[str, str]], tuple[int, str] | None]
 """Looks at the headers of an upgrade; an HTTP status and a line of text refuse it."""
+
+
+def text_frames(frames: Sequence[bytes]) -> bytes:
+    """As a server writes them: whole and unmasked, so that they are the same for every client."""
+    pieces = []
+    for frame in frames:
+        size = len(frame)
+        if size < 126:
+            pieces.append(b"\x81%c" % size)
+        elif size < 65536:
+            pieces.append(b"\x81\x7e" + size.to_bytes(2))
+        else:
+            pieces.append(b"\x81\x7f" + size.to_bytes(8))
+        pieces.append(frame)
+    return b"".join(pieces)
 
 
 class WebSocketTransport(asyncio.Protocol):
@@ -76,6 +95,10 @@ class WebSocketTransport(asyncio.Protocol):
         self._ping_deadline = ping_deadline
         self._ping_timer: asyncio.TimerHandle | None = None
         self._pinged_at: float | None = None
+        self.close_code = 1000
+        """What the other side is told when this one closes it."""
+        self.who: Any = None
+        """Whose link it is, on the server's side."""
         self.connection_id = ""
         """What the server side names this link in `Acp-Connection-Id` (WS-01)."""
 
@@ -100,13 +123,22 @@ class WebSocketTransport(asyncio.Protocol):
         self._outbox.send_now(frame)
 
     @property
+    def framing(self) -> Framing | None:
+        return text_frames if self._plain else None
+
+    def send_framed(self, data: bytes) -> None:
+        if self._outbox.clear_way() and self._protocol.state is OPEN:
+            self._transport.write(data)
+
+    @property
     def congested(self) -> bool:
         return self._outbox.congested
 
     async def drain(self) -> None:
         await self._outbox.drain()
 
-    async def aclose(self, code: int = 1000) -> None:
+    async def aclose(self, code: int | None = None) -> None:
+        code = code or self.close_code
         self._end_reason = self._end_reason or "closed by this side"
         self._outbox.flush()
         self._outbox.close()
@@ -149,8 +181,8 @@ class WebSocketTransport(asyncio.Protocol):
         if self._ping_timer is not None:
             self._ping_timer.cancel()
         if not self._opened.done() and self._admit is None:  # only a client waits for it
-            reason = self._protocol.handshake_exc or error or "it closed the link"
-            self._opened.set_exception(LinkLost(f"no WebSocket was opened: {reason}"))
+            self._opened.set_exception(_not_opened(self._protocol.handshake_exc or error))
+            self._opened.exception()  # whoever waits gets it; one that was cancelled does not
         self._end_reason = self._end_reason or self._why()
         self._outbox.close()
         self._delivery.end()
@@ -166,6 +198,9 @@ class WebSocketTransport(asyncio.Protocol):
         if self._protocol.close_code not in (None, 1006):
             said = f" {self._protocol.close_reason}" if self._protocol.close_reason else ""
             return f"the WebSocket was closed with {self._protocol.close_code}{said}"
+        broken = self._protocol.close_sent
+        if broken is not None:  # what came was against the rules, or too large
+            return f"the WebSocket was closed by this side with {broken.code} {broken.reason}".rstrip()
         return "the WebSocket was cut"
 
     def _take_events(self) -> None:
@@ -230,8 +265,17 @@ class WebSocketTransport(asyncio.Protocol):
 
     # --- bytes out ---------------------------------------------------------------------------------
 
+    @property
+    def _plain(self) -> bool:
+        """Whether frames go out neither masked nor compressed."""
+        return self._admit is not None and not self._protocol.extensions
+
     def _write(self, frames: Sequence[bytes]) -> None:
-        if self._protocol.state is OPEN:
+        if self._protocol.state is not OPEN:
+            return
+        if self._plain:
+            self._transport.write(text_frames(frames))
+        else:
             for frame in frames:
                 self._protocol.send_text(frame)
             self._send_protocol_data()
@@ -250,6 +294,13 @@ class WebSocketTransport(asyncio.Protocol):
                 self._transport.close()
 
 
+def _not_opened(error: Exception | None) -> LinkLost:
+    said = f"no WebSocket was opened: {error or 'it closed the link'}"
+    if isinstance(error, InvalidStatus) and error.response.status_code in REFUSALS:
+        return LinkRefused(said, status=error.response.status_code)
+    return LinkLost(said)
+
+
 async def connect_websocket(
     uri: str,
     *,
@@ -261,7 +312,8 @@ async def connect_websocket(
     ping_deadline: float = PING_DEADLINE,
     deadline: float = CONNECT_DEADLINE,
 ) -> WebSocketTransport:
-    """Open a WebSocket to `ws://` or `wss://`. Raises `LinkLost` where that fails."""
+    """Open a WebSocket to `ws://` or `wss://`. Raises `LinkLost` where that fails, `LinkRefused` where the
+    other side does not let us in."""
     try:
         address = parse_uri(uri)
     except InvalidURI as error:
@@ -298,6 +350,11 @@ async def connect_websocket(
     return transport
 
 
+def _chosen(_: ServerProtocol, offered: Sequence[Subprotocol]) -> Subprotocol | None:
+    """Of what a page offers, a name of the protocol; what else stands there is a secret, and not echoed."""
+    return next((name for name in offered if name in SUBPROTOCOLS), None)
+
+
 class WebSocketServer:
     """A listening WebSocket server; `port` is the one it got."""
 
@@ -306,21 +363,22 @@ class WebSocketServer:
         self.port: int = server.sockets[0].getsockname()[1]
 
 
+Serve = Callable[[WebSocketTransport], Awaitable[None]]
+
+
 @contextlib.asynccontextmanager
-async def websocket_server(
-    serve: Callable[[WebSocketTransport], Awaitable[None]],
-    host: str = "127.0.0.1",
-    port: int = 0,
+async def serving_websockets(
+    serve: Serve,
     *,
     path: str = "/acp",
     check: Check | None = None,
-    tls: ssl.SSLContext | None = None,
     bound: int = DEFAULT_BOUND,
     compression: bool = False,
     ping_interval: float | None = PING_INTERVAL,
     ping_deadline: float = PING_DEADLINE,
-) -> AsyncIterator[WebSocketServer]:
-    """Listen, and run `serve` for every WebSocket that is opened; it is closed when `serve` returns.
+) -> AsyncIterator[Callable[..., WebSocketTransport]]:
+    """Gives what takes a socket of whoever wants a WebSocket, and runs `serve` for each that is opened; it is
+    closed when `serve` returns, and at the end of the block.
 
     `check` looks at the headers of an upgrade before anything else, and may refuse it with a status and a
     line of text.
@@ -354,22 +412,55 @@ async def websocket_server(
             open_transports.discard(transport)
             await transport.aclose()
 
-    def make() -> WebSocketTransport:
+    def make(who: Any = None) -> WebSocketTransport:
         protocol = ServerProtocol(
             max_size=bound,
+            select_subprotocol=_chosen,
             extensions=[ServerPerMessageDeflateFactory()] if compression else None,
         )
-        return WebSocketTransport(
+        transport = WebSocketTransport(
             protocol, ping_interval=ping_interval, ping_deadline=ping_deadline, admit=admit
         )
+        transport.who = who
+        return transport
 
     group = asyncio.TaskGroup()
     async with group_without_wrapping(group):
+        try:
+            yield make
+        finally:
+            await asyncio.gather(*[transport.aclose(GOING_AWAY) for transport in open_transports])
+            for task in serving:
+                task.cancel()
+
+
+@contextlib.asynccontextmanager
+async def websocket_server(
+    serve: Serve,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    *,
+    path: str = "/acp",
+    check: Check | None = None,
+    tls: ssl.SSLContext | None = None,
+    bound: int = DEFAULT_BOUND,
+    compression: bool = False,
+    ping_interval: float | None = PING_INTERVAL,
+    ping_deadline: float = PING_DEADLINE,
+) -> AsyncIterator[WebSocketServer]:
+    """Listen, and serve every WebSocket that is opened (`serving_websockets`)."""
+    websockets = serving_websockets(
+        serve,
+        path=path,
+        check=check,
+        bound=bound,
+        compression=compression,
+        ping_interval=ping_interval,
+        ping_deadline=ping_deadline,
+    )
+    async with websockets as make:
         server = await asyncio.get_running_loop().create_server(make, host, port, ssl=tls)
         try:
             yield WebSocketServer(server)
         finally:
             server.close()
-            await asyncio.gather(*[transport.aclose(GOING_AWAY) for transport in open_transports])
-            for task in serving:
-                task.cancel()

@@ -39,12 +39,7 @@ class PeerClient:
         self.first_chunk = asyncio.Event()
 
     async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
-        seen: dict[str, Any] = {"kind": update.session_update}
-        if (content := getattr(update, "content", None)) is not None and hasattr(content, "text"):
-            seen["text"] = content.text
-        for name, field in (("messageId", "message_id"), ("status", "status")):
-            if getattr(update, field, None) is not None:
-                seen[name] = getattr(update, field)
+        seen = describe(update)
         self.updates.append(seen)
         if seen["kind"] == "agent_message_chunk":
             self.first_chunk.set()
@@ -69,6 +64,16 @@ class CountingClient:
         self.count += 1
         if self.count == self.wanted:
             self.handled.set()
+
+
+def describe(update: Any) -> dict[str, Any]:
+    seen: dict[str, Any] = {"kind": update.session_update}
+    if (content := getattr(update, "content", None)) is not None and hasattr(content, "text"):
+        seen["text"] = content.text
+    for name, field in (("messageId", "message_id"), ("status", "status")):
+        if getattr(update, field, None) is not None:
+            seen[name] = getattr(update, field)
+    return seen
 
 
 def report(**observation: Any) -> None:

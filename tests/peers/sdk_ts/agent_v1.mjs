@@ -1,12 +1,12 @@
-// An ACP v1 agent over stdio, written with the official TypeScript SDK.
+// An ACP v1 agent over stdio or HTTP, written with the official TypeScript SDK.
 //
 // Run it with `node agent_v1.mjs` (load.mjs says how it finds the SDK). What it does is in the prompt's
 // text: `stream N`, `ping`, `permission`, `wait`; anything else is echoed in two chunks (see ../README.md).
 
 import { randomUUID } from "node:crypto";
-import { Readable, Writable } from "node:stream";
 
 import { loadSdk } from "./load.mjs";
+import { serve } from "./serve.mjs";
 
 const acp = await loadSdk("");
 const { agent: methods, client: toClient } = acp.methods;
@@ -71,7 +71,7 @@ async function loadSession({ params: { sessionId }, client }) {
   return {};
 }
 
-const connection = acp
+const agent = acp
   .agent({ name: "sdk-ts-agent-v1" })
   .onRequest(methods.initialize, () => ({
     protocolVersion: acp.PROTOCOL_VERSION,
@@ -85,8 +85,6 @@ const connection = acp
   })
   .onRequest(methods.session.load, loadSession)
   .onRequest(methods.session.prompt, prompt)
-  .onNotification(methods.session.cancel, ({ params }) => sessions.get(params.sessionId)?.cancel?.())
-  .connect(acp.ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin)));
+  .onNotification(methods.session.cancel, ({ params }) => sessions.get(params.sessionId)?.cancel?.());
 
-await connection.closed; // the end of stdin
-process.exit(0);
+await serve(agent, acp.ndJsonStream);

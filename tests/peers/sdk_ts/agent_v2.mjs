@@ -1,4 +1,4 @@
-// An ACP v2 agent over stdio, written with the official TypeScript SDK's experimental v2.
+// An ACP v2 agent over stdio or HTTP, written with the official TypeScript SDK's experimental v2.
 //
 // Run it with `node agent_v2.mjs` (load.mjs says how it finds the SDK). What it does is in the prompt's
 // text: `stream N`, `ping`, `permission`, `wait`; anything else is echoed in two chunks (see ../README.md).
@@ -6,9 +6,9 @@
 // with the state `idle`. A prompt that comes while a turn is open is held until that turn has ended.
 
 import { randomUUID } from "node:crypto";
-import { Readable, Writable } from "node:stream";
 
 import { loadSdk } from "./load.mjs";
+import { serve } from "./serve.mjs";
 
 const acp = await loadSdk("/experimental/v2");
 const { agent: methods, client: toClient } = acp.methods;
@@ -89,7 +89,7 @@ async function ask(sessionId, client, update, state) {
   return chosen;
 }
 
-const connection = acp
+const agent = acp
   .agent({ name: "sdk-ts-agent-v2" })
   .onRequest(methods.initialize, () => ({
     protocolVersion: acp.PROTOCOL_VERSION,
@@ -107,8 +107,6 @@ const connection = acp
     if (session === undefined) return;
     session.cancels++;
     session.cancel?.();
-  })
-  .connect(acp.ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin)));
+  });
 
-await connection.closed; // the end of stdin
-process.exit(0);
+await serve(agent, acp.ndJsonStream);

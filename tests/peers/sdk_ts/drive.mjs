@@ -14,14 +14,14 @@ import { parseArgs } from "node:util";
 const EXIT_DEADLINE = 5; // seconds from the end of the agent's stdin to its exit
 
 /**
- * Runs the whole client. `connect(output, input, handlers)` opens the SDK's client on two web streams, hands
- * updates and permission requests to `handlers`, and returns initialize(), newSession(), prompt(), cancel(), close().
- * prompt() ends with the turn and gives `{ stopReason, … }`.
+ * Runs the whole client. `speaks.connect(stream, handlers)` opens the SDK's client on what `speaks.lines` makes of
+ * two web streams, hands updates and permission requests to `handlers`, and returns initialize(), newSession(),
+ * joinSession(), prompt(), cancel(), close(). prompt() ends with the turn and gives `{ stopReason, … }`.
  */
-export async function drive(connect) {
+export async function drive(speaks) {
   const options = readArguments();
   try {
-    await run(options, connect);
+    await run(options, speaks);
   } catch (error) {
     report({ step: "failed", reason: error.message });
     process.exit(1);
@@ -29,7 +29,7 @@ export async function drive(connect) {
   process.exit(0);
 }
 
-async function run({ command, bench, count, deadline }, connect) {
+async function run({ command, bench, count, deadline }, speaks) {
   const started = performance.now();
   const child = spawn(command[0], command.slice(1), { stdio: ["pipe", "pipe", "inherit"] });
   process.once("exit", () => child.kill("SIGKILL"));
@@ -39,7 +39,8 @@ async function run({ command, bench, count, deadline }, connect) {
   await spawned;
 
   const handlers = { update: () => {}, permission: (request) => select(request) };
-  const agent = connect(Writable.toWeb(child.stdin), Readable.toWeb(child.stdout), handlers);
+  const lines = speaks.lines(Writable.toWeb(child.stdin), Readable.toWeb(child.stdout));
+  const agent = speaks.connect(lines, handlers);
   const within = (what, promise) => timed(what, deadline, promise);
 
   const initialized = await within("initialize", agent.initialize());
@@ -110,7 +111,7 @@ function select({ toolCallId, options }) {
   return { outcome: { outcome: "selected", optionId: "yes" } };
 }
 
-function describe(update) {
+export function describe(update) {
   const seen = { kind: update.sessionUpdate };
   const content = [update.content ?? []].flat().filter((block) => block.type === "text");
   if (content.length > 0) seen.text = content.map((block) => block.text).join("");
@@ -120,7 +121,7 @@ function describe(update) {
   return seen;
 }
 
-function report(observation) {
+export function report(observation) {
   process.stdout.write(JSON.stringify(observation) + "\n");
 }
 

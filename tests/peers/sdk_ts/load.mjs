@@ -9,7 +9,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
 const project = join(dirname(fileURLToPath(import.meta.url)), "..", "..", "..");
-const folder = process.env.ACP_TS_SDK ?? join(project, ".cache", "peers", "ts-sdk-2.4.0");
+export const folder = process.env.ACP_TS_SDK ?? join(project, ".cache", "peers", "ts-sdk-2.4.0");
 
 /** Imports an entry point of the SDK: "" for v1, "/experimental/v2" for v2. */
 export function loadSdk(entry) {

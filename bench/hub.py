@@ -1,0 +1,281 @@
+"""A hub's fan-out, measured: `make bench-hub`, or `python -m bench.hub [--quick]`.
+
+One agent streams chunks of forty characters to many WebSocket clients of one session. Ours go through
+`antiphon serve`: protocol, engine, SQLite journal, each batch committed before it is sent. The other side is
+a hand-written server with Node's `ws`, which sends every line of the same agent to every client and does
+nothing else. The readers are the same program on both sides, counting bytes from raw sockets; nothing is
+compressed. A delivery is one chunk at one client. At full speed a delay is mostly the length of the queue,
+so delays are taken from a stream of their own, of so many chunks per second.
+
+The last part has 500 sessions at one hub, each with one client, of which 100 are streamed to. Each session
+has an agent process of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import functools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psutil
+from tests.peers import install
+
+from bench.harness import Figure, Measurement, Ratio, run_group
+from bench.hub_readers import Client
+from bench.wire import had
+
+BENCH = Path(__file__).parent
+AGENT = [sys.executable, "-S", "-E", str(BENCH / "hub_agent.py")]
+CHUNKS = 20_000
+LONG = 60_000  # more than kernels take for a client that does not read
+TURNS = 3
+PACE = 500
+PACED = 1000
+DEADLINE = 60.0
+SESSIONS, STREAMING, EACH = 500, 100, 50
+V1, V2 = "v1", "v2"
+
+
+class Target(NamedTuple):
+    """A server that clients can join."""
+
+    process: psutil.Process
+    port: int
+    token: str | None = None
+
+
+@contextlib.contextmanager
+def hub(*, agent: str = V2) -> Iterator[Target]:
+    with tempfile.TemporaryDirectory() as folder:
+        ready = Path(folder, "ready.json")
+        command = [sys.executable, "-m", "antiphon", "serve", "--port", "0", "--data", folder]
+        process = subprocess.Popen(
+            [*command, "--ready-file", str(ready), "--", *AGENT, *(["--v1"] if agent == V1 else [])],
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            until = time.monotonic() + DEADLINE
+            while not ready.exists():
+                if process.poll() is not None or time.monotonic() > until:
+                    raise SystemExit("the hub did not start")
+                time.sleep(0.01)
+            told = json.loads(ready.read_text())
+            port = int(told["acp"].rpartition(":")[2].partition("/")[0])
+            yield Target(psutil.Process(process.pid), port, told["token"])
+        finally:
+            process.terminate()
+            process.wait(DEADLINE)
+
+
+@contextlib.contextmanager
+def node(session_id: str) -> Iterator[tuple[Target, subprocess.Popen[bytes]]]:
+    env = {**os.environ, "WS": f"{had(install.ts_sdk)}/node_modules/ws"}
+    process = subprocess.Popen(
+        [had(install.node), str(BENCH / "node_ws.mjs"), *AGENT, "--plain", session_id],
+        env=env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    try:
+        assert process.stdout is not None
+        yield Target(psutil.Process(process.pid), int(process.stdout.readline())), process
+    finally:
+        process.communicate(timeout=DEADLINE)
+
+
+@contextlib.contextmanager
+def readers(target: Target, clients: Sequence[Mapping[str, Any]]) -> Iterator[subprocess.Popen[str]]:
+    asked = {"port": target.port, "token": target.token, "clients": clients}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bench.hub_readers", json.dumps(asked)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        if process.stdout.readline() != "ready\n":
+            raise SystemExit("the readers could not join")
+        yield process
+    finally:
+        process.communicate(timeout=DEADLINE)
+
+
+def seen(process: subprocess.Popen[str]) -> dict[str, Any]:
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    if not line:
+        raise SystemExit("the readers were not done in time")
+    found: dict[str, Any] = json.loads(line)
+    return found
+
+
+def spent(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)
+
+
+def new_session(opener: Client) -> str:
+    opened = opener.call("session/new", {"cwd": "/", "mcpServers": []})
+    return str(opened["sessionId"])
+
+
+def prompt(opener: Client, session_id: str, text: str) -> None:
+    opener.call("session/prompt", {"sessionId": session_id, "prompt": [{"type": "text", "text": text}]})
+
+
+def ours(
+    count: int, chunks: int, *, rate: int | None = None, dialect: str = V2, agent: str = V2, deaf: int = 0
+) -> dict[str, Any]:
+    with hub(agent=agent) as target:
+        opener = Client(target.port, token=target.token, dialect=V2)
+        session_id = new_session(opener)
+        clients = [{"dialect": dialect, "session": session_id} for _ in range(count)]
+        clients += [{"dialect": dialect, "session": session_id, "deaf": True} for _ in range(deaf)]
+        with readers(target, clients) as reading:
+            before, memory = spent(target.process), target.process.memory_info().rss
+            prompt(opener, session_id, f"{chunks} {rate or ''}")
+            opener.socket.close()
+            found = seen(reading)
+            found["server"] = spent(target.process) - before
+            found["grown"] = (target.process.memory_info().rss - memory) / 2**20
+    return found
+
+
+def theirs(count: int, chunks: int, *, rate: int | None = None) -> dict[str, Any]:
+    with node("sess_" + "0" * 32) as (target, process), readers(target, [{}] * count) as reading:
+        before = spent(target.process)
+        assert process.stdin is not None
+        process.stdin.write(f"{chunks} {rate or ''}\n".encode())
+        process.stdin.flush()
+        found = seen(reading)
+        found["server"] = spent(target.process) - before
+        return found
+
+
+def beside_deaf() -> dict[str, Any]:
+    """One run is short, and the machine's moods are not: a round takes turns, and the best of each counts."""
+    runs = [(ours(99, LONG), ours(99, LONG, deaf=1)) for _ in range(TURNS)]
+    return {
+        "without": min(without["seconds"] for without, _ in runs),
+        "with": min(beside["seconds"] for _, beside in runs),
+        "grown": max(beside["grown"] for _, beside in runs),
+    }
+
+
+def many() -> dict[str, Any]:
+    """Sessions that rest, and others that are streamed to."""
+    chunks = EACH * 10
+    with hub() as target:
+        opener = Client(target.port, token=target.token, dialect=V2)
+        sessions = [new_session(opener) for _ in range(SESSIONS)]
+        streaming = sessions[:STREAMING]
+        clients = [
+            {"dialect": V2, "session": session_id, "deaf": session_id not in streaming}
+            for session_id in sessions
+        ]
+        with readers(target, clients) as reading:
+            opener.socket.close()
+            before, began = spent(target.process), time.monotonic()
+            for session_id in streaming:
+                opener = Client(target.port, token=target.token, dialect=V2, session=session_id)
+                prompt(opener, session_id, f"{chunks} {EACH}")
+                opener.socket.close()
+            found = seen(reading)
+            found["cores"] = (spent(target.process) - before) / (time.monotonic() - began)
+            found["memory"] = target.process.memory_info().rss / 2**20
+    return found
+
+
+def enough(clients: int, *, slow: bool, quick: bool) -> int:
+    """How many chunks show a rate: what takes a minute each time shows no more than what takes seconds."""
+    chunks = CHUNKS // 4 if slow and clients >= 100 else CHUNKS
+    if quick and clients >= 100:
+        chunks //= 4 if clients > 100 or slow else 1
+    return chunks
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="a run of about two minutes")
+    quick = parser.parse_args().quick
+    rounds = 3 if quick else 5
+    kept: dict[str, dict[str, Any]] = {}
+    measurements: list[Measurement] = []
+
+    def run(name: str, measure: Any, figure: Any, unit: str) -> None:
+        def measured() -> float:
+            kept[name] = measure()
+            return float(figure(kept[name]))
+
+        measurements.append(Measurement(name, unit, measured))
+
+    def of(name: str, run: str, figure: Any, unit: str) -> None:
+        measurements.append(Measurement(name, unit, lambda: float(figure(kept[run]))))
+
+    def rate(clients: int) -> Any:
+        return lambda found: found["chunks"] * clients / found["seconds"]
+
+    def cost(clients: int) -> Any:
+        return lambda found: found["server"] / (found["chunks"] * clients) * 1e6
+
+    for clients in (1, 10, 100, 500):
+        for side, measure in (("antiphon", ours), ("node ws", theirs)):
+            chunks = enough(clients, slow=side == "node ws", quick=quick)
+            name = f"fan-out to {clients}, {side}"
+            run(name, lambda m=measure, c=clients, n=chunks: m(c, n), rate(clients), "deliveries/s")
+            of(f"… CPU, {clients}, {side}", name, cost(clients), "µs/delivery")
+            if not quick or clients in (1, 100):
+                paced = f"delay p50 at {PACE}/s to {clients}, {side}"
+                run(paced, lambda m=measure, c=clients: m(c, PACED, rate=PACE), lambda f: f["p50"], "ms")
+                of(f"delay p99 at {PACE}/s to {clients}, {side}", paced, lambda f: f["p99"], "ms")
+    for name, options in (("v1", {"dialect": V1}), ("of a v1 agent", {"agent": V1})):
+        run(
+            f"fan-out to 100 {name}, antiphon",
+            lambda o=options: ours(100, CHUNKS, **o),
+            rate(100),
+            "deliveries/s",
+        )
+    run("99 readers", beside_deaf, lambda found: found["without"], "s")
+    of("99 readers and a deaf one", "99 readers", lambda found: found["with"], "s")
+    of("hub growth with a deaf one", "99 readers", lambda found: found["grown"], "MiB")
+    if not quick:
+        once = functools.cache(many)  # it takes a while, and nothing is compared to it
+        run(f"p99 delay, {STREAMING} of {SESSIONS} sessions", once, lambda found: found["p99"], "ms")
+        of("… CPU", measurements[-1].name, lambda found: found["cores"], "cores")
+        of("… memory of the hub", measurements[-2].name, lambda found: found["memory"], "MiB")
+
+    ratios: list[Ratio | Figure] = [
+        Ratio(
+            f"fanout_{clients}_vs_node_ws",
+            f"fan-out to {clients}, antiphon",
+            f"fan-out to {clients}, node ws",
+            at_least=bar,
+        )
+        for clients, bar in ((10, None), (100, 10), (500, None))
+    ]
+    ratios += [
+        Ratio("fanout_100_v1_vs_node_ws", "fan-out to 100 v1, antiphon", "fan-out to 100, node ws"),
+        Ratio(
+            "fanout_100_of_v1_agent_vs_node_ws",
+            "fan-out to 100 of a v1 agent, antiphon",
+            "fan-out to 100, node ws",
+        ),
+        Ratio("slow_client_cost", "99 readers and a deaf one", "99 readers", at_most=1.15),
+        Figure("slow_client_mib", "hub growth with a deaf one", at_most=64),
+    ]
+    run_group("hub", measurements, ratios, rounds=rounds)
+
+
+if __name__ == "__main__":
+    main()

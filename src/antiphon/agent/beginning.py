@@ -1,0 +1,117 @@
+"""Beginning a session, once: asked again under its operation id, `session/new` and `session/fork` give the
+session of the first time.
+
+Its id is made from that of the operation, so the store alone decides whether it is there: also after a
+restart, and for whoever comes twice at the same time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from antiphon.agent.declaring import commands_of, options_of
+from antiphon.agent.operations import operation_id_of
+from antiphon.agent.session import AgentSession, new_id
+from antiphon.agent.subagents import follow_all
+from antiphon.errors import SessionUnknown
+from antiphon.jsonrpc.peer import Inbound
+from antiphon.schema import v2
+from antiphon.schema.version import ours_in
+
+if TYPE_CHECKING:
+    from antiphon.agent.agent import Agent
+    from antiphon.agent.link import Link
+
+Wanted = v2.NewSessionRequest | v2.ForkSessionRequest
+Make = Callable[[], Awaitable[AgentSession]]
+
+
+class Begun(NamedTuple):
+    session: AgentSession
+    again: bool = False
+    """Whether it had been begun before."""
+
+
+def session_id_of(wanted: Wanted) -> str:
+    """The id of a new session."""
+    operation_id = operation_id_of(ours_in(wanted.meta))
+    if operation_id is None:
+        return new_id("sess")
+    source = wanted.session_id if isinstance(wanted, v2.ForkSessionRequest) else ""
+    named = hashlib.sha256(f"{source}\n{operation_id}".encode())
+    return f"sess_{named.hexdigest()[:24]}"
+
+
+class Beginning:
+    """The sessions of an agent that are being begun under an operation id."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+        self._tasks: dict[str, asyncio.Task[Begun]] = {}
+
+    async def begin(self, wanted: Wanted, make: Make) -> Begun:
+        """The session that is wanted. Under an operation id it is made also for a client that is gone
+        meanwhile; what fails leaves nothing behind that would keep it from being tried again."""
+        if operation_id_of(ours_in(wanted.meta)) is None:
+            return Begun(await make())
+        id = session_id_of(wanted)
+        task = self._tasks.get(id)
+        joins = task is not None
+        if task is None:
+            task = self._tasks[id] = asyncio.get_running_loop().create_task(self._once(id, make))
+            task.add_done_callback(lambda _: self._tasks.pop(id, None))
+            task.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may wait
+        begun = await asyncio.shield(task)
+        return Begun(begun.session, again=True) if joins else begun
+
+    async def _once(self, id: str, make: Make) -> Begun:
+        if await self._agent.store.get(id) is not None:
+            with suppress(SessionUnknown):
+                return Begun(await self._agent.open(id), again=True)
+            await self._agent.store.delete(id)  # cut off before its first event
+        return Begun(await make())
+
+    async def aclose(self) -> None:
+        tasks = tuple(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+
+def enter(
+    link: Link,
+    begun: Begun,
+    inbound: Inbound,
+    answer: type[v2.NewSessionResponse] | type[v2.ForkSessionResponse],
+) -> Any:
+    """Attach the client to the session it has begun, and answer. One that was begun before is shown as it is
+    now, behind the answer, unless the client follows it already."""
+    session, again = begun
+    voice, follows = link.voices.get(session.id), True
+    if voice is None:
+        voice, follows = link.new_voice(session.id), False
+        voice.pin(session.live, session.heard, history=again)
+        link.voices[session.id] = voice
+    result, later = voice.writer.opened(
+        answer(
+            session_id=v2.SessionId(session.id),
+            config_options=options_of(session.fold),
+            available_commands=[] if again and link.v1 else commands_of(session.fold),
+            meta={**session.opened_meta, **(voice.joined or {})} or None,
+        )
+    )
+    link.connection.answer(inbound, result)
+    if follows:
+        return result
+    for raw in later:
+        voice.say(raw)
+    voice.start(state=again)
+    link.agent.opened(session)
+    if again:
+        follow_all(link, session)
+    return result

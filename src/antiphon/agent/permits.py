@@ -1,0 +1,73 @@
+"""Permits: what the client of one connection may do. Everything, unless whoever serves it says otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from antiphon.engine.questions import Question
+from antiphon.jsonrpc.peer import Inbound
+
+if TYPE_CHECKING:
+    from antiphon.agent.link import Handlers, Link
+    from antiphon.agent.session import AgentSession
+
+
+class Permit:
+    acts = True
+    """Whether its client does more than look on: only then it is asked, and a session set up as it says."""
+
+    sees_all = True
+    """Whether there is no session that it is not told of."""
+
+    async def admit(self, link: Link, method: str, params: Any) -> Any:
+        """The params to go on with; raises where this may not be done. Waits for nothing that it need not
+        wait for: a handler begins in the order in which it was called."""
+        return params
+
+    def hears(self, link: Link, method: str, params: Any) -> bool:
+        """Whether a notification of the client counts."""
+        return True
+
+    def failed(self, link: Link, method: str, params: Any, error: Exception) -> None:
+        """What was allowed did not work."""
+
+    def shows(self, session_id: str) -> bool:
+        """Whether the client is told of a session in a list."""
+        return True
+
+    def answers(self, link: Link, session: AgentSession, question: Question) -> bool:
+        """Whether the client is asked a question, and its answer counts."""
+        return True
+
+
+EVERYTHING = Permit()
+
+
+def permitted(link: Link, handlers: Handlers) -> Handlers:
+    """These, where the client may do what it asks for."""
+    permit = link.permit
+    if permit is EVERYTHING:
+        return handlers
+
+    def guard(handler: Callable[[Any, Inbound], Awaitable[Any]]) -> Callable[[Any, Inbound], Awaitable[Any]]:
+        async def call(params: Any, inbound: Inbound) -> Any:
+            params = await permit.admit(link, inbound.method, params)
+            try:
+                return await handler(params, inbound)
+            except Exception as error:
+                permit.failed(link, inbound.method, params, error)
+                raise
+
+        return call
+
+    return {method: guard(handler) for method, handler in handlers.items()}
+
+
+def heard(link: Link, method: str, handler: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The same for a notification: nobody is told of one that does not count."""
+
+    def hear(params: Any) -> Any:
+        return handler(params) if link.permit.hears(link, method, params) else None
+
+    return hear

@@ -1,0 +1,164 @@
+"""Model providers that a client may set: by which protocol, where and with which headers the agent reaches
+its models (`providers/list`, `providers/set`, `providers/disable`; unstable).
+
+What is set holds for the agent as a whole and for as long as it runs: headers are secrets, so they are kept
+in no store and told to nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from antiphon.errors import InvalidParams, LocalError
+from antiphon.jsonrpc.peer import Inbound
+from antiphon.schema import v1, v2
+
+if TYPE_CHECKING:
+    from antiphon.agent.agent import Agent
+    from antiphon.agent.link import Handlers, Link
+
+
+class ProviderSetting(Struct, frozen=True, kw_only=True):
+    """How a provider is reached."""
+
+    api_type: v2.LlmProtocol
+    base_url: str
+    headers: dict[str, str] = {}
+    """What goes with every request to it. They are not shown: keys are among them."""
+
+    def __repr__(self) -> str:
+        return f"ProviderSetting({self.api_type!s}, {self.base_url!r}, headers of {sorted(self.headers)})"
+
+
+ProviderHandler = Callable[[ProviderSetting | None], Awaitable[None]]
+"""Called with what a client wants set, `None` to disable it, before it holds; `InvalidParams` refuses it."""
+H = TypeVar("H", bound=ProviderHandler)
+
+
+class Provider:
+    """What `agent.provider(...)` gives: read `current` for every request to a model. Decorate with it whoever
+    is to be asked about changes."""
+
+    def __init__(
+        self,
+        id: str,
+        *,
+        supported: tuple[v2.LlmProtocol, ...],
+        required: bool,
+        current: ProviderSetting | None,
+    ) -> None:
+        self.id = v2.ProviderId(id)
+        self.supported = supported
+        self.required = required
+        """Whether the agent cannot do without it: then it cannot be disabled."""
+        self.current = current
+        """How it is reached now; `None` where it is disabled."""
+        self._handler: ProviderHandler | None = None
+        self._one_at_a_time = asyncio.Lock()
+
+    def __call__(self, handler: H) -> H:
+        if self._handler is not None:
+            raise LocalError(f"the provider {self.id!r} has one handler")
+        self._handler = handler
+        return handler
+
+    async def change(self, wanted: ProviderSetting | None) -> None:
+        """All that was set before is replaced. Raises `InvalidParams` for what cannot be."""
+        if wanted is None and self.required:
+            raise InvalidParams(f"the provider {self.id!r} is required")
+        if wanted is not None:
+            _check(wanted, self.supported)
+        async with self._one_at_a_time:
+            if self._handler is not None:
+                try:
+                    await self._handler(wanted)
+                except LocalError:
+                    raise InvalidParams(f"the agent refuses this setting of {self.id!r}") from None
+            self.current = wanted
+
+
+def declare(
+    id: str,
+    *,
+    supports: Collection[str],
+    required: bool,
+    api_type: str | None,
+    base_url: str | None,
+    headers: dict[str, str] | None,
+) -> Provider:
+    """Raises `LocalError` for what could not be offered."""
+    supported = tuple(map(v2.LlmProtocol, supports))
+    if not id or not supported:
+        raise LocalError("a provider has an id and supports some protocol")
+    current = None
+    if base_url is not None:
+        current = ProviderSetting(
+            api_type=v2.LlmProtocol(api_type or supported[0]), base_url=base_url, headers=headers or {}
+        )
+        try:
+            _check(current, supported)
+        except InvalidParams as error:
+            raise LocalError(error.detail) from None
+    return Provider(id, supported=supported, required=required, current=current)
+
+
+def _check(setting: ProviderSetting, supported: Collection[v2.LlmProtocol]) -> None:
+    if setting.api_type not in supported:
+        raise InvalidParams(f"the provider does not support the protocol {str(setting.api_type)!r}")
+    try:
+        address = urlsplit(setting.base_url)
+    except ValueError:
+        address = urlsplit("")
+    if address.scheme not in ("http", "https") or not address.netloc:
+        raise InvalidParams("a base URL is an `http:` or `https:` address")
+
+
+def handlers(link: Link) -> Handlers:
+    """None of them where no provider is declared: then they are no methods of this agent (PROV-01)."""
+    agent = link.agent
+    if not agent.providers:
+        return {}
+
+    async def listed(params: Any, inbound: Inbound) -> Any:
+        types: Any = v1 if link.v1 else v2
+        return types.ListProvidersResponse(
+            providers=[_info(provider, types) for provider in agent.providers.values()]
+        )
+
+    async def set_provider(params: Any, inbound: Inbound) -> Any:
+        wanted = ProviderSetting(
+            api_type=v2.LlmProtocol(params.api_type), base_url=params.base_url, headers=params.headers
+        )
+        await _find(agent, params.provider_id).change(wanted)
+        return {}
+
+    async def disable(params: Any, inbound: Inbound) -> Any:
+        await _find(agent, params.provider_id).change(None)
+        return {}
+
+    return {"providers/list": listed, "providers/set": set_provider, "providers/disable": disable}
+
+
+def _find(agent: Agent, id: str) -> Provider:
+    if id not in agent.providers:
+        raise InvalidParams(f"there is no provider {id!r}")
+    return agent.providers[id]
+
+
+def _info(provider: Provider, types: Any) -> Any:
+    current = provider.current
+    return types.ProviderInfo(
+        provider_id=types.ProviderId(provider.id),
+        supported=list(map(types.LlmProtocol, provider.supported)),
+        required=provider.required,
+        current=None
+        if current is None
+        else types.ProviderCurrentConfig(
+            api_type=types.LlmProtocol(current.api_type), base_url=current.base_url
+        ),
+    )

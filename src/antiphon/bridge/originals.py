@@ -1,0 +1,89 @@
+"""Originals: which updates of a v1 agent are kept as they were written, beside what they are lifted to.
+
+A v1 client behind a hub gets a v1 agent's update as the agent wrote it (invariant 8). Most are given back by
+lowering what they were lifted to; this finds those that are not: fields and kinds that we do not know, `null`
+for absent, modes told as options. Plain message chunks cross by their making and are not looked at here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, get_args
+
+import msgspec
+
+from antiphon.bridge.downgrade import Downgrade
+from antiphon.schema import v1, v2
+from antiphon.schema.v1 import optins
+from antiphon.schema.wire import Unknown
+
+OURS = "_antiphon_"
+UNLIFTED: Final = Unknown({"sessionUpdate": f"{OURS}v1"})
+"""Stands in a journal for an update that v2 has no word for, beside the original. No v2 client gets it."""
+
+_CLIENT = v1.ClientCapabilities(
+    session=v1.ClientSessionCapabilities(
+        notices=v1.NoticeCapabilities(),
+        compaction=v1.CompactionCapabilities(),
+        config_options=v1.SessionConfigOptionsCapabilities(boolean=v1.BooleanConfigOptionCapabilities()),
+    )
+)
+_TAGS = frozenset(member.__struct_config__.tag for member in get_args(v1.SessionUpdate))
+_OTHERS = (
+    optins.TurnComplete, optins.MessageUpdate, optins.UserMessage, optins.SessionStateUpdate,
+    v1.SubagentUpdate, v1.SessionMessage, v1.SessionMessageChunk,
+)  # fmt: skip
+"""What each client opts in to by itself, and what names sessions, which have other ids at a hub."""
+_plain = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
+
+
+def is_plain(update: v1.SessionUpdate) -> bool:
+    """Whether an update is a message chunk that crosses as it is, but for fields that v1 does not have."""
+    return isinstance(update, v1.ContentChunk) and type(update.content) is v1.TextContent
+
+
+class Originals:
+    """One session of a v1 agent, as it would reach a v1 client that takes everything."""
+
+    __slots__ = ("_down",)
+
+    def __init__(self) -> None:
+        self._down = Downgrade(_CLIENT)
+
+    def asked(self, request: v2.RequestPermissionRequest) -> None:
+        """A question told something of its tool call."""
+        if isinstance(request.subject, v2.ToolCallPermissionSubject):
+            self._down.tools.update(request.subject.tool_call)
+
+    def of(self, update: v1.SessionUpdate, written: bytes, lifted: Sequence[Any]) -> bytes | None:
+        """What has to be kept of an update that was lifted to these; `None` where they give it back."""
+        if isinstance(update, _OTHERS):
+            return None
+        told = [each for each in lifted if not isinstance(each, v2.StateUpdate)]
+        lowered = [_plain(_encode(down)) for each in told for down in self._down.apply(each)]
+        if _is_otherwise_told(update, told):
+            return None
+        wanted: dict[str, Any] = _plain(written)
+        if told and isinstance(told[0], v2.ContentChunk) and wanted.get("messageId") is None:
+            wanted["messageId"] = told[0].message_id  # invariant 8: but for that, as it was written
+            written = _encode(wanted)
+        if isinstance(update, v1.Plan):
+            return written  # a client that takes plans by their ids would get it as one
+        return None if lowered == [wanted] else written
+
+
+def _is_otherwise_told(update: v1.SessionUpdate, told: Sequence[v2.SessionUpdate]) -> bool:
+    """Whether a v1 client is better served by what the update is lowered to."""
+    if isinstance(update, Unknown):
+        tag = str(update.get("sessionUpdate"))
+        # What only v2 has, a v1 client cannot read; what is ours is told by the hub's own sessions.
+        return tag.startswith(OURS) or (
+            tag not in _TAGS and any(not isinstance(each, Unknown) for each in told)
+        )
+    # A terminal that was run on this side is none that the client could look into (24.4).
+    calls = [each for each in told if isinstance(each, v2.SessionToolCallUpdate)]
+    return any(isinstance(item, v2.Terminal) for call in calls for item in call.content or ())
+
+
+__all__ = ["UNLIFTED", "Originals", "is_plain"]

@@ -1,0 +1,209 @@
+"""Conversation: what an editor and a hub have said, as far as it takes to go on over another link.
+
+Frames in, frames out, no I/O. They go through as they are, with three things added: the hub is asked for
+cursors, prompts and new sessions get operation ids, and what the hub asks gets ids that no link had before.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+from antiphon.schema.version import META_KEY
+
+AWAY = {"code": -32603, "message": "The hub is away", "data": {"reason": "away"}}
+OPENS = ("session/new", "session/load", "session/resume", "session/fork")
+ENDS = ("session/close", "session/delete")
+LASTING = ("initialize", "session/prompt", "session/new")
+"""What is asked again on the next link where it was not answered."""
+OWN = "antiphon:"
+"""How the ids of our own requests begin."""
+SETUP = ("cwd", "mcpServers", "additionalDirectories", "systemPrompt")
+
+_UPDATE = re.compile(rb'\{"jsonrpc":"2.0","method":"session/update","params":\{"sessionId":"([^"\\]*)"')
+_SEQ = re.compile(rb'"_meta":\{"antiphon":\{"seq":(\d+)(?:,"part":(\d+))?\}\}\}\}$')
+
+
+class _Session:
+    """A session that is open to the editor, and how far it was told it."""
+
+    def __init__(self, id: str, params: dict[str, Any]) -> None:
+        self.id = id
+        self.setup = {key: params[key] for key in SETUP if key in params}
+        self.cursor: int | None = None
+        self._part = (-1, -1)
+        self.operations: deque[str] = deque(maxlen=32)
+
+    def take(self, seq: int, part: int | None) -> bool:
+        """Whether an update is news to the editor: a piece of an event may have come before the cut."""
+        if part is None:
+            self.cursor = seq
+        elif (seq, part) <= self._part:
+            return False
+        else:
+            self._part = seq, part
+        return True
+
+    def resuming(self, *, v1: bool) -> dict[str, Any]:
+        params: dict[str, Any] = {"sessionId": self.id, **self.setup}
+        if self.cursor is None:
+            return {"method": "session/resume", "params": params}
+        if v1:
+            ours = {"after": self.cursor, "operations": list(self.operations)}
+            return {"method": "session/load", "params": {**params, "_meta": {META_KEY: ours}}}
+        params["replayFrom"] = {"type": "_antiphon_after", "seq": self.cursor}
+        return {"method": "session/resume", "params": params}
+
+
+class Conversation:
+    def __init__(self) -> None:
+        self.away = False
+        self._links = 0
+        self._agreed: dict[str, Any] | None = None
+        """What the editor has initialized the hub with."""
+        self._v1 = False
+        self._open: dict[Any, dict[str, Any]] = {}
+        """The editor's requests that are not answered, by their ids."""
+        self._asked: dict[Any, Any] = {}
+        """The hub's, by the ids under which the editor knows them."""
+        self._sessions: dict[str, _Session] = {}
+        self._late: list[bytes] = []
+        """What the editor cancelled while the hub was away."""
+
+    # --- what the editor says ----------------------------------------------------------------------
+
+    def from_editor(self, frame: bytes) -> tuple[bytes | None, bytes | None]:
+        """What goes to the hub for a frame, and what comes back to the editor at once."""
+        said = read(frame)
+        if said is None:
+            return frame, None
+        if "method" not in said:
+            return self._answered(said, frame), None
+        if "id" not in said:
+            if self.away and said["method"] in ("session/cancel", "$/cancel_request"):
+                self._late.append(frame)
+            return (None if self.away else frame), None
+        if not isinstance(said.get("params"), dict):
+            return frame, None
+        self._prepare(said)
+        if self.away and said["method"] not in LASTING:
+            return None, encode({"id": said["id"], "error": AWAY})
+        self._open[said["id"]] = said
+        return (None if self.away else encode(said)), None
+
+    def _answered(self, said: dict[str, Any], frame: bytes) -> bytes | None:
+        if said.get("id") not in self._asked:
+            return None  # of a link that is gone
+        id = self._asked.pop(said["id"])
+        return frame if id == said["id"] else encode({**said, "id": id})
+
+    def _prepare(self, said: dict[str, Any]) -> None:
+        method, params = said["method"], said["params"]
+        if method == "initialize":
+            first = "clientCapabilities" if params.get("protocolVersion") == 1 else "capabilities"
+            for name in {first, *({"clientCapabilities", "capabilities"} & params.keys())}:
+                if isinstance(params.setdefault(name, {}), dict):
+                    _ours(params[name])["seq"] = True
+        elif method in LASTING:
+            operation = _ours(params).setdefault("operationId", f"op_{secrets.token_hex(12)}")
+            session = self._sessions.get(params.get("sessionId", ""))
+            if session is not None:
+                session.operations.append(operation)
+
+    # --- what the hub says -------------------------------------------------------------------------
+
+    def from_hub(self, frame: bytes) -> bytes | None:
+        """What goes to the editor."""
+        update = _UPDATE.match(frame)
+        if update is not None:
+            numbered = _SEQ.search(frame, max(0, len(frame) - 100))
+            session = self._sessions.get(update[1].decode())
+            if numbered is None or session is None:
+                return frame
+            part = None if numbered[2] is None else int(numbered[2])
+            return frame if session.take(int(numbered[1]), part) else None
+        said = read(frame)
+        if said is None:
+            return frame
+        if "method" not in said:
+            self._learn(self._open.pop(said.get("id"), None), said.get("result"))
+            return frame
+        if "id" in said:
+            id = said["id"] if not self._links else f"{self._links}:{said['id']}"
+            self._asked[id] = said["id"]
+            return encode({**said, "id": id})
+        if said["method"] == "$/cancel_request" and self._links:
+            known = {asked: id for id, asked in self._asked.items()}
+            asked = (said.get("params") or {}).get("requestId")
+            return encode({**said, "params": {"requestId": known.get(asked, asked)}})
+        return frame
+
+    def _learn(self, asked: dict[str, Any] | None, result: Any) -> None:
+        """From the answer to a request of the editor's."""
+        if asked is None or not isinstance(result, dict):
+            return
+        method, params = asked["method"], asked["params"]
+        if method == "initialize":
+            self._agreed, self._v1 = params, result.get("protocolVersion") == 1
+        elif method in OPENS:
+            id = result.get("sessionId", params.get("sessionId"))
+            session = self._sessions[id] = _Session(id, params)
+            session.cursor = _ours(result).get("seq")
+        elif method in ENDS:
+            self._sessions.pop(params.get("sessionId"), None)
+
+    # --- another link ------------------------------------------------------------------------------
+
+    def cut(self) -> Iterator[bytes]:
+        """The link is gone: what the editor is told of that. It is asked again what is still open then."""
+        if self.away:
+            return
+        self.away = True
+        self._links += 1
+        for id in self._asked:
+            yield encode({"method": "$/cancel_request", "params": {"requestId": id}})
+        self._asked.clear()
+        for id, said in tuple(self._open.items()):
+            if said["method"] not in LASTING:
+                del self._open[id]
+                yield encode({"id": id, "error": AWAY})
+
+    def opening(self) -> dict[str, Any] | None:
+        """What opens the next link, where the last one was opened."""
+        return None if self._agreed is None else {"method": "initialize", "params": self._agreed}
+
+    def resuming(self) -> list[dict[str, Any]]:
+        return [session.resuming(v1=self._v1) for session in self._sessions.values()]
+
+    def back(self) -> Iterator[bytes]:
+        """The next link is in use: what goes there first."""
+        self.away = False
+        yield from map(encode, self._open.values())
+        late, self._late = self._late, []
+        yield from late
+
+
+def _ours(holder: dict[str, Any]) -> dict[str, Any]:
+    """The `_meta["antiphon"]` of an object, which is made if it is not there."""
+    if not isinstance(holder.get("_meta"), dict):
+        holder["_meta"] = {}
+    if not isinstance(holder["_meta"].get(META_KEY), dict):
+        holder["_meta"][META_KEY] = {}
+    ours: dict[str, Any] = holder["_meta"][META_KEY]
+    return ours
+
+
+def read(frame: bytes) -> dict[str, Any] | None:
+    try:
+        said = json.loads(frame)
+    except ValueError:
+        return None
+    return said if isinstance(said, dict) else None
+
+
+def encode(said: dict[str, Any]) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", **said}, separators=(",", ":")).encode()

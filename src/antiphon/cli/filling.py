@@ -1,0 +1,187 @@
+"""Filling in what an agent asks for at the terminal: a form, field by field, or an address to visit."""
+
+from __future__ import annotations
+
+from asyncio import Lock
+from typing import Any, Protocol
+
+from antiphon.cli.describing import clean, one_line, question_lines
+from antiphon.cli.screens import Screen
+from antiphon.cli.sheets import Sheet
+from antiphon.client import Elicitation
+from antiphon.client.elicitation import Reply
+from antiphon.engine.forms import (
+    BooleanField,
+    ChoiceField,
+    ChoicesField,
+    Field,
+    IntegerField,
+    NumberField,
+    Option,
+    TextField,
+    Unfit,
+    UnknownField,
+)
+
+YES = ("y", "yes")
+NO = ("n", "no")
+
+
+class Typist(Protocol):
+    """Whoever sits at the terminal."""
+
+    one_at_a_time: Lock
+
+    def forget(self) -> None: ...
+
+    async def line(self) -> str | None: ...
+
+
+class _Left(Exception):
+    """The end of input (Ctrl-D): nobody chose."""
+
+
+class Filling:
+    def __init__(self, screen: Screen, terminal: Typist) -> None:
+        self._screen = screen
+        self._terminal = terminal
+
+    async def elicit(self, elicitation: Elicitation) -> Reply | None:
+        async with self._terminal.one_at_a_time:
+            with self._screen.filling() as sheet:
+                self._terminal.forget()
+                sheet.head(_about(elicitation))
+                try:
+                    if elicitation.url is not None:
+                        return await self._visit(elicitation, sheet)
+                    return await self._fill_in(elicitation, sheet)
+                except _Left:
+                    return elicitation.cancel()
+
+    async def _visit(self, elicitation: Elicitation, sheet: Sheet) -> Reply:
+        sheet.ask("Open it yourself; do you agree to?", "y or n")
+        while True:
+            typed = (await self._line()).casefold()
+            if typed in YES:
+                return elicitation.accept()
+            if typed in NO:
+                return elicitation.decline()
+            sheet.ask("y or n?")
+
+    async def _fill_in(self, elicitation: Elicitation, sheet: Sheet) -> Reply:
+        for field in elicitation.fields:
+            if isinstance(field, UnknownField) and field.required:
+                sheet.tell(f"it wants {one_line(field.title)}, of a kind that is not known here")  # ELIC-09
+                return elicitation.cancel()
+        while True:
+            values = {field.name: await self._value(field, sheet) for field in elicitation.fields}
+            sheet.ask("Send this?", "Enter sends it, n declines, r begins again")
+            match (await self._line()).casefold():
+                case "" | "y" | "yes":
+                    return elicitation.accept(values)
+                case "n" | "no":
+                    return elicitation.decline()
+
+    async def _value(self, field: Field, sheet: Sheet) -> Any:
+        """What is typed, once it fits; nothing typed is the default, or leaves the field out."""
+        if isinstance(field, UnknownField):
+            sheet.tell(f"{one_line(field.title)} is of a kind that is not known here, and left out")
+            return None
+        options = field.options if isinstance(field, ChoiceField | ChoicesField) else ()
+        about = f": {one_line(field.description)}" if field.description else ""
+        sheet.ask(one_line(field.title) + about, hint(field), map(_name, options))
+        while True:
+            typed = await self._line()
+            if not typed and (field.default is not None or not field.required):
+                return field.default
+            try:
+                return field.read(read(field, typed))
+            except Unfit as problem:
+                sheet.tell(f"it {problem}" if typed else "it is needed")
+                sheet.ask(one_line(field.title))
+
+    async def _line(self) -> str:
+        typed = await self._terminal.line()
+        if typed is None:
+            raise _Left
+        return typed
+
+
+def _about(elicitation: Elicitation) -> list[str]:
+    lines = [f"{one_line(elicitation.agent)} asks:", *question_lines(elicitation.message)]
+    if elicitation.url is not None:
+        lines += [clean(elicitation.url), f"which leads to {one_line(elicitation.host or 'nowhere known')}"]
+    return lines
+
+
+def _name(option: Option) -> str:
+    about = f": {option.description}" if option.description else ""
+    return one_line(f"{option.title}{about}")
+
+
+def read(field: Field, typed: str) -> Any:
+    """What was typed, as a value of the field, if it can be one; it is for the field to say."""
+    match field:
+        case IntegerField():
+            return int(typed) if typed.removeprefix("-").isdecimal() else typed
+        case NumberField():
+            try:
+                return float(typed)
+            except ValueError:
+                return typed
+        case BooleanField():
+            word = typed.casefold()
+            return True if word in YES else False if word in NO else typed
+        case ChoiceField():
+            return _choice(field.options, typed)
+        case ChoicesField():
+            return [_choice(field.options, word.strip()) for word in typed.split(",") if word.strip()]
+    return typed
+
+
+def _choice(options: tuple[Option, ...], typed: str) -> str:
+    if typed.isdecimal() and 0 < int(typed) <= len(options):
+        return options[int(typed) - 1].value
+    word = typed.casefold()
+    named = [option.value for option in options if word in (option.title.casefold(), option.value.casefold())]
+    return named[0] if named else typed
+
+
+def hint(field: Field) -> str:
+    """What may be typed."""
+    parts: list[str] = []
+    match field:
+        case TextField():
+            parts.append(str(field.format or ""))
+            parts.append(_range(field.min_length, field.max_length, "characters"))
+        case IntegerField() | NumberField():
+            parts.append(_range(field.minimum, field.maximum) or "a number")
+        case BooleanField():
+            parts.append("y or n")
+        case ChoiceField():
+            parts.append("a number")
+        case ChoicesField():
+            parts.append("numbers, with commas")
+            parts.append(_range(field.min_items, field.max_items, "of them"))
+    if field.default is not None:
+        parts.append(f"Enter for {_shown(field)}")
+    elif not field.required:
+        parts.append("may be left out")
+    return ", ".join(part for part in parts if part)
+
+
+def _shown(field: Field) -> str:
+    if isinstance(field.default, bool):
+        return "y" if field.default else "n"
+    if isinstance(field, ChoiceField | ChoicesField):
+        chosen = field.default if isinstance(field.default, list) else [field.default]
+        return one_line(", ".join(option.title for option in field.options if option.value in chosen))
+    return one_line(str(field.default), limit=60)
+
+
+def _range(least: float | None, most: float | None, of: str = "") -> str:
+    if least is not None and most is not None:
+        return f"{least:g} to {most:g} {of}".strip()
+    if least is not None:
+        return f"{least:g} or more {of}".strip()
+    return "" if most is None else f"up to {most:g} {of}".strip()

@@ -1,0 +1,98 @@
+"""A session as plain lines, with whatever its clients do in between: what `antiphon attach` shows."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from antiphon.cli.describing import block_text, clean, homely, one_line
+from antiphon.cli.plain import Plain
+from antiphon.client import ClientSession, Permission, QuestionNews, SessionEvent
+from antiphon.engine.transcript import Message, MessageType
+from antiphon.engine.who import Present, Who, sender_in
+from antiphon.schema import v2
+
+SHOWN = 20
+"""Messages of before that are shown to who comes."""
+HOW = "type to prompt · Ctrl-C cancels your turn, else leaves · the session goes on"
+ENDS = {"end_turn": "done", "max_tokens": "the agent ran out of tokens", "refusal": "the agent refused"}
+USER = (v2.UserMessage, v2.UserMessageChunk)
+
+
+class Following(Plain):
+    def __init__(self) -> None:
+        super().__init__(sys.stdout, sys.stderr)
+        self._others: dict[str, str] = {}
+        self._asked = False
+        """Whether the cursor stands behind a question."""
+
+    def open(self, session: ClientSession) -> None:
+        self.begin(session.client, session)
+        said = [message for message in session.messages if message.type is not MessageType.THOUGHT]
+        if len(said) > SHOWN:
+            self.note(f"{len(said) - SHOWN} more before: antiphon sessions show {session.id}")
+        for message in said[-SHOWN:]:
+            self._repeat(message)
+        title = f" · {one_line(session.title, limit=40)}" if session.title else ""
+        self.note(f"{session.id}{title} · {homely(session.cwd)} · {session.state}")
+        self.note(HOW)
+        self._meet(session.clients)
+
+    def _repeat(self, message: Message) -> None:
+        if message.type is MessageType.USER:
+            self.line(_from(message.sender) + clean(message.text))
+        else:
+            self._write(message.id, message.text)
+            self._break()
+
+    def note(self, text: str) -> None:
+        self.line(click.style(f"· {text}", dim=True) if sys.stderr.isatty() else f"antiphon: {text}")
+
+    def line(self, line: str) -> None:
+        if self._asked:
+            self._asked = False
+            line = f"\n{line}"
+        super().line(line)
+
+    @contextmanager
+    def asking(self, permission: Permission) -> Iterator[None]:
+        with super().asking(permission):
+            self._asked = True
+            yield
+            self._asked = False  # Enter was typed
+
+    def show(self, event: SessionEvent, *, mine: bool) -> None:
+        update: Any = event.update
+        if isinstance(update, USER) and (event.turn is None or event.turn.prompt is None):  # somebody else's
+            blocks = [update.content] if isinstance(update, v2.UserMessageChunk) else update.content or ()
+            text = one_line("".join(map(block_text, blocks)), limit=2000)
+            self.line(_from(sender_in(update.meta)) + text)
+        super().show(event, mine=mine)
+        if event.clients is not None:
+            self._meet(event.clients)
+        if event.news is not None:
+            self._tell_answer(event.news)
+        if isinstance(update, v2.StateUpdate) and update.state is v2.State.IDLE and update.stop_reason:
+            self.note(ENDS.get(update.stop_reason, str(update.stop_reason)))
+
+    def _meet(self, clients: Iterable[Present]) -> None:
+        others = {each.client_id: each.name for each in clients if not each.you}
+        came, left = others.keys() - self._others.keys(), self._others.keys() - others.keys()
+        for id in sorted(came):
+            self.note(f"{others[id]} is here")
+        for id in sorted(left):
+            self.note(f"{self._others[id]} has left")
+        self._others = others
+
+    def _tell_answer(self, news: QuestionNews) -> None:
+        if news.by is not None and news.by.client_id in self._others:
+            answer = news.option_name or news.outcome or news.state
+            self.note(f"{news.by.name} answered: {one_line(answer)}")
+
+
+def _from(who: Who | None) -> str:
+    return "> " if who is None else f"{one_line(who.name, limit=40)}> "

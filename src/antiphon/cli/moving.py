@@ -1,0 +1,223 @@
+"""`antiphon sessions export|import|fork`: sessions that go elsewhere, or on from where they are."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from antiphon.cli.describing import one_line
+from antiphon.cli.exits import Exit, Failure
+from antiphon.cli.reaching import find_session, here, pick, reached, run_told
+from antiphon.errors import SessionExists, StoreFull
+from antiphon.hub import HubFolder
+from antiphon.hub.settling import agent_of, settled
+from antiphon.moving import FileRefused, export_session, import_session, tell_session
+from antiphon.stores.base import SessionRecord
+from antiphon.stores.sqlite import SQLiteStore
+from antiphon.transcripts import Account, account, to_html, to_markdown
+
+ENDINGS = {"antiphon": ".antiphon", "markdown": ".md", "html": ".html"}
+WRITERS: dict[str, Callable[[Account], Iterator[str]]] = {"markdown": to_markdown, "html": to_html}
+RESERVE = 256 * 1024 * 1024
+"""Bytes of the disk that an import leaves free: a hub may be at work there."""
+
+
+def run_export(
+    *,
+    session: str,
+    output: str | None,
+    format: str | None,
+    hub: str | None,
+    token: str | None,
+    data: str | None,
+) -> Exit:
+    kind = format or _format_of(output)
+
+    async def work() -> None:
+        if hub is not None:
+            await _export_from_hub(session, output, kind, hub, token, data)
+            return
+        async with _store(data) as store:
+            record = await _find(store, session)
+            with _written(output, record.session_id + ENDINGS[kind]) as file:
+                if kind == "antiphon":
+                    await export_session(store, record.session_id, file.write)
+                else:
+                    told = await tell_session(store, record.session_id, agent=agent_of(record))
+                    _write_text(file, WRITERS[kind](told))
+
+    return run_told(work)
+
+
+async def _export_from_hub(
+    session: str, output: str | None, kind: str, hub: str, token: str | None, data: str | None
+) -> None:
+    """A hub tells its clients what happened, not its journal."""
+    if kind == "antiphon":
+        raise Failure(
+            "a session is exported where its hub keeps it, by --data and without --hub; "
+            "from here you can have it with --format markdown or html",
+            Exit.USAGE,
+        )
+    async with reached(hub, token, data) as client:
+        info = await find_session(client, session)
+        async with client.attach(info.session_id, cwd=info.cwd) as opened:
+            told = account(opened.fold, title=info.title)
+            told.session_id, told.cwd = info.session_id, info.cwd
+            with _written(output, info.session_id + ENDINGS[kind]) as file:
+                _write_text(file, WRITERS[kind](told))
+
+
+def _format_of(output: str | None) -> str:
+    """As its name ends."""
+    ending = "" if output is None else Path(output).suffix.lower()
+    return {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html"}.get(
+        ending, "antiphon"
+    )
+
+
+def run_import(
+    *,
+    file: str,
+    named: str | None,
+    agent: str | None,
+    cwd: str | None,
+    hub: str | None,
+    token: str | None,
+    data: str | None,
+) -> Exit:
+    async def work() -> None:
+        if hub is not None:
+            raise Failure(
+                "a session is imported where its hub keeps it, by --data and without --hub", Exit.USAGE
+            )
+        folder = HubFolder(data)
+        folder.make()
+
+        def check() -> None:
+            if shutil.disk_usage(folder.path).free < RESERVE:
+                raise StoreFull(f"there is no room for this session in {folder.path}")
+
+        with _opened(file) as source:
+            async with SQLiteStore(folder.sessions) as store:
+                try:
+                    record = await import_session(
+                        store,
+                        source,
+                        session_id=named,
+                        cwd=cwd,
+                        settle=lambda record: settled(record, agent=agent, copy=named is not None),
+                        check=check,
+                    )
+                except FileRefused as refused:
+                    raise Failure(f"{file} is refused: {refused}") from None
+                except SessionExists as exists:
+                    raise Failure(f"{exists}: give it another id with --as ID") from None
+        sys.stdout.write(record.session_id + "\n")
+        _tell_where(record)
+
+    return run_told(work)
+
+
+def _tell_where(record: SessionRecord) -> None:
+    if not os.path.isdir(record.cwd):
+        note = f"its folder {record.cwd} is not here: import it with --cwd DIR to have it work elsewhere"
+        print(f"antiphon: {one_line(note, limit=600)}", file=sys.stderr)
+
+
+def run_fork(*, session: str, at: str | None, hub: str | None, token: str | None, data: str | None) -> Exit:
+    async def work() -> None:
+        async with reached(hub, token, data, store=True) as client:
+            info = await find_session(client, session)
+            async with client.attach(info.session_id, cwd=info.cwd) as opened:
+                message = None if at is None else _message(opened, at)
+                forked = await opened.fork(at=message)
+                sys.stdout.write(forked.id + "\n")
+
+    return run_told(work)
+
+
+def _message(session: Any, named: str) -> str:
+    """The message of this id, or whose id begins so. Raises `Failure`."""
+    ids = list(dict.fromkeys(str(message.id) for message in session.messages))
+    near = [id for id in ids if id == named] or [id for id in ids if id.startswith(named) and len(named) >= 4]
+    if len(near) == 1:
+        return near[0]
+    if near:
+        raise Failure(f"{len(near)} messages begin with {named!r}: write more of it", Exit.USAGE)
+    last = "; ".join(
+        f"{message.id} {one_line(message.text, limit=40)!r}" for message in session.messages[-4:]
+    )
+    raise Failure(
+        f"there is no message {named!r} in it; the last ones are {last}" if last else "it has no messages"
+    )
+
+
+@asynccontextmanager
+async def _store(data: str | None) -> AsyncIterator[SQLiteStore]:
+    """What a hub keeps, beside it if it runs: reading takes nobody's claim."""
+    folder = HubFolder(data)
+    if not folder.sessions.exists():
+        raise Failure(f"there are no sessions in {folder.path}: `{here('serve', data)}` begins to keep some")
+    async with SQLiteStore(folder.sessions) as store:
+        yield store
+
+
+async def _find(store: SQLiteStore, named: str) -> SessionRecord:
+    exact = await store.get(named)
+    if exact is not None:
+        return exact
+    found: list[SessionRecord] = []
+    after = None
+    while True:
+        page = await store.list(after=after)
+        found += page.records
+        after = page.next
+        if after is None:
+            return pick(found, named)
+
+
+@contextmanager
+def _written(output: str | None, usual: str) -> Iterator[BinaryIO]:
+    """Where to write: a file that is there whole or not at all, for its owner's eyes, or stdout for `-`."""
+    if output == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    path = Path(usual.replace(os.sep, "_") if output is None else output)
+    if output is None and path.exists():
+        raise Failure(f"there is a file {path} already: name another, or this one, with -o", Exit.USAGE)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            yield file
+        os.replace(beside, path)
+    except OSError as error:
+        raise Failure(f"{path} cannot be written: {error.strerror}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            beside.unlink()
+    print(f"antiphon: wrote {path}", file=sys.stderr)
+
+
+@contextmanager
+def _opened(file: str) -> Iterator[BinaryIO]:
+    if file == "-":
+        yield sys.stdin.buffer
+        return
+    try:
+        with open(file, "rb") as opened:
+            yield opened
+    except OSError as error:
+        raise Failure(f"{file} cannot be read: {error.strerror}") from error
+
+
+def _write_text(file: BinaryIO, pieces: Iterator[str]) -> None:
+    for piece in pieces:
+        file.write(piece.encode(errors="replace"))

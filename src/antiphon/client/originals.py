@@ -1,0 +1,39 @@
+"""Updates of a v1 agent with the bytes they were read from, for who passes them on to v1 clients too."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Raw
+
+from antiphon.bridge.originals import UNLIFTED, Originals, is_plain
+from antiphon.client.spoken import SpokenV1
+from antiphon.schema import v2
+from antiphon.schema.updates import written
+
+if TYPE_CHECKING:
+    from antiphon.client.client import Client
+
+
+def keep_originals(client: Client) -> None:
+    """From here on events say what the agent wrote, beside what that was lifted to, of those updates that
+    lowering would not give back (invariant 8)."""
+    client.connection.handlers.on_written = partial(_updated, client)
+
+
+def _updated(client: Client, read: tuple[Any, bytes | Raw]) -> Awaitable[None] | None:
+    params, line = read
+    session = client.find(params.session_id)
+    if is_plain(params.update) or session is None or not isinstance(session.spoken, SpokenV1):
+        return client.updated(params)
+    spoken = session.spoken
+    if spoken.originals is None:
+        spoken.originals = Originals()
+    lifted = spoken.read(params.update)
+    original = spoken.originals.of(params.update, written(line), lifted)
+    if original is not None and all(isinstance(each, v2.StateUpdate) for each in lifted):
+        lifted = [UNLIFTED, *lifted]
+    session.receive_read(lifted, meta=params.meta, original=original)
+    return session.pace()

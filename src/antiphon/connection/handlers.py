@@ -1,0 +1,45 @@
+"""Handlers: what is done with the requests and notifications of the other side."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from msgspec import Raw
+
+from antiphon.jsonrpc.peer import Inbound
+
+RequestHandler = Callable[[Any, Inbound], Awaitable[Any]]
+NotificationHandler = Callable[[Any], Awaitable[None] | None]
+Unbegun = Callable[[Any], Any]
+"""Makes the answer to a request that is cancelled before its handler has begun, where that is no error."""
+
+
+class Handlers:
+    """`requests`, `notifications` and `unbegun` are by the names of methods."""
+
+    __slots__ = (
+        "notifications",
+        "on_extension",
+        "on_extension_notified",
+        "on_written",
+        "requests",
+        "unbegun",
+    )
+
+    def __init__(
+        self,
+        requests: Mapping[str, RequestHandler] | None = None,
+        notifications: Mapping[str, NotificationHandler] | None = None,
+        unbegun: Mapping[str, Unbegun] | None = None,
+    ) -> None:
+        self.requests = dict(requests or {})
+        self.notifications = dict(notifications or {})
+        self.unbegun = dict(unbegun or {})
+        self.on_written: Callable[[tuple[Any, bytes | Raw]], Awaitable[None] | None] | None = None
+        """Where it is set, updates come here, each with the line that it was read from, or its params; and
+        those that do not decode come as unknown ones."""
+        self.on_extension: RequestHandler | None = None
+        """Answers requests of methods that begin with `_` and have no handler (EXT-01)."""
+        self.on_extension_notified: Callable[[str, Any], Awaitable[None] | None] | None = None
+        """The same for notifications (EXT-02)."""

@@ -1,0 +1,183 @@
+"""Receiving: every frame of the other side goes to its place.
+
+The ordering rule is kept here. Everything that belongs to a session goes through that session's lane, in
+receive order: its updates, the requests and notifications that name it, and the answers that close a span
+of it (prompt, load, resume, …). A request's handler begins in the lane and runs there up to its first
+`await`; the waiting happens outside. So a cancel cannot overtake its prompt, and when a prompt's answer
+wakes its caller, every update sent before it has been handled (RPC-37, PROMPT-V1-04).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from antiphon.connection.calls import Calls
+from antiphon.connection.handlers import Handlers
+from antiphon.connection.initializing import INITIALIZE, Initializing, Role
+from antiphon.connection.lanes import Lanes
+from antiphon.connection.serving import Job, Serving
+from antiphon.connection.sessions import session_named, session_of
+from antiphon.errors import AntiphonError, InvalidRequest, MethodNotFound, to_wire_error
+from antiphon.jsonrpc.frames import Notification
+from antiphon.jsonrpc.lines import Received
+from antiphon.jsonrpc.peer import Answered, CancelAsked, Fault, Inbound, Peer
+from antiphon.schema.methods import Kind
+from antiphon.schema.opening import State
+from antiphon.schema.updates import UPDATE, is_update, unread
+
+logger = logging.getLogger("antiphon.connection")
+
+FAULTS = 100
+"""How much of what is no protocol is answered, over the life of a connection."""
+MANY = 8
+"""From so many frames on, it pays to look for a run of updates."""
+
+
+class Receiving:
+    """`send` sends the answer to what is no protocol."""
+
+    def __init__(
+        self,
+        peer: Peer,
+        role: Role,
+        *,
+        initializing: Initializing,
+        handlers: Handlers,
+        lanes: Lanes,
+        calls: Calls,
+        serving: Serving,
+        send: Callable[[bytes], None],
+    ) -> None:
+        self._peer = peer
+        self._role = role
+        self._initializing = initializing
+        self._handlers = handlers
+        self._lanes = lanes
+        self._calls = calls
+        self._serving = serving
+        self._send = send
+        self._faults = 0
+
+    def receive(self, received: list[Received]) -> None:
+        reader = self._initializing.updates
+        many = len(received)
+        if reader is not None and many >= MANY:
+            # A stream of updates, perhaps with an answer at its end: what is one run is read in one go.
+            while many and not is_update(received[many - 1]):
+                many -= 1
+            updates = reader.read_all(received[:many]) if many >= MANY else None
+            if updates is not None:
+                self._updated(updates, received)
+                received = received[many:]
+        for frame in received:
+            if reader is not None and isinstance(frame, bytes):
+                update = reader.read(frame)
+                if update is not None:
+                    self._updated([update], (frame,))
+                    continue
+            try:
+                self._receive(frame)
+            except Exception:
+                # A mistake of ours costs one frame, not the link.
+                logger.exception("a frame could not be handled")
+
+    def _updated(self, updates: list[Any], lines: Sequence[Any]) -> None:
+        """Put each run of updates of one session into its lane."""
+        handler, given = self._handlers.notifications[UPDATE], updates
+        if self._handlers.on_written is not None:
+            handler, given = self._handlers.on_written, list(zip(updates, lines, strict=False))
+        first, session = 0, updates[0].session_id
+        for at, update in enumerate(updates):
+            if update.session_id != session:
+                size = sum(map(len, lines[first:at]))
+                self._lanes.get(session).put(size, handler, given[first:at])
+                first, session = at, update.session_id
+        size = sum(map(len, lines[first : len(updates)]))
+        self._lanes.get(session).put(size, handler, given[first:] if first else given)
+
+    def _receive(self, frame: Received) -> None:
+        size = len(frame) if isinstance(frame, bytes) else 0
+        for event in self._peer.receive(frame):
+            if isinstance(event, Inbound):
+                self._called(event, size)
+            elif isinstance(event, Answered):
+                self._answered(event, size)
+            elif isinstance(event, Notification):
+                self._notified(event, size)
+            elif isinstance(event, CancelAsked):
+                # In the lane of its request, so that it finds the request begun or not begun.
+                lane = self._lanes.get(session_named(event.inbound.params))
+                lane.put(0, self._serving.cancel, (event.inbound,))
+            else:
+                self._fault(event)
+
+    def _fault(self, fault: Fault) -> None:
+        """What the peer should not have sent. A peer that logs to its stdout whatever it reads would log the
+        answers, too: so many are given, and no more (RPC-10)."""
+        self._faults += fault.reply is not None
+        answered = self._faults <= FAULTS
+        logger.log(logging.WARNING if answered and not fault.expected else logging.DEBUG, "%s", fault.reason)
+        if fault.excerpt:  # OBS-06: it may be what somebody said
+            logger.debug("it began with %r", fault.excerpt)
+        if fault.reply is not None and answered:
+            self._send(fault.reply)
+
+    def _answered(self, event: Answered, size: int) -> None:
+        unfit: AntiphonError | None = None
+        if event.call.method == INITIALIZE and event.result is not None:
+            unfit = self._initializing.answered(event.result)
+        self._calls.answered(event, size, unfit=unfit)
+
+    def _notified(self, notification: Notification, size: int) -> None:
+        if self._role is Role.AGENT and not self._initializing.admits_notification():
+            return  # INIT-25
+        method, codec, handlers = notification.method, self._initializing.codec, self._handlers
+        handler = handlers.notifications.get(method)
+        if handler is None and method.startswith("_") and handlers.on_extension_notified is not None:
+            handler = partial(handlers.on_extension_notified, method)
+        if handler is None or codec is None:
+            return  # RPC-19
+        on_written = handlers.on_written if method == UPDATE else None
+        try:
+            params = codec.params(Kind.NOTIFICATION, method, notification.params)
+        except AntiphonError as error:
+            params = None if on_written is None else unread(notification.params)
+            logger.warning("a %s %s: %s", method, "was dropped" if params is None else "is odd", error)
+            if params is None:
+                return
+        lane = self._lanes.get(session_of(params))
+        if on_written is not None:
+            lane.put(size, on_written, ((params, notification.params),))
+        else:
+            lane.put(size, handler, (params,))
+
+    def _called(self, inbound: Inbound, size: int) -> None:
+        initializing = self._initializing
+        try:
+            if self._role is Role.AGENT and inbound.method == INITIALIZE:
+                initializing.admit_initialize()
+                job = Job(inbound, None, initializing.answer, None, bytes)
+            else:
+                if self._role is Role.AGENT and initializing.opening.state is not State.IN_USE:
+                    initializing.admit_request()
+                job = self._job(inbound)
+        except AntiphonError as error:
+            self._serving.fail(inbound, to_wire_error(error))
+        else:
+            self._serving.serve(job, size)
+
+    def _job(self, inbound: Inbound) -> Job:
+        handlers, codec = self._handlers, self._initializing.codec
+        handler = handlers.requests.get(inbound.method)
+        if codec is None:
+            raise InvalidRequest("the connection is not initialized")
+        if handler is None and inbound.method.startswith("_"):
+            handler = handlers.on_extension
+        if handler is None:
+            raise MethodNotFound(inbound.method)
+        params = codec.params(Kind.REQUEST, inbound.method, inbound.params)
+        unbegun = handlers.unbegun.get(inbound.method)
+        return Job(inbound, session_of(params), handler, params, codec.encode, unbegun)

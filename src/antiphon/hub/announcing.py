@@ -1,0 +1,22 @@
+"""What a hub says that it can do: what its first agent can do and the hub passes on, and what the hub does
+itself. Never what attached clients can: that changes, and nobody is told again (invariant 10, PROXY-09)."""
+
+from __future__ import annotations
+
+from antiphon.agent import Agent
+from antiphon.agent.agent import CONTENT
+from antiphon.client.abilities import Abilities
+from antiphon.schema import v2
+
+
+def announce(hub: Agent, able: Abilities) -> None:
+    accepts = [name for name in CONTENT if getattr(able, name)]
+    hub.accepts = frozenset(accepts)
+    hub.accepted = (v2.TextContent, v2.ResourceLink, *(CONTENT[name] for name in accepts))
+    hub.mcp_kinds = able.mcp - {"acp"}
+    hub.mcp_over_acp = "acp" in able.mcp
+    hub.takes_directories = able.additional_directories
+    hub.announces = dict(able.announces)
+    steers = ["steer"] if "steer" in able.delivery else []
+    # The hub has the queue, and cancels what is interrupted; only the agent takes anything into an open turn.
+    hub.offers |= {"delivery": ["queue", *steers, "interrupt"], "inject": {"modes": ["queue", *steers]}}

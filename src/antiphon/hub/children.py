@@ -1,0 +1,99 @@
+"""Children: the sessions that work for one of the hub's at its agent. Each has a session of its own here, as
+any subagent has: it is announced, followed and kept (SUB-01)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from msgspec import UNSET, structs
+
+from antiphon.agent.session import new_id
+from antiphon.agent.subagents import follow
+from antiphon.hub.course import Course
+from antiphon.hub.upstream import Upstream
+from antiphon.schema import v2
+
+if TYPE_CHECKING:
+    from antiphon.hub.session import HubSession
+    from antiphon.hub.sessions import HubSessions
+
+_PARTIES = ("sender_session_id", "recipient_session_id")
+
+
+class Children:
+    def __init__(self, session: HubSession, hub: HubSessions) -> None:
+        self._session = session
+        self._hub = hub
+        self._upstream: Upstream | None = None
+        self._names: dict[str, str] = {}
+        """The sessions here by their ids at the agent: this one, those that work for it, and so on."""
+        self._own: dict[str, HubSession] = {}
+
+    def stand(self, upstream: Upstream, course: Course, names: dict[str, str] | None = None) -> None:
+        """The session is at an agent; what it knew of another one there is over."""
+        self._upstream = upstream
+        self._names = {} if names is None else names
+        self._names[course.session.id] = self._session.id
+
+    def update(self, update: Any) -> Any:
+        """What the agent says of its sessions, with the ids that they have here."""
+        match update:
+            case v2.SubagentUpdate():
+                return structs.replace(update, session_id=v2.SessionId(self._announced(update)))
+            case v2.SessionMessage() | v2.SessionMessageChunk():
+                named = {name: getattr(update, name, UNSET) for name in _PARTIES}
+                ours = {name: self._here(id) for name, id in named.items() if isinstance(id, str)}
+                return structs.replace(update, **ours) if ours else update
+            case v2.StateUpdate(background=list(works)):
+                return structs.replace(update, background=[self._work(work) for work in works])
+        return update
+
+    def _here(self, id: str) -> str:
+        return self._names.get(id, id)
+
+    def _work(self, work: Any) -> Any:
+        if isinstance(work, v2.BackgroundSubagent):
+            return structs.replace(work, session_id=v2.SessionId(self._here(work.session_id)))
+        return work
+
+    def _announced(self, update: v2.SubagentUpdate) -> str:
+        id = self._names.get(update.session_id)
+        if id is None:
+            id = self._names[update.session_id] = new_id("sess")
+            cwd = update.cwd if isinstance(update.cwd, str) else self._session.cwd
+            self._session.soon(self._begin(update.session_id, id, cwd))
+        return id
+
+    def told(self, update: v2.SubagentUpdate) -> None:
+        """It has been announced, or announced otherwise."""
+        child, info = self._own.get(update.session_id), self._session.fold.subagents.get(update.session_id)
+        if child is not None and info is not None:
+            child.cancellable = info.can_cancel
+
+    async def _begin(self, there: str, id: str, cwd: str) -> None:
+        """What came of it meanwhile is kept by its course."""
+        parent, upstream = self._session, self._upstream
+        course = None if upstream is None else upstream.find(there)
+        if upstream is None or course is None:
+            return
+        announced = parent.fold.last_seq
+        child: Any = await self._hub.create_subagent(parent, cwd, session_id=id)
+        if upstream is not self._upstream:  # the agent was lost
+            child.retire()
+            return
+        info = parent.fold.subagents.get(id)
+        child.parent, child.cancellable = parent, info is not None and info.can_cancel
+        self._own[id] = child
+        child.standing.follow(course)
+        child.children.stand(upstream, course, self._names)
+        course.lead(child, early=True)
+        for link in parent.clients():
+            follow(link, parent, child, announced)
+
+    def end(self) -> None:
+        """The agent is not there any more, and nobody works for the session."""
+        self._upstream = None
+        children, self._own = self._own, {}
+        for child in children.values():
+            child.children.end()
+            child.retire()

@@ -1,0 +1,203 @@
+"""The files and terminals that a v1 agent behind the hub may use: an editor's own, where one is attached that
+offers them, since it knows what is not saved yet; otherwise those of the hub's machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Protocol
+
+from msgspec import structs
+
+from antiphon.agent.client_terminals import create_terminal, send_release
+from antiphon.agent.reaching import Can, reads, runs, writes
+from antiphon.bridge.dialects import V1Writer
+from antiphon.client.terminals import Watches
+from antiphon.client.workspace import READ, TERMINALS, WRITE, SessionWorkspace, Workspace
+from antiphon.engine.session import Session
+from antiphon.errors import (
+    AntiphonError,
+    CallFailed,
+    LinkLost,
+    MethodNotFound,
+    RequestError,
+    ResourceNotFound,
+)
+from antiphon.schema import v1
+
+if TYPE_CHECKING:
+    from antiphon.agent.link import Link
+
+CREATE, OUTPUT, WAIT, _, RELEASE = TERMINALS
+NEEDED: dict[str, Can] = {READ: reads, WRITE: writes, CREATE: runs}
+
+
+class Attended(Protocol):
+    """A session, as its clients are found."""
+
+    clients: Callable[[], list[Link]]
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def fold(self) -> Session: ...
+
+
+Find = Callable[[str], Attended | None]
+"""The session here that stands on one at the agent."""
+
+
+class EditorWorkspace(Workspace):
+    def __init__(self, find: Find) -> None:
+        super().__init__()
+        self._find = find
+
+    def open(
+        self, cwd: str, additional_directories: Sequence[str] = (), *, watches: Watches | None = None
+    ) -> SessionWorkspace:
+        return EditorFiles(self, cwd, additional_directories, watches, self._find)
+
+
+class EditorFiles(SessionWorkspace):
+    """Of one session at an agent. A terminal stays where it was made."""
+
+    def __init__(
+        self,
+        offered: Workspace,
+        cwd: str,
+        additional_directories: Sequence[str],
+        watches: Watches | None,
+        find: Find,
+    ) -> None:
+        super().__init__(offered, cwd, additional_directories, watches)
+        self._find = find
+        self._theirs: dict[str, EditorTerminal] = {}
+        """The terminals that editors run, by the ids that the agent knows."""
+
+    async def serve(self, method: str, params: Any) -> Any:
+        terminal = self._theirs.get(getattr(params, "terminal_id", ""))
+        if terminal is not None:
+            if method == RELEASE:
+                del self._theirs[params.terminal_id]
+            return await terminal.serve(method, params)
+        session = self._find(params.session_id)
+        link = None if session is None or method not in NEEDED else _editor(session, NEEDED[method])
+        if session is None or link is None:
+            return await super().serve(method, params)
+        wanted = structs.replace(params, session_id=v1.SessionId(session.id))
+        try:
+            if method == CREATE:
+                return await self._create_there(session, link, wanted)
+            return await link.connection.call(method, wanted)
+        except CallFailed as error:
+            if error.error.code != MethodNotFound.code:
+                raise _passed_on(error) from None
+        except LinkLost:
+            pass  # it has left
+        return await super().serve(method, params)
+
+    async def _create_there(
+        self, session: Attended, link: Link, params: v1.CreateTerminalRequest
+    ) -> v1.CreateTerminalResponse:
+        theirs = await create_terminal(link.connection, params)
+        id = theirs
+        while session.fold.terminals.get(id) is not None:  # editors number theirs as they like
+            id = v1.TerminalId(f"{id}'")
+        voice = link.voices.get(session.id)
+        if voice is not None and isinstance(voice.writer, V1Writer):
+            voice.writer.downgrade.tools.own(id, theirs)  # it shows it by its own id
+        self._theirs[id] = EditorTerminal(link, params.session_id, theirs, shown_as=id, watches=self._watches)
+        if self._watches is not None:
+            self._watches.created(id, params)
+        return v1.CreateTerminalResponse(terminal_id=id)
+
+    def close(self) -> None:
+        super().close()
+        while self._theirs:
+            self._theirs.popitem()[1].leave()
+
+
+class EditorTerminal:
+    """A terminal that an editor runs, shown to everyone else as far as the agent has read of it."""
+
+    def __init__(
+        self,
+        link: Link,
+        session_id: v1.SessionId,
+        terminal_id: v1.TerminalId,
+        *,
+        shown_as: str,
+        watches: Watches | None,
+    ) -> None:
+        self._link = link
+        self._session_id = session_id
+        self._terminal_id = terminal_id
+        self._id = shown_as
+        self._watches = watches
+        self._text = ""
+        self._over = False
+
+    async def serve(self, method: str, params: Any) -> Any:
+        wanted = structs.replace(params, session_id=self._session_id, terminal_id=self._terminal_id)
+        try:
+            if method in (WAIT, RELEASE):
+                return await self._last(method, wanted)
+            answer = await self._link.connection.call(method, wanted)
+            if method == OUTPUT:
+                self._show(answer)
+            return answer
+        except CallFailed as error:
+            raise _passed_on(error) from None
+        except LinkLost:
+            self._exited(v1.TerminalExitStatus())
+            raise ResourceNotFound(
+                "the editor that ran this terminal is gone", data={"terminalId": self._id}
+            ) from None
+
+    async def _last(self, method: str, params: Any) -> Any:
+        """Nothing comes behind it that would be read: what it shows is read for the others."""
+        answer = await self._link.connection.call(WAIT, params) if method == WAIT else None
+        if not self._over:
+            asked = v1.TerminalOutputRequest(session_id=self._session_id, terminal_id=self._terminal_id)
+            with suppress(AntiphonError):  # the agent has not asked for it
+                self._show(await self._link.connection.call(OUTPUT, asked))
+        if method == RELEASE:
+            answer = await self._link.connection.call(RELEASE, params)
+        self._exited(
+            answer if isinstance(answer, v1.WaitForTerminalExitResponse) else v1.TerminalExitStatus()
+        )
+        return answer
+
+    def _show(self, output: v1.TerminalOutputResponse) -> None:
+        text, before = output.output, self._text
+        if self._watches is not None and text != before and not self._over:
+            if text.startswith(before):
+                self._watches.wrote(self._id, text[len(before) :].encode())
+            else:  # the start of it was dropped
+                self._watches.shows(self._id, text.encode())
+        self._text = text
+        if output.exit_status is not None:
+            self._exited(output.exit_status)
+
+    def _exited(self, status: v1.TerminalExitStatus | v1.WaitForTerminalExitResponse) -> None:
+        if not self._over and self._watches is not None:
+            self._watches.exited(self._id, exit_code=status.exit_code, signal=status.signal)
+        self._over = True
+
+    def leave(self) -> None:
+        """The session has ended at the agent: what the editor runs for it does, too."""
+        send_release(self._link.connection, self._session_id, self._terminal_id)
+
+
+def _editor(session: Attended, can: Can) -> Link | None:
+    """The client that came last of those that offer it."""
+    links = reversed(session.clients())
+    return next(
+        (link for link in links if link.permit.acts and link.v1_client is not None and can(link.v1_client)),
+        None,
+    )
+
+
+def _passed_on(error: CallFailed) -> RequestError:
+    return RequestError(error.error.code, error.error.message, data=error.error.data)

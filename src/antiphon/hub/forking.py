@@ -1,0 +1,43 @@
+"""A fork at the hub: the agent's own, where it has one; else a session that is told what happened so far."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from antiphon.errors import CallFailed, InvalidResult, LinkLost, LocalError, RequestError
+from antiphon.hub.course import Course
+from antiphon.hub.upstream import Upstream
+from antiphon.schema import v2
+from antiphon.schema.version import META_KEY
+
+if TYPE_CHECKING:
+    from antiphon.hub.session import HubSession
+
+logger = logging.getLogger("antiphon.hub")
+
+
+async def fork_there(
+    source: HubSession, wanted: v2.ForkSessionRequest, *, at: str | None
+) -> tuple[Upstream, Course] | None:
+    """A session at the agent that goes on from that of `source`, in the same process; `None` where the agent
+    cannot do it, or not at that message."""
+    try:
+        course = await source.standing.bring()
+        upstream, able = source.standing.upstream, course.session.abilities
+        if upstream is None or not able.fork or (at is not None and not able.fork_at):
+            return None
+        able.check_setup(wanted.mcp_servers, wanted.additional_directories)
+        there = v2.ForkSessionRequest(
+            session_id=v2.SessionId(course.session.id),
+            cwd=wanted.cwd,
+            mcp_servers=wanted.mcp_servers,
+            additional_directories=wanted.additional_directories,
+            meta=None if at is None else {META_KEY: {"messageId": at}},
+        )
+        upstream.offer(wanted.mcp_servers)
+        session = await course.session.client.begin_session(there, wanted.mcp_servers)
+    except (CallFailed, InvalidResult, LinkLost, LocalError, RequestError) as error:
+        logger.warning("the agent does not fork session %s: %s", source.id, error)
+        return None
+    return upstream, upstream.course(session)

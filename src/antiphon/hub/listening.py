@@ -1,0 +1,60 @@
+"""Listening: a hub at an address, over HTTP and WebSockets, with its doorkeeper before it."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from antiphon.errors import LocalError
+from antiphon.hub.access import is_loopback
+from antiphon.hub.pages import OPEN, pages
+from antiphon.hub.permits import HubPermit
+from antiphon.hub.tokens import Grant
+from antiphon.transports.http_exchange import Limits
+from antiphon.transports.http_server import HttpServer, http_server
+
+if TYPE_CHECKING:
+    from antiphon.hub.hub import Hub
+
+
+def check_address(host: str, *, tls: ssl.SSLContext | None, insecure: bool) -> None:
+    """Raises `LocalError` where others could read along, and nobody said that they may."""
+    if tls is None and not insecure and not is_loopback(host):
+        raise LocalError(f"{host} is reached from elsewhere: that needs TLS, or to be `insecure`")
+
+
+@asynccontextmanager
+async def listen(hub: Hub, host: str, port: int, tls: ssl.SSLContext | None) -> AsyncIterator[HttpServer]:
+    keeper, own = hub.doorkeeper, hub.browsers.routes()
+
+    async def serve(transport: Any) -> None:
+        grant = transport.who
+        if not isinstance(grant, Grant):
+            raise LocalError("nobody knows who this is")
+        async with keeper.inside(grant, transport) as room:
+            if room:
+                await hub.serve(transport, HubPermit(hub, grant))
+
+    watching = asyncio.get_running_loop().create_task(keeper.watch())
+    try:
+        async with http_server(
+            serve,
+            host,
+            port,
+            check=keeper.check,
+            routes={**pages(hub), **own},
+            open=(*OPEN, *own),
+            refused=keeper.note_refused,
+            tls=tls,
+            limits=Limits(body=hub.limits.frame),
+            bound=hub.limits.frame,
+        ) as server:
+            yield server
+    except OSError as error:
+        raise LocalError(f"cannot listen at {host}:{port}: {error.strerror or error}") from error
+    finally:
+        watching.cancel()
+        hub.audit.close()

@@ -1,0 +1,146 @@
+"""Logging in at the agents behind a hub: what they offer is offered to the hub's clients, and what a client
+does about it is done there. A process that is started later is logged in as the last one was, if it asks."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec import Struct, structs
+
+from antiphon.agent.logins import Login
+from antiphon.errors import AntiphonError, CallFailed, LocalError, MethodNotFound, RequestError
+from antiphon.hub.faults import told
+from antiphon.hub.upstream import Upstream
+from antiphon.schema import v2
+from antiphon.schema.wire import Unknown
+
+if TYPE_CHECKING:
+    from antiphon.hub.sessions import HubSessions
+
+logger = logging.getLogger("antiphon.hub")
+
+T = TypeVar("T")
+
+
+class Given(Struct, frozen=True):
+    """How somebody logged in at an agent."""
+
+    method_id: str
+    meta: dict[str, Any] | None
+
+
+class AgentLogins:
+    def __init__(self, hub: HubSessions) -> None:
+        self._hub = hub
+        self._given: dict[str, Given] = {}
+        """By the names of agents, as long as nobody has logged out."""
+
+    def learn(self, upstream: Upstream) -> None:
+        """What an agent offers that was started is offered here; under its name, if it is not the first."""
+        hub, client = self._hub, upstream.client
+        client.on_auth_status = lambda _: client.connection.start_soon(hub.auth_changed())
+        for method in client.auth_methods:
+            if isinstance(method, v2.AuthMethodTerminal):
+                continue  # AUTH-14: no terminal leads to the agent from a client of the hub
+            there = _id(method)
+            here = there if upstream.name == hub.default else f"{upstream.name}/{there}"
+            hub.login_methods[here] = _named(method, here)
+            hub.login_handlers[here] = partial(self._log_in, upstream.name, there)
+        if hub.login_methods or client.abilities.auth_status:
+            hub.auth_status_handler = self._status
+            hub.logout_handler = self._log_out
+        if upstream.name == hub.default:
+            hub.logs_out = client.abilities.logout
+
+    async def _log_in(self, name: str, method_id: str, login: Login) -> None:
+        """At every process that has asked for it, or at one that the next session gets."""
+        given = Given(method_id, login.meta or None)
+        wanting = [upstream for upstream in self._hub.upstreams.of(name) if upstream.wants_login]
+        try:
+            first, *others = wanting or [await self._hub.upstreams.spare(name)]
+            if first.asks is not None:
+                raise RequestError(AntiphonError.code, "Somebody else is about to log in at this agent")
+            first.asks = login.channel
+            try:
+                await _log_in(first, given)
+            finally:
+                first.asks = None
+        except (AntiphonError, OSError) as error:
+            raise told(error) from error
+        self._given[name] = given
+        for upstream in others:
+            await self._log_in_again(upstream)
+
+    async def _log_in_again(self, upstream: Upstream) -> bool:
+        """As it was done before; whether that worked."""
+        given = self._given.get(upstream.name)
+        if given is None:
+            return False
+        try:
+            await _log_in(upstream, given)
+        except AntiphonError as error:
+            logger.warning("the agent %s does not take the login again: %s", upstream.name, error)
+            return False
+        return True
+
+    async def _log_out(self, _: Login | None) -> None:
+        name = self._hub.default
+        self._given.pop(name, None)
+        able = [upstream for upstream in self._hub.upstreams.of(name) if upstream.client.abilities.logout]
+        if not able:
+            raise RequestError(MethodNotFound.code, "The agent offers no logout")
+        for upstream in able:
+            try:
+                await upstream.client.logout()
+            except AntiphonError as error:
+                raise told(error) from error
+
+    async def _status(self, login: Login | None) -> v2.AuthStatusResponse | str:
+        for upstream in self._hub.upstreams.of(self._hub.default):
+            if upstream.client.abilities.auth_status:
+                return await upstream.client.auth_status()
+        known = self._hub.default in self._given
+        return v2.AuthState.AUTHENTICATED if known else v2.AuthState.UNKNOWN
+
+    async def admitted(self, upstream: Upstream, call: Callable[[], Awaitable[T]]) -> T:
+        """What an agent is asked for that may want a login first (AUTH-18)."""
+        try:
+            return await call()
+        except CallFailed as error:
+            if not error.needs_login:
+                raise
+            upstream.wants_login = True
+            if not await self._log_in_again(upstream):
+                raise self._refusal(upstream, error) from error
+        return await call()
+
+    def _refusal(self, upstream: Upstream, error: CallFailed) -> RequestError:
+        if any(not isinstance(method, v2.AuthMethodTerminal) for method in upstream.client.auth_methods):
+            return told(error)
+        # AUTH-19: -32000 would ask the client for the impossible.
+        return RequestError(
+            AntiphonError.code,
+            f"The agent {upstream.name} wants a login that no client of the hub can do: log in with it in a "
+            "terminal, on the hub's machine, and try again",
+            data={"reason": "login"},
+        )
+
+
+async def _log_in(upstream: Upstream, given: Given) -> None:
+    if not any(_id(method) == given.method_id for method in upstream.client.auth_methods):
+        raise LocalError(f"the agent offers no login {given.method_id!r} any more")
+    await upstream.client.login(given.method_id, meta=given.meta)
+    upstream.wants_login = False
+
+
+def _id(method: v2.AuthMethod) -> str:
+    return str(method.get("methodId") if isinstance(method, dict) else method.method_id)
+
+
+def _named(method: v2.AuthMethod, id: str) -> v2.AuthMethod:
+    if isinstance(method, dict):
+        return Unknown({**method, "methodId": id})
+    return structs.replace(method, method_id=v2.AuthMethodId(id))

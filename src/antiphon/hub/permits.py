@@ -1,0 +1,156 @@
+"""HubPermit: what the client of one connection may do, by the token that it came with.
+
+Every refusal reads the same, whether a session is there or not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from msgspec import structs
+
+from antiphon.agent.link import Link
+from antiphon.agent.permits import Permit
+from antiphon.agent.subagents import SUBAGENT_OF
+from antiphon.connection.sessions import session_of
+from antiphon.errors import Forbidden, RequestError, to_wire_error
+from antiphon.hub.policies import Policy, designated
+from antiphon.hub.roles import CLOSE_FOR_ALL, WITHOUT_SESSION, Role, may
+from antiphon.hub.tokens import Grant
+from antiphon.schema.version import ours_in
+
+if TYPE_CHECKING:
+    from antiphon.agent.session import AgentSession
+    from antiphon.engine.questions import Question
+    from antiphon.hub.hub import Hub
+
+LIMITED = -32004
+
+ACTS = {
+    "session/prompt": "prompt",
+    "_antiphon/inject": "prompt",
+    "_antiphon/replace_inject": "prompt",
+    "session/cancel": "cancel",
+    "tool_call/cancel": "cancel",
+    "terminal/cancel": "cancel",
+    "_antiphon/revoke_inject": "cancel",
+    "_antiphon/answer": "answer",
+    "session/set_config_option": "config",
+    "session/set_mode": "config",
+    "session/set_title": "config",
+    "_antiphon/move_inject": "config",
+    "_antiphon/resume_queue": "config",
+    "providers/set": "config",
+    "providers/disable": "config",
+    "session/new": "create",
+    "session/fork": "create",
+    "session/close": "close",
+    CLOSE_FOR_ALL: "close",
+    "session/archive": "archive",
+    "session/unarchive": "archive",
+    "session/delete": "delete",
+    "auth/login": "login",
+    "authenticate": "login",
+    "auth/logout": "login",
+    "logout": "login",
+}
+"""What the audit log calls it; what is not here only reads, but for the methods of others."""
+PROMPTS = frozenset({"session/prompt", "_antiphon/inject"})
+OPENS = frozenset({"session/new", "session/fork"})
+SETS_UP = frozenset({"session/load", "session/resume"})
+
+
+class HubPermit(Permit):
+    def __init__(self, hub: Hub, grant: Grant) -> None:
+        self._hub = hub
+        self.grant = grant
+        self.acts = grant.role.includes(Role.CONTROLLER)
+        self.sees_all = grant.sessions is None
+
+    async def admit(self, link: Link, method: str, params: Any) -> Any:
+        meant = _meant(method, params)
+        session_id = session_of(params)
+        allowed = self._allows(meant) and (
+            self._covers(meant, session_id) or await self._covers_parent(session_id)
+        )
+        if not allowed:
+            self._note(link, meant, session_id, "forbidden")
+            raise Forbidden
+        limit = self._hub.doorkeeper.exceeded(self.grant, meant)
+        if limit is not None:
+            self._note(link, meant, session_id, f"limit: {limit}")
+            raise RequestError(LIMITED, f"Too many: {limit}", data={"reason": "limit", "limit": limit})
+        if meant in ACTS or (meant.startswith("_") and not meant.startswith("_antiphon/")):
+            self._note(link, meant, session_id, "allowed")
+        if not self.acts and method in SETS_UP:
+            return structs.replace(params, mcp_servers=[])  # what an observer brings is not used
+        return params
+
+    def hears(self, link: Link, method: str, params: Any) -> bool:
+        session_id = session_of(params)
+        allowed = self._allows(method) and self._covers(method, session_id)
+        if not allowed or method in ACTS:
+            self._note(link, method, session_id, "allowed" if allowed else "forbidden")
+        return allowed
+
+    def failed(self, link: Link, method: str, params: Any, error: Exception) -> None:
+        meant = _meant(method, params)
+        if meant in ACTS:
+            self._note(link, meant, session_of(params), f"failed: {to_wire_error(error).code}")
+
+    def shows(self, session_id: str) -> bool:
+        return self.grant.covers(session_id)
+
+    def answers(self, link: Link, session: AgentSession, question: Question) -> bool:
+        if not self.acts or not self._covers("_antiphon/answer", session.id):
+            return False
+        policy = self._hub.questions
+        if policy is Policy.OWNER:
+            return self.grant.role is Role.OWNER
+        if policy is Policy.DESIGNATED:
+            chosen = designated(session, question)
+            return not chosen or link.guest.who.client_id in chosen
+        return True
+
+    def _allows(self, method: str) -> bool:
+        """By its role, for as long as it has it: who is to be sent away does nothing more meanwhile."""
+        return may(self.grant.role, method) and self._hub.doorkeeper.tokens.stands(self.grant)
+
+    def _covers(self, method: str, session_id: str | None) -> bool:
+        if self.grant.sessions is None:
+            return True
+        if session_id is None:
+            return method in WITHOUT_SESSION
+        if method == "session/fork":
+            return False  # the fork would be another session
+        session = self._hub.find(session_id)
+        while session is not None and session.parent is not None:
+            session = session.parent  # what works for a session belongs to it
+        return self.grant.covers(session_id if session is None else session.id)
+
+    async def _covers_parent(self, session_id: str | None) -> bool:
+        """A session that is not open, and worked for another one."""
+        while session_id is not None and self._hub.find(session_id) is None:
+            record = await self._hub.store.get(session_id)
+            parent = None if record is None else record.meta.get(SUBAGENT_OF)
+            if not isinstance(parent, str):
+                return False
+            if self.grant.covers(parent):
+                return True
+            session_id = parent
+        return False
+
+    def _note(self, link: Link, method: str, session_id: str | None, outcome: str) -> None:
+        self._hub.audit.note(
+            ACTS.get(method, "call" if method.startswith("_") else "read"),
+            outcome,
+            token=self.grant.name,
+            client=link.guest.who.client_id,
+            session=session_id,
+            method=method,
+        )
+
+
+def _meant(method: str, params: Any) -> str:
+    for_all = method == "session/close" and ours_in(params.meta).get("forAll") is True
+    return CLOSE_FOR_ALL if for_all else method

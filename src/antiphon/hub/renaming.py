@@ -1,0 +1,64 @@
+"""Renaming: the message ids of an agent's session that came behind another one.
+
+Agents number as they like, each session from its beginning. Where a session goes on in a new one, the first
+message there must not take the place of the first one here (invariant 7): each of its ids gets a mark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from msgspec import structs
+
+from antiphon.client import ClientTurn, Permission, SessionEvent
+from antiphon.client.elicitation import Elicitation
+from antiphon.engine.session import Session
+from antiphon.engine.transcript import MessageChunk
+from antiphon.hub.course import Hears
+
+if TYPE_CHECKING:
+    from antiphon.agent.link import Link
+
+
+class Renamed:
+    """A session, as it hears of an agent's that was not its first."""
+
+    def __init__(self, hears: Hears, mark: str) -> None:
+        self._hears = hears
+        self._mark = mark
+        self.clients: Callable[[], list[Link]] = hears.clients
+
+    @property
+    def id(self) -> str:
+        return self._hears.id
+
+    @property
+    def fold(self) -> Session:
+        return self._hears.fold
+
+    def agent_did(self, event: SessionEvent) -> None:
+        id = getattr(event.update, "message_id", None)
+        if id is not None:
+            update = structs.replace(event.update, message_id=id + self._mark)  # type: ignore[type-var]
+            named = event.original is not None and b'"messageId"' in event.original
+            event = structs.replace(event, update=update, original=None if named else event.original)
+        self._hears.agent_did(event)
+
+    def agent_streamed(self, chunk: MessageChunk) -> None:
+        self._hears.agent_streamed(structs.replace(chunk, message_id=chunk.message_id + self._mark))
+
+    def agent_took(self, turn: ClientTurn) -> None:
+        self._hears.agent_took(turn)
+
+    def agent_left(self, reason: str) -> None:
+        self._hears.agent_left(reason)
+
+    def agent_paced(self) -> Awaitable[None] | None:
+        return self._hears.agent_paced()
+
+    async def agent_asks(self, permission: Permission) -> str | None:
+        return await self._hears.agent_asks(permission)
+
+    async def agent_elicits(self, elicitation: Elicitation) -> Any:
+        return await self._hears.agent_elicits(elicitation)

@@ -1,0 +1,157 @@
+"""The sessions of a hub: each is made with, or brought to, a session at an agent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from antiphon.agent import Agent, AgentSession
+from antiphon.client import ClientSession
+from antiphon.errors import AntiphonError, InvalidParams, RequestError, StoreError
+from antiphon.hub.announcing import announce
+from antiphon.hub.audit import Audit
+from antiphon.hub.bringing import Place, open_new
+from antiphon.hub.faults import told
+from antiphon.hub.forking import fork_there
+from antiphon.hub.logins import AgentLogins
+from antiphon.hub.resting import Resting
+from antiphon.hub.session import HubSession
+from antiphon.hub.upstream import Upstream
+from antiphon.hub.upstreams import Upstreams
+from antiphon.live.session import LiveSession
+from antiphon.live.voice import Voice
+from antiphon.schema import v2
+from antiphon.schema.version import META_KEY, without_ours
+from antiphon.stores.base import RecordPatch, SessionRecord
+
+HUB = "hub"
+"""Where a session's record says which agent it has, among its `meta`."""
+
+
+class HubSessions(Agent):
+    agents: dict[str, Any]
+    """What is behind the hub, by name."""
+    default: str
+    """The name of the agent that works unless a client chooses another."""
+    unattended: str
+    question_expiry: float | None
+    audit: Audit
+    stopping: bool
+    upstreams: Upstreams
+    logins: AgentLogins
+    resting: Resting
+
+    def check_taking(self) -> None:
+        """Raises where nothing new is taken any more."""
+        if self.stopping:
+            raise RequestError(AntiphonError.code, "The hub is about to end", data={"reason": "shutdown"})
+
+    def _make(self, live: LiveSession) -> AgentSession:
+        return HubSession(live, self)
+
+    async def _enter(self, live: LiveSession) -> AgentSession:
+        session = await super()._enter(live)
+        record = await self.store.get(live.session_id)
+        kept = None if record is None else record.meta.get(HUB)
+        if isinstance(session, HubSession) and kept is None and live.fold.created is not None:
+            # It was cut off as it began: by its creation alone, it has no session at its agent yet.
+            session.standing.agent = live.fold.created.meta.get("agent", self.default)
+        if isinstance(session, HubSession) and isinstance(kept, dict):
+            session.standing.restore(kept)
+        return session
+
+    def told_of(self, record: SessionRecord) -> dict[str, Any]:
+        kept = record.meta.get(HUB)
+        agent = kept.get("agent", self.default) if isinstance(kept, dict) else self.default
+        return {**super().told_of(record), "agent": agent}
+
+    async def note(self, session: HubSession) -> None:
+        """Keep which agent a session has, and which sessions there."""
+        record = await self.store.get(session.id)
+        if record is not None:
+            kept = session.standing.to_keep()
+            await self.store.update(session.id, RecordPatch(meta={**record.meta, HUB: kept}))
+
+    async def create(self, params: v2.NewSessionRequest) -> AgentSession:
+        self.check_taking()
+        name = self._chosen(params.meta)
+        directories, servers = tuple(params.additional_directories), tuple(params.mcp_servers)
+        place = Place(params.cwd, directories, servers, meta=without_ours(params.meta))
+        upstream = session = None
+        try:
+            upstream = await self.upstreams.take(name)
+            opened = await self.open_new(upstream, place)
+            session = await super().create(params)
+            assert isinstance(session, HubSession)
+            session.standing.agent = name
+            await session.standing.on(upstream, upstream.course(opened), again=False)
+        except BaseException as error:  # also a client that is gone meanwhile
+            if session is not None:
+                await self.release(session)
+            elif upstream is not None:
+                self.upstreams.let_go(upstream)
+            if isinstance(error, AntiphonError | OSError) and not isinstance(error, StoreError):
+                raise told(error) from error
+            raise
+        return session
+
+    def about(self, params: v2.NewSessionRequest) -> dict[str, Any]:
+        return {"agent": self._chosen(params.meta)}
+
+    def learn(self, upstream: Upstream) -> None:
+        """What an agent can take and offers is said to clients that come from here on (invariant 10)."""
+        self.logins.learn(upstream)
+        if upstream.name == self.default:
+            announce(self, upstream.client.abilities)
+
+    async def open_new(self, upstream: Upstream, place: Place) -> ClientSession:
+        """A new session at an agent."""
+        self.learn(upstream)
+        return await self.logins.admitted(upstream, lambda: open_new(upstream, place))
+
+    async def fork(self, params: v2.ForkSessionRequest, *, at: str | None = None) -> AgentSession:
+        self.check_taking()
+        source = await self.open(params.session_id)
+        assert isinstance(source, HubSession)
+        there = await fork_there(source, params, at=at)
+        if there is not None:
+            self.upstreams.join(there[0])
+        try:
+            session = await super().fork(params, at=at)
+        except BaseException:
+            if there is not None:
+                there[0].leave(there[1])
+                self.upstreams.let_go(there[0])
+            raise
+        assert isinstance(session, HubSession)
+        session.standing.agent, session.standing.mark = source.standing.agent, source.standing.mark
+        if there is None:
+            await self.note(session)  # whose agent it has is known, also if the hub ends before it is brought
+        else:
+            await session.standing.on(*there, again=True)
+        return session
+
+    async def open(self, session_id: str, *, voice: Voice | None = None) -> AgentSession:
+        session = await super().open(session_id, voice=voice)
+        if isinstance(session, HubSession):
+            self.resting.touch(session)
+        return session
+
+    @property
+    def live(self) -> list[HubSession]:
+        """The sessions that are open here."""
+        return [session for session in self._sessions.values() if isinstance(session, HubSession)]
+
+    def _chosen(self, meta: dict[str, Any] | None) -> str:
+        ours = (meta or {}).get(META_KEY)
+        name = ours.get("agent") if isinstance(ours, dict) else None
+        if name is None:
+            return self.default
+        if name not in self.agents:
+            known = ", ".join(self.agents)
+            raise InvalidParams(f"there is no agent {name!r} here; it is one of {known}")
+        return str(name)
+
+    async def set_up(self, session: AgentSession, params: v2.ResumeSessionRequest) -> None:
+        """Who joins a session at work changes nothing of its setting; who wakes one up gives it."""
+        if not (isinstance(session, HubSession) and session.attended_by_agent):
+            await super().set_up(session, params)

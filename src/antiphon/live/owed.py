@@ -1,0 +1,186 @@
+"""Owed: the prompts of one client that wait for their answers.
+
+An answer stands in the stream of updates, at the place where it becomes true: where the prompt is accepted,
+or where its turn ends, as the client's dialect has it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+from antiphon.bridge.dialects import Sent, Writer
+from antiphon.bridge.prompts import Answer
+from antiphon.bridge.repeats import REPEATED, repeated_over
+from antiphon.connection import Connection
+from antiphon.engine.events import PromptAccepted
+from antiphon.engine.prompt_states import PromptState
+from antiphon.engine.prompts import Entry
+from antiphon.engine.turn import Turn
+from antiphon.engine.who import Who
+from antiphon.errors import ErrorObject, RequestCancelled
+from antiphon.jsonrpc.peer import Inbound
+from antiphon.live.sending import Send
+from antiphon.schema import v2
+from antiphon.schema.version import META_KEY
+
+
+class Owed:
+    """`who` is whom the others see in the client; `send` sends it an update."""
+
+    def __init__(self, connection: Connection, writer: Writer, *, who: Who | None, send: Send) -> None:
+        self._connection = connection
+        self._writer = writer
+        self._who = who
+        self._send = send
+        self._waiting: dict[str, list[Inbound]] = {}
+        """Prompts that are not settled, by their message ids."""
+        self._taken: dict[Any, Inbound] = {}
+        """Prompts whose turn has not ended, by the ids of their requests."""
+        self._said: dict[Any, str] = {}
+        """Which message each of those became."""
+        self._own: set[str] = set()
+        """Prompts of this client that wait since an earlier link."""
+        self._answered: dict[Inbound, asyncio.Future[None]] = {}
+        """All that is owed, and who waits for it."""
+        self.cancelled = False
+        """Whether this client has cancelled the turn that is open: its held prompts end as cancelled."""
+
+    def __bool__(self) -> bool:
+        return bool(self._answered)
+
+    def add(self, message_id: str, inbound: Inbound, *, taken: bool) -> asyncio.Future[None]:
+        """Owe an answer to a prompt, which was `taken` already, or waits; done when it is given.
+
+        Asked twice under one operation, it is answered twice alike.
+        """
+        if taken:
+            self._take(message_id, inbound)
+        else:
+            self._waiting.setdefault(message_id, []).append(inbound)
+        answered = self._answered[inbound] = asyncio.get_running_loop().create_future()
+        return answered
+
+    def own(self, entry: Entry) -> None:
+        """A prompt of this client, from an earlier link: its message is not shown to a v1 client, also where
+        it is taken before this client asks again."""
+        if entry.settled:
+            self._writer.inserted(entry.became or entry.message_id)
+        else:
+            self._own.add(entry.message_id)
+
+    def move_from(self, other: Owed) -> None:
+        """What this client was owed where it was attached before."""
+        self._waiting.update(other._waiting)
+        self._taken.update(other._taken)
+        self._said.update(other._said)
+        self._answered.update(other._answered)
+        self.cancelled = other.cancelled
+
+    # --- what the journal says -----------------------------------------------------------------------
+
+    def accepted(self, body: PromptAccepted) -> None:
+        shown = body.became or body.message_id
+        if body.message_id in self._own:
+            self._own.discard(body.message_id)
+            self._writer.inserted(shown)
+        for inbound in self._waiting.pop(body.message_id, ()):
+            taken = self._writer.inserted(shown)
+            if taken is None:
+                self._take(body.message_id, inbound)
+            else:
+                self._answer(inbound, taken)
+
+    def refused(self, message_id: str, error: ErrorObject) -> None:
+        for inbound in self._waiting.pop(message_id, ()):
+            id: Any = inbound.id
+            self._send_all(self._writer.refused(id, error, cancelled=self.cancelled), {id: inbound})
+
+    def ended(self, update: v2.SessionStateUpdate) -> None:
+        """The turn has ended."""
+        self.cancelled = False
+        taken, self._taken = self._taken, {}
+        self._send_all(self._writer.ended(update, list(taken)), taken)
+
+    def settle(self, entries: Iterable[Entry], turn: Turn | None) -> None:
+        """Answer what became true between the last event that was written and those `entries`, where `turn`
+        is open: nobody writes those events to a client that has moved its attachment."""
+        for entry in entries:
+            if entry.state is PromptState.ACCEPTED:
+                self.accepted(PromptAccepted(message_id=entry.message_id, became=entry.became))
+                if turn is None or (entry.became or entry.message_id) not in turn.prompts:
+                    self._over(entry)
+            elif entry.state in (PromptState.REJECTED, PromptState.WITHDRAWN):
+                self.refused(entry.message_id, entry.error or RequestCancelled().to_wire())
+
+    def _over(self, entry: Entry) -> None:
+        """The turn of a prompt ended where nobody was told."""
+        requests = [id for id, message_id in self._said.items() if message_id == entry.message_id]
+        over = {id: self._taken.pop(id) for id in requests if id in self._taken}
+        if over:
+            self._send_all(self._writer.ended(_end_of(entry), list(over)), over)
+
+    # --- answers -------------------------------------------------------------------------------------
+
+    def answer_again(self, entry: Entry, inbound: Inbound, *, over: bool) -> bool:
+        """A prompt that was settled before comes again: answer it as then, which is `over` where its turn is,
+        and everything of that was written; whether that was possible now."""
+        id: Any = inbound.id
+        if entry.state is not PromptState.ACCEPTED:
+            error = entry.error or RequestCancelled().to_wire()
+            # Of this client's own, it was a cancel that rejected it with that code (PROMPT-V1-14).
+            own = entry.state is PromptState.REJECTED and entry.sender == self._who
+            self._send_all(self._writer.refused(id, error, cancelled=own), {id: inbound})
+            return True
+        shown = entry.became or entry.message_id
+        ended = _end_of(entry, meta={META_KEY: {**REPEATED, "messageId": shown}})
+        taken = self._writer.inserted(shown, beside=repeated_over(ended) if over else REPEATED)
+        if taken is not None:
+            self._answer(inbound, taken)
+        elif over:
+            self._send_all(self._writer.ended(ended, [id]), {id: inbound})
+        return over or taken is not None
+
+    def fail(self, error: ErrorObject) -> None:
+        """Answer all of it so."""
+        self._waiting.clear()
+        self._taken.clear()
+        for inbound in tuple(self._answered):
+            self._answer(inbound, error)
+
+    def _take(self, message_id: str, inbound: Inbound) -> None:
+        """It was accepted: the end of its turn is still to be told."""
+        self._said[inbound.id] = message_id
+        self._taken[inbound.id] = inbound
+
+    def _answer(self, inbound: Inbound, given: Any) -> None:
+        self._said.pop(inbound.id, None)
+        self._connection.answer(inbound, given)
+        answered = self._answered.pop(inbound, None)
+        if answered is not None and not answered.done():
+            answered.set_result(None)
+
+    def _send_all(self, sent: list[Sent], requests: dict[Any, Inbound]) -> None:
+        for one in sent:
+            if isinstance(one, Answer):
+                self._answer(requests[one.request], one.given)
+            else:
+                self._send(one)
+
+
+def _end_of(entry: Entry, *, meta: dict[str, Any] | None = None) -> v2.SessionStateUpdate:
+    """How the turn of a prompt ended."""
+    return v2.SessionStateUpdate(
+        state=v2.State.IDLE, stop_reason=entry.stop_reason, error=_error(entry.error), meta=meta
+    )
+
+
+def _error(error: ErrorObject | None) -> v2.Error | None:
+    if error is None:
+        return None
+    try:
+        code = v2.ErrorCode(error.code)
+    except ValueError:
+        code = v2.ErrorCode.INTERNAL_ERROR
+    return v2.Error(code=code, message=error.message, data=error.data)

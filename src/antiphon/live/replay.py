@@ -1,0 +1,73 @@
+"""Replay: what there was when a client joined, to be sent to it before anything newer."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Self
+
+from msgspec import Struct
+
+from antiphon.bridge.dialects import Writer
+from antiphon.engine.events import Updated
+from antiphon.engine.folding import Item
+from antiphon.engine.prompts import Entry, QueuePart
+from antiphon.engine.questions import Question
+from antiphon.engine.reading import UPDATES, encode
+from antiphon.engine.session import Session
+from antiphon.engine.snapshot import state_update
+from antiphon.engine.turn import Turns
+from antiphon.engine.unknown import is_from_v1
+from antiphon.live.session import LiveSession
+from antiphon.schema import v2
+from antiphon.schema.repair import Malformed
+
+
+class Replay(Struct, frozen=True):
+    """Taken in one step with the cursor it ends at, and sent later."""
+
+    seq: int
+    """The last event of it."""
+    updates: Sequence[tuple[Any, bool]]
+    """Each with whether it is as a v1 agent wrote it."""
+    state: bytes
+    questions: Sequence[Question]
+    queue: QueuePart
+    prompts: Sequence[Entry]
+
+    @classmethod
+    def take(cls, fold: Session, items: Iterable[Item]) -> Self:
+        """These of a session as it is now."""
+        return cls(
+            seq=fold.last_seq,
+            updates=[(item.materialize(), is_from_v1(item)) for item in items],
+            state=state_update(fold),
+            questions=fold.questions.open,
+            queue=fold.prompts.part(),
+            prompts=list(fold.prompts.entries.values()),
+        )
+
+    def written(self, writer: Writer) -> Iterator[Sequence[bytes]]:
+        """The updates in a client's dialect."""
+        for update, as_written in self.updates:
+            raw = encode(update)
+            yield writer.write_lifted(update, raw, raw) if as_written else writer.write(update, raw)
+
+    def written_state(self, writer: Writer) -> Sequence[bytes]:
+        return writer.write(UPDATES.read(self.state), self.state)
+
+
+async def recall(live: LiveSession, writer: Writer, turns: Turns, *, upto: int) -> None:
+    """What is written to this client depends on what it was told before: that is gone through again, and
+    nothing of it is sent."""
+    cursor = 0
+    while cursor < upto:
+        events = (await live.after(cursor))[: upto - cursor]
+        for event in events:
+            if isinstance(event.body, Updated):
+                with contextlib.suppress(Malformed):
+                    update = event.body.update
+                    writer.write(update, bytes(event.body.raw))
+                    if type(update) is v2.SessionStateUpdate:
+                        turns.apply(update, seq=event.seq, at=event.at)
+        cursor = events[-1].seq

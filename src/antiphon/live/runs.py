@@ -1,0 +1,101 @@
+"""Runs: events that go to many clients as the same bytes, which are made once.
+
+Most of a session is chunks, and a chunk is the same in every dialect: the bytes it was born with, in an
+envelope that names the session. What changes or depends on who reads it (a state, a question, an answer) is
+written to each client by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from antiphon.engine.events import Event, Updated
+from antiphon.engine.folding import is_state
+from antiphon.engine.transcript import MESSAGE_CHUNKS
+from antiphon.schema import v2
+from antiphon.schema.repair import Malformed
+from antiphon.schema.wire import Unknown
+from antiphon.transports.base import Framing
+
+
+class Envelope(NamedTuple):
+    """How the updates of one session stand on the links of one kind."""
+
+    framing: Framing
+    start: bytes
+    end: bytes
+    numbered: bool
+
+    def around(self, events: Sequence[Event]) -> bytes:
+        start, end = self.start, self.end
+        raws: list[tuple[Any, int]] = [(event.body.raw, event.seq) for event in events]  # type: ignore[union-attr]
+        if self.numbered:
+            meta = b',"_meta":{"antiphon":{"seq":%d}}'
+            return self.framing([b"%b%b%b%b" % (start, raw, meta % seq, end) for raw, seq in raws])
+        return self.framing([b"%b%b%b" % (start, raw, end) for raw, _ in raws])
+
+
+class Run:
+    """Events that follow one another. Where they are one message's text, or updates of one type, `update`
+    stands for all of them: a writer that passes it on as it is does so with each."""
+
+    __slots__ = ("_framed", "events", "update")
+
+    def __init__(self, events: Sequence[Event], update: v2.SessionUpdate | None) -> None:
+        self.events = events
+        self.update = update
+        self._framed: dict[Envelope, bytes] = {}
+
+    def framed(self, envelope: Envelope) -> bytes:
+        """Its updates as they go over links of one kind."""
+        framed = self._framed.get(envelope)
+        if framed is None:
+            framed = self._framed[envelope] = envelope.around(self.events)
+        return framed
+
+
+def split(events: Sequence[Event]) -> list[Run]:
+    """Events as runs, in their order."""
+    runs: list[Run] = []
+    begun = 0
+    kind: Any = None
+    for at, event in enumerate(events):
+        of = _kind_of(event)
+        if at > begun and (of != kind or of is ALONE):
+            runs.append(_run(events[begun:at], kind))
+            begun = at
+        kind = of
+    runs.append(_run(events[begun:], kind))
+    return runs
+
+
+ALONE = "alone"
+
+
+def _kind_of(event: Event) -> Any:
+    """What may be in one run together; `None` for what is written to each client by itself."""
+    body = event.body
+    if type(body) is not Updated:
+        return None
+    try:
+        update: Any = body.update
+    except Malformed:
+        return None
+    kind = type(update)
+    if kind in MESSAGE_CHUNKS:
+        content = update.content
+        plain = type(content) is v2.TextContent and content.annotations is None and content.meta is None
+        return (kind, update.message_id) if plain else ALONE
+    return None if kind is Unknown or is_state(update) else kind
+
+
+def _run(events: Sequence[Event], kind: Any) -> Run:
+    if kind is None:
+        return Run(events, None)
+    updates: list[Any] = [event.body.update for event in events]  # type: ignore[union-attr]
+    update = updates[0]
+    if len(updates) > 1 and type(kind) is tuple:  # adjacent plain texts are one text, however they were cut
+        text = "".join([each.content.text for each in updates])
+        update = kind[0](message_id=update.message_id, content=v2.TextContent(text=text))
+    return Run(events, update)

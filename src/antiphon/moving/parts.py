@@ -1,0 +1,201 @@
+"""The file of a moved session: parts, each under its own checksum, and an end with that of the whole.
+
+A part is a line, which is its head as JSON, a space and a checksum; then its body, deflated; then a newline.
+The checksum is of head and body together, so no byte of a file can change without being missed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Callable
+from typing import BinaryIO, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from antiphon.errors import LocalError
+
+FORMAT = "antiphon session"
+VERSION = 1
+HEAD_LIMIT = 64 * 1024
+BODY_LIMIT = 256 * 1024 * 1024
+"""Bytes of a body, deflated or not: four times the largest frame that is taken from a peer."""
+
+Write = Callable[[bytes], object]
+
+
+class FileRefused(LocalError):
+    """What was given to be imported is no whole, unharmed file of a session; it says where, and what."""
+
+
+class Head(Struct, frozen=True, kw_only=True, tag_field="part"):
+    size: int
+    """Bytes of the body as it stands in the file."""
+    inflated: int
+
+
+class SessionHead(Head, frozen=True, kw_only=True, tag="session"):
+    """The first part; its body is the session's record."""
+
+    format: str
+    version: int
+    session_id: str
+    last: int
+    """The number of the last event that follows."""
+
+
+class EventsHead(Head, frozen=True, kw_only=True, tag="events"):
+    """Consecutive events, one a line."""
+
+    first: int
+    last: int
+
+
+class EndHead(Head, frozen=True, kw_only=True, tag="end"):
+    """The last part, without a body."""
+
+    sha256: str
+    """Of everything before this part."""
+
+
+AnyHead: TypeAlias = SessionHead | EventsHead | EndHead
+_read_head = msgspec.json.Decoder(AnyHead).decode
+_write = msgspec.json.Encoder().encode
+
+
+class PartWriter:
+    def __init__(self, write: Write) -> None:
+        self._write = write
+        self._whole = hashlib.sha256()
+
+    def begin(self, session_id: str, last: int, record: bytes) -> None:
+        body = zlib.compress(record)
+        self._add(
+            SessionHead(
+                format=FORMAT,
+                version=VERSION,
+                session_id=session_id,
+                last=last,
+                size=len(body),
+                inflated=len(record),
+            ),
+            body,
+        )
+
+    def events(self, first: int, events: list[bytes]) -> None:
+        lines = b"\n".join(events)
+        if len(lines) > BODY_LIMIT:
+            raise LocalError(f"event {first} is larger than a file of a session can hold")
+        body = zlib.compress(lines)
+        last = first + len(events) - 1
+        self._add(EventsHead(first=first, last=last, size=len(body), inflated=len(lines)), body)
+
+    def end(self) -> None:
+        self._add(EndHead(sha256=self._whole.hexdigest(), size=0, inflated=0), b"")
+
+    def _add(self, head: AnyHead, body: bytes) -> None:
+        line = _write(head)
+        whole = b"%b %b\n%b\n" % (line, _checksum(line, body), body)
+        self._whole.update(whole)
+        self._write(whole)
+
+
+class PartReader:
+    """Reads parts one after the other; whatever is not as it was written raises `FileRefused`."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._at = 0
+        self._whole = hashlib.sha256()
+
+    def begin(self) -> tuple[SessionHead, bytes]:
+        """The first part. It is of one shape in all versions, so that a later one can be told."""
+        head, body = self._next()
+        if not isinstance(head, SessionHead) or head.format != FORMAT:
+            raise FileRefused("it does not begin as a file of a session does")
+        if head.version != VERSION:
+            raise FileRefused(
+                f"it is of version {head.version} and this Antiphon reads version {VERSION}: "
+                "a later one wrote it"
+            )
+        return head, body
+
+    def next(self) -> tuple[EventsHead, bytes] | None:
+        """The next events; `None` at the end, which has been seen to be that of this file."""
+        head, body = self._next()
+        if isinstance(head, EventsHead):
+            return head, body
+        if not isinstance(head, EndHead):
+            raise FileRefused(f"{self._where()}: a second session begins")
+        if self._file.read(1):
+            raise FileRefused(f"something follows behind its end, from byte {self._at} on")
+        return None
+
+    def _next(self) -> tuple[AnyHead, bytes]:
+        begins = self._at
+        told = self._whole.hexdigest()
+        line = self._line()
+        encoded, _, checksum = line[:-1].rpartition(b" ")
+        try:
+            head = _read_head(encoded)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            known = "it is no file of a session" if begins == 0 else "the head of a part cannot be read"
+            raise FileRefused(f"{self._where(begins)}: {known}") from None
+        if not (0 <= head.size <= BODY_LIMIT and 0 <= head.inflated <= BODY_LIMIT):
+            raise FileRefused(f"{self._where(begins)}: a part says that it is larger than any may be")
+        body = self._take(head.size + 1)
+        if checksum != _checksum(encoded, body[:-1]) or body[-1:] != b"\n":
+            raise FileRefused(f"{self._where(begins)}: {_named(head)} does not match its checksum")
+        if isinstance(head, EndHead) and head.sha256 != told:
+            raise FileRefused("the file as a whole does not match its checksum: parts are missing or moved")
+        return head, _inflate(head, body[:-1], self._where(begins))
+
+    def _line(self) -> bytes:
+        line = self._file.readline(HEAD_LIMIT)
+        if not line.endswith(b"\n"):
+            if self._at == 0:
+                raise FileRefused("it is no file of a session")
+            if len(line) < HEAD_LIMIT:
+                raise FileRefused(f"it is cut off after byte {self._at + len(line)}")
+            raise FileRefused(f"{self._where()}: the head of a part cannot be read")
+        self._passed(line)
+        return line
+
+    def _take(self, size: int) -> bytes:
+        taken = self._file.read(size)
+        self._passed(taken)
+        if len(taken) < size:
+            raise FileRefused(f"it is cut off after byte {self._at}")
+        return taken
+
+    def _passed(self, data: bytes) -> None:
+        self._at += len(data)
+        self._whole.update(data)
+
+    def _where(self, begins: int | None = None) -> str:
+        return f"damaged at byte {self._at if begins is None else begins}"
+
+
+def _checksum(head: bytes, body: bytes) -> bytes:
+    return hashlib.sha256(head + b"\n" + body).hexdigest().encode()
+
+
+def _named(head: AnyHead) -> str:
+    if isinstance(head, EventsHead):
+        return f"the part with events {head.first} to {head.last}"
+    return "the beginning" if isinstance(head, SessionHead) else "the end"
+
+
+def _inflate(head: AnyHead, body: bytes, where: str) -> bytes:
+    """What it says of its size is the most it may be (a bomb is one that says otherwise)."""
+    if isinstance(head, EndHead):
+        return b""
+    inflating = zlib.decompressobj()
+    try:
+        inflated = inflating.decompress(body, head.inflated + 1)
+    except zlib.error:
+        raise FileRefused(f"{where}: {_named(head)} cannot be inflated") from None
+    if len(inflated) != head.inflated or not inflating.eof or inflating.unused_data:
+        raise FileRefused(f"{where}: {_named(head)} is not as large as it says")
+    return inflated

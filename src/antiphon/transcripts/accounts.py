@@ -1,0 +1,215 @@
+"""Account: what there is to tell of a session, in its order; transcripts of each kind are written from it."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import Raw, Struct
+
+from antiphon.engine.elicitations import CREATE_ELICITATION
+from antiphon.engine.events import Event, QuestionClosed, QuestionEnd, Updated
+from antiphon.engine.facts import ContextUsage, Info, Latest
+from antiphon.engine.folding import Folding, is_state
+from antiphon.engine.questions import Question
+from antiphon.engine.session import Session
+from antiphon.engine.terminals import Terminal
+from antiphon.engine.turn import Effect
+from antiphon.engine.who import who_of
+from antiphon.schema import v2
+from antiphon.schema.repair import Malformed
+
+TIME_STEP = 1000
+"""Milliseconds between two times that are remembered."""
+
+
+class Ended(NamedTuple):
+    """The end of a turn."""
+
+    stop_reason: str | None
+    error: str | None
+    usage: v2.Usage | None
+    took: int
+    """Milliseconds, as far as is known."""
+
+
+class Asked(NamedTuple):
+    """A question that has ended: what was asked, how it ended, and by whom."""
+
+    title: str
+    outcome: str
+    by: str | None
+    tool_call_id: str | None
+
+
+class Entry(NamedTuple):
+    """Something to tell: an item of the fold, an `Ended`, an `Asked` or a notice. `at` is in milliseconds
+    since 1970, where it is known."""
+
+    position: int
+    at: int | None
+    what: Any
+
+
+class Account(Struct, kw_only=True):
+    session_id: str
+    title: str | None
+    agent: str | None
+    cwd: str
+    fold: Folding
+    entries: list[Entry]
+    answers: dict[str, list[Asked]]
+    """What was asked about tool calls, by their ids."""
+
+    @property
+    def began(self) -> int | None:
+        return next((entry.at for entry in self.entries if entry.at is not None), None)
+
+    @property
+    def tokens(self) -> tuple[int, int]:
+        """Of all turns together, in and out."""
+        used = [entry.what.usage for entry in self.entries if isinstance(entry.what, Ended)]
+        told = [usage for usage in used if usage is not None]
+        return sum(usage.input_tokens for usage in told), sum(usage.output_tokens for usage in told)
+
+
+class Gathering:
+    """Folds a journal, and remembers what a fold has no place for."""
+
+    def __init__(self) -> None:
+        self.fold = Session()
+        self.marks: list[tuple[int, Any]] = []
+        self._times: list[tuple[int, int]] = []
+        self._opened = 0
+
+    def add(self, events: Iterable[Event]) -> None:
+        """The next events."""
+        run: list[Event] = []
+        for event in events:
+            if not self._times or event.at - self._times[-1][1] >= TIME_STEP:
+                self._times.append((event.seq, event.at))
+            update = _update(event)
+            if isinstance(event.body, QuestionClosed):
+                self.fold.fold(run)
+                self._question(event.body, event.seq)
+                run = [event]
+            elif isinstance(update, v2.Notice):
+                self.marks.append((event.seq, update))
+                run.append(event)
+            elif update is not None and is_state(update):
+                self.fold.fold(run)
+                self._state(update, event)
+                run = [event]
+            else:
+                run.append(event)
+        self.fold.fold(run)
+
+    def time_of(self, position: int) -> int | None:
+        at = bisect_right(self._times, position, key=lambda known: known[0])
+        return self._times[at - 1][1] if at else None
+
+    def _state(self, update: Any, event: Event) -> None:
+        effect = self.fold.turns.effect_of(update)
+        if effect is Effect.OPENED:
+            self._opened = event.at
+        elif effect is Effect.ENDED:
+            reason = getattr(update, "stop_reason", None) or getattr(update, "proposed_reason", None)
+            error = getattr(update, "error", None)
+            ended = Ended(
+                stop_reason=None if reason is None else str(reason),
+                error=None if error is None else error.message,
+                usage=getattr(update, "usage", None),
+                took=event.at - self._opened,
+            )
+            self.marks.append((event.seq, ended))
+
+    def _question(self, closed: QuestionClosed, seq: int) -> None:
+        question = self.fold.questions.get(closed.question_id)
+        if question is not None and not question.ended:
+            self.marks.append((seq, _asked(question, closed)))
+
+
+def _update(event: Event) -> Any:
+    try:
+        return event.body.update if isinstance(event.body, Updated) else None
+    except Malformed:
+        return None
+
+
+def _asked(question: Question, closed: QuestionClosed) -> Asked:
+    permission, call = question.permission, question.tool_call_id
+    if permission is None:
+        title, outcome = _message(question), _action(closed.result)
+    else:
+        chosen = question.chosen(closed.result)
+        title, outcome = permission.title, "refused" if chosen is None else chosen.name
+        if isinstance(permission.subject, v2.ToolCallPermissionSubject):
+            call = permission.subject.tool_call.tool_call_id
+    if closed.end is not QuestionEnd.ANSWERED:
+        outcome = str(closed.end)
+    return Asked(title, outcome, None if closed.by is None else who_of(closed.by).name, call)
+
+
+def _message(question: Question) -> str:
+    if question.method != CREATE_ELICITATION:
+        return question.method
+    return str(_plain(question.params).get("message", ""))
+
+
+def _action(result: Raw) -> str:
+    return str(_plain(result).get("action", "answered"))
+
+
+def _plain(raw: Raw) -> dict[str, Any]:
+    try:
+        found = msgspec.json.decode(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def account(told: Gathering | Folding, *, title: str | None = None, agent: str | None = None) -> Account:
+    """What there is to tell: of a journal that was gathered, or of a fold alone, which knows no times."""
+    fold = told.fold if isinstance(told, Gathering) else told
+    marks = told.marks if isinstance(told, Gathering) else []
+    answers: dict[str, list[Asked]] = {}
+    for _, mark in marks:
+        if isinstance(mark, Asked) and mark.tool_call_id is not None and fold.tools.get(mark.tool_call_id):
+            answers.setdefault(mark.tool_call_id, []).append(mark)
+    found = [(item.position, item) for item in _told_items(fold)]
+    found += [(seq, mark) for seq, mark in marks if not _is_with_call(mark, answers)]
+    created, info = fold.created, fold.facts.info
+    return Account(
+        session_id="" if created is None else created.session_id,
+        title=title or (None if info is None else info.title),
+        agent=agent,
+        cwd="" if created is None else created.cwd,
+        fold=fold,
+        entries=[
+            Entry(position, told.time_of(position) if isinstance(told, Gathering) else None, what)
+            for position, what in sorted(found, key=lambda pair: pair[0])
+        ],
+        answers=answers,
+    )
+
+
+def _is_with_call(mark: Any, answers: dict[str, list[Asked]]) -> bool:
+    return isinstance(mark, Asked) and mark.tool_call_id in answers
+
+
+def _told_items(fold: Folding) -> Sequence[Any]:
+    """Not the facts, nor a terminal that stands in a tool call."""
+    shown = {
+        content.terminal_id
+        for call in fold.tools
+        for content in call.content
+        if isinstance(content, v2.Terminal)
+    }
+    return [
+        item
+        for item in fold.items
+        if not isinstance(item, Latest | Info | ContextUsage)
+        and not (isinstance(item, Terminal) and item.id in shown)
+    ]

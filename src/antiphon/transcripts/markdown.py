@@ -1,0 +1,179 @@
+"""A transcript as Markdown: to be read as it is, or in whatever shows Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from antiphon.engine.compactions import Compaction
+from antiphon.engine.plans import Plan
+from antiphon.engine.subagents import SessionNote, SubagentInfo
+from antiphon.engine.terminals import Terminal
+from antiphon.engine.tools import ToolCall
+from antiphon.engine.transcript import Message, MessageType
+from antiphon.engine.unknown import UnknownUpdate
+from antiphon.schema import v2
+from antiphon.transcripts import words
+from antiphon.transcripts.accounts import Account, Asked, Ended, Entry
+from antiphon.transcripts.harmless import code, fenced, harmless, inline
+from antiphon.transcripts.visible import visible, visible_line
+
+
+def to_markdown(account: Account) -> Iterator[str]:
+    """The document, piece by piece."""
+    yield f"# {inline(words.title(account))}\n\n"
+    for name, value in words.facts(account):
+        yield f"- {name}: {code(value) if name in ('Folder', 'Session') else inline(value)}\n"
+    named = False
+    for entry in account.entries:
+        what = entry.what
+        if isinstance(what, Message) and what.type is MessageType.USER:
+            named = False
+            yield f"\n## {inline(words.sender(what))}{_time(entry.at)}\n"
+        elif isinstance(what, Message | ToolCall | Plan) and not named:
+            named = True
+            yield f"\n## {inline(words.agent(account))}{_time(entry.at)}\n"
+        for block in _WRITERS[type(what)](entry, account):
+            yield f"\n{block}\n"
+
+
+def _time(at: int | None) -> str:
+    return "" if at is None else f" ({words.clock(at)})"
+
+
+def _message(entry: Entry, account: Account) -> Iterator[str]:
+    message: Message = entry.what
+    if message.type is MessageType.THOUGHT:
+        yield from _quoted("Thought", message.content)
+    else:
+        yield from map(_block, message.content)
+
+
+def _quoted(title: str, blocks: list[Any]) -> Iterator[str]:
+    body = "\n\n".join(map(_block, blocks))
+    yield "\n".join(f"> {line}".rstrip() for line in f"**{title}**\n\n{body}".split("\n"))
+
+
+def _block(block: Any) -> str:
+    if isinstance(block, v2.TextContent):
+        return harmless(block.text)
+    if isinstance(block, v2.ResourceLink):
+        return _link(block.uri, block.title or block.name)
+    if isinstance(block, v2.EmbeddedResource) and isinstance(block.resource, v2.TextResourceContents):
+        return f"{code(visible_line(block.resource.uri))}\n\n{fenced(visible(block.resource.text))}"
+    return f"\\[{inline(words.block_words(block))}\\]"
+
+
+def _link(url: str, name: str) -> str:
+    shown, target = inline(visible_line(name)), visible_line(url, limit=4000)
+    if words.is_safe_link(url) and target == url and not set(url) & set(" ()<>\\"):
+        return f"[{shown}]({url})"
+    return f"{shown} {code(target)}"
+
+
+def _call(entry: Entry, account: Account) -> Iterator[str]:
+    call: ToolCall = entry.what
+    mark = words.MARKS.get(str(call.status), "●")
+    kind = words.kind(call)
+    yield f"{mark} **{inline(kind or 'tool')}** {code(words.call_title(call))} ({inline(words.status(call))})"
+    for asked in account.answers.get(call.id, ()):
+        yield f"Answer: {inline(words.answer(asked))}"
+    if call.locations and not any(isinstance(content, v2.Diff) for content in call.content):
+        yield ", ".join(map(code, words.places(call, account.cwd)))
+    for content in call.content:
+        if isinstance(content, v2.Content):
+            block = content.content
+            shown = visible(block.text).strip("\n") if isinstance(block, v2.TextContent) else None
+            if shown != "":
+                yield _block(block) if shown is None else fenced(shown)
+        elif isinstance(content, v2.Diff):
+            yield from _diff(content, account.cwd)
+        elif isinstance(content, v2.Terminal):
+            terminal = account.fold.terminals.get(content.terminal_id)
+            if terminal is not None:
+                yield _terminal(terminal)
+
+
+def _diff(diff: v2.Diff, cwd: str) -> Iterator[str]:
+    changes = [words.change(change, cwd) for change in diff.changes]
+    if changes:
+        yield ", ".join(map(code, changes))
+    if diff.patch is not None:
+        yield fenced(visible(diff.patch.text).strip("\n"), "diff")
+
+
+def _terminal(terminal: Terminal) -> str:
+    command = f"$ {visible_line(terminal.command)}\n" if terminal.command else ""
+    ended = words.exit_text(terminal)
+    shown = visible(terminal.text).expandtabs(8).strip("\n")
+    return fenced("\n".join(filter(None, [f"{command}{shown}".rstrip("\n"), f"[{ended}]" if ended else ""])))
+
+
+def _lone_terminal(entry: Entry, account: Account) -> Iterator[str]:
+    yield _terminal(entry.what)
+
+
+def _plan(entry: Entry, account: Account) -> Iterator[str]:
+    plan = entry.what.latest.plan
+    if isinstance(plan, v2.PlanItems):
+        lines = [
+            f"- [{'x' if item.status == 'completed' else ' '}] {inline(visible_line(item.content))}"
+            + (f" ({inline(visible_line(str(item.status)))})" if item.status not in _PLAIN else "")
+            for item in plan.entries
+        ]
+        yield "\n".join(["**Plan**", "", *lines])
+    elif isinstance(plan, v2.PlanMarkdown):
+        yield f"**Plan**\n\n{harmless(plan.content)}"
+    elif isinstance(plan, v2.PlanFile):
+        yield f"**Plan** {_link(plan.uri, plan.uri)}"
+
+
+_PLAIN = ("completed", "pending")
+
+
+def _compaction(entry: Entry, account: Account) -> Iterator[str]:
+    yield from _quoted("The conversation so far was summed up", entry.what.summary)
+
+
+def _subagent(entry: Entry, account: Account) -> Iterator[str]:
+    yield f"A subagent worked: {code(visible_line(entry.what.title or entry.what.id))}"
+
+
+def _session_note(entry: Entry, account: Account) -> Iterator[str]:
+    yield from _quoted("A message between sessions", entry.what.content)
+
+
+def _notice(entry: Entry, account: Account) -> Iterator[str]:
+    notice: v2.Notice = entry.what
+    told = "" if notice.description is None else f": {inline(visible_line(notice.description, limit=2000))}"
+    yield f"*{inline(visible_line(notice.title))}*{told}"
+
+
+def _asked(entry: Entry, account: Account) -> Iterator[str]:
+    yield f"{inline(visible_line(entry.what.title))} {inline(words.answer(entry.what))}"
+
+
+def _ended(entry: Entry, account: Account) -> Iterator[str]:
+    told = words.ending(entry.what)
+    if told:
+        yield f"*{inline(told)}*"
+
+
+def _unknown(entry: Entry, account: Account) -> Iterator[str]:
+    tag = visible_line(str(entry.what.update.get("sessionUpdate")), limit=80)
+    yield f"Something of a kind unknown here: {code(tag)}"
+
+
+_WRITERS: dict[type, Callable[[Entry, Account], Iterator[str]]] = {
+    Message: _message,
+    ToolCall: _call,
+    Plan: _plan,
+    Terminal: _lone_terminal,
+    Compaction: _compaction,
+    SubagentInfo: _subagent,
+    SessionNote: _session_note,
+    UnknownUpdate: _unknown,
+    v2.Notice: _notice,
+    Asked: _asked,
+    Ended: _ended,
+}

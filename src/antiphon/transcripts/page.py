@@ -1,0 +1,275 @@
+"""One page of HTML, whole in itself: it runs nothing and loads nothing, and a policy in it says so."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+from collections.abc import Callable, Iterator
+from html import escape
+from typing import Any
+
+from antiphon.engine.compactions import Compaction
+from antiphon.engine.plans import Plan
+from antiphon.engine.subagents import SessionNote, SubagentInfo
+from antiphon.engine.terminals import Terminal
+from antiphon.engine.tools import ToolCall
+from antiphon.engine.transcript import Message, MessageType
+from antiphon.engine.unknown import UnknownUpdate
+from antiphon.schema import v2
+from antiphon.transcripts import words
+from antiphon.transcripts.accounts import Account, Asked, Ended, Entry
+from antiphon.transcripts.prose import preformatted, prose
+from antiphon.transcripts.style import STYLE
+from antiphon.transcripts.visible import visible, visible_line
+
+IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+"""Kinds that are pictures and nothing else."""
+OPEN_LINES = 60
+"""A diff of so many lines is shown without being asked for."""
+_POLICY = (
+    "default-src 'none'; img-src data:; "
+    f"style-src 'sha256-{base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()}'; "
+    "base-uri 'none'; form-action 'none'"
+)
+
+
+def to_html(account: Account) -> Iterator[str]:
+    """The page, piece by piece."""
+    title = escape(words.title(account))
+    yield (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{escape(_POLICY)}">\n'
+        '<meta name="referrer" content="no-referrer">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        f"<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
+        f'<header class="top">\n<h1 dir="auto">{title}</h1>\n<dl>\n'
+    )
+    for name, value in words.facts(account):
+        yield f'<div><dt>{name}</dt><dd dir="auto">{escape(value)}</dd></div>\n'
+    yield "</dl>\n</header>\n<main>\n"
+    yield from _entries(account)
+    yield "</main>\n<footer>Written by Antiphon from the journal of the session.</footer>\n</body>\n</html>\n"
+
+
+def _entries(account: Account) -> Iterator[str]:
+    """The agent's name stands where it begins to speak."""
+    named = False
+    for entry in account.entries:
+        what = entry.what
+        if isinstance(what, Message) and what.type is MessageType.USER:
+            named = False
+        elif isinstance(what, Message | ToolCall | Plan) and not named:
+            named = True
+            yield f'<p class="who"><bdi>{escape(words.agent(account))}</bdi>{_time(entry.at)}</p>\n'
+        yield from _WRITERS[type(what)](entry, account)
+
+
+def _message(entry: Entry, account: Account) -> Iterator[str]:
+    message: Message = entry.what
+    if message.type is MessageType.THOUGHT:
+        glimpse = visible_line(message.text, limit=160)
+        yield f'<details class="thought"><summary>Thought <span>{escape(glimpse)}</span></summary>\n'
+        yield from map(_block, message.content)
+        yield "</details>\n"
+    elif message.type is MessageType.USER:
+        who = escape(words.sender(message))
+        yield f'<article class="user">\n<p class="who"><bdi>{who}</bdi>{_time(entry.at)}</p>\n'
+        yield from map(_block, message.content)
+        yield "</article>\n"
+    else:
+        yield from map(_block, message.content)
+
+
+def _time(at: int | None) -> str:
+    return "" if at is None else f' <time datetime="{words.iso(at)}">{words.clock(at)}</time>'
+
+
+def _block(block: Any) -> str:
+    if isinstance(block, v2.TextContent):
+        return prose(block.text)
+    if isinstance(block, v2.ImageContent) and (data := _picture(block)) is not None:
+        kind = escape(block.mime_type)
+        return f'<p><img src="data:{kind};base64,{data}" alt="{escape(words.block_words(block))}"></p>\n'
+    if isinstance(block, v2.ResourceLink):
+        return f'<p class="file" dir="auto">{_link(block.uri, block.title or block.name)}</p>\n'
+    if isinstance(block, v2.EmbeddedResource) and isinstance(block.resource, v2.TextResourceContents):
+        name = escape(visible_line(block.resource.uri))
+        return (
+            f'<details class="file"><summary>{name}</summary>\n'
+            f"{preformatted(visible(block.resource.text))}</details>\n"
+        )
+    return f'<p class="file" dir="auto">{escape(words.block_words(block))}</p>\n'
+
+
+def _picture(block: v2.ImageContent) -> str | None:
+    """The data of an image again, if it is nothing else."""
+    try:
+        data = base64.b64decode(block.data, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    return base64.b64encode(data).decode() if block.mime_type in IMAGES else None
+
+
+def _link(url: str, name: str) -> str:
+    shown = escape(visible_line(name))
+    if words.is_safe_link(url):
+        return f'<a href="{escape(url)}" rel="noopener noreferrer nofollow">{shown}</a>'
+    return f"{shown} <code>{escape(visible_line(url))}</code>"
+
+
+def _call(entry: Entry, account: Account) -> Iterator[str]:
+    call: ToolCall = entry.what
+    mark = words.MARKS.get(str(call.status), "●")
+    state = {"✓": "good", "✗": "bad", "⊘": "off"}.get(mark, "busy")
+    head = f'<span class="mark" title="{escape(words.status(call))}">{mark}</span>'
+    if kind := words.kind(call):
+        head += f'<span class="kind">{escape(kind)}</span>'
+    command = " command" if call.kind == "execute" else ""
+    head += f'<span class="what{command}" dir="auto">{escape(words.call_title(call))}</span>'
+    if call.locations and not _patched(call):
+        head += f'<span class="where" dir="auto">{escape(", ".join(words.places(call, account.cwd)))}</span>'
+    body = "".join(_call_body(call, account))
+    if not body:
+        yield f'<div class="call {state}">{head}</div>\n'
+        return
+    opened = " open" if state == "bad" or 0 < _patched(call) <= OPEN_LINES else ""
+    yield f'<details class="call {state}"{opened}><summary>{head}</summary>\n'
+    yield f'<div class="body">\n{body}</div></details>\n'
+
+
+def _call_body(call: ToolCall, account: Account) -> Iterator[str]:
+    for asked in account.answers.get(call.id, ()):
+        yield f'<p class="asked" dir="auto">Answer: {escape(words.answer(asked))}</p>\n'
+    for content in call.content:
+        if isinstance(content, v2.Content):
+            yield _output(content.content)
+        elif isinstance(content, v2.Diff):
+            yield _diff(content, account.cwd)
+        elif isinstance(content, v2.Terminal):
+            terminal = account.fold.terminals.get(content.terminal_id)
+            if terminal is not None:
+                yield _terminal(terminal)
+
+
+def _output(block: Any) -> str:
+    """What a tool says is no prose: its lines stay as they are."""
+    if isinstance(block, v2.TextContent):
+        shown = visible(block.text).strip("\n")
+        return preformatted(shown, kind="output") if shown else ""
+    return _block(block)
+
+
+def _patched(call: ToolCall) -> int:
+    """The lines of its patches."""
+    diffs = [content.patch for content in call.content if isinstance(content, v2.Diff)]
+    return sum(patch.text.count("\n") for patch in diffs if patch is not None)
+
+
+_LINES = {"+": "add", "-": "del", "@": "hunk"}
+_NOISE = ("diff --git", "index ", "new file mode", "deleted file mode", "similarity ", "--- ", "+++ ")
+
+
+def _diff(diff: v2.Diff, cwd: str) -> str:
+    changes = "\n".join(words.change(change, cwd) for change in diff.changes)
+    head = f'<p class="where" dir="auto">{escape(changes)}</p>\n' if changes else ""
+    if diff.patch is None:
+        return head
+    lines = visible(diff.patch.text).rstrip("\n").split("\n")
+    shown = []
+    for line in lines:
+        if line.startswith(_NOISE):
+            continue
+        kind = _LINES.get(line[:1])
+        told = escape(line) or " "
+        shown.append(f'<span class="{kind}">{told}</span>' if kind else f"<span>{told}</span>")
+    return f'{head}<pre class="diff">{"".join(shown)}</pre>\n'
+
+
+def _terminal(terminal: Terminal) -> str:
+    command = f"$ {visible_line(terminal.command)}\n" if terminal.command else ""
+    shown = visible(terminal.text).expandtabs(8).strip("\n")
+    ended = words.exit_text(terminal)
+    told = f'<span class="exit">{escape(ended)}</span>' if ended else ""
+    return f'<pre class="terminal"><b>{escape(command)}</b>{escape(shown)}{told}</pre>\n'
+
+
+def _lone_terminal(entry: Entry, account: Account) -> Iterator[str]:
+    yield _terminal(entry.what)
+
+
+def _plan(entry: Entry, account: Account) -> Iterator[str]:
+    plan = entry.what.latest.plan
+    if isinstance(plan, v2.PlanItems):
+        done = sum(item.status == "completed" for item in plan.entries)
+        yield f'<section class="plan"><h2>Plan <span>{done} of {len(plan.entries)}</span></h2>\n<ul>\n'
+        for item in plan.entries:
+            status = str(item.status)
+            known = status if status in words.BOXES else "pending"
+            box = words.BOXES.get(status, "☐")
+            shown = escape(visible_line(item.content))
+            yield f'<li class="{known}"><span class="box">{box}</span><span dir="auto">{shown}</span></li>\n'
+        yield "</ul></section>\n"
+    elif isinstance(plan, v2.PlanMarkdown):
+        yield f'<section class="plan"><h2>Plan</h2>\n{prose(plan.content)}</section>\n'
+    elif isinstance(plan, v2.PlanFile):
+        yield f'<section class="plan"><h2>Plan</h2>\n<p>{_link(plan.uri, plan.uri)}</p></section>\n'
+
+
+def _compaction(entry: Entry, account: Account) -> Iterator[str]:
+    compaction: Compaction = entry.what
+    yield '<details class="thought"><summary>The conversation so far was summed up</summary>\n'
+    yield from map(_block, compaction.summary)
+    yield "</details>\n"
+
+
+def _subagent(entry: Entry, account: Account) -> Iterator[str]:
+    subagent: SubagentInfo = entry.what
+    name = visible_line(subagent.title or subagent.id)
+    yield f'<p class="note">A subagent worked: <b dir="auto">{escape(name)}</b></p>\n'
+
+
+def _session_note(entry: Entry, account: Account) -> Iterator[str]:
+    note: SessionNote = entry.what
+    yield '<details class="thought"><summary>A message between sessions</summary>\n'
+    yield from map(_block, note.content)
+    yield "</details>\n"
+
+
+def _notice(entry: Entry, account: Account) -> Iterator[str]:
+    notice: v2.Notice = entry.what
+    told = "" if notice.description is None else f" {escape(visible_line(notice.description, limit=2000))}"
+    yield f'<p class="note" dir="auto"><b>{escape(visible_line(notice.title))}</b>{told}</p>\n'
+
+
+def _asked(entry: Entry, account: Account) -> Iterator[str]:
+    asked: Asked = entry.what
+    title, outcome = escape(visible_line(asked.title)), escape(words.answer(asked))
+    yield f'<p class="note" dir="auto">{title} <b>{outcome}</b></p>\n'
+
+
+def _ended(entry: Entry, account: Account) -> Iterator[str]:
+    told = words.ending(entry.what)
+    if told:
+        yield f'<p class="ended" dir="auto"><span>{escape(told)}</span></p>\n'
+
+
+def _unknown(entry: Entry, account: Account) -> Iterator[str]:
+    tag = visible_line(str(entry.what.update.get("sessionUpdate")), limit=80)
+    yield f'<p class="note">Something of a kind unknown here: <code>{escape(tag)}</code></p>\n'
+
+
+_WRITERS: dict[type, Callable[[Entry, Account], Iterator[str]]] = {
+    Message: _message,
+    ToolCall: _call,
+    Plan: _plan,
+    Terminal: _lone_terminal,
+    Compaction: _compaction,
+    SubagentInfo: _subagent,
+    SessionNote: _session_note,
+    UnknownUpdate: _unknown,
+    v2.Notice: _notice,
+    Asked: _asked,
+    Ended: _ended,
+}

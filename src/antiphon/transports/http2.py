@@ -1,0 +1,288 @@
+"""HTTP/2: h2 in a shell of asyncio, many requests at a time over one socket (HTTP-03).
+
+What an answer writes goes out as far as the other side has room for that stream; the rest waits here, and the
+answer is told that it is congested.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import cast
+
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.errors import ErrorCodes
+from h2.events import (
+    ConnectionTerminated,
+    DataReceived,
+    RemoteSettingsChanged,
+    RequestReceived,
+    StreamEnded,
+    StreamReset,
+    WindowUpdated,
+)
+from h2.exceptions import ProtocolError, StreamClosedError
+from h2.settings import SettingCodes, Settings
+
+from antiphon.transports.base import OUTBOX_HIGH, OUTBOX_LOW
+from antiphon.transports.http_exchange import Begin, Exchange, Handler, Head, Headers, Limits, Reply, plain
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+RESETS = 1000
+"""Requests that may be taken back over one socket: who does nothing else wears us out."""
+
+
+class Http2Protocol(asyncio.Protocol):
+    def __init__(self, handler: Handler, begin: Begin, limits: Limits) -> None:
+        self._handler = handler
+        self._begin = begin
+        self._limits = limits
+        self.h2 = H2Connection(H2Configuration(client_side=False, header_encoding="utf-8"))
+        self.h2.local_settings = Settings(
+            client=False,
+            initial_values={
+                SettingCodes.MAX_CONCURRENT_STREAMS: limits.streams,
+                SettingCodes.MAX_HEADER_LIST_SIZE: limits.head,
+                SettingCodes.ENABLE_CONNECT_PROTOCOL: 0,
+            },
+        )
+        self._exchanges: dict[int, Http2Exchange] = {}
+        self._resets = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self.released: Callable[[], None] = lambda: None
+        """Called when the socket is no concern of this any more."""
+        self.paused = False
+        self.transport: asyncio.Transport
+
+    # --- the socket --------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)
+        self.transport.set_write_buffer_limits(high=OUTBOX_HIGH, low=OUTBOX_LOW)
+        self.h2.initiate_connection()
+        self.send()
+        self._expect(self._limits.head_seconds)
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            events = self.h2.receive_data(data)
+        except ProtocolError:
+            self.send()  # what is wrong with it
+            self.transport.close()
+            return
+        for event in events:
+            if self.transport.is_closing():
+                return
+            if isinstance(event, RequestReceived):
+                self._take_head(event)
+            elif isinstance(event, DataReceived):
+                self._take_body(event)
+            elif isinstance(event, StreamEnded):
+                self._complete(event.stream_id)
+            elif isinstance(event, StreamReset):
+                self._reset(event.stream_id)
+            elif isinstance(event, WindowUpdated | RemoteSettingsChanged):
+                self._flush_all()
+            elif isinstance(event, ConnectionTerminated):
+                self.transport.close()
+        self.send()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._lose_all()
+        self._expect(None)
+        self.released()
+
+    def _lose_all(self) -> None:
+        for exchange in tuple(self._exchanges.values()):
+            exchange.leave()
+            exchange.lose()
+
+    def pause_writing(self) -> None:
+        self.paused = True
+
+    def resume_writing(self) -> None:
+        self.paused = False
+        self._flush_all()
+
+    def close(self) -> None:
+        """No more requests; what is under way ends."""
+        self._lose_all()
+        if not self.transport.is_closing():
+            self.h2.close_connection()
+            self.send()
+            self.transport.close()
+
+    def send(self) -> None:
+        data = self.h2.data_to_send()
+        if data and not self.transport.is_closing():
+            self.transport.write(data)
+
+    def _flush_all(self) -> None:
+        for exchange in tuple(self._exchanges.values()):
+            exchange.flush()
+            if not exchange.congested and not exchange.gone:
+                exchange.on_room()
+        self.send()
+
+    # --- requests ----------------------------------------------------------------------------------
+
+    def _take_head(self, event: RequestReceived) -> None:
+        self._expect(None)
+        pairs = cast(list[tuple[str, str]], event.headers or [])
+        pseudo = {name: value for name, value in pairs if name.startswith(":")}
+        headers = [(name, value) for name, value in pairs if not name.startswith(":")]
+        if ":authority" in pseudo:
+            headers = [("host", pseudo[":authority"]), *(pair for pair in headers if pair[0] != "host")]
+        path = pseudo.get(":path", "").partition("?")[0]
+        head = Head(pseudo.get(":method", ""), path, Headers(headers))
+        exchange = self._exchanges[event.stream_id] = Http2Exchange(head, self, event.stream_id)
+        refused = self._handler.admit(head)
+        if refused is not None:
+            exchange.reply(refused)
+        elif _length(head.headers) > self._limits.body:
+            self.refuse(exchange, 413)
+        else:
+            exchange.expect(self._limits.body_seconds)
+
+    def _take_body(self, event: DataReceived) -> None:
+        self.h2.acknowledge_received_data(event.flow_controlled_length or 0, event.stream_id)
+        exchange = self._exchanges.get(event.stream_id)
+        if exchange is not None and exchange.take(event.data or b"") > self._limits.body:
+            self.refuse(exchange, 413)
+
+    def refuse(self, exchange: Http2Exchange, status: int) -> None:
+        self._handler.refused(exchange.head, status)
+        exchange.reply(plain(status))
+
+    def _complete(self, stream_id: int) -> None:
+        exchange = self._exchanges.get(stream_id)
+        if exchange is not None:
+            exchange.expect(None)
+            self._begin(exchange, exchange.body())
+
+    def _reset(self, stream_id: int) -> None:
+        self._resets += 1
+        if self._resets > RESETS:
+            self.h2.close_connection(ErrorCodes.ENHANCE_YOUR_CALM)
+            self.send()
+            self.transport.close()
+        exchange = self._exchanges.get(stream_id)
+        if exchange is not None:
+            exchange.leave()
+            exchange.lose()
+
+    def forget(self, stream_id: int) -> None:
+        if self._exchanges.pop(stream_id, None) is not None and not self._exchanges:
+            self._expect(self._limits.idle_seconds)
+
+    def _expect(self, seconds: float | None) -> None:
+        """Somebody asks for something so soon, or the socket is closed."""
+        if self._timer is not None:
+            self._timer.cancel()
+        loop = asyncio.get_running_loop()
+        self._timer = None if seconds is None else loop.call_later(seconds, self.close)
+
+
+def _length(headers: Headers) -> int:
+    given = headers.get("Content-Length", "0")
+    return int(given) if given.isdecimal() else 0
+
+
+class Http2Exchange(Exchange):
+    def __init__(self, head: Head, protocol: Http2Protocol, stream_id: int) -> None:
+        super().__init__(head)
+        self._protocol = protocol
+        self._id = stream_id
+        self._body: list[bytes] = []
+        self._size = 0
+        self._whole = False
+        """Whether the request was read to its end."""
+        self._out = bytearray()
+        self._ending = False
+        self._left = False
+        self._full = False
+        self._timer: asyncio.TimerHandle | None = None
+
+    # --- the request -------------------------------------------------------------------------------
+
+    def expect(self, seconds: float | None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        loop = asyncio.get_running_loop()
+        self._timer = None if seconds is None else loop.call_later(seconds, self._protocol.refuse, self, 408)
+
+    def take(self, data: bytes) -> int:
+        self._body.append(data)
+        self._size += len(data)
+        return self._size
+
+    def body(self) -> bytes:
+        self._whole = True
+        body, self._body = b"".join(self._body), []
+        return body
+
+    # --- the answer --------------------------------------------------------------------------------
+
+    def reply(self, reply: Reply) -> None:
+        self._head(reply.status, {**reply.headers, "Content-Length": str(len(reply.body))})
+        self.write(b"" if self.head.method == "HEAD" else reply.body)
+        self.end()
+
+    def begin(self, headers: Mapping[str, str]) -> None:
+        self._head(200, headers)
+        self._protocol.send()
+
+    def _head(self, status: int, headers: Mapping[str, str]) -> None:
+        if not self._left:
+            named = [(name.lower(), value) for name, value in headers.items()]
+            self._protocol.h2.send_headers(self._id, [(":status", str(status)), *named])
+
+    def write(self, data: bytes) -> None:
+        if not self._left:
+            self._out += data
+            self.flush()
+            self._protocol.send()
+
+    def end(self) -> None:
+        self._ending = True
+        self.flush()
+        self._protocol.send()
+
+    def abort(self) -> None:
+        if not self._left:
+            self._protocol.h2.reset_stream(self._id, ErrorCodes.INTERNAL_ERROR)
+            self._protocol.send()
+            self.leave()
+            self.lose()
+
+    @property
+    def congested(self) -> bool:
+        return self._full or self._protocol.paused
+
+    def flush(self) -> None:
+        """Write as much as there is room for."""
+        if self._left or self._protocol.paused:
+            return
+        h2 = self._protocol.h2
+        while self._out:
+            room = min(h2.local_flow_control_window(self._id), h2.max_outbound_frame_size)
+            if room <= 0:
+                break
+            h2.send_data(self._id, bytes(self._out[:room]))
+            del self._out[:room]
+        self._full = len(self._out) > (OUTBOX_LOW if self._full else OUTBOX_HIGH)
+        if self._ending and not self._out:
+            h2.end_stream(self._id)
+            if not self._whole:  # nobody reads the rest of what was asked
+                with suppress(StreamClosedError):
+                    h2.reset_stream(self._id, ErrorCodes.NO_ERROR)
+            self.leave()
+
+    def leave(self) -> None:
+        """Nothing is read or written any more."""
+        self.expect(None)
+        self._left = True
+        self._out.clear()
+        self._protocol.forget(self._id)

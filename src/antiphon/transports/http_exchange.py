@@ -1,0 +1,134 @@
+"""Exchange: one HTTP request and its answer, whichever version of HTTP brought it.
+
+The shells of HTTP/1.1 and HTTP/2 read requests, within limits, and know nothing of what is asked; a `Handler`
+answers, and knows nothing of how it is written.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from http import HTTPStatus
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+HEAD_BOUND = 64 * 1024
+BODY_BOUND = 16 * 1024 * 1024
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """What whoever comes may take of us before it is known what for."""
+
+    head: int = HEAD_BOUND
+    """Bytes of a request line and its headers."""
+    body: int = BODY_BOUND
+    head_seconds: float = 10.0
+    """Until a head that has begun is there."""
+    body_seconds: float = 30.0
+    idle_seconds: float = 75.0
+    """That a socket may stay without a request."""
+    streams: int = 256
+    """Requests at a time over one socket of HTTP/2."""
+
+
+class Headers(Mapping[str, str]):
+    """By their names, however those are written. What comes several times is one list, with commas."""
+
+    def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
+        self._values: dict[str, str] = {}
+        for name, value in pairs:
+            key = name.lower()
+            before = self._values.get(key)
+            between = "; " if key == "cookie" else ", "
+            self._values[key] = value if before is None else f"{before}{between}{value}"
+
+    def __getitem__(self, name: str) -> str:
+        return self._values[name.lower()]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+class Head(Struct):
+    method: str
+    path: str
+    """Without its query."""
+    headers: Headers
+    who: Any = None
+    """Whose request it is, once that was checked."""
+
+
+class Reply(Struct, frozen=True):
+    status: int
+    body: bytes = b""
+    headers: Mapping[str, str] = {}
+
+
+def plain(status: int, text: str = "", **headers: str) -> Reply:
+    """A status and a line of text."""
+    said = text or HTTPStatus(status).phrase
+    named = {name.replace("_", "-").title(): value for name, value in headers.items()}
+    return Reply(status, f"{said}\n".encode(), {"Content-Type": "text/plain; charset=utf-8", **named})
+
+
+def json(status: int, body: bytes, headers: Mapping[str, str] | None = None) -> Reply:
+    return Reply(status, body, {"Content-Type": "application/json", **(headers or {})})
+
+
+class Exchange(ABC):
+    """Answered once, by `reply`, or by `begin` and as many `write` as there are until `end`."""
+
+    def __init__(self, head: Head) -> None:
+        self.head = head
+        self.gone = False
+        """Whether nobody is there any more to be answered."""
+        self.on_gone: Callable[[], None] = lambda: None
+        self.on_room: Callable[[], None] = lambda: None
+        """Called when `congested` is over."""
+
+    @abstractmethod
+    def reply(self, reply: Reply) -> None: ...
+
+    @abstractmethod
+    def begin(self, headers: Mapping[str, str]) -> None:
+        """Answer 200, with a body that is still to come."""
+
+    @abstractmethod
+    def write(self, data: bytes) -> None: ...
+
+    @abstractmethod
+    def end(self) -> None:
+        """There is no more of the body."""
+
+    @abstractmethod
+    def abort(self) -> None:
+        """Break it off: the other side sees that something is missing."""
+
+    @property
+    @abstractmethod
+    def congested(self) -> bool:
+        """Whether more is on its way than is being read."""
+
+    def lose(self) -> None:
+        """The other side is gone."""
+        if not self.gone:
+            self.gone = True
+            self.on_gone()
+
+
+class Handler(Protocol):
+    def admit(self, head: Head) -> Reply | None:
+        """What can be answered by the head alone, before any of a body is read; `None` to go on."""
+
+    async def answer(self, exchange: Exchange, body: bytes) -> None: ...
+
+    def refused(self, head: Head | None, status: int) -> None:
+        """Somebody who got past the head, or not even that far, took too much of us, or too long."""
+
+
+Begin = Callable[[Exchange, bytes], None]
+"""Lets a handler answer, in a task that the server owns."""

@@ -1,0 +1,90 @@
+"""As much of a frame as an HTTP transport has to know, to put it where it belongs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+CONNECTION_ID = "Acp-Connection-Id"
+SESSION_ID = "Acp-Session-Id"
+EVENTS = "text/event-stream"
+LOAD = "session/load"
+REOPEN = frozenset({LOAD, "session/resume"})
+CLOSES = frozenset({"session/close", "session/delete"})
+OPENS = frozenset({"session/new", "session/fork"})
+"""Their answers name a session that the client will know from then on."""
+
+
+class _Params(Struct):
+    session_id: Any = msgspec.field(name="sessionId", default=None)
+    request_id: str | int | float | None = msgspec.field(name="requestId", default=None)
+    meta: Any = msgspec.field(name="_meta", default=None)
+
+
+class Outline(Struct):
+    """As much of a frame as says where it belongs."""
+
+    id: str | int | float | UnsetType | None = UNSET
+    method: str | None = None
+    params: _Params | None = None
+    error: Raw | UnsetType = UNSET
+
+    @property
+    def session(self) -> str | None:
+        named = None if self.params is None else self.params.session_id
+        return named if isinstance(named, str) else None
+
+    @property
+    def is_response(self) -> bool:
+        return self.method is None and self.id is not UNSET
+
+    @property
+    def ours(self) -> dict[str, Any]:
+        """What stands under our own name beside the params."""
+        meta = None if self.params is None else self.params.meta
+        ours = meta.get("antiphon") if isinstance(meta, dict) else None
+        return ours if isinstance(ours, dict) else {}
+
+
+class _Result(Struct):
+    session_id: str | None = msgspec.field(name="sessionId", default=None)
+    protocol_version: int | None = msgspec.field(name="protocolVersion", default=None)
+
+
+class _Answer(Struct):
+    result: _Result | None = None
+
+
+_outline = msgspec.json.Decoder(Outline)
+_answer = msgspec.json.Decoder(_Answer)
+
+
+def outline(frame: bytes) -> Outline:
+    try:
+        return _outline.decode(frame)
+    except msgspec.MsgspecError:
+        return Outline()
+
+
+def _result(frame: bytes) -> _Result:
+    try:
+        return _answer.decode(frame).result or _Result()
+    except msgspec.MsgspecError:
+        return _Result()
+
+
+def opened_session(frame: bytes) -> str | None:
+    """The session that an answer names."""
+    return _result(frame).session_id
+
+
+def agreed_version(frame: bytes) -> int | None:
+    """What an answer to `initialize` says."""
+    return _result(frame).protocol_version
+
+
+def key_of(id: Any) -> tuple[str, Any]:
+    """Ids that look alike may be different ones."""
+    return type(id).__name__, id

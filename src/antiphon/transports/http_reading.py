@@ -1,0 +1,127 @@
+"""Reading: one stream of server-sent events, opened again where it was cut, behind what was read last."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import httpx
+
+from antiphon.jsonrpc.lines import Overlong
+from antiphon.jsonrpc.sse import Event, EventDecoder
+from antiphon.transports.http_frames import EVENTS
+
+SILENCE = 75.0
+"""Seconds without even a comment after which a stream that can be gone on with is taken for cut."""
+PATIENCE = 55.0
+"""Seconds for which it is tried to go on: a server keeps a connection without streams about so long."""
+FIRST_DELAY = 0.05
+LONGEST_DELAY = 5.0
+DEAD = frozenset({401, 403, 404, 410})
+"""Statuses that say that the whole connection is of no use (HTTP-18)."""
+TAKEN = 409
+
+
+class StreamRefused(Exception):
+    """The server does not give a stream; `status` and `body` are what it said."""
+
+    def __init__(self, status: int, body: bytes) -> None:
+        super().__init__(f"a stream was refused with {status}")
+        self.status = status
+        self.body = body
+
+
+class Reading:
+    """Run it in a task. `take` gets what comes; `opened` is done once the stream is there, or with what kept
+    it from that."""
+
+    def __init__(
+        self,
+        client: httpx.AsyncClient,
+        url: str,
+        headers: Mapping[bytes, bytes],
+        *,
+        bound: int,
+        take: Callable[[list[Event | Overlong]], None],
+        flowing: asyncio.Event,
+    ) -> None:
+        self._client = client
+        self._url = url
+        self._headers = headers
+        self._bound = bound
+        self._take = take
+        self._flowing = flowing
+        self.last_id = ""
+        """Where it stands; what is read next follows that."""
+        self.stop: Callable[[], object] = lambda: None
+        self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.opened.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+    @property
+    def number(self) -> int:
+        """Of the event that was read last, as a server of ours counts them."""
+        digits = self.last_id.partition("-")[0]
+        return int(digits) if digits.isdecimal() else 0
+
+    async def run(self) -> str:
+        """Until it is cut and cannot be gone on with; why. Raises `StreamRefused`."""
+        try:
+            return await self._run()
+        except StreamRefused as refused:
+            if not self.opened.done():
+                self.opened.set_exception(refused)
+            raise
+        finally:
+            if not self.opened.done():
+                self.opened.set_exception(StreamRefused(0, b"it was cut"))
+
+    async def _run(self) -> str:
+        loop = asyncio.get_running_loop()
+        until, attempt = loop.time() + PATIENCE, 0
+        while True:
+            before = self.last_id
+            try:
+                why = await self._read()
+            except StreamRefused as refused:
+                if not self.opened.done() or refused.status < 500:
+                    raise
+                why = str(refused)
+            except (httpx.HTTPError, OSError, TimeoutError) as error:
+                why = str(error) or type(error).__name__
+            if not self.last_id:
+                return why  # HTTP-19: what was sent meanwhile is lost
+            if self.last_id != before:
+                until, attempt = loop.time() + PATIENCE, 0
+            elif loop.time() > until:
+                return why
+            delay = min(FIRST_DELAY * 2.0**attempt, LONGEST_DELAY)
+            attempt += 1
+            await asyncio.sleep(delay * random.uniform(0.5, 1.0))
+
+    async def _read(self) -> str:
+        headers = {**self._headers, b"Accept": EVENTS.encode()}
+        if self.last_id:
+            headers[b"Last-Event-ID"] = self.last_id.encode()
+        async with self._client.stream("GET", self._url, headers=headers) as response:
+            if response.status_code != 200:
+                with contextlib.suppress(httpx.HTTPError):
+                    await response.aread()
+                raise StreamRefused(response.status_code, response.content if response.is_closed else b"")
+            if not self.opened.done():
+                self.opened.set_result(None)
+            decoder = EventDecoder(bound=self._bound)
+            chunks: Any = response.aiter_bytes()
+            while True:
+                await self._flowing.wait()
+                try:
+                    async with asyncio.timeout(SILENCE if self.last_id else None):
+                        chunk = await anext(chunks)
+                except StopAsyncIteration:
+                    return "the stream ended"
+                events = decoder.feed(chunk)
+                if events:
+                    self.last_id = decoder.last_id or self.last_id
+                    self._take(events)

@@ -1,0 +1,172 @@
+"""`session/new` and `session/fork` under an operation id: the same id gives the same session, made once."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from antiphon import Agent, AgentTurn
+from antiphon.agent import AgentSession
+from antiphon.schema import v2
+from antiphon.stores.base import SessionRecord
+from antiphon.stores.sqlite import SQLiteStore
+from tests.agent.talk import DEADLINE, Talk, client
+
+OURS = {"antiphon": {"operationId": "op"}}
+
+
+def made(store: SQLiteStore | None = None) -> Agent:
+    agent = Agent("echo", store=store)
+
+    @agent.on_prompt
+    async def work(turn: AgentTurn) -> None:
+        async with turn.message() as message:
+            await message.write(f"heard {turn.prompt.text}")
+
+    return agent
+
+
+async def new(talk: Talk, n: Any, *, operation: str = "op", cwd: str = "/") -> dict[str, Any]:
+    ours = {"antiphon": {"operationId": operation}}
+    return await talk.call(n, "session/new", cwd=cwd, mcpServers=[], _meta=ours)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_asked_again_it_is_the_same_session_also_after_a_restart(version: int, tmp_path: Path) -> None:
+    answers = []
+    for life in (1, 2):
+        agent = made(SQLiteStore(tmp_path / "s.db"))
+        async with agent.serving(), client(agent, version) as talk:
+            answers += [await new(talk, n) for n in (1, 2)]
+            async with client(agent, version) as other:
+                answers.append(await new(other, 1, cwd="/tmp"))
+            id = answers[0]["sessionId"]
+            assert await new(talk, 3, operation="another") != answers[0]
+            talk.prompt(life, id, "hello")
+            await talk.update("agent_message_chunk")
+            listed = await talk.call("list", "session/list")
+            assert sorted(one["cwd"] for one in listed["sessions"]) == ["/", "/"]
+    assert all(answer == answers[0] for answer in answers)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_two_at_the_same_time_get_one_session(version: int) -> None:
+    agent = made()
+    async with agent.serving(), client(agent, version) as one, client(agent, version) as two:
+        for n, talk in enumerate((one, two, one)):
+            talk.send(id=n, method="session/new", params={"cwd": "/", "mcpServers": [], "_meta": OURS})
+        answers = [(await talk.answer_to(n))["result"] for n, talk in enumerate((one, two, one))]
+        assert answers[0] == answers[1] == answers[2]
+        two.prompt("p", answers[0]["sessionId"], "hi")
+        for talk in (one, two):
+            await talk.update("agent_message_chunk")
+            assert talk.text() == "heard hi"  # each once
+
+
+async def test_what_happened_meanwhile_is_shown_behind_the_answer() -> None:
+    agent = made()
+    async with agent.serving():
+        async with client(agent) as talk:
+            id = (await new(talk, 1))["sessionId"]
+            talk.prompt(2, id, "hello")
+            await talk.update("state_update", state="idle")
+        async with client(agent) as talk:
+            await new(talk, 1)
+            await talk.update("state_update", state="idle")
+            assert talk.story()[1:] == ["= 1", "user_message", "agent_message", "state_update idle"]
+
+
+async def test_a_client_that_was_gone_before_the_answer_finds_its_session() -> None:
+    class Slow(Agent):
+        begun: asyncio.Event
+        let_go: asyncio.Event
+        times = 0
+
+        async def create(self, params: v2.NewSessionRequest) -> AgentSession:
+            self.times += 1
+            self.begun.set()
+            await self.let_go.wait()
+            return await super().create(params)
+
+    agent = Slow("slow")
+    agent.begun, agent.let_go = asyncio.Event(), asyncio.Event()
+    greeted: list[str] = []
+    said = asyncio.Event()
+
+    @agent.on_session
+    async def greet(session: AgentSession) -> None:
+        greeted.append(session.id)
+        said.set()
+
+    async with agent.serving():
+        async with client(agent) as talk:
+            talk.send(id=1, method="session/new", params={"cwd": "/", "_meta": OURS})
+            await agent.begun.wait()
+        agent.let_go.set()
+        async with client(agent) as talk:
+            id = (await new(talk, 1))["sessionId"]
+            assert (await new(talk, 2))["sessionId"] == id
+            async with asyncio.timeout(DEADLINE):
+                await said.wait()
+        assert agent.times == 1
+        assert greeted == [id]
+
+
+async def test_what_failed_can_be_tried_again() -> None:
+    class Failing(Agent):
+        failures = 2
+
+        async def create(self, params: v2.NewSessionRequest) -> AgentSession:
+            if self.failures:
+                self.failures -= 1
+                raise RuntimeError("not now")
+            return await super().create(params)
+
+    agent = Failing("failing")
+    async with agent.serving(), client(agent) as talk:
+        for n in (1, 2):
+            talk.send(id=n, method="session/new", params={"cwd": "/", "_meta": OURS})
+            assert (await talk.answer_to(n))["error"]["code"] == -32603
+        assert (await new(talk, 3))["sessionId"]
+
+
+async def test_a_session_that_was_cut_off_before_its_first_event_is_made_again(tmp_path: Path) -> None:
+    agent = made(SQLiteStore(tmp_path / "s.db"))
+    async with agent.serving(), client(agent) as talk:
+        id = (await new(talk, 1))["sessionId"]
+        await talk.call(2, "session/delete", sessionId=id)
+        await agent.store.create(SessionRecord(session_id=id, cwd="/", created_at=1, updated_at=1))
+        assert (await new(talk, 3))["sessionId"] == id
+        talk.prompt(4, id, "hello")
+        await talk.update("agent_message_chunk")
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_a_fork_is_made_once(version: int) -> None:
+    agent = made()
+    async with agent.serving(), client(agent, version) as talk:
+        source = (await talk.call("new", "session/new", cwd="/", mcpServers=[]))["sessionId"]
+        talk.prompt("p", source, "hello")
+        await talk.update("agent_message_chunk")
+        forks = [
+            await talk.call(n, "session/fork", sessionId=source, cwd="/", mcpServers=[], _meta=OURS)
+            for n in (1, 2)
+        ]
+        assert forks[0] == forks[1]
+        # An operation of another kind, or on another session, is another one.
+        assert (await new(talk, 3))["sessionId"] != forks[0]["sessionId"]
+        of = forks[0]["sessionId"]
+        other = await talk.call(4, "session/fork", sessionId=of, cwd="/", mcpServers=[], _meta=OURS)
+        assert other["sessionId"] != of
+
+
+@pytest.mark.parametrize("bad", [7, "", "x" * 257, ["op"]])
+async def test_an_operation_id_that_is_none_is_refused(bad: Any) -> None:
+    agent = made()
+    async with agent.serving(), client(agent) as talk:
+        params = {"cwd": "/", "_meta": {"antiphon": {"operationId": bad}}}
+        talk.send(id=1, method="session/new", params=params)
+        assert (await talk.answer_to(1))["error"]["code"] == -32602

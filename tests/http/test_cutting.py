@@ -1,0 +1,97 @@
+"""A client of ours whose sockets are cut goes on by `Last-Event-ID`, and nothing is lost or doubled."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+
+import pytest
+
+from antiphon.client import LinkState, connect
+from antiphon.transports.http_connection import Bounds
+from antiphon.transports.http_server import http_server
+from tests.client.cutting import Way, way_to
+from tests.http.raw import DEADLINE
+from tests.http.serving import hub_at_hand, make_agent
+
+
+def through(way: Way) -> str:
+    return way.address.replace("ws://", "http://")
+
+
+def said(count: int, size: int) -> str:
+    return "".join(f"{number}{'x' * size} " for number in range(count))
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_http_20_a_stream_cut_amid_a_turn_goes_on_and_nothing_is_lost_or_doubled(version: int) -> None:
+    async with hub_at_hand() as (hub, _, _), way_to(f"http://127.0.0.1:{hub.port}/acp") as way:
+        states: list[LinkState] = []
+        async with (
+            asyncio.timeout(DEADLINE),
+            connect(
+                through(way),
+                token=hub.token,
+                version=version,
+                reconnect=False,  # it is the streams that come back, not the connection
+                on_link=lambda link: states.append(link.state),
+            ) as client,
+        ):
+            session = await client.new_session("/")
+            cuts = 0
+
+            def watch(seen: bytes) -> int | None:
+                nonlocal cuts
+                if b"text/event-stream" not in seen or len(seen) < 5_000 or cuts >= 5:
+                    return None
+                cuts += 1
+                asyncio.get_running_loop().call_soon(again)  # each stream that follows is cut as well
+                return 4_000 + 77 * cuts
+
+            def again() -> None:
+                way.watch = watch
+
+            way.watch = watch
+            await (await session.prompt("stream 400 100")).drained()
+            assert session.messages[-1].text == said(400, 100)
+            assert cuts == 5
+            await (await session.prompt("hi")).drained()
+            assert [message.text for message in session.messages][-2:] == ["hi", "heard hi"]
+            assert states == []
+
+
+async def test_http_20_also_where_the_journal_has_to_help() -> None:
+    agent, _ = make_agent()
+    bounds = Bounds(window=2000)
+    async with (
+        asyncio.timeout(DEADLINE),
+        agent.serving(),
+        http_server(agent.serve, bounds=bounds) as server,
+        way_to(f"http://127.0.0.1:{server.port}/acp") as way,
+        connect(through(way), numbered=True, reconnect=False) as client,
+    ):
+        session = await client.new_session("/")
+        count = itertools.count()
+
+        def watch(seen: bytes) -> int | None:
+            return 6_000 if len(seen) > 40_000 and next(count) == 0 else None
+
+        way.watch = watch
+        await (await session.prompt("stream 400 100")).drained()
+        assert session.messages[-1].text == said(400, 100)
+        assert next(count) > 0, "it was cut"
+
+
+async def test_a_hub_that_forgot_the_connection_is_come_back_to() -> None:
+    async with (
+        asyncio.timeout(DEADLINE),
+        hub_at_hand() as (hub, _, go),
+        connect(f"http://127.0.0.1:{hub.port}/acp", token=hub.token) as client,
+    ):
+        session = await client.new_session("/")
+        turn = await session.prompt("wait")
+        (link,) = hub._links
+        await link.connection.aclose()  # as after a restart, or a long way without a net
+        go.set()
+        await turn.drained()
+        assert session.messages[-1].text == "went on"

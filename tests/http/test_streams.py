@@ -1,0 +1,261 @@
+"""What comes over which stream, who may read it, and how it goes on where it was cut."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from antiphon.client import connect
+from antiphon.transports.http_connection import Bounds
+from tests.http.raw import DEADLINE, NEW, Events, Raw
+from tests.http.serving import agent_at_hand, hub_at_hand
+
+SEQ = {"_meta": {"antiphon": {"seq": True}}}
+
+
+def texts(updates: list[Any]) -> str:
+    said: list[str] = []
+    for update in (params["update"] for params in updates):
+        if update["sessionUpdate"] == "agent_message_chunk":
+            said.append(update["content"]["text"])
+        elif update["sessionUpdate"] == "agent_message":
+            said += [block["text"] for block in update["content"]]
+    return "".join(said)
+
+
+def numbers(count: int, size: int = 0) -> str:
+    return "".join(f"{number}{'x' * size} " for number in range(count))
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_http_10_http_11_each_message_comes_over_its_stream(version: int) -> None:
+    async with hub_at_hand() as (_, raw, _):
+        await raw.initialize(version)
+        async with raw.stream() as own:
+            one, two = await raw.new_session(own), await raw.new_session(own)
+            async with raw.stream(one) as first, raw.stream(two) as second:
+                await raw.prompt(one, "to the one", "p1")
+                await raw.prompt(two, "to the other", "p2")
+                for events, session, id in ((first, one, "p1"), (second, two, "p2")):
+                    await events.answer(id)
+                    if version == 2:
+                        await events.idle()
+                    assert {params["sessionId"] for params in events.updates} == {session}
+                assert (texts(first.updates), texts(second.updates)) == (
+                    "heard to the one",
+                    "heard to the other",
+                )
+                assert [frame["id"] for frame in own.frames] == ["new", "new"]
+
+
+async def test_http_11_a_load_is_answered_on_the_connections_stream_and_a_resume_on_the_sessions() -> None:
+    async with hub_at_hand() as (hub, raw, _):
+        async with connect(f"ws://127.0.0.1:{hub.port}/acp", token=hub.token) as client:
+            session = (await client.new_session("/")).id
+        await raw.initialize(1)
+        params = {"sessionId": session, **NEW}
+        async with raw.stream() as own, raw.stream(session) as events:
+            await raw.post({"id": "l", "method": "session/load", "params": params}, session)
+            await own.answer("l")
+            await raw.post({"id": "r", "method": "session/resume", "params": params}, session)
+            await events.answer("r")
+
+
+async def test_http_09_a_permission_is_answered_over_http() -> None:
+    async with hub_at_hand() as (_, raw, _):
+        await raw.initialize()
+        async with raw.stream() as own:
+            session = await raw.new_session(own)
+            async with raw.stream(session) as events:
+                await raw.prompt(session, "ask")
+                asked = await events.frame(lambda frame: frame.get("method") == "session/request_permission")
+                chosen = next(o for o in asked["params"]["options"] if o["kind"] == "allow_once")
+                outcome = {"outcome": {"outcome": "selected", "optionId": chosen["optionId"]}}
+                answer = {"id": asked["id"], "result": outcome}
+                assert (await raw.post(answer)).status == 400, "without its session"
+                assert (await raw.post(answer, "another")).status == 400
+                assert (await raw.post(answer, session)).status == 202
+                await events.idle()
+                assert texts(events.updates) == "allowed: True"
+
+
+async def test_http_10_a_stream_has_one_receiver() -> None:
+    async with hub_at_hand() as (_, raw, _):
+        await raw.initialize()
+        async with raw.stream() as own:
+            session = await raw.new_session(own)
+            async with raw.stream(session), raw.stream() as again, raw.stream(session) as twice:
+                assert (again.status, twice.status) == (409, 409)
+
+
+async def test_http_10_whoever_comes_back_takes_its_stream_over() -> None:
+    async with hub_at_hand() as (_, raw, _):
+        await raw.initialize()
+        async with raw.stream() as own:
+            session = await raw.new_session(own)
+            async with raw.stream(session) as before:
+                last = (await before.next()).id
+                async with raw.stream(session, last=last) as after:
+                    assert after.status == 200
+                    while await before.chunk():
+                        pass  # it ends
+                    await raw.prompt(session, "hi")
+                    await after.idle()
+
+
+async def test_http_13_nothing_to_say_is_said_by_comments() -> None:
+    async with agent_at_hand(bounds=Bounds(keep_alive=0.02)) as (_, raw, _):
+        await raw.initialize()
+        async with asyncio.timeout(DEADLINE), raw.stream() as own:
+            assert [await own.chunk() for _ in range(3)] == [b"id: 0\n\n", b":\n\n", b":\n\n"]
+            await raw.post({"id": 1, "method": "session/list", "params": {}})
+            while (chunk := await own.chunk()) == b":\n\n":
+                pass
+            assert chunk.startswith(b"id: 1\ndata: {")
+            assert chunk.endswith(b"}\n\n")
+
+
+async def test_http_15_delete_ends_the_connection_and_the_session_goes_on() -> None:
+    async with hub_at_hand() as (hub, raw, go):
+        await raw.initialize()
+        async with raw.stream() as own:
+            session = await raw.new_session(own)
+            async with raw.stream(session) as events:
+                await raw.prompt(session, "wait")
+                await events.frame(lambda frame: "waiting" in str(frame))
+                assert (await raw.ask("DELETE")).status == 202
+                while await own.chunk():
+                    pass
+        assert (await raw.ask("DELETE")).status == 404
+        assert (await raw.post({"method": "x"})).status == 404
+        go.set()
+        async with connect(f"ws://127.0.0.1:{hub.port}/acp", token=hub.token) as client:
+            joined = await client.load_session(session, "/")
+            if joined.turn is not None:
+                await joined.turn.drained()
+            assert joined.messages[-1].text == "went on"
+
+
+async def test_ws_04_http_15_a_connection_that_nobody_reads_from_is_freed() -> None:
+    async with agent_at_hand(bounds=Bounds(stall=0.1)) as (agent, raw, _):
+        await raw.initialize()
+        async with raw.stream() as own:
+            await raw.new_session(own)
+            await asyncio.sleep(0.3)  # as long as it is read from, it stays
+            (live,) = agent._sessions
+            (link,) = agent._links
+        async with asyncio.timeout(DEADLINE):
+            await link.connection.wait_closed()
+        assert (await raw.post({"method": "x"})).status == 404
+        assert agent.find(live) is not None, "the session lives on"
+
+
+# --- cut, and gone on with ------------------------------------------------------------------------------
+
+
+def is_over(updates: list[Any]) -> bool:
+    return any(params["update"].get("state") == "idle" for params in updates)
+
+
+async def read_some(raw: Raw, session: str, count: int, last: str | None) -> Events:
+    """Some events, and then the stream is cut."""
+    async with raw.stream(session, last=last) as events:
+        assert events.status == 200
+        while len(events.seen) < count and not is_over(events.updates):
+            await events.next()
+    return events
+
+
+async def test_http_20_a_stream_goes_on_behind_the_last_event_that_was_read() -> None:
+    async with hub_at_hand() as (_, raw, _):
+        await raw.initialize()
+        async with raw.stream() as own:
+            session = await raw.new_session(own)
+            await raw.prompt(session, "stream 100")
+            updates: list[Any] = []
+            last = None
+            while not is_over(updates):
+                events = await read_some(raw, session, 7, last)
+                last = events.seen[-1].id
+                updates += events.updates
+            assert texts(updates) == numbers(100)
+
+
+async def until_idle(raw: Raw, session: str, last: str) -> Events:
+    async with raw.stream(session, last=last) as events:
+        assert events.status == 200, events.headers
+        await events.idle()
+    return events
+
+
+async def test_http_20_what_is_not_kept_any_more_comes_from_the_journal() -> None:
+    async with agent_at_hand(bounds=Bounds(window=1000)) as (_, raw, go):
+        await raw.initialize(**SEQ)
+        async with raw.stream() as own:
+            session = await raw.new_session(own)
+            async with raw.stream(session) as first:
+                await raw.prompt(session, "stream 200 20")
+                while len(first.updates) < 30:
+                    await first.next()
+                last = first.seen[-1].id
+                read = first.updates
+                while not is_over(first.updates):
+                    await first.next()  # it was all sent, and only 30 of it got through
+            rest = await until_idle(raw, session, last)
+            assert texts(read + rest.updates) == numbers(200, 20)
+            seqs = [params["_meta"]["antiphon"]["seq"] for params in read + rest.updates]
+            assert seqs == sorted(set(seqs)), "each of them once, in order"
+            async with raw.stream(session, last=rest.seen[-1].id) as events:
+                await raw.prompt(session, "wait", "p2")
+                await events.answer("p2")
+                await events.frame(lambda frame: "waiting" in str(frame))
+                go.set()
+                await events.idle()
+                assert texts(events.updates) == "waitingwent on"
+
+
+async def test_http_20_a_question_is_asked_again_where_the_journal_is_gone_through() -> None:
+    async with agent_at_hand(bounds=Bounds(window=600)) as (_, raw, _):
+        await raw.initialize(**SEQ)
+        async with raw.stream() as own:
+            session = await raw.new_session(own)
+            async with raw.stream(session) as first:
+                await raw.prompt(session, "stream 50 20", "p1")
+                await first.idle()
+                last = next(event.id for event in first.seen if "-" in event.id)
+                await raw.prompt(session, "ask", "p2")
+                await first.frame(lambda frame: frame.get("method") == "session/request_permission")
+            async with raw.stream(session, last=last) as again:
+                asked: list[Any] = []
+                while not asked or asked[-1].get("method") != "session/request_permission":
+                    frame = await again.frame()
+                    if "id" in frame or frame.get("method") == "$/cancel_request":
+                        asked.append(frame)
+                open_ids = [frame["id"] for frame in asked if frame.get("method", "").endswith("permission")]
+                withdrawn = [
+                    frame["params"]["requestId"]
+                    for frame in asked
+                    if frame.get("method") == "$/cancel_request"
+                ]
+                if set(open_ids) <= set(withdrawn):  # the one that counts is still to come
+                    frame = await again.frame(lambda frame: frame.get("method", "").endswith("permission"))
+                    open_ids.append(frame["id"])
+                (id,) = set(open_ids) - set(withdrawn)
+                outcome = {"outcome": {"outcome": "cancelled"}}
+                assert (await raw.post({"id": id, "result": outcome}, session)).status == 202
+                await again.idle()
+
+
+async def test_http_20_what_cannot_be_gone_on_from_is_refused() -> None:
+    async with agent_at_hand(bounds=Bounds(window=1000)) as (_, raw, _):
+        await raw.initialize()  # without numbers there is no place in the journal
+        async with raw.stream() as own:
+            session = await raw.new_session(own)
+            async with raw.stream(session) as first:
+                await raw.prompt(session, "stream 200 20")
+                await first.idle()
+                early = first.seen[3].id
+            async with raw.stream(session, last=early) as again:
+                assert again.status == 409, "not silently from here on"

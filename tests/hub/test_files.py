@@ -1,0 +1,154 @@
+"""Files and terminals for a v1 agent behind the hub: an editor's that offers its own, else the hub's."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from antiphon.client import ClientSession, connect
+from antiphon.client.workspace import Workspace
+from antiphon.hub import Hub
+from antiphon.transports.memory import memory_pair
+from tests.agent.talk import INFO, Talk
+from tests.hub.test_logins import RICH
+from tests.hub.test_processes import DEADLINE, hub_of
+from tests.hub.test_sharing import settled, told
+
+
+async def done(session: ClientSession, text: str) -> str:
+    turn = await session.prompt(text)
+    async with asyncio.timeout(DEADLINE):
+        assert (await turn.drained()).stop_reason == "end_turn"
+    return turn.text
+
+
+async def test_fs_02_an_editor_s_unsaved_text_is_what_the_agent_reads(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("saved")
+    editing = Workspace(unsaved=lambda path: "not saved yet" if path.endswith("a.txt") else None)
+    async with hub_of(tmp_path, RICH, version=1) as (hub, thin):
+        async with connect(hub, version=1, workspace=editing) as editor:
+            session = await editor.new_session(tmp_path)
+            other = await thin.load_session(session.id, tmp_path)
+            assert await done(session, f"read {tmp_path}/a.txt") == "not saved yet"
+            assert await done(other, f"read {tmp_path}/a.txt") == "not saved yet"  # whoever prompts
+            assert await done(session, f"write {tmp_path}/b.txt hello") == "written"
+            assert (tmp_path / "b.txt").read_text() == "hello"
+            assert "failed: " in await done(session, f"read {tmp_path}/none.txt")  # the editor's word
+        assert await done(other, f"read {tmp_path}/a.txt") == "saved"  # it has left
+
+
+async def test_the_hub_s_own_files_can_be_wanted(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("saved")
+    editing = Workspace(unsaved=lambda _: "not saved yet")
+    async with (
+        hub_of(tmp_path, RICH, version=1, files="hub") as (hub, _),
+        connect(hub, version=1, workspace=editing) as editor,
+    ):
+        session = await editor.new_session(tmp_path)
+        assert await done(session, f"read {tmp_path}/a.txt") == "saved"
+        assert "failed: " in await done(session, "read /etc/hostname")  # outside of the session's folders
+
+
+@asynccontextmanager
+async def by_hand(hub: Hub, **offered: Any) -> AsyncIterator[Talk]:
+    """An editor of v1, frame by frame."""
+    ours, theirs = memory_pair()
+    serving = asyncio.get_running_loop().create_task(hub.serve(theirs))
+    talk = Talk(ours)
+    await talk.call("i", "initialize", protocolVersion=1, clientInfo=INFO, clientCapabilities=offered)
+    try:
+        yield talk
+    finally:
+        await ours.aclose()
+        await serving
+
+
+async def run_there(editor: Talk, session: str, *, leaves: bool = False) -> None:
+    """The editor runs what the agent wants run, in a terminal that it calls `1`."""
+    asked = await editor.request("terminal/create")
+    assert asked["params"]["sessionId"] == session
+    assert asked["params"]["command"] == "make"
+    editor.send(id=asked["id"], result={"terminalId": "1"})
+    if leaves:
+        await editor.request("terminal/wait_for_exit")
+        return
+    shown = {"output": "built\n", "truncated": False, "exitStatus": {"exitCode": 0}}
+    while True:
+        asked = await editor.until(lambda frame: str(frame.get("method", "")).startswith("terminal/"))
+        assert asked["params"]["terminalId"] == "1"
+        match asked["method"]:
+            case "terminal/output":
+                editor.send(id=asked["id"], result=shown)
+            case "terminal/wait_for_exit":
+                editor.send(id=asked["id"], result={"exitCode": 0})
+            case "terminal/release":
+                editor.send(id=asked["id"], result={})
+                return
+
+
+async def test_a_terminal_of_the_editor_is_shown_to_it_by_its_own_id_and_to_others_as_it_was_read(
+    tmp_path: Path,
+) -> None:
+    async with hub_of(tmp_path, RICH, version=1) as (hub, other), by_hand(hub, terminal=True) as editor:
+        session = (await editor.call("n", "session/new", cwd=str(tmp_path), mcpServers=[]))["sessionId"]
+        following = await other.load_session(session, tmp_path)
+        for number in range(2):  # the editor calls each of them `1`
+            editor.prompt(number, session, "run make all")
+            await run_there(editor, session)
+            assert (await editor.answer_to(number))["result"]["stopReason"] == "end_turn"
+        await settled(following, "0: built")
+        shown = [frame for frame in editor.seen if '"type": "terminal"' in str(frame).replace("'", '"')]
+        assert shown
+        assert all("'terminalId': '1'" in str(frame) for frame in shown)
+        assert [text for kind, text in told(following) if kind == "agent"] == ["0: built", "0: built"]
+        assert len(following.terminals) == 2
+        for terminal in following.terminals:
+            assert terminal.exited
+            assert "built" in terminal.text
+
+
+async def test_a_terminal_of_an_editor_that_leaves_is_gone_and_the_next_is_the_hub_s(tmp_path: Path) -> None:
+    async with hub_of(tmp_path, RICH, version=1) as (hub, other):
+        async with by_hand(hub, terminal=True) as editor:
+            session = (await editor.call("n", "session/new", cwd=str(tmp_path), mcpServers=[]))["sessionId"]
+            following = await other.load_session(session, tmp_path)
+            editor.prompt(1, session, "run make all")
+            await run_there(editor, session, leaves=True)
+        await settled(following, "failed: ")
+        assert all(terminal.exited for terminal in following.terminals)
+        assert await done(following, f"run {sys.executable} -c print(6*7)") == "0: 42"
+
+
+async def test_an_editor_that_does_not_do_what_it_offers_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("saved")
+    async with (
+        hub_of(tmp_path, RICH, version=1) as (hub, _),
+        by_hand(hub, fs={"readTextFile": True}) as editor,
+    ):
+        session = (await editor.call("n", "session/new", cwd=str(tmp_path), mcpServers=[]))["sessionId"]
+        editor.prompt(1, session, f"read {tmp_path}/a.txt")
+        asked = await editor.request("fs/read_text_file")
+        editor.send(id=asked["id"], error={"code": -32601, "message": "Method not found"})
+        await editor.answer_to(1)
+        assert "saved" in str(editor.seen)
+        editor.prompt(2, session, f"read {tmp_path}/a.txt")
+        asked = await editor.request("fs/read_text_file")
+        editor.send(id=asked["id"], error={"code": -32002, "message": "it is locked"})
+        await editor.answer_to(2)
+        assert "it is locked" in str(editor.seen)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_fs_05_a_v2_client_has_no_files_to_offer_and_the_hub_s_are_used(
+    tmp_path: Path, version: int
+) -> None:
+    (tmp_path / "a.txt").write_text("saved")
+    async with hub_of(tmp_path, RICH, version=1) as (hub, _), connect(hub, version=version) as client:
+        session = await client.new_session(tmp_path)
+        assert await done(session, f"read {tmp_path}/a.txt") == "saved"

@@ -1,0 +1,174 @@
+"""The processes of agents behind a hub: one for each session or shared, stopped when nobody needs them; and
+what becomes of those that do not start."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from antiphon.client import Client, connect
+from antiphon.errors import CallFailed
+from antiphon.hub import Hub
+from antiphon.stores.sqlite import SQLiteStore
+from tests.hub.running import AGENT, DEADLINE, SLOPPY, agents_of, kill_agents, served
+from tests.hub.test_sharing import heard, told
+
+OLD = [sys.executable, str(Path(__file__).with_name("old_agent.py"))]
+LATER = 1e6
+
+
+@asynccontextmanager
+async def hub_of(folder: Path, agent: Any, **how: Any) -> AsyncIterator[tuple[Hub, Client]]:
+    """A hub in this process, with a real store and a real agent, and a client of it."""
+    hub = Hub({"agent": agent}, store=SQLiteStore(folder / "hub.db"), **how)
+    async with asyncio.timeout(DEADLINE), hub.serving(), connect(hub) as client:
+        yield hub, client
+
+
+async def rest(hub: Hub) -> None:
+    """As if nothing had happened for long."""
+    await hub.resting.look(time.monotonic())
+    await hub.resting.look(time.monotonic() + LATER)
+
+
+async def test_sessions_share_a_process_if_that_is_wanted_and_all_come_back_when_it_dies(
+    tmp_path: Path,
+) -> None:
+    agent = [*AGENT, "--store", str(tmp_path / "agent.db")]
+    with served(tmp_path, "--share", agent=agent) as hub:
+        async with asyncio.timeout(DEADLINE), hub.client() as client:
+            one, two = await client.new_session("/"), await client.new_session("/")
+            turns = [await session.prompt("wait") for session in (one, two)]
+            for session in (one, two):
+                await heard(session, "waiting")
+            assert len(agents_of(hub)) == 1
+            assert kill_agents(hub) == 1
+            for turn in turns:
+                error = (await turn.drained()).error
+                assert error is not None
+                assert error.data == {"reason": "interrupted"}
+            for session in (one, two):
+                assert (await (await session.prompt("say more")).drained()).stop_reason == "end_turn"
+                assert [text for _, text in told(session)][2:] == ["say more", "heard say more"]
+            assert len(agents_of(hub)) == 1
+
+
+async def test_an_agent_that_names_its_sessions_alike_is_not_shared(tmp_path: Path) -> None:
+    async with hub_of(tmp_path, SLOPPY, share=True) as (hub, client):
+        one, two = await client.new_session("/"), await client.new_session("/")
+        for session in (one, two, one):
+            turn = await session.prompt("echo")
+            assert (await turn.drained()).stop_reason == "end_turn"
+            assert turn.text == "heard"
+        assert len(hub.upstreams) == 2
+
+
+async def test_who_closes_a_session_of_a_shared_process_leaves_the_others_alone(tmp_path: Path) -> None:
+    async with hub_of(tmp_path, AGENT, share=True) as (hub, client):
+        one, two = await client.new_session("/"), await client.new_session("/")
+        turn = await two.prompt("stream 2000")
+        await one.close()
+        assert (await turn.drained()).stop_reason == "end_turn"
+        assert len(hub.upstreams) == 1
+
+
+async def test_an_idle_agent_is_stopped_and_the_next_prompt_brings_it_back(tmp_path: Path) -> None:
+    agent = [*AGENT, "--store", str(tmp_path / "agent.db")]
+    async with hub_of(tmp_path, agent) as (hub, client):
+        session = await client.new_session("/")
+        await session.set_config("model", "large")
+        await (await session.prompt("say one")).drained()
+        await rest(hub)
+        assert not hub.upstreams.of("agent")
+        assert hub.find(session.id) is not None  # somebody is attached
+        await (await session.prompt("say two")).drained()
+        assert [text for _, text in told(session)] == ["say one", "heard say one", "say two", "heard say two"]
+        assert session.config["model"].current_value == "large"
+        assert len(hub.upstreams.of("agent")) == 1
+
+
+@pytest.mark.parametrize("busy", ["wait", "ask"])
+async def test_an_agent_at_work_or_with_a_question_is_not_stopped(tmp_path: Path, busy: str) -> None:
+    agent = [*AGENT, "--store", str(tmp_path / "agent.db")]
+    async with hub_of(tmp_path, agent) as (hub, _), connect(hub) as leaving:
+        session = await leaving.new_session("/")
+        await session.prompt(busy)
+        await heard(session, "waiting") if busy == "wait" else None
+        kept: Any = hub.find(session.id)
+        while busy == "ask" and not kept.fold.questions.open:
+            await kept.live.durable()
+            await asyncio.sleep(0)
+        await rest(hub)
+        assert len(hub.upstreams.of("agent")) == 1
+        assert hub.find(session.id) is kept
+
+
+async def test_an_agent_that_would_forget_its_session_is_kept(tmp_path: Path) -> None:
+    async with hub_of(tmp_path, AGENT) as (hub, client):  # in memory, as it says
+        session = await client.new_session("/")
+        await (await session.prompt("say one")).drained()
+        await rest(hub)
+        assert len(hub.upstreams.of("agent")) == 1
+    async with hub_of(tmp_path, SLOPPY) as (hub, client):  # it can neither resume nor load
+        session = await client.new_session("/")
+        await (await session.prompt("echo")).drained()
+        await rest(hub)
+        assert len(hub.upstreams.of("agent")) == 1
+
+
+async def test_a_session_that_nobody_needs_is_let_go_and_opened_again(tmp_path: Path) -> None:
+    agent = [*AGENT, "--store", str(tmp_path / "agent.db")]
+    async with hub_of(tmp_path, agent) as (hub, client):
+        async with connect(hub) as leaving:
+            session = await leaving.new_session("/")
+            await (await session.prompt("say one")).drained()
+        await rest(hub)
+        assert hub.find(session.id) is None
+        back = await client.load_session(session.id, "/")
+        await (await back.prompt("say two")).drained()
+        assert [text for _, text in told(back)] == ["say one", "heard say one", "say two", "heard say two"]
+    assert not hub.upstreams
+
+
+async def test_an_agent_that_answers_nothing_is_an_error_in_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("antiphon.hub.upstream.START", 0.3)
+    async with hub_of(tmp_path, [*OLD, str(tmp_path / "f"), "--hang"]) as (_, client):
+        with pytest.raises(CallFailed, match=r"did not answer `initialize` within 0\.3 s"):
+            await client.new_session("/")
+
+
+async def test_an_agent_that_dies_at_its_start_rejects_prompts_with_its_last_words(tmp_path: Path) -> None:
+    file = str(tmp_path / "f")
+    async with hub_of(tmp_path, [*OLD, file]) as (_, client):
+        session = await client.new_session("/")
+        await (await session.prompt("one")).drained()
+    async with hub_of(tmp_path, [*OLD, file, "--die"]) as (_, client):
+        back = await client.load_session(session.id, "/")
+        for _ in range(2):
+            with pytest.raises(CallFailed, match=r"exited with code 7 \(giving up\)") as failed:
+                await back.prompt("two")
+            assert failed.value.error.data == {
+                "reason": "agent",
+                "stderr": ["cannot find my settings", "giving up"],
+            }
+        assert [text for _, text in told(back)] == ["one", "ask small heard one"]
+    async with hub_of(tmp_path, [*OLD, file]) as (_, client):
+        back = await client.load_session(session.id, "/")
+        await (await back.prompt("three")).drained()
+        assert [text for _, text in told(back)][2:] == ["three", "ask small heard three"]
+
+
+async def test_an_agent_that_prints_what_is_no_protocol_works(tmp_path: Path) -> None:
+    async with hub_of(tmp_path, [*OLD, str(tmp_path / "f"), "--noise"]) as (_, client):
+        session = await client.new_session("/")
+        await (await session.prompt("one")).drained()
+        assert [text for _, text in told(session)] == ["one", "ask small heard one"]

@@ -1,0 +1,107 @@
+"""A WebSocket client that vanishes: nothing of it is kept, and its session goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from websockets.asyncio.client import ClientConnection
+from websockets.asyncio.client import connect as dial
+
+from antiphon.agent import Agent, AgentTurn
+from antiphon.agent.link import Link
+from antiphon.client import connect
+from antiphon.connection import Connection
+from antiphon.hub import Hub
+from antiphon.live.attachment import Attachment
+from antiphon.live.voice import Voice
+from antiphon.transports.websocket import WebSocketTransport, websocket_server
+
+DEADLINE = 20.0
+KINDS = (Link, Voice, Connection, Attachment, WebSocketTransport)
+
+
+def echo() -> Agent:
+    agent = Agent("echo")
+
+    @agent.on_prompt
+    async def answer(turn: AgentTurn) -> None:
+        await turn.say(turn.prompt.text)
+        if turn.prompt.text == "wait":
+            await asyncio.Event().wait()
+
+    return agent
+
+
+@asynccontextmanager
+async def reachable(kind: str, left: asyncio.Semaphore) -> AsyncIterator[tuple[Agent, str, str | None]]:
+    """An agent or a hub, its address and its token; `left` is released by each client that is gone."""
+
+    def noted(serve: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+        async def serve_one(*given: Any) -> None:
+            try:
+                await serve(*given)
+            finally:
+                left.release()
+
+        return serve_one
+
+    if kind == "hub":
+        hub = Hub({"echo": echo()})
+        hub.serve = noted(hub.serve)  # type: ignore[method-assign]
+        async with hub.listening():
+            yield hub, f"ws://127.0.0.1:{hub.port}/acp", hub.token
+    else:
+        agent = echo()
+        async with agent.serving(), websocket_server(noted(agent.serve)) as server:
+            yield agent, f"ws://127.0.0.1:{server.port}/acp", None
+
+
+async def call(link: ClientConnection, method: str, **params: Any) -> Any:
+    await link.send(json.dumps({"jsonrpc": "2.0", "id": method, "method": method, "params": params}))
+    while True:
+        frame = json.loads(await link.recv())
+        if frame.get("id") == method and "method" not in frame:
+            return frame["result"]
+
+
+def alive() -> dict[str, int]:
+    gc.collect()
+    objects = gc.get_objects()
+    return {kind.__name__: sum(isinstance(each, kind) for each in objects) for kind in KINDS}
+
+
+@pytest.mark.parametrize("kind", ["agent", "hub"])
+@pytest.mark.parametrize("version", [1, 2])
+async def test_ws_04_a_client_that_vanishes_leaves_nothing_behind(kind: str, version: int) -> None:
+    shape: dict[str, Any] = {"clientCapabilities": {}}
+    if version == 2:
+        shape = {"info": {"name": "v", "version": "1"}, "capabilities": {}}
+    left = asyncio.Semaphore(0)
+    async with asyncio.timeout(DEADLINE), reachable(kind, left) as (agent, address, token):
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        async with connect(address, token=token) as stays:
+            session = await stays.new_session("/")
+            turn = await session.prompt("wait")  # a turn is on when they go
+            before = alive()
+            for _ in range(5):
+                link = await dial(address, additional_headers=headers, proxy=None)
+                await call(link, "initialize", protocolVersion=version, **shape)
+                how = "session/load" if version == 1 else "session/resume"
+                await call(link, how, sessionId=session.id, cwd="/", mcpServers=[])
+                assert len(agent._links) == 2
+                link.transport.abort()  # no close, no word
+                await link.wait_closed()
+                await left.acquire()
+            [one] = agent._sessions.values()
+            assert len(one.attached()) == 1
+            del link
+            assert alive() == before
+            await session.cancel()
+            assert (await turn.drained()).cancelled
+            assert [message.text for message in session.messages] == ["wait", "wait"]
