@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from antiphon.agent import Agent, AgentTurn
+from antiphon.errors import MethodNotFound
 from antiphon.hub import Hub
 from antiphon.hub.roles import Role
 from antiphon.hub.tokens import create_token
@@ -33,6 +34,11 @@ def worker(go: asyncio.Event) -> Agent:
             async with turn.tool_call("Touch", kind=kind or "edit") as call:
                 allowed = await call.request_permission()
             await turn.say(f"allowed: {allowed}")
+        elif word == "consult":
+            try:
+                await turn.say(f"told {await turn.session.call_extension('_example.com/who')}")
+            except MethodNotFound:
+                await turn.say("nobody knows")
         elif word == "wait":
             await turn.say("waiting")
             await asyncio.Event().wait()

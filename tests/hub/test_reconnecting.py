@@ -11,6 +11,8 @@ import pytest
 from antiphon.client import ClientTurn, LinkState, Permission, Permissions, Reconnect, connect
 from antiphon.errors import CallFailed, LinkLost
 from antiphon.hub import Hub
+from antiphon.hub.roles import Role
+from antiphon.hub.tokens import create_token, revoke_token
 from tests.client.cutting import becomes, way_to
 from tests.hub.running import AGENT, DEADLINE, served
 from tests.hub.test_sharing import VERSIONS, heard, settled, told
@@ -122,16 +124,17 @@ async def test_what_others_did_meanwhile_is_told_once(asked: dict[str, Any]) -> 
             assert [message.text for message in session.messages].count("say two") == 1
 
 
-async def test_a_token_that_counts_no_more_ends_it() -> None:
-    hub = Hub({"stand-in": AGENT})
+async def test_a_token_that_counts_no_more_ends_it(tmp_path: Path) -> None:
+    hub = Hub({"stand-in": AGENT}, tokens=tmp_path / "tokens.json")
+    token = create_token(tmp_path / "tokens.json", "guest", Role.CONTROLLER)
     async with (
         asyncio.timeout(DEADLINE),
         hub.listening(),
         way_to(f"ws://127.0.0.1:{hub.port}/acp") as way,
-        connect(way.address, token=hub.token, reconnect=SOON) as client,
+        connect(way.address, token=token, reconnect=SOON) as client,
     ):
         await client.new_session("/")
-        hub._gate._token = b"another"
+        revoke_token(tmp_path / "tokens.json", "guest")
         way.cut()
         await becomes(client, LinkState.GONE)
         assert "401" in client.link.reason

@@ -204,3 +204,41 @@ async def test_a_token_for_some_sessions_knows_of_no_other(role: Role, tmp_path:
                 error = await refused(talk, id, method, **params)
                 assert error is not None
                 assert error["code"] == Forbidden.code
+
+
+async def test_an_owner_closes_for_all_and_others_only_leave(tmp_path: Path) -> None:
+    async with (
+        asyncio.timeout(DEADLINE),
+        doors(tmp_path) as door,
+        door.talk() as owner,
+        door.talk(door.token("bob", "controller")) as bob,
+    ):
+        session = (await owner.call("new", "session/new", cwd="/", mcpServers=[]))["sessionId"]
+        await bob.call("r", "session/resume", sessionId=session, cwd="/", mcpServers=[])
+        await bob.call("c", "session/close", sessionId=session)
+        assert door.hub.find(session) is not None
+        await bob.call("r2", "session/resume", sessionId=session, cwd="/", mcpServers=[])
+        for_all = {"_meta": {"antiphon": {"forAll": True}}}
+        error = await refused(bob, "c2", "session/close", sessionId=session, **for_all)
+        assert error is not None
+        assert error["code"] == Forbidden.code
+        await owner.call("c3", "session/close", sessionId=session, **for_all)
+        assert door.hub.find(session) is None
+        assert [line["outcome"] for line in door.audit(method=CLOSE_FOR_ALL)] == ["forbidden", "allowed"]
+
+
+async def test_what_an_agent_asks_its_clients_is_not_asked_of_observers(tmp_path: Path) -> None:
+    async with (
+        asyncio.timeout(DEADLINE),
+        doors(tmp_path) as door,
+        door.talk() as owner,
+        door.talk(door.token("eye", "observer")) as eye,
+    ):
+        session = (await owner.call("new", "session/new", cwd="/", mcpServers=[]))["sessionId"]
+        await eye.call("r", "session/resume", sessionId=session, cwd="/", mcpServers=[])
+        owner.prompt("p", session, "consult")
+        asked = await owner.request("_example.com/who")
+        owner.send(id=asked["id"], error={"code": -32601, "message": "Method not found"})
+        await eye.update("state_update", state="idle", stopReason="end_turn")
+        assert "nobody knows" in str(eye.updates())
+        assert not [frame for frame in eye.seen if "id" in frame and "method" in frame]

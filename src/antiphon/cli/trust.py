@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import ssl
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from antiphon.cli.exits import Exit, Failure
+if TYPE_CHECKING:
+    import ssl
 
 _files: list[str] = []
 
@@ -24,6 +24,10 @@ def tls_for(address: str) -> ssl.SSLContext | None:
     """How an address is reached, where it is more than the usual way. Raises `Failure`."""
     if not _files or not address.startswith(("wss://", "https://")):
         return None
+    import ssl  # every command loads this module, and few need that
+
+    from antiphon.cli.exits import Exit, Failure
+
     context = ssl.create_default_context()
     for file in _files:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from antiphon.errors import LocalError
@@ -38,23 +38,26 @@ async def listen(hub: Hub, host: str, port: int, tls: ssl.SSLContext | None) -> 
             if room:
                 await hub.serve(transport, HubPermit(hub, grant))
 
+    server = http_server(
+        serve,
+        host,
+        port,
+        check=keeper.check,
+        routes={**pages(hub), **own},
+        open=(*OPEN, *own),
+        refused=keeper.note_refused,
+        tls=tls,
+        limits=Limits(body=hub.limits.frame),
+        bound=hub.limits.frame,
+    )
     watching = asyncio.get_running_loop().create_task(keeper.watch())
     try:
-        async with http_server(
-            serve,
-            host,
-            port,
-            check=keeper.check,
-            routes={**pages(hub), **own},
-            open=(*OPEN, *own),
-            refused=keeper.note_refused,
-            tls=tls,
-            limits=Limits(body=hub.limits.frame),
-            bound=hub.limits.frame,
-        ) as server:
-            yield server
-    except OSError as error:
-        raise LocalError(f"cannot listen at {host}:{port}: {error.strerror or error}") from error
+        async with AsyncExitStack() as stack:
+            try:
+                listens = await stack.enter_async_context(server)
+            except OSError as error:
+                raise LocalError(f"cannot listen at {host}:{port}: {error.strerror or error}") from error
+            yield listens
     finally:
         watching.cancel()
         hub.audit.close()

@@ -70,10 +70,8 @@ class HubPermit(Permit):
     async def admit(self, link: Link, method: str, params: Any) -> Any:
         meant = _meant(method, params)
         session_id = session_of(params)
-        allowed = self._allows(meant) and (
-            self._covers(meant, session_id) or await self._covers_parent(session_id)
-        )
-        if not allowed:
+        covered = self._covers(meant, session_id) or await self._covers_parent(meant, session_id)
+        if not (self._allows(meant) and covered):
             self._note(link, meant, session_id, "forbidden")
             raise Forbidden
         limit = self._hub.doorkeeper.exceeded(self.grant, meant)
@@ -128,16 +126,14 @@ class HubPermit(Permit):
             session = session.parent  # what works for a session belongs to it
         return self.grant.covers(session_id if session is None else session.id)
 
-    async def _covers_parent(self, session_id: str | None) -> bool:
-        """A session that is not open, and worked for another one."""
+    async def _covers_parent(self, method: str, session_id: str | None) -> bool:
+        """The same of a session that is not open, and worked for another one."""
         while session_id is not None and self._hub.find(session_id) is None:
             record = await self._hub.store.get(session_id)
             parent = None if record is None else record.meta.get(SUBAGENT_OF)
-            if not isinstance(parent, str):
-                return False
-            if self.grant.covers(parent):
+            session_id = parent if isinstance(parent, str) else None
+            if session_id is not None and self._covers(method, session_id):
                 return True
-            session_id = parent
         return False
 
     def _note(self, link: Link, method: str, session_id: str | None, outcome: str) -> None:
