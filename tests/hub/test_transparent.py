@@ -54,10 +54,12 @@ def _told(way: str, frames: list[Frame]) -> list[str]:
 
     Left out are `initialize`, as a hub is no agent of that name; methods that are no part of the protocol;
     what an agent tells when the last turn is over, which the client may not be there for; and tallies, which
-    real agents tell at any moment. What a question tells of its call, an update may tell before (PERM-V2-03).
+    real agents tell at any moment. So they do with their commands, which are put in front. What a question
+    tells of its call, an update may tell before (PERM-V2-03).
     """
     named: dict[str, str] = {}
     calls: dict[str, Frame] = {}
+    commands: list[Frame] = []
     told: list[Frame] = []
     for frame in frames[1:]:
         params = frame.get("params", {})
@@ -80,10 +82,11 @@ def _told(way: str, frames: list[Frame]) -> list[str]:
             params["toolCall"] = {**call}
         elif tag.startswith("tool_call"):
             calls.setdefault(update["toolCallId"], {}).update({**update, "sessionUpdate": None})
-        told.append(frame)
+        (commands if tag == "available_commands_update" else told).append(frame)
     while told and told[-1].get("method") == "session/update":
         told.pop()
-    return [f"{way} {VOLATILE.sub('…', json.dumps(_plain(frame, named), sort_keys=True))}" for frame in told]
+    plain = [_plain(frame, named) for frame in (*commands, *told)]
+    return [f"{way} {VOLATILE.sub('…', json.dumps(frame, sort_keys=True))}" for frame in plain]
 
 
 def _call_of(frame: Frame) -> str | None:
