@@ -606,7 +606,7 @@ async def driving(case: Case, launch: Launch) -> AsyncIterator[Drive]:
 
 STATES = ("state_update", "state_change")
 V2_NAMES = {"tool_call": "tool_call_update", "plan": "plan_update", "state_change": "state_update"}
-BESIDE = ("_antiphon_queue",)
+BESIDE = ("_antiphon_queue", "_antiphon_presence", "_antiphon_question")
 """What is of the session and of no turn, whenever it comes."""
 OURS_AT_V1 = ("state_update", "user_message", "turn_complete")
 """At v1 the library tells the state and the prompts by itself, and takes the end of a turn for itself."""
