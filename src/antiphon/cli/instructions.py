@@ -17,8 +17,8 @@ from antiphon.hub import HubFolder, Running
 BUILT_IN = "rehearsal"
 
 
-def instructions(running: Running, folder: HubFolder, *, default: bool, link: str | None = None) -> str:
-    """`default`: it works in the folder where commands look by themselves. `link` lets a browser in."""
+def instructions(running: Running, folder: HubFolder, *, default: bool) -> str:
+    """`default`: it works in the folder where commands look by themselves."""
     program = shlex.join(own_command())
     data = "" if default else f" --data {shlex.quote(str(folder.path))}"
     agents, try_it = ", ".join(running.agents), ""
@@ -34,14 +34,13 @@ def instructions(running: Running, folder: HubFolder, *, default: bool, link: st
     ]
     if default:  # where its token is found
         rows.append((f'{program} prompt "plan" -- {running.acp}', "one turn, with an exit code"))
-    browser = "" if link is None else f"\n  browser    {link} (once, within 5 minutes)"
     width = max(len(command) for command, _ in rows)
     more = "\n  ".join(f"{command:<{width}}   {about}" for command, about in rows)
     return f"""
   {title}
   agents     {agents}
   address    {running.acp}
-  sessions   {homely(str(folder.path))}{browser}
+  sessions   {homely(str(folder.path))}
 
   Open two more terminals. In both of them:
 

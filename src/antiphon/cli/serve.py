@@ -132,9 +132,7 @@ def _serve(serving: Serving, stack: ExitStack) -> None:
         stack.enter_context(folder.told(running))
         if ready_file is not None:
             write_private(ready_file, msgspec.json.encode(running))
-        # Only where somebody reads it: in a file it would be a key that lies around.
-        link = hub.browsers.link(running.url) if sys.stderr.isatty() else None
-        told = instructions(running, folder, default=serving.data is None, link=link)
+        told = instructions(running, folder, default=serving.data is None)
         click.echo(told, nl=False, err=True, color=False if os.environ.get("NO_COLOR") else None)
 
     port = _free(serving.host) if serving.port is None else serving.port

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from antiphon.errors import LocalError
 from antiphon.jsonrpc.lines import DEFAULT_BOUND, Overlong, Received
 from antiphon.transports.base import OUTBOX_HIGH, Delivery, Framing, Outbox, Receive
 
@@ -43,7 +44,7 @@ class MemoryTransport:
         return None  # frames stay frames
 
     def send_framed(self, data: bytes) -> None:
-        raise NotImplementedError
+        raise LocalError("this transport frames nothing")
 
     @property
     def congested(self) -> bool:
