@@ -29,7 +29,7 @@ run: $(READY) ## Start the hub with the built-in agent, and say what to do next 
 	@$(BIN)/antiphon serve $(if $(DATA),--data "$(DATA)")
 
 test: $(READY) ## Run every test this machine can run; the summary names each skip and why
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 faults: $(READY) ## Kill a busy agent 200 times and a busy hub 300 times, and look for what is lost or doubled (RUNS=n for fewer)
 	$(BIN)/python -m tests.faults.campaign $(if $(RUNS),--runs $(RUNS))

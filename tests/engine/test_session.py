@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -73,6 +74,19 @@ def test_after_a_cancel_and_its_end_nothing_starts_by_itself(bodies: list[AnyBod
     assert session.prompts.next(session.state) is None
     assert not any(entry.held for entry in session.queue)
     assert all(question in session.questions.open for question in background)
+
+
+@pytest.mark.parametrize(("held", "working"), [(True, True), (True, False), (False, True), (False, False)])
+def test_a_lost_agent_pauses_only_what_nobody_waits_for_behind_a_turn_that_was_cut(
+    held: bool, working: bool
+) -> None:
+    running = Updated.of(SessionStateUpdate(state=State.RUNNING))
+    session = folded(*([running] if working else []), queued("p", held=held))
+    commit(session, session.interrupt(attended=True))
+    assert session.prompts.paused is (working and not held)
+    restarted = folded(queued("p", held=held))
+    commit(restarted, restarted.interrupt())
+    assert restarted.prompts.paused
 
 
 def test_a_prompt_that_was_accepted_is_told_its_end_also_when_its_turn_never_opened() -> None:

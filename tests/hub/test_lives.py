@@ -50,6 +50,26 @@ async def test_an_agent_that_is_killed_cuts_its_turn_short_and_comes_back(
             assert (tmp_path / "agent.log").read_text() == "wait\nsay more\n"
 
 
+@VERSIONS
+async def test_who_waits_behind_a_turn_that_is_cut_short_is_answered_by_the_agent_that_comes_back(
+    tmp_path: Path, version: str
+) -> None:
+    agent = [*AGENT, "--store", str(tmp_path / "agent.db")]
+    with served(tmp_path, "--acp-version", version, agent=agent) as hub:
+        async with asyncio.timeout(DEADLINE), hub.client() as client, hub.talk(1) as other:
+            session, turn = await begun(client)
+            await other.call("load", "session/load", sessionId=session.id, cwd="/", mcpServers=[])
+            text = {"type": "text", "text": "say more"}
+            other.send(
+                id="held", method="session/prompt", params={"sessionId": session.id, "prompt": [text]}
+            )
+            listed = await other.call("list", "_antiphon/list_inject", sessionId=session.id)
+            assert [entry["content"] for entry in listed["entries"]] == [[text]]
+            assert kill_agents(hub) >= 1
+            assert (await turn.drained()).stop_reason == "error"
+            assert (await other.answer_to("held"))["result"]["stopReason"] == "end_turn"
+
+
 @pytest.mark.parametrize("how", ["--v2", ""])
 async def test_an_agent_that_cannot_bring_a_session_back_is_told_what_happened(
     tmp_path: Path, how: str

@@ -68,7 +68,7 @@ async def test_trans_08_http_03_the_contract_is_kept(http2: bool, client_first: 
         async with linked(http2=http2) as (client, server):
             yield (client, server) if client_first else (server, client)
 
-    await check_transport(make)
+    await check_transport(make, deadline=60.0)  # a request for each frame takes its time on a busy machine
 
 
 async def test_http_03_with_tls_both_agree_on_the_second_version(tmp_path: Path) -> None:

@@ -92,10 +92,15 @@ class Session(Folding):
         )
         return () if ended is None else self.update(ended)
 
-    def interrupt(self) -> tuple[AnyBody, ...]:
+    def interrupt(self, *, attended: bool = False) -> tuple[AnyBody, ...]:
         """The agent is gone, by death or by a restart of ours: the open turn is cut short, its tool calls
         and compactions failed, its terminals exited, every question expires, what was sent and not answered
-        is rejected; what waits stays, and waits until somebody wants it."""
+        is rejected; what waits stays, and waits until somebody wants it.
+
+        `attended`: it is the agent alone that is gone. Then whoever holds a prompt still waits for its answer,
+        and the queue goes on; so it does where nothing was cut."""
+        cut = self.turn is not None or self.turns.due or bool(self.prompts.sent)
+        goes_on = attended and (not cut or any(entry.held for entry in self.prompts.queued))
         bodies: list[AnyBody] = [
             body
             for entry in self.prompts.sent
@@ -141,7 +146,7 @@ class Session(Folding):
             for subagent in self.subagents
             if subagent.working
         ]
-        if self.prompts.queued and not self.prompts.paused:
+        if self.prompts.queued and not self.prompts.paused and not goes_on:
             bodies.append(e.QueuePaused())
         bodies += map(Updated.of, self.turns.cut(StopReason.ERROR, error=INTERRUPTED))
         return tuple(bodies)

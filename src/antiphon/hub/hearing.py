@@ -66,7 +66,7 @@ class Hearing(HubQuestions):
         self.standing.fail()
         self.standing.part()
         self.sending.lost()
-        self.attempt(lambda: self.emit(self.fold.interrupt()))
+        self.attempt(lambda: self.emit(self.fold.interrupt(attended=True)))
         self._idle()
 
     # --- what it means -----------------------------------------------------------------------------
