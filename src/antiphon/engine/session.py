@@ -97,8 +97,8 @@ class Session(Folding):
         and compactions failed, its terminals exited, every question expires, what was sent and not answered
         is rejected; what waits stays, and waits until somebody wants it.
 
-        `attended`: it is the agent alone that is gone. Then whoever holds a prompt still waits for its answer,
-        and the queue goes on; so it does where nothing was cut."""
+        `attended`: the agent alone is gone. Whoever holds a prompt still waits for its answer, and the queue
+        goes on; so it does where nothing was cut."""
         cut = self.turn is not None or self.turns.due or bool(self.prompts.sent)
         goes_on = attended and (not cut or any(entry.held for entry in self.prompts.queued))
         bodies: list[AnyBody] = [
