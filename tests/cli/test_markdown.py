@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from antiphon.cli.describing import clean
-from antiphon.cli.markdown import LONGEST, Piece, Writing, rendered
+from antiphon.cli.cleaning import clean
+from antiphon.cli.markdown import rendered
+from antiphon.transcripts.writing import LONGEST, Piece, Writing
 
 LINES = st.sampled_from(
     [

@@ -26,7 +26,7 @@ def test_what_the_agent_says_goes_to_stdout_and_nothing_else_does() -> None:
     done = prompt("hello")
     assert done.returncode == Exit.DONE
     assert done.stdout.startswith("I am the rehearsal agent")
-    assert done.stdout.endswith("anything else gets this answer\n")
+    assert done.stdout.endswith("`plan`\n")
     assert done.stderr == ""
 
 
@@ -315,11 +315,6 @@ def test_a_reader_that_has_had_enough_ends_it_without_a_word() -> None:
 
 
 # --- help -------------------------------------------------------------------------------------------------
-
-
-def test_antiphon_alone_tells_what_one_can_do() -> None:
-    done = subprocess.run(ANTIPHON, capture_output=True, text=True, check=True)
-    assert 'antiphon prompt "plan"' in done.stdout
 
 
 def test_the_help_lists_every_known_agent_and_every_exit_code() -> None:

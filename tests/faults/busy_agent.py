@@ -17,7 +17,7 @@ from antiphon.agent import Agent, AgentTurn, MessageWriter, ToolCallWriter
 from antiphon.live import session as live_session
 from antiphon.stores import SQLiteStore
 from antiphon.transports.loop import run
-from antiphon.transports.websocket import websocket_server
+from antiphon.transports.websocket_server import websocket_server
 
 
 async def count(writer: MessageWriter | ToolCallWriter, chance: random.Random, upto: int) -> None:

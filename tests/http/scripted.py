@@ -28,6 +28,8 @@ class Scripted:
         self.heads: list[Head] = []
         self.streams: dict[str | None, Exchange] = {}
         self.opened: asyncio.Queue[str | None] = asyncio.Queue()
+        self.left: asyncio.Queue[str | None] = asyncio.Queue()
+        """The sessions of streams that are read, and of those that are not any more."""
         self.cookies: dict[str, str] = {}
         self.url = ""
 
@@ -35,7 +37,7 @@ class Scripted:
         self.heads.append(head)
         return None
 
-    def refused(self, head: Head | None, status: int) -> None: ...
+    def refused(self, head: Head, status: int) -> None: ...
 
     async def answer(self, exchange: Exchange, body: bytes) -> None:
         frame = json.loads(body) if body else None
@@ -46,6 +48,7 @@ class Scripted:
         elif exchange.head.method == "GET" and "acp-connection-id" in headers:
             session = headers.get("Acp-Session-Id")
             self.streams[session] = exchange
+            exchange.on_gone = lambda: self.left.put_nowait(session)
             exchange.begin({"Content-Type": "text/event-stream"})
             self.opened.put_nowait(session)
         elif exchange.head.method == "GET":

@@ -8,11 +8,10 @@ import itertools
 import pytest
 
 from antiphon.client import LinkState, connect
-from antiphon.transports.http_connection import Bounds
-from antiphon.transports.http_server import http_server
+from antiphon.transports.http_patience import Bounds
 from tests.client.cutting import Way, way_to
 from tests.http.raw import DEADLINE
-from tests.http.serving import hub_at_hand, make_agent
+from tests.http.serving import Links, agent_at_hand, hub_at_hand
 
 
 def through(way: Way) -> str:
@@ -60,15 +59,13 @@ async def test_http_20_a_stream_cut_amid_a_turn_goes_on_and_nothing_is_lost_or_d
             assert states == []
 
 
-async def test_http_20_also_where_the_journal_has_to_help() -> None:
-    agent, _ = make_agent()
-    bounds = Bounds(window=2000)
+@pytest.mark.parametrize("version", [1, 2])
+async def test_http_20_also_where_the_journal_has_to_help(version: int) -> None:
     async with (
         asyncio.timeout(DEADLINE),
-        agent.serving(),
-        http_server(agent.serve, bounds=bounds) as server,
-        way_to(f"http://127.0.0.1:{server.port}/acp") as way,
-        connect(through(way), numbered=True, reconnect=False) as client,
+        agent_at_hand(bounds=Bounds(window=2000)) as (_, raw, _),
+        way_to(f"http://127.0.0.1:{raw.port}/acp") as way,
+        connect(through(way), numbered=True, reconnect=False, version=version) as client,
     ):
         session = await client.new_session("/")
         count = itertools.count()
@@ -78,20 +75,20 @@ async def test_http_20_also_where_the_journal_has_to_help() -> None:
 
         way.watch = watch
         await (await session.prompt("stream 400 100")).drained()
-        assert session.messages[-1].text == said(400, 100)
+        assert [message.text for message in session.messages] == ["stream 400 100", said(400, 100)]
         assert next(count) > 0, "it was cut"
 
 
-async def test_a_hub_that_forgot_the_connection_is_come_back_to() -> None:
+async def test_a_server_that_forgot_the_connection_is_come_back_to() -> None:
+    links = Links()
     async with (
         asyncio.timeout(DEADLINE),
-        hub_at_hand() as (hub, _, go),
-        connect(f"http://127.0.0.1:{hub.port}/acp", token=hub.token) as client,
+        agent_at_hand(links) as (_, raw, go),
+        connect(f"http://127.0.0.1:{raw.port}/acp") as client,
     ):
         session = await client.new_session("/")
         turn = await session.prompt("wait")
-        (link,) = hub._links
-        await link.connection.aclose()  # as after a restart, or a long way without a net
+        await (await links.came.get()).aclose()  # as after a restart, or a long way without a net
         go.set()
         await turn.drained()
         assert session.messages[-1].text == "went on"

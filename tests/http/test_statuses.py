@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from antiphon.client import connect
 from tests.http.raw import NEW, Raw, read_head
 from tests.http.serving import agent_at_hand, hub_at_hand
+from tests.hub.doors import doors
 
 LONG = "x" * 1025
 PROMPT = {"jsonrpc": "2.0", "id": 1, "method": "session/prompt", "params": {"sessionId": "s", "prompt": []}}
@@ -179,3 +181,26 @@ async def test_a_body_that_somebody_announces_and_waits_for() -> None:
         assert (await read_head(reader))[0] == 100
         writer.write(body)
         assert (await read_head(reader))[0] == 202
+
+
+async def test_http_22_the_id_of_a_connection_lets_nobody_in_but_who_opened_it(tmp_path: Path) -> None:
+    async with doors(tmp_path) as door:
+        port = door.hub.port
+        assert port is not None
+        one = Raw(port, door.token("one", "controller"))
+        await one.initialize()
+        async with one.stream() as own:
+            session = await one.new_session(own)
+            other = Raw(port, door.token("other", "owner"))
+            other.connection = one.connection
+            for method, body in (("POST", LIST), ("GET", None), ("DELETE", None)):
+                assert (await other.ask(method, body)).status == 404
+            narrow = Raw(port, door.token("narrow", "controller", sessions=["another"]))
+            await narrow.initialize(1)
+            async with narrow.stream() as its_own:
+                load = {"id": "l", "method": "session/load", "params": {"sessionId": session, **NEW}}
+                assert (await narrow.post(load, session)).status == 202
+                refused = await its_own.frame(lambda frame: frame.get("id") == "l")
+                assert "error" in refused, "who has a session's id may not load it for that"
+            assert (await one.post({"id": 1, "method": "session/list", "params": {}})).status == 202
+            await own.answer(1)

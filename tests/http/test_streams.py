@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from antiphon.client import connect
-from antiphon.transports.http_connection import Bounds
+from antiphon.transports.http_patience import Bounds
 from tests.http.raw import DEADLINE, NEW, Events, Raw
-from tests.http.serving import agent_at_hand, hub_at_hand
+from tests.http.serving import Links, agent_at_hand, hub_at_hand
 
 SEQ = {"_meta": {"antiphon": {"seq": True}}}
 
@@ -139,17 +139,17 @@ async def test_http_15_delete_ends_the_connection_and_the_session_goes_on() -> N
 
 
 async def test_ws_04_http_15_a_connection_that_nobody_reads_from_is_freed() -> None:
-    async with agent_at_hand(bounds=Bounds(stall=0.1)) as (agent, raw, _):
+    links = Links()
+    bounds = Bounds(stall=0.1, keep_alive=0.05)
+    async with agent_at_hand(links, bounds=bounds) as (agent, raw, _), asyncio.timeout(DEADLINE):
         await raw.initialize()
         async with raw.stream() as own:
-            await raw.new_session(own)
-            await asyncio.sleep(0.3)  # as long as it is read from, it stays
-            (live,) = agent._sessions
-            (link,) = agent._links
-        async with asyncio.timeout(DEADLINE):
-            await link.connection.wait_closed()
+            session = await raw.new_session(own)
+            for _ in range(6):  # for three times as long it is read from, and stays
+                assert await own.chunk() == b":\n\n"
+        await links.gone.get()
         assert (await raw.post({"method": "x"})).status == 404
-        assert agent.find(live) is not None, "the session lives on"
+        assert agent.find(session) is not None, "the session lives on"
 
 
 # --- cut, and gone on with ------------------------------------------------------------------------------
@@ -181,81 +181,3 @@ async def test_http_20_a_stream_goes_on_behind_the_last_event_that_was_read() ->
                 last = events.seen[-1].id
                 updates += events.updates
             assert texts(updates) == numbers(100)
-
-
-async def until_idle(raw: Raw, session: str, last: str) -> Events:
-    async with raw.stream(session, last=last) as events:
-        assert events.status == 200, events.headers
-        await events.idle()
-    return events
-
-
-async def test_http_20_what_is_not_kept_any_more_comes_from_the_journal() -> None:
-    async with agent_at_hand(bounds=Bounds(window=1000)) as (_, raw, go):
-        await raw.initialize(**SEQ)
-        async with raw.stream() as own:
-            session = await raw.new_session(own)
-            async with raw.stream(session) as first:
-                await raw.prompt(session, "stream 200 20")
-                while len(first.updates) < 30:
-                    await first.next()
-                last = first.seen[-1].id
-                read = first.updates
-                while not is_over(first.updates):
-                    await first.next()  # it was all sent, and only 30 of it got through
-            rest = await until_idle(raw, session, last)
-            assert texts(read + rest.updates) == numbers(200, 20)
-            seqs = [params["_meta"]["antiphon"]["seq"] for params in read + rest.updates]
-            assert seqs == sorted(set(seqs)), "each of them once, in order"
-            async with raw.stream(session, last=rest.seen[-1].id) as events:
-                await raw.prompt(session, "wait", "p2")
-                await events.answer("p2")
-                await events.frame(lambda frame: "waiting" in str(frame))
-                go.set()
-                await events.idle()
-                assert texts(events.updates) == "waitingwent on"
-
-
-async def test_http_20_a_question_is_asked_again_where_the_journal_is_gone_through() -> None:
-    async with agent_at_hand(bounds=Bounds(window=600)) as (_, raw, _):
-        await raw.initialize(**SEQ)
-        async with raw.stream() as own:
-            session = await raw.new_session(own)
-            async with raw.stream(session) as first:
-                await raw.prompt(session, "stream 50 20", "p1")
-                await first.idle()
-                last = next(event.id for event in first.seen if "-" in event.id)
-                await raw.prompt(session, "ask", "p2")
-                await first.frame(lambda frame: frame.get("method") == "session/request_permission")
-            async with raw.stream(session, last=last) as again:
-                asked: list[Any] = []
-                while not asked or asked[-1].get("method") != "session/request_permission":
-                    frame = await again.frame()
-                    if "id" in frame or frame.get("method") == "$/cancel_request":
-                        asked.append(frame)
-                open_ids = [frame["id"] for frame in asked if frame.get("method", "").endswith("permission")]
-                withdrawn = [
-                    frame["params"]["requestId"]
-                    for frame in asked
-                    if frame.get("method") == "$/cancel_request"
-                ]
-                if set(open_ids) <= set(withdrawn):  # the one that counts is still to come
-                    frame = await again.frame(lambda frame: frame.get("method", "").endswith("permission"))
-                    open_ids.append(frame["id"])
-                (id,) = set(open_ids) - set(withdrawn)
-                outcome = {"outcome": {"outcome": "cancelled"}}
-                assert (await raw.post({"id": id, "result": outcome}, session)).status == 202
-                await again.idle()
-
-
-async def test_http_20_what_cannot_be_gone_on_from_is_refused() -> None:
-    async with agent_at_hand(bounds=Bounds(window=1000)) as (_, raw, _):
-        await raw.initialize()  # without numbers there is no place in the journal
-        async with raw.stream() as own:
-            session = await raw.new_session(own)
-            async with raw.stream(session) as first:
-                await raw.prompt(session, "stream 200 20")
-                await first.idle()
-                early = first.seen[3].id
-            async with raw.stream(session, last=early) as again:
-                assert again.status == 409, "not silently from here on"

@@ -106,10 +106,11 @@ class Doors:
 async def doors(folder: Path, **hub: Any) -> AsyncIterator[Doors]:
     go = asyncio.Event()
     made = Hub(
-        {"worker": worker(go)},
-        store=MemoryStore(),
+        hub.pop("agents", None) or {"worker": worker(go)},
+        store=hub.pop("store", None) or MemoryStore(),
         tokens=folder / "tokens.json",
         audit=folder / "audit.jsonl",
+        page=hub.pop("page", {"/": (b"<!doctype html>", "text/html; charset=utf-8")}),
         **hub,
     )
     async with made.listening():

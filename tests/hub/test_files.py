@@ -16,6 +16,7 @@ from antiphon.client.workspace import Workspace
 from antiphon.hub import Hub
 from antiphon.transports.memory import memory_pair
 from tests.agent.talk import INFO, Talk
+from tests.hub.doors import doors
 from tests.hub.test_logins import RICH
 from tests.hub.test_processes import DEADLINE, hub_of
 from tests.hub.test_sharing import settled, told
@@ -142,6 +143,33 @@ async def test_an_editor_that_does_not_do_what_it_offers_is_passed_over(tmp_path
         editor.send(id=asked["id"], error={"code": -32002, "message": "it is locked"})
         await editor.answer_to(2)
         assert "it is locked" in str(editor.seen)
+
+
+async def test_an_observer_s_files_and_terminals_are_never_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("saved")
+    offered = {"fs": {"readTextFile": True, "writeTextFile": True}, "terminal": True}
+    hub_folder = tmp_path / "hub"
+    hub_folder.mkdir()
+    async with (
+        doors(hub_folder, agents={"rich": RICH}, version=1) as door,
+        door.talk(version=1) as owner,
+        door.talk(door.token("eye", "observer"), 1, clientCapabilities=offered) as eye,
+    ):
+        session = (await owner.call("n", "session/new", cwd=str(tmp_path), mcpServers=[]))["sessionId"]
+        await eye.call("l", "session/load", sessionId=session, cwd=str(tmp_path), mcpServers=[])
+        said = (
+            f"read {tmp_path}/a.txt",
+            f"write {tmp_path}/b.txt hello",
+            f"run {sys.executable} -c print(6*7)",
+        )
+        for number, text in enumerate(said):
+            owner.prompt(number, session, text)
+            assert (await owner.answer_to(number))["result"]["stopReason"] == "end_turn"
+        for expected in ("saved", "written", "0: 42"):
+            assert expected in str(owner.seen)
+        assert (tmp_path / "b.txt").read_text() == "hello"
+        await eye.until(lambda frame: "0: 42" in str(frame))
+        assert not [frame for frame in eye.seen if "id" in frame and "method" in frame]
 
 
 @pytest.mark.parametrize("version", [1, 2])

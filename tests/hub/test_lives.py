@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from antiphon.agent import Agent, AgentTurn
-from antiphon.client import Client, ClientSession, ClientTurn, connect
+from antiphon.client import Client, ClientSession, ClientTurn, Permissions, connect
 from antiphon.errors import CallFailed
 from antiphon.hub import Hub
 from tests.cli.command import ended
@@ -93,6 +93,19 @@ async def test_an_agent_that_cannot_bring_a_session_back_is_told_what_happened(
             assert "last words" in turn.text
             asked = [message.text for message in session.messages if message.type == "user"]
             assert asked[-1] == "story"  # and not what the agent was told beside it
+
+
+async def test_a_slash_command_is_one_also_for_an_agent_that_has_to_be_told_what_happened(
+    tmp_path: Path,
+) -> None:
+    with served(tmp_path) as hub:
+        async with asyncio.timeout(DEADLINE), hub.client(answers=Permissions(allow="all")) as client:
+            session = await client.new_session("/")
+            await (await session.prompt("hello")).drained()
+            assert (await (await session.prompt("/crash")).drained()).stop_reason == "error"
+            helped = await session.prompt("/help")
+            await helped.drained()
+            assert "/tour" in helped.text
 
 
 async def test_a_session_whose_agent_the_hub_has_no_more_says_so(tmp_path: Path) -> None:

@@ -20,11 +20,12 @@ from antiphon.live.reading import read_session
 from antiphon.moving import export_session
 from antiphon.schema import v2
 from antiphon.stores import Batch, SessionRecord, SQLiteStore
-from antiphon.testing.stores import events as some_events
-from antiphon.testing.stores import read_all
-from antiphon.testing.stores import session as a_session
+from antiphon.testing.store_samples import events as some_events
+from antiphon.testing.store_samples import read_all
+from antiphon.testing.store_samples import session as a_session
 from tests.hub.running import AGENT, ANTIPHON, DEADLINE, Served, served
 from tests.hub.test_commands import run
+from tests.hub.test_logins import RICH
 from tests.hub.test_sharing import heard, told
 
 
@@ -82,6 +83,28 @@ async def test_a_session_moves_to_another_folder_and_is_told_to_an_agent_that_do
             await turn.drained()
             assert "User: say hello\n\nYou: heard say hello" in turn.text
             assert told(back)[: len(was)] == was
+
+
+async def test_sub_01_the_sessions_of_subagents_move_with_it(tmp_path: Path) -> None:
+    one, other, file = tmp_path / "one", tmp_path / "other", tmp_path / "moved.antiphon"
+    with served(one, agent=RICH) as hub:
+        async with hub.client() as client:
+            session = await client.new_session("/")
+            await (await session.prompt("child work")).drained()
+            [child] = [told.id for told in session.subagents]
+    done("export", session.id, "-o", file, data=one)
+    assert done("import", file, data=other) == session.id
+    for id in (session.id, child):
+        await compared(one, other, id)
+    assert listed(other) == [session.id]
+    with served(other, agent=RICH) as hub:
+        async with hub.client() as client:
+            back = await client.load_session(session.id, "/")
+            assert [told.id for told in back.subagents] == [child]
+            alone = await client.load_session(child, "/")
+            assert [message.text for message in alone.messages] == ["on it"]
+            await client.delete_session(session.id)
+    assert rows(other, "sessions") == 0  # and its subagent's with it
 
 
 async def test_an_agent_that_knows_the_session_brings_it_back(tmp_path: Path) -> None:
@@ -157,7 +180,7 @@ def test_what_cannot_be_done_is_one_line(tmp_path: Path) -> None:
         (1, "No such file", ("import", tmp_path / "none")),
         (2, "where its hub keeps it", ("import", file, "--hub", "127.0.0.1:9")),
         (1, "there is no session", ("export", "none")),
-        (2, "where its hub keeps it", ("export", "none", "--hub", "127.0.0.1:9")),
+        (1, "nobody listens there", ("export", "none", "--hub", "127.0.0.1:9", "--token", "x")),
         (1, "there is no session", ("fork", "none")),
     ):
         result = sessions(*arguments, data=data)  # type: ignore[arg-type]
@@ -166,6 +189,24 @@ def test_what_cannot_be_done_is_one_line(tmp_path: Path) -> None:
         assert result.stderr.startswith("antiphon: ")
         assert result.stderr.count("\n") == 1, result.stderr
     assert listed(data) == []
+
+
+async def test_a_hub_elsewhere_gives_an_owner_the_same_file(tmp_path: Path) -> None:
+    data, near, far = tmp_path / "d", tmp_path / "near.antiphon", tmp_path / "far.antiphon"
+    with served(data, agent=RICH) as hub:
+        session_id = await prompted(hub, "child work", "say " + "more " * 200_000)
+        done("export", session_id, "-o", near, data=data)
+        done("export", session_id, "-o", far, "--hub", hub.acp, "--token", hub.token, data=tmp_path)
+        assert near.read_bytes() == far.read_bytes()
+        assert near.stat().st_size > 1000
+        secret = run("token", "create", "ann", "--role", "controller", "--data", str(data)).stdout.strip()
+        refused = sessions(
+            "export", session_id, "-o", tmp_path / "no", "--hub", hub.acp, "--token", secret, data=tmp_path
+        )
+        assert (refused.returncode, "this token may not do that" in refused.stderr) == (1, True)
+        assert not (tmp_path / "no").exists()
+    assert done("import", far, data=tmp_path / "other") == session_id
+    await compared(data, tmp_path / "other", session_id)
 
 
 async def test_transcripts_are_written_by_name_or_format(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 from pathlib import Path
 
@@ -39,6 +40,15 @@ def listed(*words: str) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run([*ANTIPHON, "sessions", "list", *words], capture_output=True, timeout=DEADLINE)
 
 
+def prompted(address: str, token: str, *words: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [*ANTIPHON, "prompt", "plan", *words, "--", address],
+        capture_output=True,
+        timeout=DEADLINE,
+        env={**os.environ, "ANTIPHON_TOKEN": token},
+    )
+
+
 async def test_a_hub_is_reached_over_tls_by_those_who_trust_it(tmp_path: Path) -> None:
     trusting, _ = certificates(tmp_path)
     cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
@@ -61,6 +71,11 @@ async def test_a_hub_is_reached_over_tls_by_those_who_trust_it(tmp_path: Path) -
         named = listed(*reach, "--ca", str(cert))
         assert named.returncode == 0, named.stderr
         assert named.stdout == by_folder.stdout != b""
+        for address in (hub.acp, hub.acp.replace("wss:", "https:")):
+            assert prompted(address, hub.token).returncode != 0
+            done = prompted(address, hub.token, "--ca", str(cert))
+            assert done.returncode == 0, done.stderr
+            assert b"All three steps are done" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -84,6 +99,25 @@ def test_what_would_be_open_to_all_is_refused(words: list[str], said: str, tmp_p
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "address"),
+    [
+        (["--insecure-bind", "--allow-host", "hub.example"], "ws://127.0.0.1:"),
+        (["--tls-cert", "CERT", "--tls-key", "KEY", "--allow-host", "localhost"], "wss://localhost:"),
+    ],
+)
+def test_a_hub_that_listens_everywhere_is_reached_from_here(
+    words: list[str], address: str, tmp_path: Path
+) -> None:
+    certificates(tmp_path)
+    files = {"CERT": str(tmp_path / "cert.pem"), "KEY": str(tmp_path / "key.pem")}
+    folder = tmp_path / "hub"
+    folder.mkdir(mode=0o700)
+    with served(folder, "--host", "0.0.0.0", *(files.get(word, word) for word in words)) as hub:
+        assert hub.acp.startswith(address)
+        assert listed("--data", str(folder)).returncode == 0
 
 
 async def test_a_hub_in_python_is_as_careful() -> None:

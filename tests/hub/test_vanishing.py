@@ -20,7 +20,8 @@ from antiphon.connection import Connection
 from antiphon.hub import Hub
 from antiphon.live.attachment import Attachment
 from antiphon.live.voice import Voice
-from antiphon.transports.websocket import WebSocketTransport, websocket_server
+from antiphon.transports.websocket import WebSocketTransport
+from antiphon.transports.websocket_server import websocket_server
 
 DEADLINE = 20.0
 KINDS = (Link, Voice, Connection, Attachment, WebSocketTransport)

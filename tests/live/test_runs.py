@@ -62,7 +62,7 @@ class Framed(MemoryTransport):
         if self._outbox.clear_way():
             frames = data.split(b"\n")[:-1]
             self.prepared += len(frames)
-            self._pass_on(frames)
+            self._write(frames)
 
 
 class Client:

@@ -12,7 +12,7 @@ from antiphon.engine.session import Session
 from antiphon.live.reading import read_session
 from antiphon.moving import export_session, import_session
 from antiphon.stores import Batch, MemoryStore, SessionRecord, Store
-from antiphon.testing.stores import read_all
+from antiphon.testing.store_samples import read_all
 from tests.engine.journals import AT, chunk, state
 
 CREATED = SessionCreated(session_id="s", cwd="/w", additional_directories=("/x",), meta={"k": 1})

@@ -18,7 +18,7 @@ from antiphon.hub.settling import agent_of, settled
 from antiphon.live.reading import read_session
 from antiphon.moving import import_session
 from antiphon.stores import Batch, MemoryStore, SQLiteStore
-from antiphon.testing.stores import session
+from antiphon.testing.store_samples import session
 from tests.engine.journals import JOURNALS
 from tests.moving.files import CREATED, TALK, exported, imported, kept, written
 

@@ -278,7 +278,7 @@ SMALL = {
         RealAgent("sdk-ts", _sdk_ts("agent_v1.mjs"), {}, message_ids=False, **_FORGETFUL),
         # Every v2 agent has to list and resume sessions; this one says so and cannot.
         RealAgent("sdk-ts-v2", _sdk_ts("agent_v2.mjs"), {}, versions=(2,), **_FORGETFUL),
-        RealAgent("rehearse", _rehearse, {}, versions=(1, 2), usage=False),
+        RealAgent("rehearse", _rehearse, {}, versions=(1, 2), commands="late", usage=False),
     )
 }
 """The agents of the official SDKs, and our own. `prepare` takes their names too."""

@@ -8,6 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.cli.command_lines import check_command_line
+
+from antiphon.cli import main
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
@@ -53,3 +56,26 @@ def test_the_example_conversation_plays_in_both_versions() -> None:
         assert result.returncode == 0, result.stderr
         assert "then cancelled" in result.stdout
         assert result.stderr == ""
+
+
+def test_every_command_line_a_document_shows_can_be_said() -> None:
+    shown = [
+        line.removeprefix("$ ")
+        for path in DOCUMENTS
+        for block in re.findall(r"^```(?:sh|console)?\n(.*?)^```", path.read_text(), re.S | re.M)
+        for line in block.splitlines()
+        if re.match(r"(\$ )?([\w ]+\| )?antiphon ", line)
+    ]
+    assert len(shown) > 15
+    for line in shown:
+        check_command_line(line)
+
+
+def test_the_readme_names_every_document_and_every_command() -> None:
+    readme = (ROOT / "README.md").read_text()
+    missing = [
+        path.name for path in DOCUMENTS if path.parent.name == "docs" and f"docs/{path.name})" not in readme
+    ]
+    assert not missing
+    for name in main.commands:
+        assert f"`antiphon {name}" in readme

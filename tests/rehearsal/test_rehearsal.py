@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.agent.talk import Talk, client
 
 from antiphon.rehearsal import make_agent
+from tests.agent.talk import Talk, client
 
 
 async def begin(talk: Talk, cwd: Path) -> str:

@@ -16,12 +16,12 @@ import pytest
 
 from antiphon.errors import SessionClaimed
 from antiphon.stores import Batch, SQLiteStore
-from antiphon.testing.stores import events, read_all, session
+from antiphon.testing.store_samples import events, read_all, session
 
 WRITES_UNTIL_KILLED = """
 import asyncio, os, sys
 from antiphon.stores import SQLiteStore
-from antiphon.testing.stores import events
+from antiphon.testing.store_samples import events
 
 async def main():
     async with SQLiteStore(sys.argv[1], durability=sys.argv[2]) as store:
@@ -40,7 +40,7 @@ WRITES_IN_COMPETITION = """
 import asyncio, sys
 from antiphon.errors import SessionExists, StaleWriter
 from antiphon.stores import SQLiteStore
-from antiphon.testing.stores import events, session
+from antiphon.testing.store_samples import events, session
 
 async def main():
     path, name = sys.argv[1:]
@@ -78,7 +78,7 @@ asyncio.run(main())
 APPENDS_ONCE = """
 import asyncio, sys
 from antiphon.stores import SQLiteStore
-from antiphon.testing.stores import events
+from antiphon.testing.store_samples import events
 
 async def main():
     async with SQLiteStore(sys.argv[1]) as store:

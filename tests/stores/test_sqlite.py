@@ -15,7 +15,7 @@ import pytest
 
 from antiphon.errors import StoreBusy, StoreCorrupt, StoreError, StoreTooNew
 from antiphon.stores import Batch, RecordPatch, SessionRecord, SQLiteStore, sqlite_schema, sqlite_writer
-from antiphon.testing.stores import events, read_all, session
+from antiphon.testing.store_samples import events, read_all, session
 
 V1 = Path(__file__).parent / "databases" / "v1.sql"
 

@@ -12,13 +12,13 @@ import pytest
 
 from antiphon.errors import StoreCorrupt, StoreFull
 from antiphon.stores import Batch, SQLiteStore
-from antiphon.testing.stores import events, read_all, session
+from antiphon.testing.store_samples import events, read_all, session
 
 LIMITED = """
 import asyncio, resource, sys
 from antiphon.errors import StoreError
 from antiphon.stores import SQLiteStore
-from antiphon.testing.stores import events, read_all, session
+from antiphon.testing.store_samples import events, read_all, session
 
 async def main():
     async with SQLiteStore(sys.argv[1]) as store:

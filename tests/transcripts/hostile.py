@@ -54,6 +54,8 @@ TEXTS = (
     "pass\u200bword a\u200db \ufeff\u2060 \U000e0041\U000e0042",
     "family \U0001f468\u200d\U0001f469\u200d\U0001f467 and نمی\u200cخواهم",
     "a\rb\nback\x08space \x00nul",
+    "[bold]x[/] [@click=app.quit]press[/]", "[@click=", "[/", "$accent {x} %s",
+    "\x1b]52;c;cm0gLXJmIH4=\x07\x1b[6n\x1b[?1049l\x1bP+q\x1b\\", "a" + "\u0301" * 300,
     "\u2028<script>\u2029", "<scr\x00ipt>alert(1)</scr\x00ipt>",
     "[" * 3000, "*" * 3000, "> " * 500 + "x", "`" * 3001, "<" * 3000, "![" * 1000, "|" * 3000,
 )  # fmt: skip

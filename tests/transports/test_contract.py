@@ -15,7 +15,8 @@ from antiphon.transports.base import Transport
 from antiphon.transports.lasting import LastingTransport
 from antiphon.transports.memory import memory_pair
 from antiphon.transports.pipes import PipeTransport
-from antiphon.transports.websocket import connect_websocket, websocket_server
+from antiphon.transports.websocket import connect_websocket
+from antiphon.transports.websocket_server import websocket_server
 
 
 @asynccontextmanager
@@ -52,7 +53,7 @@ async def _websocket(compression: bool) -> AsyncIterator[tuple[Transport, Transp
         accepted.set_result(transport)
         await done.wait()
 
-    async with websocket_server(serve, compression=compression) as server:
+    async with websocket_server(serve, compression=compression, opens=False) as server:
         client = await connect_websocket(f"ws://127.0.0.1:{server.port}/acp", compression=compression)
         try:
             yield client, await accepted

@@ -8,40 +8,67 @@ import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import httpx
 import pytest
 from tests.transports.certificates import certificates
 
 from antiphon.testing import check_transport
-from antiphon.transports.base import Inbox, Transport
-from antiphon.transports.http_client import HttpClientTransport, connect_http
+from antiphon.transports.base import Delivery, Inbox, Transport
+from antiphon.transports.http_client import connect_http
 from antiphon.transports.http_server import http_server
 
 INITIALIZE = b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}'
 RESULT = b'{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":2}}'
 
 
-async def first_frame(transport: Any) -> Any:
-    """Take what comes first; the transport is as if it had never been started."""
-    frames = await Inbox(transport).take()
-    transport._delivery._receive = None
-    transport.resume()
-    return json.loads(frames[0])
+class Behind:
+    """A transport from behind its first frame on."""
+
+    def __init__(self, transport: Any) -> None:
+        self._transport = transport
+        self._delivery = Delivery()
+        self.first: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        transport.start(self._take, self._delivery.end)
+
+    def _take(self, frames: list[Any]) -> None:
+        if not self.first.done():
+            self.first.set_result(json.loads(frames.pop(0)))
+            self.pause()
+        if frames:
+            self._delivery.put(frames)
+
+    def start(self, receive: Any, ended: Any) -> None:
+        self._delivery.start(receive, ended)
+        self.resume()
+
+    def pause(self) -> None:
+        self._delivery.pause()
+        self._transport.pause()
+
+    def resume(self) -> None:
+        self._delivery.resume()
+        if self._delivery.open:
+            self._transport.resume()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
 
 
 @asynccontextmanager
 async def linked(
     *, http2: bool = False, folder: Path | None = None
-) -> AsyncIterator[tuple[HttpClientTransport, Transport]]:
+) -> AsyncIterator[tuple[Transport, Transport]]:
     """A client and a server, which have said their first words."""
     accepted: asyncio.Future[Transport] = asyncio.get_running_loop().create_future()
     done = asyncio.Event()
 
     async def serve(transport: Transport) -> None:
-        assert await first_frame(transport) == json.loads(INITIALIZE)
+        behind = Behind(transport)
+        assert await behind.first == json.loads(INITIALIZE)
         transport.send(RESULT)
-        accepted.set_result(transport)
+        accepted.set_result(cast(Transport, behind))
         await done.wait()
 
     ours: ssl.SSLContext | None = None
@@ -52,9 +79,10 @@ async def linked(
     async with http_server(serve, tls=theirs) as server:
         client = await connect_http(f"{scheme}://127.0.0.1:{server.port}/acp", http2=http2, tls=ours)
         try:
+            behind = Behind(client)
             client.send(INITIALIZE)
-            assert await first_frame(client) == json.loads(RESULT)
-            yield client, await accepted
+            assert await behind.first == json.loads(RESULT)
+            yield cast(Transport, behind), await accepted
         finally:
             done.set()
             await client.aclose()
@@ -72,9 +100,21 @@ async def test_trans_08_http_03_the_contract_is_kept(http2: bool, client_first: 
 
 
 async def test_http_03_with_tls_both_agree_on_the_second_version(tmp_path: Path) -> None:
-    async with linked(folder=tmp_path) as (client, server):
-        answer = await client._client.get(client._url, headers={"Accept": "text/event-stream"})
+    async def serve(transport: Transport) -> None:
+        raise AssertionError("nobody initializes it")
+
+    ours, theirs = certificates(tmp_path)
+    async with (
+        http_server(serve, tls=theirs) as server,
+        httpx.AsyncClient(http2=True, verify=ours, trust_env=False) as client,
+    ):
+        events = {"Accept": "text/event-stream"}
+        answer = await client.get(f"https://127.0.0.1:{server.port}/acp", headers=events)
         assert (answer.http_version, answer.status_code) == ("HTTP/2", 400)
+
+
+async def test_http_03_a_client_of_ours_speaks_it(tmp_path: Path) -> None:
+    async with linked(folder=tmp_path) as (client, server):
         inbox = Inbox(server)
         client.send(b'{"jsonrpc":"2.0","method":"x"}')
         assert await inbox.take() == [b'{"jsonrpc":"2.0","method":"x"}']

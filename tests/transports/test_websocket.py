@@ -11,7 +11,8 @@ from websockets.asyncio.client import connect as foreign_connect
 from antiphon.errors import LinkLost
 from antiphon.testing.transports import take
 from antiphon.transports.base import Inbox
-from antiphon.transports.websocket import WebSocketTransport, connect_websocket, websocket_server
+from antiphon.transports.websocket import WebSocketTransport, connect_websocket
+from antiphon.transports.websocket_server import websocket_server
 
 DEADLINE = 20.0
 
@@ -27,7 +28,7 @@ async def echo(transport: WebSocketTransport) -> None:
 
 async def test_ws_01_ws_02_a_foreign_client_is_served_text_frames_and_told_its_connection_id() -> None:
     async with (
-        websocket_server(echo) as server,
+        websocket_server(echo, opens=False) as server,
         foreign_connect(f"ws://127.0.0.1:{server.port}/acp") as other,
     ):
         assert other.response is not None
@@ -50,7 +51,7 @@ async def test_frames_of_one_tick_leave_in_one_write() -> None:
             transport.send(b'{"n":%d}' % n)
         await Inbox(transport).take()
 
-    async with websocket_server(burst) as server:
+    async with websocket_server(burst, opens=False) as server:
         client = await connect_websocket(f"ws://127.0.0.1:{server.port}/acp")
         await take(client, 64)
         assert len(writes) == 1
@@ -58,7 +59,7 @@ async def test_frames_of_one_tick_leave_in_one_write() -> None:
 
 
 async def test_another_path_is_not_found_and_plain_http_is_told_to_upgrade() -> None:
-    async with websocket_server(echo) as server:
+    async with websocket_server(echo, opens=False) as server:
         with pytest.raises(LinkLost, match="404"):
             await connect_websocket(f"ws://127.0.0.1:{server.port}/elsewhere")
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
@@ -76,7 +77,7 @@ async def test_nobody_listening_and_no_address_are_clear_errors() -> None:
 
 
 async def test_a_frame_over_the_bound_closes_the_socket_with_1009() -> None:
-    async with websocket_server(echo, bound=1000) as server:
+    async with websocket_server(echo, bound=1000, opens=False) as server:
         client = await connect_websocket(f"ws://127.0.0.1:{server.port}/acp")
         client.send(b"x" * 1001)
         async with asyncio.timeout(DEADLINE):
@@ -85,7 +86,7 @@ async def test_a_frame_over_the_bound_closes_the_socket_with_1009() -> None:
 
 
 async def test_a_server_that_ends_tells_its_clients_with_1001_and_leaves_no_task() -> None:
-    async with websocket_server(echo) as server:
+    async with websocket_server(echo, opens=False) as server:
         client = await connect_websocket(f"ws://127.0.0.1:{server.port}/acp")
     async with asyncio.timeout(DEADLINE):
         assert await Inbox(client).take() == []

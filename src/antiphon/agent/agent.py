@@ -19,11 +19,12 @@ from antiphon.agent.link import Link
 from antiphon.agent.logins import Logins, run_flow
 from antiphon.agent.permits import EVERYTHING, Permit
 from antiphon.agent.session import GRACE, AgentSession, Handler, new_id
-from antiphon.agent.subagents import SUBAGENT_OF, retire
+from antiphon.agent.subagents import retire
 from antiphon.agent.system_prompts import modes, read_system_prompt
 from antiphon.agent.turn import AgentTurn
 from antiphon.engine.events import Delivery
 from antiphon.engine.snapshot import state_word
+from antiphon.engine.subagents import SUBAGENT_OF
 from antiphon.errors import (
     AntiphonError,
     LocalError,
@@ -36,6 +37,7 @@ from antiphon.live.session import LiveSession
 from antiphon.live.voice import Voice
 from antiphon.schema import v2
 from antiphon.schema.v2.prompt import StopReason
+from antiphon.schema.version import EXTRAS
 from antiphon.stores.base import RecordPatch, SessionRecord, Store
 from antiphon.stores.memory import MemoryStore
 from antiphon.transports.base import Transport
@@ -116,6 +118,8 @@ class Agent(Declaring, Logins, Extending):
         """What is said in the `_meta` of the capabilities: which extensions it has, under names of yours."""
         self.offers: dict[str, Any] = {}
         """What is said beside the rest under `_meta["antiphon"]` of the capabilities."""
+        self.extras = EXTRAS
+        """What clients may ask for beyond their version, and get."""
         self.accepted = (v2.TextContent, v2.ResourceLink, *(CONTENT[name] for name in accepts))
         self.beginning = Beginning(self)
         self._links: set[Link] = set()
@@ -173,7 +177,7 @@ class Agent(Declaring, Logins, Extending):
 
     async def _run_websocket(self, address: str) -> None:
         host, port, path = _read_address(address)
-        from antiphon.transports.websocket import websocket_server
+        from antiphon.transports.websocket_server import websocket_server
 
         async with self.serving():
             try:
@@ -233,6 +237,9 @@ class Agent(Declaring, Logins, Extending):
             told["state"] = state_word(session.fold)
             told["clients"] = len(session.live.presence.clients())
         return told
+
+    def noticed(self, session_id: str) -> None:
+        """What a list says of a session may be something else now, or it is in none any more."""
 
     async def create(self, params: v2.NewSessionRequest) -> AgentSession:
         live = await LiveSession.create(
@@ -296,9 +303,11 @@ class Agent(Declaring, Logins, Extending):
         if session is not None:
             await self.close(session)
         await mark_archived(self.store, session_id, archived=True)
+        self.noticed(session_id)
 
     async def unarchive(self, session_id: str) -> None:
         await mark_archived(self.store, session_id, archived=False)
+        self.noticed(session_id)
 
     async def set_up(self, session: AgentSession, params: v2.ResumeSessionRequest) -> None:
         """What a client gives on resume is the whole of it, never added to what was (SESS-10, SESS-28)."""
@@ -394,6 +403,8 @@ class Agent(Declaring, Logins, Extending):
         )
         self._sessions[live.session_id] = session
         self._open[live.session_id] = stack
+        live.on_told = live.presence.on_told = lambda: self.noticed(session.id)
+        self.noticed(session.id)
         return session
 
     def _make(self, live: LiveSession) -> AgentSession:
@@ -413,6 +424,7 @@ class Agent(Declaring, Logins, Extending):
         if self._sessions.get(session.id) is not session:
             return
         del self._sessions[session.id]
+        self.noticed(session.id)
         stack = self._open.pop(session.id)
         session.gone = True
         closed = (

@@ -88,7 +88,7 @@ async def ask_clients(links: Sequence[Link], session_id: str | None, method: str
 
     async def ask(link: Link) -> Any:
         await _caught_up(link, session_id)
-        return await link.connection.call(method, params)
+        return await link.ask(method, params)
 
     asked = [asyncio.ensure_future(ask(link)) for link in links if link.permit.acts]
     refusal: BaseException = MethodNotFound(method)

@@ -38,11 +38,11 @@ async def join(
     """Send what is asked for of what was, answer, and follow. The answer stands between the two; `answer`
     makes it of what a load or resume is answered."""
     async with link.moving:
+        after = None if cursor is None else cursor.after
         before = link.voices.pop(session.id, None)
         if before is not None:
-            await voice.take_over(before)
+            await voice.take_over(before, after=after)
         if not voice.pinned:
-            after = None if cursor is None else cursor.after
             voice.pin(session.live, session.heard, history=history, items=items, after=after)
         if cursor is not None:
             cursor.own(voice, session.fold)

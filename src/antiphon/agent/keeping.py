@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from antiphon.agent.permits import Permit
-from antiphon.agent.subagents import SUBAGENT_OF
 from antiphon.agent.titles import choose_title
+from antiphon.engine.subagents import SUBAGENT_OF
 from antiphon.errors import InvalidParams, ResourceNotFound
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.live.presence import rfc3339
@@ -18,6 +18,7 @@ from antiphon.schema.version import META_KEY
 from antiphon.stores.base import LIST_LIMIT, RecordPatch, SessionRecord, Store
 
 if TYPE_CHECKING:
+    from antiphon.agent.agent import Agent
     from antiphon.agent.link import Handlers, Link
 
 ARCHIVED = "archived"
@@ -33,18 +34,7 @@ def handlers(link: Link) -> Handlers:
         types: Any = v1 if link.v1 else v2
         wanted = _FILTER.EXCLUDE if params.archived is None else _FILTER(params.archived)
         records, cursor = await _page(agent.store, params.cwd, params.cursor, wanted, link.permit)
-        sessions = [
-            types.SessionInfo(
-                session_id=record.session_id,
-                cwd=record.cwd,
-                additional_directories=list(record.additional_directories),
-                title=record.title,
-                updated_at=rfc3339(record.updated_at),
-                archived=is_archived(record),  # SESS-54: on every one
-                meta={META_KEY: agent.told_of(record)},
-            )
-            for record in records
-        ]
+        sessions = [info_of(agent, record, types) for record in records]
         return types.ListSessionsResponse(sessions=sessions, next_cursor=cursor)
 
     async def archive(params: Any, inbound: Inbound) -> Any:
@@ -72,6 +62,7 @@ def handlers(link: Link) -> Handlers:
         title = _title(params.title)
         async with agent.aside(params.session_id) as live:
             await choose_title(live, title)
+        agent.noticed(params.session_id)
         types: Any = v1 if link.v1 else v2
         return types.SetSessionTitleResponse(title=title)
 
@@ -82,6 +73,19 @@ def handlers(link: Link) -> Handlers:
         "session/status": status,
         "session/set_title": set_title,
     }
+
+
+def info_of(agent: Agent, record: SessionRecord, types: Any) -> Any:
+    """A session as lists have it, in the types of a version."""
+    return types.SessionInfo(
+        session_id=record.session_id,
+        cwd=record.cwd,
+        additional_directories=list(record.additional_directories),
+        title=record.title,
+        updated_at=rfc3339(record.updated_at),
+        archived=is_archived(record),  # SESS-54: on every one
+        meta={META_KEY: agent.told_of(record)},
+    )
 
 
 async def record_of(store: Store, session_id: str) -> SessionRecord:

@@ -39,7 +39,7 @@ from antiphon.bridge.dialects import writer
 from antiphon.bridge.elicitations import modes
 from antiphon.connection import Connection, Role
 from antiphon.engine.questions import Question
-from antiphon.errors import ResourceNotFound
+from antiphon.errors import LinkLost, ResourceNotFound
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.live.voice import Voice
 from antiphon.schema import v1, v2
@@ -124,8 +124,11 @@ class Link:
             client = self.v2_client = params.capabilities or v2.ClientCapabilities()
         self._guest = read_guest(offer, params, self._guest)
         agreement, result = open_link(self.agent, offer)
+        told = dict(self.permit.tells)
         if agreement.extras.presence:
-            result = structs.replace(result, meta=with_ours(result.meta, clientId=self.guest.who.client_id))
+            told["clientId"] = self.guest.who.client_id
+        if told:
+            result = structs.replace(result, meta=with_ours(result.meta, **told))
         return agreement, self.access.offer(result, client)
 
     @property
@@ -155,11 +158,19 @@ class Link:
             who=guest.who,
             client_version=guest.version,
             answers=partial(self._answers, session_id),
+            counts=self.permit.stands,
         )
 
     def _answers(self, session_id: str, question: Question) -> bool:
         session = self.agent.find(session_id)
         return session is not None and self.permit.answers(self, session, question)
+
+    async def ask(self, method: str, params: Any) -> Any:
+        """Call the client. What one says that is about to be sent away is not heard: it raises `LinkLost`."""
+        result = await self.connection.call(method, params)
+        if not self.permit.stands():
+            raise LinkLost("its client may not answer any more")
+        return result
 
     @property
     def modes(self) -> frozenset[str]:

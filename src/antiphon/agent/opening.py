@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from antiphon.agent.system_prompts import OVERRIDE
 from antiphon.schema import v1, v2
-from antiphon.schema.version import EVERYTHING, META_KEY, V1, Agreement, Offer, OptIns
+from antiphon.schema.version import META_KEY, V1, Agreement, Offer, OptIns
 from antiphon.stores.memory import MemoryStore
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ OPT_INS = OptIns(turn_complete=True, prompt_lifecycle=True, message_update=True)
 
 
 def open_link(agent: Agent, offer: Offer) -> tuple[Agreement, v1.InitializeResponse | v2.InitializeResponse]:
-    agreement = offer.agree(OPT_INS, EVERYTHING)
+    agreement = offer.agree(OPT_INS, agent.extras)
     if offer.version == V1:
         if agent.turn_complete:
             agreement = replace(agreement, opt_ins=replace(agreement.opt_ins, turn_complete=True))

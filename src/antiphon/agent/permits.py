@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from antiphon.engine.questions import Question
@@ -19,6 +19,13 @@ class Permit:
 
     sees_all = True
     """Whether there is no session that it is not told of."""
+
+    tells: Mapping[str, Any] = {}
+    """What the client is told of it when it comes, under our own key of the answer to `initialize`."""
+
+    def stands(self) -> bool:
+        """Whether what the client says still counts: it may be about to be sent away."""
+        return True
 
     async def admit(self, link: Link, method: str, params: Any) -> Any:
         """The params to go on with; raises where this may not be done. Waits for nothing that it need not

@@ -126,6 +126,8 @@ class Questioning(ABC):
         operation_id: str | None = None,
     ) -> None:
         """A client answered, which may not be attached; only the first answer counts."""
+        if voice is not None and not voice.counts():
+            return  # it waits for others
         question = self.fold.questions.get(question_id)
         if question is not None and question.method == CREATE_ELICITATION:
             result = heard_elicitation(self, question, answer, voice)

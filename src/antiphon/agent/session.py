@@ -31,6 +31,7 @@ from antiphon.agent.writers import MessageWriter
 from antiphon.engine.events import AnyBody, Delivery, QuestionClosed, Updated
 from antiphon.engine.prompts import Entry, Outcome
 from antiphon.engine.session import Session
+from antiphon.engine.subagents import SUBAGENT_OF
 from antiphon.engine.turn import INTERRUPTED
 from antiphon.engine.who import Named, who_of
 from antiphon.errors import AntiphonError, AuthRequired, CannotAsk, LocalError, SessionUnknown, StoreError
@@ -128,7 +129,7 @@ class AgentSession(Questioning, Telling):
     def subagent_of(self) -> str | None:
         """The session that this one works, or has worked, for."""
         assert self.fold.created is not None
-        return self.fold.created.meta.get("subagentOf")
+        return self.fold.created.meta.get(SUBAGENT_OF)
 
     @property
     def cwd(self) -> str:

@@ -70,6 +70,7 @@ def handlers(link: Link) -> Handlers:
             raise RequestError(
                 AntiphonError.code, "The session is open in another process", data=elsewhere
             ) from error
+        link.agent.noticed(params.session_id)
         return {}
 
     return {

@@ -15,6 +15,7 @@ from msgspec import UNSET
 
 from antiphon.agent.turn import AgentTurn
 from antiphon.engine.reading import encode
+from antiphon.engine.subagents import SUBAGENT_OF
 from antiphon.errors import InvalidParams, SessionUnknown
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.live.reading import read_session
@@ -26,13 +27,13 @@ if TYPE_CHECKING:
     from antiphon.agent.link import Handlers, Link
     from antiphon.agent.session import AgentSession
 
-SUBAGENT_OF = "subagentOf"
-"""Where a session's record and its first event name the session that it works for."""
-
 LAST_UPDATES = 2.0
 """Seconds that a client gets to join a child whose work is over already."""
 
-_FOLLOWED = frozenset({"session/load", "session/resume", "session/list", "session/status"})
+_FOLLOWED = frozenset(
+    {"session/load", "session/resume", "session/list", "session/status"}
+    | {"_antiphon/journal", "_antiphon/timeline", "_antiphon/transcript"}
+)
 """What a client may ask of a child as of any session: nothing that changes it."""
 
 
@@ -231,15 +232,14 @@ def guarded(link: Link, handlers: Handlers) -> Handlers:
                 params.get("sessionId") if isinstance(params, dict) else getattr(params, "session_id", None)
             )
             session = link.agent.find(session_id) if isinstance(session_id, str) else None
-            if session is not None and session.subagent_of is not None:
+            child = session is not None and session.subagent_of is not None
+            if child and inbound.method not in _FOLLOWED:  # an extension is known by its request alone
                 raise InvalidParams("this session works for another one and is only followed")
             return await handler(params, inbound)
 
         return left_alone
 
-    return {
-        method: handler if method in _FOLLOWED else guard(handler) for method, handler in handlers.items()
-    }
+    return {method: guard(handler) for method, handler in handlers.items()}
 
 
 def cancel_guarded(link: Link, cancel: Callable[[Any], None]) -> Callable[[Any], None]:

@@ -80,6 +80,10 @@ class Writer(ABC):
         """
 
     @abstractmethod
+    def adopt(self, other: Writer) -> None:
+        """Write to a client that `other` wrote to: from where it goes on, all that was is gone through."""
+
+    @abstractmethod
     def ended(self, idle: v2.StateUpdate, requests: Sequence[RequestId] = ()) -> list[Sent]:
         """What follows the updates of a turn at its end. `requests` are this client's inserted and
         unanswered prompts, oldest first."""
@@ -127,6 +131,9 @@ class V2Writer(Writer):
 
     def inserted(self, message_id: str, *, beside: dict[str, Any] | None = None) -> Taken | None:
         return v2.PromptResponse(message_id=v2.MessageId(message_id), meta=_ours(beside))
+
+    def adopt(self, other: Writer) -> None:
+        return  # nothing that is written here depends on what was
 
     def ended(self, idle: v2.StateUpdate, requests: Sequence[RequestId] = ()) -> list[Sent]:
         return []  # TC-11: the idle state says it
@@ -199,6 +206,10 @@ class V1Writer(Writer):
         if self._opt_ins.prompt_lifecycle:
             return PromptAccepted(message_id=v1.MessageId(known_as), meta=_ours(beside))
         return None
+
+    def adopt(self, other: Writer) -> None:
+        if isinstance(other, V1Writer):
+            self.downgrade.messages.adopt(other.downgrade.messages)
 
     def ended(self, idle: v2.StateUpdate, requests: Sequence[RequestId] = ()) -> list[Sent]:
         steps = end_v1(idle, requests, opt_ins=self._opt_ins, ledger=self.downgrade.ledger)

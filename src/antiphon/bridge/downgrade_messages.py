@@ -150,7 +150,7 @@ class Messages:
     """Every message of a session as one v1 client knows it."""
 
     __slots__ = (
-        "_content", "_ids", "_last", "_ledger", "_messages", "_opt_ins", "_pass", "_passing_id",
+        "_content", "_ids", "_last", "_ledger", "_messages", "_opt_ins", "_owned", "_pass", "_passing_id",
         "_passing_type",
     )  # fmt: skip
 
@@ -160,6 +160,7 @@ class Messages:
         self._opt_ins = opt_ins
         self._messages: dict[tuple[Role, str], _Message] = {}
         self._ids: set[str] = set()
+        self._owned: dict[str, None] = {}
         self._last: _Message | None = None
         # The message whose chunks pass, until something is done to another: nearly always the next chunk's.
         self._passing_type: type[Chunk] | None = None
@@ -174,7 +175,14 @@ class Messages:
         known = (Role.USER, message_id) in self._messages
         message = self._message(Role.USER, message_id)
         message.silent = message.silent or not (known or self._opt_ins.prompt_lifecycle)
+        if message.silent:
+            self._owned[message_id] = None
         return message.id
+
+    def adopt(self, other: Messages) -> None:
+        """The same client, to which all of it is written again: what is its own is still."""
+        for message_id in other._owned:
+            self.own(message_id)
 
     def passes(self, update: v2.SessionUpdate) -> bool:
         """Whether an update is in v1 what it is in v2, byte for byte. If so, it counts as sent."""

@@ -19,6 +19,7 @@ from typing import Any
 from antiphon.cli.agents import resolve
 from antiphon.cli.exits import Exit, Failure
 from antiphon.cli.lasting_hub import LastingHub
+from antiphon.cli.own_command import here
 from antiphon.cli.reaching import find_hub, run_told
 from antiphon.cli.trust import tls_for
 from antiphon.client import Reconnect
@@ -36,6 +37,9 @@ def run_acp(
     *, agent: Sequence[str], session: str | None, hub: str | None, token: str | None, data: str | None
 ) -> Exit:
     async def work() -> None:
+        if sys.stdin.isatty():
+            note = f"it speaks ACP, for editors; `{here('attach')}` is for people, Ctrl-C ends this"
+            print(f"antiphon: {note}", file=sys.stderr)
         found = find_hub(hub, token, data)
         folder = HubFolder(data)
         started = found is None

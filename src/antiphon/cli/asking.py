@@ -8,7 +8,8 @@ import os
 import sys
 from collections.abc import Awaitable, Callable, Collection
 
-from antiphon.cli.describing import kind_text, one_line
+from antiphon.cli.cleaning import one_line
+from antiphon.cli.describing import kind_text
 from antiphon.cli.filling import Filling, Typist
 from antiphon.cli.screens import Screen
 from antiphon.client import Elicitation, Permission, Permissions

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from antiphon.cli.asking import make_answers
-from antiphon.cli.describing import one_line
+from antiphon.cli.cleaning import one_line
 from antiphon.cli.exits import Exit, Failure
 from antiphon.cli.following import Following
 from antiphon.cli.reaching import find_hub, find_session, own_name, reached, run_told

@@ -5,7 +5,8 @@ from __future__ import annotations
 from asyncio import Lock
 from typing import Any, Protocol
 
-from antiphon.cli.describing import clean, one_line, question_lines
+from antiphon.cli.cleaning import clean, one_line
+from antiphon.cli.describing import question_lines
 from antiphon.cli.screens import Screen
 from antiphon.cli.sheets import Sheet
 from antiphon.client import Elicitation

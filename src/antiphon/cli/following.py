@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from antiphon.cli.describing import block_text, clean, homely, one_line
+from antiphon.cli.cleaning import clean, homely, one_line
+from antiphon.cli.describing import block_text
 from antiphon.cli.plain import Plain
 from antiphon.client import ClientSession, Permission, QuestionNews, SessionEvent
 from antiphon.engine.transcript import Message, MessageType

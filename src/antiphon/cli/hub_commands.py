@@ -7,7 +7,9 @@ from typing import Any
 
 import click
 
+from antiphon.cli import completing
 from antiphon.cli.access_options import access_options
+from antiphon.cli.explaining import Explained, Menu
 from antiphon.cli.moving_commands import export, fork, import_
 from antiphon.cli.options import WithAgent, data_option, reaching_options, read_agents, read_versions
 
@@ -53,7 +55,50 @@ Examples:
   antiphon attach 4f2a                   the one whose id begins so
   echo "plan" | antiphon attach          prompts, shows the turn, and ends with it
 """
-SESSIONS = "What a hub keeps: list sessions, show one, rename or delete it, move it elsewhere, or fork it."
+SESSIONS = """\
+What a hub keeps, whether it runs or not: list sessions, show one, rename or delete it, move it elsewhere, or
+fork it.
+
+A session is named by its id, or by the first letters of it.
+
+\b
+Examples:
+  antiphon sessions list                       the newest first
+  antiphon sessions show 4f2a                  what was said in the one whose id begins so
+  antiphon sessions export 4f2a -o talk.html   a page to read
+"""
+LIST = """\
+List the sessions, the newest first: id, time, agent, state, clients, title and folder.
+
+\b
+Examples:
+  antiphon sessions list
+  antiphon sessions list --json | head -1      the newest, for a script
+  antiphon sessions list --hub 192.0.2.7:8642  those of a hub elsewhere, with its token in ANTIPHON_TOKEN
+"""
+SHOW = """\
+Print what was said in a session.
+
+\b
+Examples:
+  antiphon sessions show 4f2a
+  antiphon sessions show 4f2a | less
+"""
+RENAME = """\
+Give a session another title.
+
+\b
+Examples:
+  antiphon sessions rename 4f2a "The red build"
+"""
+DELETE = """\
+Delete a session with all that was said in it.
+
+\b
+Examples:
+  antiphon sessions delete 4f2a         asks before it does
+  antiphon sessions delete 4f2a --yes   does not, for a script
+"""
 
 
 @click.command(cls=WithAgent, help=SERVE, short_help="Put agents behind a hub.")
@@ -122,7 +167,12 @@ def serve(ctx: click.Context, /, **given: Any) -> None:
 
 
 @click.command(cls=WithAgent, help=ACP, short_help="The hub as an agent over stdio, for editors.")
-@click.option("--session", metavar="ID", help="The editor's new session is this one.")
+@click.option(
+    "--session",
+    metavar="ID",
+    help="The editor's new session is this one.",
+    shell_complete=completing.sessions,
+)
 @reaching_options
 @click.pass_context
 def acp(ctx: click.Context, /, **given: Any) -> None:
@@ -131,9 +181,14 @@ def acp(ctx: click.Context, /, **given: Any) -> None:
     ctx.exit(run_acp(agent=ctx.meta["agent"], **given))
 
 
-@click.command(help=ATTACH, short_help="Follow a session of the hub in the terminal.")
-@click.argument("session", required=False)
-@click.option("--agent", metavar="NAME", help="Begin a session with this one of the hub's agents.")
+@click.command(cls=Explained, help=ATTACH, short_help="Follow a session of the hub in the terminal.")
+@click.argument("session", required=False, shell_complete=completing.sessions)
+@click.option(
+    "--agent",
+    metavar="NAME",
+    help="Begin a session with this one of the hub's agents.",
+    shell_complete=completing.agents_of_hub,
+)
 @click.option(
     "--name", metavar="WHO", help="What the others see of you; your login name, unless said otherwise."
 )
@@ -145,60 +200,56 @@ def attach(ctx: click.Context, /, **given: Any) -> None:
     ctx.exit(run_attach(**given))
 
 
-@click.group(help=SESSIONS)
+@click.group(cls=Menu, help=SESSIONS, short_help="List, show, rename, delete, move or fork sessions.")
 def sessions() -> None:
     pass
 
 
-for _command in (export, import_, fork):
-    sessions.add_command(_command)
-
-
-@sessions.command("list")
+@sessions.command("list", help=LIST, short_help="List the sessions, the newest first.")
 @click.option("--json", is_flag=True, help="One session a line, as JSON.")
 @reaching_options
 @click.pass_context
 def list_sessions(ctx: click.Context, /, json: bool, **given: Any) -> None:
-    """List the sessions, the newest first."""
     from antiphon.cli.sessions import run_list
 
     ctx.exit(run_list(json=json, **given))
 
 
-@sessions.command()
-@click.argument("session")
+@sessions.command(help=SHOW, short_help="Print what was said in a session.")
+@click.argument("session", shell_complete=completing.sessions)
 @reaching_options
 @click.pass_context
 def show(ctx: click.Context, /, **given: Any) -> None:
-    """Print what was said in a session."""
     from antiphon.cli.sessions import run_show
 
     ctx.exit(run_show(**given))
 
 
-@sessions.command()
-@click.argument("session")
+@sessions.command(help=RENAME, short_help="Give a session another title.")
+@click.argument("session", shell_complete=completing.sessions)
 @click.argument("title")
 @reaching_options
 @click.pass_context
 def rename(ctx: click.Context, /, **given: Any) -> None:
-    """Give a session another title."""
     from antiphon.cli.sessions import run_rename
 
     ctx.exit(run_rename(**given))
 
 
-@sessions.command()
-@click.argument("session")
+@sessions.command(help=DELETE, short_help="Delete a session.")
+@click.argument("session", shell_complete=completing.sessions)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @reaching_options
 @click.pass_context
 def delete(ctx: click.Context, /, session: str, yes: bool, **given: Any) -> None:
-    """Delete a session with all that was said in it."""
     if not yes:
         if not sys.stdin.isatty():
-            raise click.UsageError("say --yes, as nobody can be asked here")
+            raise click.UsageError("nobody can be asked here, as this is no terminal: say --yes")
         click.confirm(f"Delete {session} for ever?", abort=True)
     from antiphon.cli.sessions import run_delete
 
     ctx.exit(run_delete(session=session, **given))
+
+
+for _command in (export, import_, fork):
+    sessions.add_command(_command)

@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
-import shutil
-import sys
-from pathlib import Path
 
 import click
 
-from antiphon.cli.describing import homely
+from antiphon.cli.cleaning import homely
+from antiphon.cli.own_command import own_command
 from antiphon.hub import HubFolder, Running
 
 BUILT_IN = "rehearsal"
 
 
-def instructions(running: Running, folder: HubFolder, *, default: bool) -> str:
-    """`default`: it works in the folder where commands look by themselves."""
+def instructions(running: Running, folder: HubFolder, link: str, *, default: bool) -> str:
+    """`link` lets a browser in. `default`: it works in the folder where commands look by themselves."""
     program = shlex.join(own_command())
     data = "" if default else f" --data {shlex.quote(str(folder.path))}"
     agents, try_it = ", ".join(running.agents), ""
     if running.agents == [BUILT_IN]:
         agents += " (the built-in agent: offline, no language model)"
-        try_it = ", say  plan  or  run date ,"
+        try_it = ", say  /tour  or  plan  or  run date ,"
     command, *rest = own_command(absolute=True)
     editor = {"command": command, "args": [*rest, "acp", *shlex.split(data)]}
     title = click.style("Antiphon hub", bold=True)
     rows = [
+        (f"{program} link{data}", "another link, for another browser"),
         (f"{program} attach new{data}", "another session"),
         (f"{program} sessions list{data}", "all of them; also show, rename, delete"),
     ]
@@ -42,11 +40,15 @@ def instructions(running: Running, folder: HubFolder, *, default: bool) -> str:
   address    {running.acp}
   sessions   {homely(str(folder.path))}
 
-  Open two more terminals. In both of them:
+  Open this in a browser. It is good once, for five minutes:
+
+      {click.style(link, bold=True)}
+
+  Or open two more terminals. In both of them:
 
       {click.style(f"{program} attach{data}", bold=True)}
 
-  Type in either{try_it} and see the same turn in both.
+  Type in any{try_it} and see the same turn in all of them.
 
   {more}
 
@@ -56,21 +58,3 @@ def instructions(running: Running, folder: HubFolder, *, default: bool) -> str:
 
   Ctrl-C ends the hub. Its sessions stay.
 """
-
-
-def own_command(*, absolute: bool = False) -> list[str]:
-    """How this program is called from here: by the shortest words that lead to this very one."""
-    script = Path(sys.argv[0])
-    if script.name == "__main__.py":
-        return [_short(Path(sys.executable), absolute), "-m", "antiphon"]
-    found = shutil.which(script.name)
-    if not absolute and found is not None and os.path.realpath(found) == os.path.realpath(script):
-        return [script.name]
-    return [_short(script, absolute)]
-
-
-def _short(path: Path, absolute: bool) -> str:
-    whole = Path(os.path.abspath(path))  # not resolved: an environment is known by its link
-    if absolute or not whole.is_relative_to(Path.cwd()):
-        return str(whole)
-    return str(whole.relative_to(Path.cwd()))

@@ -9,9 +9,11 @@ from typing import Any, BinaryIO, Self
 
 import msgspec
 
-from antiphon.cli.describing import REFUSED, one_line
+from antiphon.cli.cleaning import one_line
+from antiphon.cli.describing import REFUSED
 from antiphon.cli.exits import Exit
 from antiphon.cli.sheets import PlainSheet, Sheet
+from antiphon.cli.subjects import Subjects, put_question
 from antiphon.client import Client, ClientSession, Permission, SessionEvent, TurnEnd
 
 
@@ -21,6 +23,7 @@ class JsonLines:
         self._seq = 0
         self._over = False
         self._session: ClientSession | None = None
+        self._subjects = Subjects()
         self._encode = msgspec.json.Encoder().encode
 
     async def __aenter__(self) -> Self:
@@ -63,9 +66,7 @@ class JsonLines:
 
     @contextmanager
     def asking(self, permission: Permission) -> Iterator[None]:
-        from antiphon.cli.plain import put_question
-
-        put_question(permission, sys.stderr)
+        put_question(permission, sys.stderr, self._subjects)
         yield
 
     @contextmanager

@@ -11,16 +11,18 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from antiphon.cli.describing import one_line
+from antiphon.cli.cleaning import one_line
 from antiphon.cli.exits import Exit, Failure
-from antiphon.cli.reaching import find_session, here, pick, reached, run_told
+from antiphon.cli.hub_journals import HubJournals
+from antiphon.cli.own_command import here
+from antiphon.cli.reaching import find_session, pick, reached, run_told
 from antiphon.errors import SessionExists, StoreFull
 from antiphon.hub import HubFolder
 from antiphon.hub.settling import agent_of, settled
 from antiphon.moving import FileRefused, export_session, import_session, tell_session
 from antiphon.stores.base import SessionRecord
 from antiphon.stores.sqlite import SQLiteStore
-from antiphon.transcripts import Account, account, to_html, to_markdown
+from antiphon.transcripts import Account, to_html, to_markdown
 
 ENDINGS = {"antiphon": ".antiphon", "markdown": ".md", "html": ".html"}
 WRITERS: dict[str, Callable[[Account], Iterator[str]]] = {"markdown": to_markdown, "html": to_html}
@@ -58,20 +60,16 @@ def run_export(
 async def _export_from_hub(
     session: str, output: str | None, kind: str, hub: str, token: str | None, data: str | None
 ) -> None:
-    """A hub tells its clients what happened, not its journal."""
-    if kind == "antiphon":
-        raise Failure(
-            "a session is exported where its hub keeps it, by --data and without --hub; "
-            "from here you can have it with --format markdown or html",
-            Exit.USAGE,
-        )
+    """Its journal is for owners; what a transcript has, every client may know."""
     async with reached(hub, token, data) as client:
         info = await find_session(client, session)
-        async with client.attach(info.session_id, cwd=info.cwd) as opened:
-            told = account(opened.fold, title=info.title)
-            told.session_id, told.cwd = info.session_id, info.cwd
-            with _written(output, info.session_id + ENDINGS[kind]) as file:
-                _write_text(file, WRITERS[kind](told))
+        with _written(output, info.session_id + ENDINGS[kind]) as file:
+            if kind == "antiphon":
+                await export_session(HubJournals(client), info.session_id, file.write)
+            else:
+                asked = {"sessionId": info.session_id, "format": kind}
+                told = await client.connection.call("_antiphon/transcript", asked)
+                _write_text(file, iter([told["content"]]))
 
 
 def _format_of(output: str | None) -> str:

@@ -8,25 +8,44 @@ from collections.abc import Callable
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
+from antiphon.cli import completing
+from antiphon.cli.explaining import Explained
 from antiphon.cli.trust import trusted
 
 Command = Callable[..., Any]
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,63}")
 
 
-class WithAgent(click.Command):
+_COMPLETING = "antiphon.completing"
+"""Where a context has the words behind `--` while a shell asks how they go on."""
+
+
+class WithAgent(Explained):
     """A command with words behind `--` that are another command's."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         agent: list[str] = []
-        if "--" in args:
+        behind = "--" in args
+        if behind:
             at = args.index("--")
             args, agent = args[:at], args[at + 1 :]
-            if not agent:
-                raise click.UsageError("there is no AGENT after --", ctx)
+            if not agent and not ctx.resilient_parsing:
+                raise click.UsageError("there is no AGENT after --: a name, a command or an address", ctx)
         ctx.meta["agent"] = agent
-        return super().parse_args(ctx, args)
+        rest = super().parse_args(ctx, args)
+        if behind and ctx.resilient_parsing:
+            ctx.meta[_COMPLETING] = agent
+        return rest
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        return [] if _COMPLETING in ctx.meta else super().get_params(ctx)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        if _COMPLETING in ctx.meta:
+            return completing.agents(ctx.meta[_COMPLETING], incomplete)
+        return super().shell_complete(ctx, incomplete)
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         return [*super().collect_usage_pieces(ctx), "[-- AGENT…]"]
@@ -52,7 +71,11 @@ def reaching_options(command: Command) -> Command:
         metavar="ADDR",
         help="HOST:PORT of a hub, or its address (or ANTIPHON_HUB).",
     )(command)
-    command = click.option(
+    return data_option(ca_option(command))
+
+
+def ca_option(command: Command) -> Command:
+    return click.option(
         "--ca",
         envvar="ANTIPHON_CA",
         type=click.Path(exists=True, dir_okay=False),
@@ -61,7 +84,6 @@ def reaching_options(command: Command) -> Command:
         expose_value=False,
         help="Trust the certificates in this file, too (or ANTIPHON_CA).",
     )(command)
-    return data_option(command)
 
 
 def read_agents(

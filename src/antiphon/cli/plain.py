@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Self, TextIO
 
+from antiphon.cli.cleaning import clean, one_line
 from antiphon.cli.describing import (
     BOXES,
     FAILED,
@@ -13,13 +14,10 @@ from antiphon.cli.describing import (
     MARKS,
     REFUSED,
     block_text,
-    clean,
     context,
     kind_text,
     not_said,
-    one_line,
     plan_entries,
-    question_lines,
     shown_lines,
     stands_apart,
     tool_output,
@@ -27,6 +25,7 @@ from antiphon.cli.describing import (
 from antiphon.cli.exits import Exit
 from antiphon.cli.remarks import Remarks
 from antiphon.cli.sheets import PlainSheet, Sheet
+from antiphon.cli.subjects import Subjects, put_question
 from antiphon.client import Client, ClientSession, Permission, SessionEvent, TurnEnd
 from antiphon.schema import v2
 
@@ -45,6 +44,7 @@ class Plain:
         self._calls: dict[str, str] = {}
         self._plan: dict[str, list[tuple[str, str]]] = {}
         self._remarks = Remarks()
+        self._subjects = Subjects()
 
     async def __aenter__(self) -> Self:
         return self
@@ -90,7 +90,7 @@ class Plain:
     def asking(self, permission: Permission) -> Iterator[None]:
         self._close_thought()
         self._break()
-        put_question(permission, self._err)
+        put_question(permission, self._err, self._subjects)
         yield
 
     @contextmanager
@@ -161,7 +161,7 @@ class Plain:
             return
         title = one_line(call.title or call.name or call_id)
         if status in FINISHED:
-            for part in tool_output(self._session, call):
+            for part in self._subjects.news(call_id, tool_output(self._session, call)):
                 for line in shown_lines(call, part):
                     self.line(f"  | {line}")
             how = f" ({status})" if status in FAILED else ""
@@ -190,17 +190,6 @@ class Plain:
         if self._column and self._out.isatty():
             self._say("\n")
             self._column = 0
-
-
-def put_question(permission: Permission, out: TextIO) -> None:
-    title = "\n  ".join(question_lines(permission.title))
-    out.write(f"? {title}{_in_brackets(kind_text(permission.kind))}\n")
-    if isinstance(permission.request.subject, v2.CommandPermissionSubject):
-        out.write(f"  $ {clean(permission.request.subject.command)}\n")
-    for number, option in enumerate(permission.options, 1):
-        out.write(f"  {number}  {one_line(option.name)}\n")
-    out.write("  > ")
-    out.flush()
 
 
 def _in_brackets(text: str) -> str:

@@ -7,7 +7,7 @@ import sys
 import click
 
 from antiphon.cli.exits import Exit
-from antiphon.cli.options import WithAgent
+from antiphon.cli.options import WithAgent, ca_option
 
 HELP = """\
 Ask an agent something, and watch it work.
@@ -84,6 +84,7 @@ class PromptCommand(WithAgent):
     metavar="SECONDS",
     help="Cancel the turn if it has not ended by then.",
 )
+@ca_option
 @click.option("-v", "--verbose", is_flag=True, help="Also show what the agent writes to its stderr.")
 @click.pass_context
 def prompt(

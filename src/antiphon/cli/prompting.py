@@ -15,12 +15,14 @@ from dataclasses import dataclass
 from importlib.metadata import version as installed_version
 from typing import Any
 
+from antiphon.cli.advice import advice
 from antiphon.cli.agents import KnownAgent, known_agent, resolve
 from antiphon.cli.asking import Terminal, make_answers
 from antiphon.cli.beside import Beside
-from antiphon.cli.describing import one_line
+from antiphon.cli.cleaning import one_line
 from antiphon.cli.exits import Exit, Failure
 from antiphon.cli.screens import Screen, make_screen
+from antiphon.cli.trust import tls_for, trust
 from antiphon.client import Client, ClientSession, ClientTurn, File, TurnEnd, connect
 from antiphon.errors import (
     AntiphonError,
@@ -31,6 +33,7 @@ from antiphon.errors import (
     SpawnFailed,
     UnsupportedVersion,
 )
+from antiphon.transports.address import ADDRESSES
 
 LAST_CHANCE = 2.0
 """Seconds an agent has to confirm that it stopped, once the time is up."""
@@ -145,6 +148,7 @@ class Conversation:
         async with connect(
             target,
             token=_token(target),
+            tls=tls_for(target) if isinstance(target, str) else None,
             version=request.version,
             answers=self._answers,
             name="antiphon",
@@ -276,14 +280,15 @@ class Conversation:
         if isinstance(error, SpawnFailed):
             return Failure(error.detail, Exit.NOT_FOUND)
         if isinstance(error, LinkLost):
-            return Failure(f"{name} ended while {self._doing}: {error.reason}{_last_words(error)}")
+            return Failure(self._lost(error))
         if isinstance(error, CallFailed):
             told = error.error
             if told.code == AuthRequired.code:
                 return self._login(told.message)
             if told.code == UnsupportedVersion.code:
                 return self._versions(told.message)
-            return Failure(f"{name} failed while {self._doing}: {told.message} ({told.code})")
+            detail = f"{told.message} ({told.code}){self._no_agent()}"
+            return Failure(f"{name} failed while {self._doing}: {detail}")
         if self._doing == "starting" and "version" in str(error):
             return self._versions(str(error))
         if isinstance(error, LocalError):
@@ -291,6 +296,16 @@ class Conversation:
         if isinstance(error, OSError):
             return Failure(f"{name} cannot be reached: {error.strerror or error}")
         return Failure(f"{name} failed while {self._doing}: {error}")
+
+    def _lost(self, error: LinkLost) -> str:
+        if self._name.startswith(ADDRESSES):
+            return advice(error)
+        return f"{self._name} ended while {self._doing}: {error.reason}{_last_words(error)}{self._no_agent()}"
+
+    def _no_agent(self) -> str:
+        """Advice for what ends before it says a word: it may be no agent, the way it is called."""
+        unknown = self._request.agent and self._known is None and self._doing == "starting"
+        return "; does it speak ACP? Many need an option for that, such as --acp" if unknown else ""
 
     def _versions(self, detail: str) -> Failure:
         wanted = self._request.version
@@ -318,8 +333,10 @@ def _token(target: Any) -> str | None:
     from antiphon.hub import HubFolder
 
     running = HubFolder().running()
-    own = None if running is None or running.acp != target else running.token
-    return os.environ.get("ANTIPHON_TOKEN") or own
+    if running is None or running.acp != target:
+        return os.environ.get("ANTIPHON_TOKEN")
+    trust(running.ca)
+    return os.environ.get("ANTIPHON_TOKEN") or running.token
 
 
 def _last_words(lost: LinkLost | None) -> str:

@@ -5,19 +5,17 @@ from __future__ import annotations
 import asyncio
 import getpass
 import logging
-import shlex
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
-from antiphon.cli.describing import one_line
+from antiphon.cli.advice import tell
 from antiphon.cli.exits import Exit, Failure
-from antiphon.cli.instructions import own_command
+from antiphon.cli.own_command import here
 from antiphon.cli.trust import tls_for, trust
 from antiphon.client import Client, Permission, connect
-from antiphon.errors import AntiphonError, CallFailed, LinkLost, LinkRefused
+from antiphon.errors import AntiphonError
 from antiphon.hub import Hub, HubFolder
 from antiphon.hub.access import is_loopback
 
@@ -38,7 +36,11 @@ def find_hub(hub: str | None, token: str | None, data: str | None) -> tuple[str,
         if token is None and own and (folder.path / "token").exists():
             token = folder.token
         if token is None:
-            raise Failure("a token is needed for this hub: --token, or ANTIPHON_TOKEN", Exit.USAGE)
+            raise Failure(
+                "a token is needed for this hub: --token, or better ANTIPHON_TOKEN; "
+                "`antiphon token create NAME`, where it runs, makes one",
+                Exit.USAGE,
+            )
         return address, token
     running = HubFolder(data).running()
     trust(None if running is None else running.ca)
@@ -96,11 +98,6 @@ async def reached(
             yield client
 
 
-def here(command: str, data: str | None) -> str:
-    """A command of ours, as it is called from here."""
-    return shlex.join([*own_command(), command, *([] if data is None else ["--data", data])])
-
-
 async def find_session(client: Client, named: str) -> Any:
     """The session of this id, or whose id begins so. Raises `Failure`."""
     return pick([info async for info in client.list_sessions(archived="include")], named)
@@ -116,7 +113,9 @@ def pick(found: Sequence[S], named: str) -> S:
         return near[0]
     if near:
         raise Failure(f"{len(near)} sessions begin with {named!r}: write more of it", Exit.USAGE)
-    raise Failure(f"there is no session {named!r}: `antiphon sessions list` shows what there is")
+    short = any(info.session_id.startswith((named, f"sess_{named}")) for info in found)
+    listed = f"`{here('sessions list')}` shows what there is"
+    raise Failure(f"there is no session {named!r}: {'write four letters or more' if short else listed}")
 
 
 def run_told(work: Callable[[], Awaitable[None]]) -> Exit:
@@ -129,24 +128,10 @@ def run_told(work: Callable[[], Awaitable[None]]) -> Exit:
 
     try:
         asyncio.run(main())
-    except Failure as failure:
-        return _tell(str(failure), failure.code)
-    except LinkRefused as error:
-        why = {401: "the hub does not know this token", 403: "the hub is not known by this name"}
-        return _tell(f"{why.get(error.status, 'the hub refuses')} ({error.status})", Exit.ERROR)
-    except LinkLost as error:
-        return _tell(f"the hub cannot be reached: {error.reason}", Exit.ERROR)
-    except CallFailed as error:
-        return _tell(f"the hub refused: {error.error.message}", Exit.ERROR)
-    except AntiphonError as error:
-        return _tell(str(error), Exit.ERROR)
     except (KeyboardInterrupt, asyncio.CancelledError):
         return Exit.CANCELLED
     except BrokenPipeError:
         return Exit.ERROR
+    except (Failure, AntiphonError, OSError) as error:
+        return tell(error)
     return Exit.DONE
-
-
-def _tell(line: str, code: Exit) -> Exit:
-    print(f"antiphon: {one_line(line, limit=600)}", file=sys.stderr)
-    return code

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from antiphon.cli.own_command import here
 from antiphon.rehearsal import make_agent
 from antiphon.stores.base import Store
 from antiphon.stores.sqlite import SQLiteStore
@@ -13,7 +14,7 @@ from antiphon.stores.sqlite import SQLiteStore
 def run_rehearsal(data: str | None) -> None:
     if sys.stdin.isatty():
         print(
-            "This speaks the Agent Client Protocol over stdin and stdout: start it from a client.",
+            f"antiphon: it speaks ACP, for clients; `{here('prompt')} plan` is for people, Ctrl-C ends this",
             file=sys.stderr,
         )
     store: Store | None = None
@@ -21,4 +22,4 @@ def run_rehearsal(data: str | None) -> None:
         folder = Path(data)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         store = SQLiteStore(folder / "sessions.db")
-    make_agent(store=store).run()
+    make_agent(store=store, may_exit=True).run()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from antiphon.cli.describing import block_text, ending, notice_text, one_line
+from antiphon.cli.cleaning import one_line
+from antiphon.cli.describing import block_text, ending, notice_text
 from antiphon.client import ClientSession
 from antiphon.engine.configuration import offered_values
 from antiphon.schema import v2

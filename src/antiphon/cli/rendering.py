@@ -20,12 +20,15 @@ from rich.text import Text
 from rich.theme import Theme
 
 from antiphon.cli import describing as say
+from antiphon.cli.cleaning import clean, homely, one_line
 from antiphon.cli.exits import Exit
-from antiphon.cli.markdown import STYLES, Piece, Writing, rendered
+from antiphon.cli.markdown import STYLES, rendered
 from antiphon.cli.remarks import Remarks
 from antiphon.cli.sheets import PaintedSheet, Sheet
+from antiphon.cli.subjects import COMMAND, PATCH, WORDS, Shown, Subjects
 from antiphon.client import Client, ClientSession, Permission, SessionEvent, TurnEnd
 from antiphon.schema import v2
+from antiphon.transcripts.writing import Piece, Writing
 
 FRAMES = 12
 """Times a second that the bottom is painted."""
@@ -71,8 +74,7 @@ class Painted:
         self._began = time.monotonic()
         self._asked = 0.0
         """Seconds that were spent on questions: those are ours, not the agent's."""
-        self._put: dict[str, list[str]] = {}
-        """What a question showed of its tool call."""
+        self._subjects = Subjects()
         self._waiting = "starting"
         """What is waited for, if that is not the agent's work."""
         self._spinner = Spinner("dots", style="cyan")
@@ -110,8 +112,8 @@ class Painted:
         self._session = session
         self._remarks.begin(session)
         info = client.info
-        name = "" if info is None else say.one_line(f"{info.name} {info.version}")
-        where = say.homely(session.cwd)
+        name = "" if info is None else one_line(f"{info.name} {info.version}")
+        where = homely(session.cwd)
         header = Text.assemble(("● ", "cyan"), (name or "agent", "bold"))
         header.append(f" · ACP {client.agreement.version} · {where}", "faint")
         self._waiting = ""
@@ -171,27 +173,22 @@ class Painted:
     def _put_question(self, permission: Permission) -> None:
         title = Text.assemble(("? ", "question"), ("\n  ".join(say.question_lines(permission.title)), "bold"))
         title.append(f"  {say.kind_text(permission.kind)}".rstrip(), "faint")
-        lines = [title, *self._about(permission)]
+        lines = [title]
+        for line in self._subjects.of(permission):
+            lines += self._subject_lines(line)
         for number, option in enumerate(permission.options, 1):
             style = "ok" if option.kind.startswith("allow") else "bad"
-            lines.append(Text.assemble((f"  {number} ", "bold"), (say.one_line(option.name), style)))
+            lines.append(Text.assemble((f"  {number} ", "bold"), (one_line(option.name), style)))
         self._print("question", lines)
         self._console.print(Text("  › ", "question"), end="")
 
-    def _about(self, permission: Permission) -> list[Text]:
-        """What one has to know to answer."""
-        lines: list[Text] = []
-        request = permission.request
-        if request.description:
-            lines.append(Text(f"  {say.one_line(request.description)}", "faint"))
-        if isinstance(request.subject, v2.CommandPermissionSubject):
-            lines.append(Text(f"  $ {say.clean(request.subject.command)}"))
-        call = permission.tool_call
-        if call is not None:
-            shown = self._call_lines(call.id, took=0)[1:]
-            self._put[call.id] = [line.plain for line in shown]
-            lines += shown
-        return lines
+    def _subject_lines(self, line: Shown) -> Iterator[Text]:
+        """Whole, on as many lines as it takes: nobody can agree to what stands behind the edge."""
+        before, style = {COMMAND: ("  $ ", "bold"), WORDS: ("  ", "faint")}.get(line.what, ("  │ ", "faint"))
+        text = Text(line.text, _patch_style(line.text) if line.what == PATCH else style)
+        for part in text.wrap(self._console, max(self._console.width - len(before), 10), overflow="fold"):
+            yield Text.assemble((before, "faint"), part)
+            before = before.replace("$", " ")
 
     def end(self, end: TurnEnd, *, seconds: float, code: Exit) -> None:
         self._flush()
@@ -220,7 +217,7 @@ class Painted:
             self._flush()
             self._writing = (message_id, style, Writing())
         self._said.setdefault(message_id, []).append(text)
-        shown = f"\n\n{say.clean(text)}\n\n" if apart else say.clean(text)
+        shown = f"\n\n{clean(text)}\n\n" if apart else clean(text)
         for piece in self._writing[2].write(shown):
             self._print_piece(piece, style)
 
@@ -268,9 +265,7 @@ class Painted:
     def _close_call(self, call_id: str) -> None:
         took = time.monotonic() - self._asked - self._calls.pop(call_id)
         self._ended.add(call_id)
-        head, *shown = self._call_lines(call_id, took)
-        seen = [line.plain for line in shown] == self._put.pop(call_id, None)
-        self._print("call", [head] if seen else [head, *shown])
+        self._print("call", self._call_lines(call_id, took))
 
     def _call_lines(self, call_id: str, took: float | None = None) -> list[Text]:
         """A tool call, at work or ended."""
@@ -278,7 +273,7 @@ class Painted:
         call: Any = self._session.fold.tools.get(call_id)
         status = str(call.status)
         mark = (say.MARKS.get(status, "◆") + " ", _STATUS_STYLE.get(status, "cyan"))
-        title = Text(say.one_line(call.title or call.name or call_id), "bold", no_wrap=True)
+        title = Text(one_line(call.title or call.name or call_id), "bold", no_wrap=True)
         about = [say.kind_text(call.kind), status if status in ("failed", "cancelled", "paused") else ""]
         if call_id in self._ended and status not in say.FINISHED:
             about.append("still at work")
@@ -287,15 +282,14 @@ class Painted:
         behind = Text(f"  {say.joined(about)}".rstrip(), "faint")
         title.truncate(max(self._console.width - 3 - behind.cell_len, 10), overflow="ellipsis")
         lines = [Text.assemble(mark, title, behind)]
-        for part in say.tool_output(self._session, call, last=LIVE_TEXT if took is None else None):
+        parts = say.tool_output(self._session, call, last=LIVE_TEXT if took is None else None)
+        for part in self._subjects.news(call_id, parts):
             shown = list(part.lines)[-LIVE_LINES:] if took is None else say.shown_lines(call, part)
             lines += [self._output_line(line, patch=part.patch) for line in shown]
         return lines
 
     def _output_line(self, line: str, *, patch: bool) -> Text:
-        style = "faint"
-        if patch:
-            style = next((style for start, style in _PATCH if line.startswith(start)), "faint")
+        style = _patch_style(line) if patch else "faint"
         text = Text.assemble(("  │ ", "faint"), (line, style), no_wrap=True)
         text.truncate(self._console.width - 1, overflow="ellipsis")
         return text
@@ -370,6 +364,10 @@ _PATCH = (
     ("+", "patch.add"),
     ("-", "patch.remove"),
 )
+
+
+def _patch_style(line: str) -> str:
+    return next((style for start, style in _PATCH if line.startswith(start)), "faint")
 
 
 def _plan_lines(plan: Any) -> list[Text]:

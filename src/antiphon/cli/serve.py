@@ -16,6 +16,7 @@ from typing import Any
 import click
 import msgspec
 
+from antiphon.cli.advice import tell
 from antiphon.cli.agents import resolve
 from antiphon.cli.exits import Exit, Failure
 from antiphon.cli.instructions import BUILT_IN, instructions
@@ -27,6 +28,7 @@ from antiphon.hub.limits import HubLimits
 from antiphon.hub.targets import called
 from antiphon.hub.tokens import read_tokens
 from antiphon.stores.sqlite import SQLiteStore
+from antiphon.web import page
 
 PORT = 8642
 
@@ -83,18 +85,17 @@ def run_serve(serving: Serving) -> Exit:
         with ExitStack() as stack:
             _serve(serving, stack)
     except (Failure, AntiphonError, OSError) as failure:
-        print(f"antiphon: {failure}", file=sys.stderr)
-        return failure.code if isinstance(failure, Failure) else Exit.ERROR
+        return tell(failure)
     return Exit.DONE
 
 
 def _serve(serving: Serving, stack: ExitStack) -> None:
-    agents = named_agents(serving.agents, serving.agent)
+    folder = HubFolder(serving.data)
+    agents = named_agents(serving.agents, serving.agent) or {BUILT_IN: built_in(folder)}
     strange = set(serving.version) - {"", *agents}
     if strange:
         raise Failure(f"--acp-version names {', '.join(sorted(strange))}, which is no agent here", Exit.USAGE)
     tls = _tls(serving)
-    folder = HubFolder(serving.data)
     folder.make()
     read_tokens(folder.tokens)  # what is wrong with it is told here
     ready_file = None if serving.ready_file is None else _prepare(Path(serving.ready_file), stack)
@@ -117,13 +118,14 @@ def _serve(serving: Serving, stack: ExitStack) -> None:
         files=serving.files,
         version={name: serving.version.get(name, serving.version.get("")) for name in agents},
         mark=folder.mark,
+        page=page(),
     )
-    host = f"[{serving.host}]" if ":" in serving.host else serving.host
+    host, name = _bracketed(serving.host), _bracketed(_name(serving))
 
     def ready() -> None:
         running = Running(
-            url=f"http{'' if tls is None else 's'}://{host}:{hub.port}/",
-            acp=f"ws{'' if tls is None else 's'}://{host}:{hub.port}/acp",
+            url=f"http{'' if tls is None else 's'}://{name}:{hub.port}/",
+            acp=f"ws{'' if tls is None else 's'}://{name}:{hub.port}/acp",
             token=hub.token,
             pid=os.getpid(),
             agents=list(agents),
@@ -132,11 +134,25 @@ def _serve(serving: Serving, stack: ExitStack) -> None:
         stack.enter_context(folder.told(running))
         if ready_file is not None:
             write_private(ready_file, msgspec.json.encode(running))
-        told = instructions(running, folder, default=serving.data is None)
+        link = hub.browsers.link(running.url)
+        told = instructions(running, folder, link, default=serving.data is None)
         click.echo(told, nl=False, err=True, color=False if os.environ.get("NO_COLOR") else None)
 
     port = _free(serving.host) if serving.port is None else serving.port
     hub.run(f"{host}:{port}", on_ready=ready, tls=tls, insecure=serving.insecure_bind)
+
+
+def _name(serving: Serving) -> str:
+    """By which this machine reaches it: where it listens everywhere, over TLS the one of its certificate."""
+    if serving.host not in ("0.0.0.0", "::"):
+        return serving.host
+    if serving.tls_cert is not None and serving.hosts:
+        return serving.hosts[0]
+    return "::1" if serving.host == "::" else "127.0.0.1"
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
 
 
 def _tls(serving: Serving) -> ssl.SSLContext | None:
@@ -183,10 +199,15 @@ def _free(host: str) -> int:
 
 
 def named_agents(named: Sequence[tuple[str, Sequence[str]]], agent: Sequence[str]) -> dict[str, Any]:
-    """The agents of a hub by name; without any, the built-in one. Raises `Failure`."""
+    """The agents of a hub by name. Raises `Failure`."""
     agents: dict[str, Any] = {called(agent): resolve(agent)} if agent else {}
     for name, command in named:
         if name in agents:
             raise Failure(f"there are two agents of the name {name!r}", Exit.USAGE)
         agents[name] = resolve(command)
-    return agents or {BUILT_IN: [sys.executable, "-m", "antiphon", "rehearse"]}
+    return agents
+
+
+def built_in(folder: HubFolder) -> list[str]:
+    """The command of the built-in agent. It keeps its sessions beside the hub's, and so outlives a crash."""
+    return [sys.executable, "-m", "antiphon", "rehearse", "--data", str(folder.path / BUILT_IN)]

@@ -6,7 +6,7 @@ import sys
 
 import msgspec
 
-from antiphon.cli.describing import clean, one_line
+from antiphon.cli.cleaning import clean, one_line
 from antiphon.cli.exits import Exit
 from antiphon.cli.reaching import find_session, reached, run_told
 from antiphon.engine.transcript import MessageType

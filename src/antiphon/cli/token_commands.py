@@ -6,12 +6,35 @@ from typing import Any
 
 import click
 
+from antiphon.cli import completing
+from antiphon.cli.explaining import Menu
 from antiphon.cli.options import data_option
 
 TOKEN = """\
 Who else gets into a hub: make a token, list them, revoke one.
 
 A hub that runs takes note at once. Its own token, in the file `token` of its data folder, is an owner's.
+
+\b
+Examples:
+  antiphon token create ann --role observer   she may look on
+  antiphon token list
+  antiphon token revoke ann                   and she is out
+"""
+LIST = """\
+List the tokens: name, role, sessions and end.
+
+\b
+Examples:
+  antiphon token list
+  antiphon token list --data /srv/hub   of a hub with a folder of its own
+"""
+REVOKE = """\
+Make a token void; who is in with it is sent away.
+
+\b
+Examples:
+  antiphon token revoke ann
 """
 CREATE = """\
 Make a token of this NAME, and print its secret, once: only a hash of it is kept.
@@ -23,7 +46,7 @@ Examples:
 """
 
 
-@click.group(help=TOKEN)
+@click.group(cls=Menu, help=TOKEN, short_help="Who else gets into a hub.")
 def token() -> None:
     pass
 
@@ -41,13 +64,19 @@ def _span(ctx: click.Context, param: click.Parameter, given: str | None) -> floa
 @click.argument("name")
 @click.option(
     "--role",
-    type=click.Choice(["observer", "controller", "owner"]),
+    type=click.Choice(["observer", "controller", "owner", "metrics"]),
     default="controller",
     show_default=True,
-    help="Look on; also prompt, answer and configure; also delete, close for all and log in.",
+    help="Look on; also prompt, answer and configure; also delete, close for all and log in. Or metrics: "
+    "read /metrics, and nothing else.",
 )
 @click.option(
-    "--session", "sessions", multiple=True, metavar="ID", help="For this session only; may be repeated."
+    "--session",
+    "sessions",
+    multiple=True,
+    metavar="ID",
+    help="For this session only; may be repeated.",
+    shell_complete=completing.sessions,
 )
 @click.option("--expires", metavar="TIME", callback=_span, help="After 30m, 8h, 7d; never, unless said.")
 @data_option
@@ -58,22 +87,20 @@ def create(ctx: click.Context, /, **given: Any) -> None:
     ctx.exit(run_create(**given))
 
 
-@token.command("list")
+@token.command("list", help=LIST, short_help="List the tokens.")
 @data_option
 @click.pass_context
 def list_tokens(ctx: click.Context, /, **given: Any) -> None:
-    """List the tokens: name, role, sessions and end."""
     from antiphon.cli.tokens import run_list
 
     ctx.exit(run_list(**given))
 
 
-@token.command()
-@click.argument("name")
+@token.command(help=REVOKE, short_help="Make a token void.")
+@click.argument("name", shell_complete=completing.tokens)
 @data_option
 @click.pass_context
 def revoke(ctx: click.Context, /, **given: Any) -> None:
-    """Make a token void; who is in with it is sent away."""
     from antiphon.cli.tokens import run_revoke
 
     ctx.exit(run_revoke(**given))

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
+from antiphon.cli.advice import tell
 from antiphon.cli.exits import Exit
 from antiphon.errors import LocalError
 from antiphon.hub.audit import Audit
@@ -71,6 +72,5 @@ def _told(work: Callable[[HubFolder], None], data: str | None) -> Exit:
     try:
         work(HubFolder(data))
     except (LocalError, OSError) as error:
-        print(f"antiphon: {error}", file=sys.stderr)
-        return Exit.ERROR
+        return tell(error)
     return Exit.DONE

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from msgspec import UNSET
+from msgspec import UNSET, structs
 
 from antiphon.engine.content import Content, patch_meta
 from antiphon.schema.v2.content import ContentBlock
 from antiphon.schema.v2.identifiers import MessageId, SessionId
-from antiphon.schema.v2.prompt import State, StateUpdate
+from antiphon.schema.v2.prompt import BackgroundSubagent, State, StateUpdate
 from antiphon.schema.v2.subagents import (
     SessionMessage,
     SessionMessageChunk,
     SubagentSessionCapabilities,
     SubagentUpdate,
 )
+
+SUBAGENT_OF = "subagentOf"
+"""Where a session's record and its first event name the session that it works for."""
 
 _FIELDS = ("title", "description", "capabilities", "state", "cwd", "additional_directories")
 
@@ -104,7 +107,27 @@ class SessionNote:
         return SessionMessage(message_id=self.id, content=self.content, meta=self.meta or UNSET, **told)
 
 
-_PARTIES = ("sender_session_id", "recipient_session_id", "sender_message_id", "recipient_message_id")
+_SESSIONS = ("sender_session_id", "recipient_session_id")
+_PARTIES = (*_SESSIONS, "sender_message_id", "recipient_message_id")
+
+
+def renamed(update: Any, name: Callable[[str], str]) -> Any:
+    """The update with the names that its sessions have elsewhere; the same one where it names none."""
+    match update:
+        case SubagentUpdate():
+            return structs.replace(update, session_id=SessionId(name(update.session_id)))
+        case SessionMessage() | SessionMessageChunk():
+            named = {field: getattr(update, field, UNSET) for field in _SESSIONS}
+            return structs.replace(update, **{f: name(id) for f, id in named.items() if isinstance(id, str)})
+        case StateUpdate(background=list(works)):
+            return structs.replace(update, background=[_renamed_work(work, name) for work in works])
+    return update
+
+
+def _renamed_work(work: Any, name: Callable[[str], str]) -> Any:
+    if isinstance(work, BackgroundSubagent):
+        return structs.replace(work, session_id=SessionId(name(work.session_id)))
+    return work
 
 
 class Subagents:

@@ -103,6 +103,16 @@ def changed(
             yield id, value
 
 
+def is_command(content: Sequence[v2.ContentBlock], fold: Session) -> bool:
+    """Whether it is a slash command that the agent has: it has to stand first, and alone, to be one."""
+    commands = fold.facts.commands
+    first = content[0] if content else None
+    if commands is None or not isinstance(first, v2.TextContent) or not first.text.startswith("/"):
+        return False
+    word = first.text[1:].split(maxsplit=1)[:1]
+    return word in [[getattr(command, "name", None)] for command in commands.latest.available_commands]
+
+
 def story(fold: Session) -> str | None:
     """What was said so far, for an agent that was not there; `None` where nothing was."""
     lines = [

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from msgspec import UNSET, structs
-
 from antiphon.agent.session import new_id
 from antiphon.agent.subagents import follow
+from antiphon.engine.subagents import renamed
 from antiphon.hub.course import Course
 from antiphon.hub.upstream import Upstream
 from antiphon.schema import v2
@@ -16,8 +15,6 @@ from antiphon.schema import v2
 if TYPE_CHECKING:
     from antiphon.hub.session import HubSession
     from antiphon.hub.sessions import HubSessions
-
-_PARTIES = ("sender_session_id", "recipient_session_id")
 
 
 class Children:
@@ -37,32 +34,18 @@ class Children:
 
     def update(self, update: Any) -> Any:
         """What the agent says of its sessions, with the ids that they have here."""
-        match update:
-            case v2.SubagentUpdate():
-                return structs.replace(update, session_id=v2.SessionId(self._announced(update)))
-            case v2.SessionMessage() | v2.SessionMessageChunk():
-                named = {name: getattr(update, name, UNSET) for name in _PARTIES}
-                ours = {name: self._here(id) for name, id in named.items() if isinstance(id, str)}
-                return structs.replace(update, **ours) if ours else update
-            case v2.StateUpdate(background=list(works)):
-                return structs.replace(update, background=[self._work(work) for work in works])
-        return update
+        if isinstance(update, v2.SubagentUpdate):
+            self._announce(update)
+        return renamed(update, self._here)
 
     def _here(self, id: str) -> str:
         return self._names.get(id, id)
 
-    def _work(self, work: Any) -> Any:
-        if isinstance(work, v2.BackgroundSubagent):
-            return structs.replace(work, session_id=v2.SessionId(self._here(work.session_id)))
-        return work
-
-    def _announced(self, update: v2.SubagentUpdate) -> str:
-        id = self._names.get(update.session_id)
-        if id is None:
+    def _announce(self, update: v2.SubagentUpdate) -> None:
+        if update.session_id not in self._names:
             id = self._names[update.session_id] = new_id("sess")
             cwd = update.cwd if isinstance(update.cwd, str) else self._session.cwd
             self._session.soon(self._begin(update.session_id, id, cwd))
-        return id
 
     def told(self, update: v2.SubagentUpdate) -> None:
         """It has been announced, or announced otherwise."""

@@ -16,6 +16,7 @@ from antiphon.hub.access import Gate
 from antiphon.hub.audit import Audit
 from antiphon.hub.limits import HubLimits, Rate
 from antiphon.hub.permits import OPENS, PROMPTS
+from antiphon.hub.roles import Role
 from antiphon.hub.tickets import Tickets
 from antiphon.hub.tokens import Grant, Tokens
 from antiphon.transports.http1 import wants_websocket
@@ -31,6 +32,10 @@ TICKET = "acp-ticket."
 """What stands before a ticket among the protocols that a page offers for a WebSocket."""
 POLICY_VIOLATION = 1008
 TRY_LATER = 1013
+STRANGERS_PER_MINUTE = 600
+"""Refusals of those without a token that get a line each: a page that asks on and on must not wear the audit
+log out, and with it what others did."""
+METRICS = "/metrics"
 NO_TOKEN = "A token is needed: Authorization: Bearer TOKEN"
 
 
@@ -51,6 +56,9 @@ class Doorkeeper:
         self._audit = audit
         self._open_sessions = open_sessions
         self._prompts = Rate(limits.prompts_per_minute)
+        self._strangers = Rate(STRANGERS_PER_MINUTE)
+        self._unlisted = 0
+        """Refusals of strangers that have no line of their own."""
         self._inside: dict[asyncio.Task[Any], tuple[Grant, Any]] = {}
 
     # --- at the door -------------------------------------------------------------------------------
@@ -63,26 +71,34 @@ class Doorkeeper:
         grant = self._shown(head)
         if grant is None:
             return self.refuse(head, 401, NO_TOKEN)
+        if not _is_for(grant, head.path):
+            return self.refuse(head, 403, "This token is not for that.", token=grant.name)
         new = wants_websocket(head) or (head.method == "POST" and CONNECTION_ID not in head.headers)
         full = self._full(grant) if new else None
         return grant if full is None else self.refuse(head, *full, token=grant.name)
 
-    def refuse(self, head: Head | None, status: int, why: str = "", *, token: str | None = None) -> Reply:
+    def refuse(self, head: Head, status: int, why: str = "", *, token: str | None = None) -> Reply:
         self.note_refused(head, status, token=token)
         if status == 401:
             return plain(status, why, www_authenticate="Bearer")
         return plain(status, why, retry_after="5") if status in (429, 503) else plain(status, why)
 
-    def note_refused(self, head: Head | None, status: int, *, token: str | None = None) -> None:
-        who = None if head is None or not isinstance(head.who, Grant) else head.who.name
+    def note_refused(self, head: Head, status: int, *, token: str | None = None) -> None:
+        token = token or (head.who.name if isinstance(head.who, Grant) else None)
+        if token is None and not self._strangers.take(""):
+            self._unlisted += 1
+            return
+        unlisted, self._unlisted = self._unlisted, 0
         self._audit.note(
             "connect",
             "refused",
             status=status,
-            token=token or who,
-            path=None if head is None else head.path,
-            host=None if head is None else head.headers.get("Host"),
-            origin=None if head is None else head.headers.get("Origin"),
+            token=token,
+            unlisted=unlisted or None,
+            peer=head.peer or None,
+            path=head.path or None,
+            host=head.headers.get("Host"),
+            origin=head.headers.get("Origin"),
         )
 
     def _shown(self, head: Head) -> Grant | None:
@@ -111,18 +127,20 @@ class Doorkeeper:
         """While it is served; whether there is room for it after all, as several may have come at once."""
         task = asyncio.current_task()
         assert task is not None
+        peer = transport.peer or None
         if self._full(grant) is not None:
-            self._audit.note("connect", "refused", token=grant.name, status=TRY_LATER)
+            self._audit.note("connect", "refused", token=grant.name, peer=peer, status=TRY_LATER)
             transport.close_code = TRY_LATER
             yield False
             return
         self._inside[task] = grant, transport
-        self._audit.note("connect", "allowed", token=grant.name, role=str(grant.role))
+        self._audit.note("connect", "allowed", token=grant.name, role=str(grant.role), peer=peer)
         try:
             yield True
         finally:
             del self._inside[task]
-            self._audit.note("disconnect", "done", token=grant.name, why=transport.end_reason or None)
+            why = transport.end_reason or None
+            self._audit.note("disconnect", "done", token=grant.name, peer=peer, why=why)
 
     def exceeded(self, grant: Grant, method: str) -> str | None:
         """The limit that stands against one more of this."""
@@ -149,6 +167,14 @@ class Doorkeeper:
             if grant not in stands:
                 stands[grant] = self.tokens.stands(grant)
             if not stands[grant]:
-                self._audit.note("disconnect", "cut", token=grant.name)
+                self._audit.note("disconnect", "cut", token=grant.name, peer=transport.peer or None)
                 transport.close_code = POLICY_VIOLATION
                 task.cancel()
+
+
+def _is_for(grant: Grant, path: str) -> bool:
+    """The numbers are of all sessions: for owners of all, and for who is to read them and nothing else."""
+    counts = grant.role is Role.METRICS
+    if path == METRICS:
+        return counts or (grant.role is Role.OWNER and grant.sessions is None)
+    return not counts

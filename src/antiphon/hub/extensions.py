@@ -37,7 +37,7 @@ class Extended(HubSessions):
 
     async def extended(self, link: Link, method: str, params: Any) -> Any:
         if method.startswith(OURS):
-            raise MethodNotFound(method)
+            return await self.own(link, method, params)
         session = session_in(link, params)
         try:
             client, there = await self._reach(session)
@@ -45,6 +45,10 @@ class Extended(HubSessions):
         except (AntiphonError, OSError) as error:
             raise told(error) from error
         return _renamed(result, _back(params, there))
+
+    async def own(self, link: Link, method: str, params: Any) -> Any:
+        """One of our own, which no agent behind the hub has anything to do with."""
+        raise MethodNotFound(method)
 
     async def extension_notified(self, link: Link, method: str, params: Any) -> None:
         if method.startswith(OURS):

@@ -89,7 +89,7 @@ class EditorFiles(SessionWorkspace):
         try:
             if method == CREATE:
                 return await self._create_there(session, link, wanted)
-            return await link.connection.call(method, wanted)
+            return await link.ask(method, wanted)
         except CallFailed as error:
             if error.error.code != MethodNotFound.code:
                 raise _passed_on(error) from None
@@ -143,7 +143,7 @@ class EditorTerminal:
         try:
             if method in (WAIT, RELEASE):
                 return await self._last(method, wanted)
-            answer = await self._link.connection.call(method, wanted)
+            answer = await self._link.ask(method, wanted)
             if method == OUTPUT:
                 self._show(answer)
             return answer
@@ -157,13 +157,13 @@ class EditorTerminal:
 
     async def _last(self, method: str, params: Any) -> Any:
         """Nothing comes behind it that would be read: what it shows is read for the others."""
-        answer = await self._link.connection.call(WAIT, params) if method == WAIT else None
+        answer = await self._link.ask(WAIT, params) if method == WAIT else None
         if not self._over:
             asked = v1.TerminalOutputRequest(session_id=self._session_id, terminal_id=self._terminal_id)
             with suppress(AntiphonError):  # the agent has not asked for it
-                self._show(await self._link.connection.call(OUTPUT, asked))
+                self._show(await self._link.ask(OUTPUT, asked))
         if method == RELEASE:
-            answer = await self._link.connection.call(RELEASE, params)
+            answer = await self._link.ask(RELEASE, params)
         self._exited(
             answer if isinstance(answer, v1.WaitForTerminalExitResponse) else v1.TerminalExitStatus()
         )

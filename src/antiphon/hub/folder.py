@@ -104,7 +104,9 @@ class HubFolder:
             except OSError:
                 running = self.running()
                 where = "" if running is None else f" (process {running.pid}, {running.acp})"
-                raise LocalError(f"a hub runs in {self.path} already{where}") from None
+                raise LocalError(
+                    f"a hub runs in {self.path} already{where}: attach to that one, or name another folder"
+                ) from None
             yield
 
     def _open_lock(self) -> BinaryIO:

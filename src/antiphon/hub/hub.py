@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import signal
 import ssl
 import sys
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from antiphon.agent import Agent
-from antiphon.agent.link import LAST_UPDATES
+from antiphon.agent.link import LAST_UPDATES, Link
 from antiphon.agent.permits import Permit
 from antiphon.client import Client
 from antiphon.engine.events import Updated
@@ -24,14 +27,19 @@ from antiphon.hub.audit import Audit
 from antiphon.hub.browsers import Browsers
 from antiphon.hub.doorkeeper import Doorkeeper
 from antiphon.hub.extensions import Extended, Passed
+from antiphon.hub.inviting import invite
+from antiphon.hub.journals import journal_page
 from antiphon.hub.limits import HubLimits
 from antiphon.hub.logins import AgentLogins
 from antiphon.hub.mcp import Offered
+from antiphon.hub.noticing import Noticing
 from antiphon.hub.orphans import MARK, reap
+from antiphon.hub.page import Page
 from antiphon.hub.permits import HubPermit
 from antiphon.hub.policies import Policy, Unattended
 from antiphon.hub.resting import Resting
 from antiphon.hub.targets import Target, called, read_address, read_target
+from antiphon.hub.telling import FORMATS, Telling
 from antiphon.hub.tokens import OWNER, Tokens
 from antiphon.hub.upstream import Upstream
 from antiphon.hub.upstreams import Upstreams
@@ -82,6 +90,7 @@ class Hub(Extended):
         limits: HubLimits | None = None,
         tokens: Path | None = None,
         audit: Path | None = None,
+        page: Page | None = None,
     ) -> None:
         """`agents`: a command, or several by name, the first of which works unless a client chooses another.
         `token` lets clients in; without one it is made up (`hub.token`). `hosts` and `origins` are names and
@@ -96,7 +105,7 @@ class Hub(Extended):
         `questions`: who is asked, the `first` to answer of all, an `owner`, or the `designated` client, which
         sent the prompt. `question_expiry` is after how many seconds a question ends without an answer.
         `limits` is how much clients may take. `tokens` is the file of further tokens, and `audit` that of
-        what was done."""
+        what was done. `page`: files for browsers, by their paths, each with its content type."""
         if unattended not in tuple(Unattended):
             raise LocalError(f"with nobody there, it is one of {', '.join(Unattended)}, not {unattended!r}")
         if questions not in tuple(Policy):
@@ -113,6 +122,8 @@ class Hub(Extended):
         named = agents if isinstance(agents, Mapping) else {called(agents): agents}
         self.agents = {name: read_target(target) for name, target in named.items()}
         self.default = next(iter(self.agents), "")
+        self.cwd = _own_folder()
+        """Where it runs: what a client offers for a new session that knows no folder of its machine."""
         self.token = token or new_token()
         self.unattended = unattended
         self.questions = Policy(questions)
@@ -136,11 +147,21 @@ class Hub(Extended):
         self._grace = grace
         self._editors = files == "editor"
         self.browsers = Browsers(self)
+        self.page: Page = {} if page is None else page
         self.upstreams = Upstreams(self.agents, self._start, share=share)
         self.logins = AgentLogins(self)
         self.resting = Resting(self, idle)
         self._learning: asyncio.Task[None] | None = None
-        self.offers = {"hub": True, "agents": list(self.agents)}
+        self.telling = Telling(self)
+        self.noticing = Noticing(self)
+        self.extras = replace(self.extras, session_updates=True)
+        self.offers = {
+            "hub": True,
+            "agents": list(self.agents),
+            "transcript": {"format": list(FORMATS)},
+            "timeline": True,
+            "link": True,
+        }
 
     # --- life --------------------------------------------------------------------------------------
 
@@ -218,6 +239,8 @@ class Hub(Extended):
     async def _put_away(self) -> None:
         self.stopping = True
         await self.resting.end()
+        await self.telling.aclose()
+        await self.noticing.aclose()
         if self._learning is not None:
             self._learning.cancel()
             await asyncio.wait([self._learning])
@@ -243,6 +266,27 @@ class Hub(Extended):
         """Serve one client until it is gone; one of this process, unless said otherwise, as its owner."""
         await self._learn()
         await super().serve(transport, permit or HubPermit(self, OWNER))
+
+    async def own(self, link: Link, method: str, params: Any) -> Any:
+        match method:
+            case "_antiphon/link":
+                return invite(self, params)
+            case "_antiphon/journal":
+                return await journal_page(self.store, params)
+            case "_antiphon/timeline":
+                return await self.telling.timeline(params)
+            case "_antiphon/transcript":
+                return await self.telling.transcript(params)
+            case _:
+                return await super().own(link, method, params)
+
+    def noticed(self, session_id: str) -> None:
+        self.noticing.note(session_id)
+
+    @property
+    def links(self) -> Collection[Link]:
+        """The clients that are connected just now."""
+        return self._links
 
     @property
     def clients(self) -> int:
@@ -279,3 +323,9 @@ class Hub(Extended):
             logger.warning("the agent %s cannot be started: %s", self.default, error)
             return  # it is learned with the first session that gets one
         self.learn(spare)
+
+
+def _own_folder() -> str | None:
+    with contextlib.suppress(OSError):  # it was removed
+        return os.getcwd()
+    return None

@@ -19,6 +19,9 @@ class HubLimits(Struct, frozen=True, kw_only=True):
     """That are open at a time."""
     prompts_per_minute: int = 600
     """Of all clients with one token."""
+    head_seconds: float = 10.0
+    """Until the head of a request that has begun is there."""
+    body_seconds: float = 30.0
 
 
 class Rate:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from collections import ChainMap
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from antiphon.errors import LocalError
 from antiphon.hub.access import is_loopback
+from antiphon.hub.page import PageRoutes
 from antiphon.hub.pages import OPEN, pages
 from antiphon.hub.permits import HubPermit
 from antiphon.hub.tokens import Grant
-from antiphon.transports.http_exchange import Limits
+from antiphon.transports.http_exchange import Handler, Limits
 from antiphon.transports.http_server import HttpServer, http_server
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ def check_address(host: str, *, tls: ssl.SSLContext | None, insecure: bool) -> N
 @asynccontextmanager
 async def listen(hub: Hub, host: str, port: int, tls: ssl.SSLContext | None) -> AsyncIterator[HttpServer]:
     keeper, own = hub.doorkeeper, hub.browsers.routes()
+    page = PageRoutes(hub, hub.page)
 
     async def serve(transport: Any) -> None:
         grant = transport.who
@@ -36,18 +39,22 @@ async def listen(hub: Hub, host: str, port: int, tls: ssl.SSLContext | None) -> 
             raise LocalError("nobody knows who this is")
         async with keeper.inside(grant, transport) as room:
             if room:
-                await hub.serve(transport, HubPermit(hub, grant))
+                await hub.serve(transport, HubPermit(hub, grant, peer=transport.peer))
 
     server = http_server(
         serve,
         host,
         port,
         check=keeper.check,
-        routes={**pages(hub), **own},
-        open=(*OPEN, *own),
+        routes=ChainMap({**pages(hub), **own}, cast(dict[str, Handler], page)),
+        open=ChainMap(dict.fromkeys((*OPEN, *own)), cast(dict[str, None], page)),
         refused=keeper.note_refused,
         tls=tls,
-        limits=Limits(body=hub.limits.frame),
+        limits=Limits(
+            body=hub.limits.frame,
+            head_seconds=hub.limits.head_seconds,
+            body_seconds=hub.limits.body_seconds,
+        ),
         bound=hub.limits.frame,
     )
     watching = asyncio.get_running_loop().create_task(keeper.watch())

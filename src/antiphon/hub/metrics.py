@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from antiphon.engine.snapshot import state_word
+from antiphon.transports.http_tally import REFUSALS, Tally
 
 if TYPE_CHECKING:
     from antiphon.hub.hub import Hub
@@ -39,7 +40,17 @@ def _lines(hub: Hub) -> Iterator[str]:
     if hub.http is not None:
         yield from _told("http_connections", "Those of them that are over HTTP.", hub.http.connections)
         yield from _told("http_streams", "Streams that they read from.", hub.http.streams)
+        yield from _answered(hub.http.tally)
     yield from _process()
+
+
+def _answered(tally: Tally) -> Iterator[str]:
+    yield from _head("http_requests_total", "Requests, by method and by how they were answered.", "counter")
+    for (method, status), count in sorted(tally.requests.items()):
+        yield f'antiphon_http_requests_total{{method="{method}",status="{status}"}} {count}\n'
+    refused = {str(status): tally.refused[status] for status in sorted(REFUSALS)}
+    about = "Requests of those who are not let in, or take too much, or too long."
+    yield from _told("http_refused_total", about, {"status": refused}, kind="counter")
 
 
 def _process() -> Iterator[str]:
@@ -57,6 +68,11 @@ def _process() -> Iterator[str]:
     yield from _told("process_resident_memory_bytes", f"{about}: its memory.", size, ours=False)
 
 
+def _head(name: str, about: str, kind: str, *, ours: bool = True) -> Iterator[str]:
+    name = f"antiphon_{name}" if ours else name
+    yield f"# HELP {name} {about}\n# TYPE {name} {kind}\n"
+
+
 def _told(
     name: str,
     about: str,
@@ -66,8 +82,8 @@ def _told(
     kind: str = "gauge",
 ) -> Iterator[str]:
     """A number, or several by the values of one label."""
+    yield from _head(name, about, kind, ours=ours)
     name = f"antiphon_{name}" if ours else name
-    yield f"# HELP {name} {about}\n# TYPE {name} {kind}\n"
     if not isinstance(value, Mapping):
         yield f"{name} {value}\n"
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from antiphon.hub.doorkeeper import METRICS
 from antiphon.hub.metrics import TYPE, metrics
 from antiphon.transports.http_exchange import Handler, Reply, plain
 from antiphon.transports.http_routes import Readable
@@ -22,4 +23,4 @@ def pages(hub: Hub) -> dict[str, Handler]:
     async def numbers() -> Reply:
         return Reply(200, metrics(hub), {"Content-Type": TYPE})
 
-    return {"/healthz": Readable(health), "/metrics": Readable(numbers)}
+    return {"/healthz": Readable(health), METRICS: Readable(numbers)}

@@ -11,8 +11,8 @@ from msgspec import structs
 
 from antiphon.agent.link import Link
 from antiphon.agent.permits import Permit
-from antiphon.agent.subagents import SUBAGENT_OF
 from antiphon.connection.sessions import session_of
+from antiphon.engine.subagents import SUBAGENT_OF
 from antiphon.errors import Forbidden, RequestError, to_wire_error
 from antiphon.hub.policies import Policy, designated
 from antiphon.hub.roles import CLOSE_FOR_ALL, WITHOUT_SESSION, Role, may
@@ -44,6 +44,8 @@ ACTS = {
     "providers/disable": "config",
     "session/new": "create",
     "session/fork": "create",
+    "_antiphon/journal": "export",
+    "_antiphon/link": "link",
     "session/close": "close",
     CLOSE_FOR_ALL: "close",
     "session/archive": "archive",
@@ -61,11 +63,15 @@ SETS_UP = frozenset({"session/load", "session/resume"})
 
 
 class HubPermit(Permit):
-    def __init__(self, hub: Hub, grant: Grant) -> None:
+    def __init__(self, hub: Hub, grant: Grant, *, peer: str = "") -> None:
+        """`peer` is the address that it came from."""
         self._hub = hub
         self.grant = grant
+        self._peer = peer or None
         self.acts = grant.role.includes(Role.CONTROLLER)
         self.sees_all = grant.sessions is None
+        begins = self.acts and self.sees_all
+        self.tells = {"role": str(grant.role), **({"cwd": hub.cwd} if begins and hub.cwd else {})}
 
     async def admit(self, link: Link, method: str, params: Any) -> Any:
         meant = _meant(method, params)
@@ -110,9 +116,12 @@ class HubPermit(Permit):
             return not chosen or link.guest.who.client_id in chosen
         return True
 
+    def stands(self) -> bool:
+        return self._hub.doorkeeper.tokens.stands(self.grant)
+
     def _allows(self, method: str) -> bool:
         """By its role, for as long as it has it: who is to be sent away does nothing more meanwhile."""
-        return may(self.grant.role, method) and self._hub.doorkeeper.tokens.stands(self.grant)
+        return may(self.grant.role, method) and self.stands()
 
     def _covers(self, method: str, session_id: str | None) -> bool:
         if self.grant.sessions is None:
@@ -141,6 +150,7 @@ class HubPermit(Permit):
             ACTS.get(method, "call" if method.startswith("_") else "read"),
             outcome,
             token=self.grant.name,
+            peer=self._peer,
             client=link.guest.who.client_id,
             session=session_id,
             method=method,

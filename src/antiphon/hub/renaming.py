@@ -38,9 +38,10 @@ class Renamed:
         return self._hears.fold
 
     def agent_did(self, event: SessionEvent) -> None:
-        id = getattr(event.update, "message_id", None)
+        named_one: Any = event.update  # any kind of update may have a message's id
+        id = getattr(named_one, "message_id", None)
         if id is not None:
-            update = structs.replace(event.update, message_id=id + self._mark)  # type: ignore[type-var]
+            update = structs.replace(named_one, message_id=id + self._mark)
             named = event.original is not None and b'"messageId"' in event.original
             event = structs.replace(event, update=update, original=None if named else event.original)
         self._hears.agent_did(event)

@@ -13,11 +13,15 @@ class Role(StrEnum):
     OWNER = "owner"
     """Also deletes, closes for all, and says who an agent is logged in as and where it gets its models."""
 
+    METRICS = "metrics"
+    """Reads the hub's numbers at `/metrics`, and has nothing to do with its sessions."""
+
     def includes(self, other: Role) -> bool:
-        return _RANKS.index(self) >= _RANKS.index(other)
+        return self in RANKS and other in RANKS and RANKS.index(self) >= RANKS.index(other)
 
 
-_RANKS = tuple(Role)
+RANKS = (Role.OBSERVER, Role.CONTROLLER, Role.OWNER)
+"""Those of clients: each may do what the one before it may."""
 
 CLOSE_FOR_ALL = "session/close for all"
 """`session/close` with `_meta["antiphon"].forAll`; without it, it is the client's own leaving."""
@@ -36,6 +40,8 @@ NEEDS: dict[str, Role] = {
     "_antiphon/attach": Role.OBSERVER,
     "_antiphon/detach": Role.OBSERVER,
     "_antiphon/list_inject": Role.OBSERVER,
+    "_antiphon/timeline": Role.OBSERVER,
+    "_antiphon/transcript": Role.OBSERVER,
     "mcp/message": Role.CONTROLLER,
     "session/cancel": Role.CONTROLLER,
     "session/fork": Role.CONTROLLER,
@@ -54,6 +60,8 @@ NEEDS: dict[str, Role] = {
     "_antiphon/revoke_inject": Role.CONTROLLER,
     EXTENSION: Role.CONTROLLER,
     CLOSE_FOR_ALL: Role.OWNER,
+    "_antiphon/journal": Role.OWNER,
+    "_antiphon/link": Role.OWNER,
     "auth/login": Role.OWNER,
     "auth/logout": Role.OWNER,
     "authenticate": Role.OWNER,

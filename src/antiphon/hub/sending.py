@@ -94,7 +94,8 @@ class Sending:
 
     async def _write(self, course: Course, entry: Entry) -> None:
         content: list[Any] = [*entry.content]
-        story = bringing.story(self._session.fold) if self._standing.untold else None
+        untold = self._standing.untold and not bringing.is_command(content, self._session.fold)
+        story = bringing.story(self._session.fold) if untold else None
         self._beside = None
         if story is not None:
             self._beside = entry.content

@@ -58,6 +58,8 @@ class Kept(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown
     created: float
     sessions: list[str] | None = None
     expires: float | None = None
+    cookie: bool = False
+    """Whether a browser has it, as its cookie: it is good as nothing else."""
 
     @property
     def grant(self) -> Grant:
@@ -75,22 +77,23 @@ def hashed(secret: str) -> str:
 
 
 class Tokens:
-    """Without a path there is the hub's own token only."""
+    """Without a path there is the hub's own token, and what is added is gone with the process."""
 
     def __init__(self, own: str, path: Path | None = None, *, clock: Callable[[], float] = time.time) -> None:
         self._own = hashed(own)
         self._path = path
         self._clock = clock
         self._seen: object = None
-        self._kept: list[Kept] | None = []
+        self._kept: list[Kept] = []
+        self._trusted = True
 
-    def find(self, secret: str) -> Grant | None:
+    def find(self, secret: str, *, cookie: bool = False) -> Grant | None:
         """Whom it lets in, just now. Every token is compared, in the same time."""
         kept = self._current()
         given = hashed(secret)
-        found = OWNER if hmac.compare_digest(given, self._own) else None
+        found = OWNER if hmac.compare_digest(given, self._own) and not cookie else None
         for each in kept or ():
-            if hmac.compare_digest(given, each.hash):
+            if hmac.compare_digest(given, each.hash) and each.cookie is cookie:
                 found = each.grant
         if kept is None or found is None:
             return None
@@ -107,13 +110,22 @@ class Tokens:
         """The same for somebody who is still at the door: with a file that cannot be trusted, nobody."""
         return self._current() is not None and self.stands(grant)
 
+    @contextlib.contextmanager
+    def changing(self) -> Iterator[list[Kept]]:
+        """What is kept, to be changed. Raises `Untrusted`, and `OSError` where it cannot be written."""
+        if self._path is None:
+            yield self._kept
+        else:
+            with _changing(self._path) as kept:
+                yield kept
+
     def _in_time(self, grant: Grant) -> bool:
         return grant.expires is None or self._clock() < grant.expires
 
     def _current(self) -> list[Kept] | None:
         """`None` where nobody can be let in."""
         if self._path is None:
-            return []
+            return self._kept
         try:
             found = self._path.stat()
             seen: object = (found.st_mtime_ns, found.st_size, found.st_ino, found.st_mode)
@@ -122,11 +134,12 @@ class Tokens:
         except OSError:
             return None
         if seen != self._seen or seen is None:
+            self._seen = seen
             try:
-                self._kept, self._seen = read_tokens(self._path), seen
+                self._kept, self._trusted = read_tokens(self._path), True
             except LocalError:
-                self._kept, self._seen = None, seen
-        return self._kept
+                self._trusted = False
+        return self._kept if self._trusted else None
 
 
 # --- the file -----------------------------------------------------------------------------------------
@@ -158,18 +171,10 @@ def create_token(
 ) -> str:
     """The secret, which is kept nowhere. Raises `LocalError` where the name is taken."""
     if not name or len(name) > NAME_LIMIT or not name.isprintable() or name == OWNER_NAME:
-        raise LocalError(f"{name!r} is no name for a token")
+        why = "the hub's own has it" if name == OWNER_NAME else f"it takes 1 to {NAME_LIMIT} letters"
+        raise LocalError(f"{name!r} is no name for a token: {why}")
     at = time.time() if now is None else now
-    secret = f"{PREFIX}{secrets.token_urlsafe(32)}"
-    made = Kept(
-        name=name,
-        hash=hashed(secret),
-        role=role,
-        id=secrets.token_hex(8),
-        created=at,
-        sessions=None if sessions is None else sorted(sessions),
-        expires=None if seconds is None else at + seconds,
-    )
+    secret, made = make_token(name, role, sessions=sessions, seconds=seconds, at=at)
     with _changing(path) as kept:
         if any(each.name == name and (each.expires is None or each.expires > at) for each in kept):
             raise LocalError(f"there is a token {name!r} already: revoke it, or take another name")
@@ -177,11 +182,37 @@ def create_token(
     return secret
 
 
+def make_token(
+    name: str,
+    role: Role,
+    *,
+    sessions: Collection[str] | None,
+    seconds: float | None,
+    at: float,
+    cookie: bool = False,
+) -> tuple[str, Kept]:
+    """A secret, and what is to be kept of it."""
+    secret = f"{PREFIX}{secrets.token_urlsafe(32)}"
+    return secret, Kept(
+        name=name,
+        hash=hashed(secret),
+        role=role,
+        id=secrets.token_hex(8),
+        created=at,
+        sessions=None if sessions is None else sorted(sessions),
+        expires=None if seconds is None else at + seconds,
+        cookie=cookie,
+    )
+
+
 def revoke_token(path: Path, name: str) -> None:
     """Raises `LocalError` where there is none."""
+    if not path.parent.is_dir():
+        raise LocalError(f"there is no token {name!r}, nor a folder {path.parent}")
     with _changing(path) as kept:
         if all(each.name != name for each in kept):
-            raise LocalError(f"there is no token {name!r}")
+            there = ", ".join(each.name for each in kept)
+            raise LocalError(f"there is no token {name!r}, but {there or 'none at all'}")
         kept[:] = [each for each in kept if each.name != name]
 
 

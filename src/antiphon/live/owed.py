@@ -7,7 +7,8 @@ or where its turn ends, as the client's dialect has it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from antiphon.bridge.dialects import Sent, Writer
@@ -70,11 +71,16 @@ class Owed:
         else:
             self._own.add(entry.message_id)
 
-    def move_from(self, other: Owed) -> None:
-        """What this client was owed where it was attached before."""
+    def move_from(self, other: Owed, *, accepted_again: Callable[[str], bool]) -> None:
+        """What this client was owed where it was attached before. A prompt whose acceptance is written again
+        waits for that: no turn that ended before it is its own."""
         self._waiting.update(other._waiting)
-        self._taken.update(other._taken)
-        self._said.update(other._said)
+        for id, inbound in other._taken.items():
+            message_id = other._said[id]
+            if accepted_again(message_id):
+                self._waiting.setdefault(message_id, []).append(inbound)
+            else:
+                self._take(message_id, inbound)
         self._answered.update(other._answered)
         self.cancelled = other.cancelled
 
@@ -97,11 +103,14 @@ class Owed:
             id: Any = inbound.id
             self._send_all(self._writer.refused(id, error, cancelled=self.cancelled), {id: inbound})
 
-    def ended(self, update: v2.SessionStateUpdate) -> None:
-        """The turn has ended."""
+    def ended(self, update: v2.SessionStateUpdate) -> list[bytes | Callable[[], None]]:
+        """The turn has ended: what follows its last update, in order. What is no update is called."""
         self.cancelled = False
         taken, self._taken = self._taken, {}
-        self._send_all(self._writer.ended(update, list(taken)), taken)
+        return [
+            partial(self._answer, taken[one.request], one.given) if isinstance(one, Answer) else one
+            for one in self._writer.ended(update, list(taken))
+        ]
 
     def settle(self, entries: Iterable[Entry], turn: Turn | None) -> None:
         """Answer what became true between the last event that was written and those `entries`, where `turn`

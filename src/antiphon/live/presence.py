@@ -36,6 +36,8 @@ class Presence:
         """The clients: id, how the others see it, and how it sees itself."""
         self._told_at = 0.0
         self._due: asyncio.TimerHandle | None = None
+        self.on_told: Callable[[], None] = lambda: None
+        """Called when somebody came or went, as often as that is told."""
 
     def join(self, follower: Follower) -> None:
         if follower.who is not None and follower not in self._since:
@@ -96,6 +98,7 @@ class Presence:
         self._told_at = asyncio.get_running_loop().time()
         for follower in tuple(self._since):
             follower.show_presence()
+        self.on_told()
 
 
 def rfc3339(at: int) -> str:

@@ -29,6 +29,7 @@ class Envelope(NamedTuple):
 
     def around(self, events: Sequence[Event]) -> bytes:
         start, end = self.start, self.end
+        # A run is of updates alone; to tell mypy so event by event would cost time with each of them.
         raws: list[tuple[Any, int]] = [(event.body.raw, event.seq) for event in events]  # type: ignore[union-attr]
         if self.numbered:
             meta = b',"_meta":{"antiphon":{"seq":%d}}'
@@ -93,7 +94,7 @@ def _kind_of(event: Event) -> Any:
 def _run(events: Sequence[Event], kind: Any) -> Run:
     if kind is None:
         return Run(events, None)
-    updates: list[Any] = [event.body.update for event in events]  # type: ignore[union-attr]
+    updates: list[Any] = [event.body.update for event in events]  # type: ignore[union-attr]  # updates alone
     update = updates[0]
     if len(updates) > 1 and type(kind) is tuple:  # adjacent plain texts are one text, however they were cut
         text = "".join([each.content.text for each in updates])

@@ -5,7 +5,7 @@ A client that asked for numbers gets each event's beside its update.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from msgspec.json import decode
@@ -47,13 +47,34 @@ class Sending:
     def send_numbered(self, updates: Sequence[bytes], seq: int) -> None:
         """Those of one event. Only the last one is the event as a whole: a link may be cut between them."""
         for part, update in enumerate(updates[:-1]):
-            ours = b',"_meta":{"antiphon":{"seq":%d,"part":%d}}' % (seq, part)
-            self.connection.send(self.start + update + ours + self.end)
+            self._send_part(update, seq, part)
         for update in updates[-1:]:
             self.send(update, seq=seq)
 
+    def _send_part(self, update: bytes, seq: int, part: int) -> None:
+        ours = b',"_meta":{"antiphon":{"seq":%d,"part":%d}}' % (seq, part) if self.numbered else b""
+        self.connection.send(self.start + update + ours + self.end)
+
+    def send_all(self, steps: Sequence[bytes | Callable[[], None]], seq: int) -> None:
+        """The same with something to be done between them."""
+        parts = sum(isinstance(step, bytes) for step in steps)
+        part = 0
+        for step in steps:
+            if not isinstance(step, bytes):
+                step()
+                continue
+            part += 1
+            if part < parts:
+                self._send_part(step, seq, part - 1)
+            else:
+                self.send(step, seq=seq)
+
     def send_accompanied(self, updates: Sequence[bytes], meta: bytes, seq: int) -> None:
         """With what the agent put beside them; the last one is the event as a whole."""
-        last = encode(with_ours(decode(meta), seq=seq)) if self.numbered else meta
-        for update, beside in zip(updates, (*(meta for _ in updates[:-1]), last), strict=False):
+        whole = len(updates) - 1
+        for part, update in enumerate(updates):
+            beside = meta
+            if self.numbered:
+                number = {"seq": seq} if part == whole else {"seq": seq, "part": part}
+                beside = encode(with_ours(decode(meta), **number))
             self.send(b'%b,"_meta":%b' % (update, beside))

@@ -103,6 +103,8 @@ class LiveSession:
         self._failure: StoreError | SessionUnknown | None = None
         self.on_failure: Callable[[], None] = lambda: None
         """Called when the store has failed: nothing more happens in this session here."""
+        self.on_told: Callable[[], None] = lambda: None
+        """Called when something changed in the session's record."""
         self._committer: asyncio.Task[None] | None = None
         self._snapshot = fold.last_seq
         self._since_save = 0
@@ -312,9 +314,10 @@ class LiveSession:
     async def _append(self, events: list[Event]) -> None:
         # Many at once cost less than one by one; an event has no newline of its own.
         encoded = tuple(_encode_lines(events).split(b"\n")[:-1])
-        await self._store.append(
-            self.session_id, Batch(events[0].seq, encoded), record=self._record(events[-1].at)
-        )
+        record = self._record(events[-1].at)
+        await self._store.append(self.session_id, Batch(events[0].seq, encoded), record=record)
+        if record is not None:
+            self.on_told()
         size = sum(map(len, encoded))
         self._since_save += size
         self._publish(Stretch(events, size=size))

@@ -77,8 +77,9 @@ class Voice:
         who: Who | None = None,
         client_version: str | None = None,
         answers: Callable[[Question], bool] = lambda _: True,
+        counts: Callable[[], bool] = lambda: True,
     ) -> None:
-        """`answers` says which questions are put to this client."""
+        """`answers` says which questions are put to this client, `counts` whether its answers still do."""
         self.writer = writer
         self.modes = modes
         """The modes of elicitations that this client takes."""
@@ -86,6 +87,7 @@ class Voice:
         """Whom the others see in it."""
         self.client_version = client_version
         self._answers = answers
+        self.counts = counts
         self._connection = connection
         self._extras = extras or Extras()
         self._sending = Sending(session_id, connection, numbered=self._extras.seq)
@@ -202,8 +204,15 @@ class Voice:
                 self._send(raw)
         self.owed.fail(ErrorObject(int(NOT_KEPT.code), NOT_KEPT.message, NOT_KEPT.data))
 
-    async def take_over(self, other: Voice) -> None:
-        """A client that joins again has one attachment: what it is owed moves here, and it never left."""
+    async def take_over(self, other: Voice, *, after: int | None = None) -> None:
+        """A client that joins again has one attachment: what it is owed moves here, and it never left. With
+        `after` it reads on from that event, as the same client."""
+        prompts = other._live.fold.prompts
+
+        def accepted_again(message_id: str) -> bool:
+            entry = prompts.get(message_id)
+            return after is not None and entry is not None and entry.settled > after
+
         presence = other._live.presence
         presence.move(other, self)
         try:
@@ -211,7 +220,9 @@ class Voice:
         except BaseException:
             presence.leave(self)
             raise
-        self.owed.move_from(other.owed)
+        self.owed.move_from(other.owed, accepted_again=accepted_again)
+        if after is not None:
+            self.writer.adopt(other.writer)
 
     async def stop(self) -> None:
         """Leave the session; it goes on without this client."""
@@ -291,13 +302,14 @@ class Voice:
                     update = body.update
                 except Malformed:
                     continue
-                if numbered:
-                    send_numbered(write(update, bytes(body.raw)), event.seq)
-                else:
-                    for raw in write(update, bytes(body.raw)):
-                        send(start + raw + end)
+                updates = write(update, bytes(body.raw))
                 if type(update) is v2.SessionStateUpdate:
-                    self._turned(update, event)
+                    self._turned(update, updates, event)
+                elif numbered:
+                    send_numbered(updates, event.seq)
+                else:
+                    for raw in updates:
+                        send(start + raw + end)
                 continue
             if isinstance(body, Translated):
                 self._write_lifted(body, event.seq)
@@ -314,9 +326,9 @@ class Voice:
             if self._waiting is not None:
                 self._waiting.apply(body, event.seq)
 
-    def _turned(self, update: v2.SessionStateUpdate, event: Event) -> None:
-        if self._turns.apply(update, seq=event.seq, at=event.at) is Effect.ENDED:
-            self.owed.ended(update)
+    def _turned(self, update: v2.SessionStateUpdate, updates: Sequence[bytes], event: Event) -> None:
+        ended = self._turns.apply(update, seq=event.seq, at=event.at) is Effect.ENDED
+        self._sending.send_all([*updates, *self.owed.ended(update)] if ended else updates, event.seq)
 
     def _write_lifted(self, body: Translated, seq: int) -> None:
         with contextlib.suppress(Malformed):

@@ -17,7 +17,9 @@ from msgspec import Struct
 from antiphon.errors import LocalError
 
 FORMAT = "antiphon session"
-VERSION = 1
+VERSIONS = (1, 2)
+"""1 holds one session, 2 also those that work for it. A file is written in the oldest that can hold it, and
+read in all."""
 HEAD_LIMIT = 64 * 1024
 BODY_LIMIT = 256 * 1024 * 1024
 """Bytes of a body, deflated or not: four times the largest frame that is taken from a peer."""
@@ -36,7 +38,7 @@ class Head(Struct, frozen=True, kw_only=True, tag_field="part"):
 
 
 class SessionHead(Head, frozen=True, kw_only=True, tag="session"):
-    """The first part; its body is the session's record."""
+    """The first part of a session; its body is the session's record."""
 
     format: str
     version: int
@@ -65,8 +67,9 @@ _write = msgspec.json.Encoder().encode
 
 
 class PartWriter:
-    def __init__(self, write: Write) -> None:
+    def __init__(self, write: Write, *, version: int = 1) -> None:
         self._write = write
+        self._version = version
         self._whole = hashlib.sha256()
 
     def begin(self, session_id: str, last: int, record: bytes) -> None:
@@ -74,7 +77,7 @@ class PartWriter:
         self._add(
             SessionHead(
                 format=FORMAT,
-                version=VERSION,
+                version=self._version,
                 session_id=session_id,
                 last=last,
                 size=len(body),
@@ -108,23 +111,26 @@ class PartReader:
         self._file = file
         self._at = 0
         self._whole = hashlib.sha256()
+        self._version = 0
 
     def begin(self) -> tuple[SessionHead, bytes]:
         """The first part. It is of one shape in all versions, so that a later one can be told."""
         head, body = self._next()
         if not isinstance(head, SessionHead) or head.format != FORMAT:
             raise FileRefused("it does not begin as a file of a session does")
-        if head.version != VERSION:
+        if head.version not in VERSIONS:
             raise FileRefused(
-                f"it is of version {head.version} and this Antiphon reads version {VERSION}: "
+                f"it is of version {head.version} and this Antiphon reads versions up to {VERSIONS[-1]}: "
                 "a later one wrote it"
             )
+        self._version = head.version
         return head, body
 
-    def next(self) -> tuple[EventsHead, bytes] | None:
-        """The next events; `None` at the end, which has been seen to be that of this file."""
+    def next(self) -> tuple[EventsHead | SessionHead, bytes] | None:
+        """The next events, or the next session; `None` at the end, which has been seen to be that of this
+        file."""
         head, body = self._next()
-        if isinstance(head, EventsHead):
+        if isinstance(head, EventsHead) or (isinstance(head, SessionHead) and self._version > 1):
             return head, body
         if not isinstance(head, EndHead):
             raise FileRefused(f"{self._where()}: a second session begins")

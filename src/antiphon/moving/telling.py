@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from antiphon.engine.events import decode_event
 from antiphon.errors import SessionUnknown
 from antiphon.stores.base import Store
@@ -15,6 +17,7 @@ async def tell_session(store: Store, session_id: str, *, agent: str | None = Non
         raise SessionUnknown(session_id)
     gathering = Gathering()
     while (page := await store.read(session_id, gathering.fold.last_seq)).batches:
-        for batch in page.batches:
-            gathering.add(map(decode_event, batch.events))
-    return account(gathering, title=record.title, agent=agent)
+        lines = [line for batch in page.batches for line in batch.events]
+        # Beside the loop: a long session takes seconds, and a hub has others.
+        await asyncio.to_thread(gathering.add, map(decode_event, lines))
+    return await asyncio.to_thread(account, gathering, title=record.title, agent=agent)

@@ -73,16 +73,24 @@ class Extras(Struct, frozen=True):
     """Updates carry their number in the journal, to resume after it."""
     presence: bool = False
     """`_antiphon_presence` and `_antiphon_question` updates: who is there, and who answered what."""
+    session_updates: bool = False
+    """`_antiphon/sessions` notifications of a hub: which of its sessions came, changed or went."""
 
     def __and__(self, other: Extras) -> Extras:
         return Extras(
             self.queue_updates and other.queue_updates,
             self.seq and other.seq,
             self.presence and other.presence,
+            self.session_updates and other.session_updates,
         )
 
     def to_meta(self) -> dict[str, Any]:
-        asked = {"queueUpdates": self.queue_updates, "seq": self.seq, "presence": self.presence}
+        asked = {
+            "queueUpdates": self.queue_updates,
+            "seq": self.seq,
+            "presence": self.presence,
+            "sessionUpdates": self.session_updates,
+        }
         return {key: True for key, wanted in asked.items() if wanted}
 
     @classmethod
@@ -91,10 +99,12 @@ class Extras(Struct, frozen=True):
             queue_updates=meta.get("queueUpdates") is True,
             seq=meta.get("seq") is True,
             presence=meta.get("presence") is True,
+            session_updates=meta.get("sessionUpdates") is True,
         )
 
 
-EVERYTHING = Extras(queue_updates=True, seq=True, presence=True)
+EXTRAS = Extras(queue_updates=True, seq=True, presence=True)
+"""What every agent of ours gives."""
 
 
 class Agreement(Struct, frozen=True):

@@ -106,8 +106,12 @@ class Arrival(Protocol):
     async def append(self, batch: Batch) -> None:
         """The next batch of its journal; another one is refused with `StaleWriter`."""
 
+    async def beside(self, record: SessionRecord) -> Arrival:
+        """Another session that comes with this one. It is finished together with it, and not by itself."""
+
     async def finish(self) -> None:
-        """It is whole: a session like any other from here on, open nowhere. Refused with `SessionExists`."""
+        """It is whole: a session like any other from here on, open nowhere, and so are those beside it, all
+        in the same moment. Refused with `SessionExists`."""
 
 
 @runtime_checkable

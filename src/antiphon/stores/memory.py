@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from operator import attrgetter
 
@@ -56,15 +56,21 @@ class _Kept:
 
 
 class _Arrival:
-    def __init__(self, record: SessionRecord, take: Callable[[_Kept], Awaitable[None]]) -> None:
+    def __init__(self, record: SessionRecord, take: Callable[[list[_Kept]], None]) -> None:
         self._take = take
         self._kept = _Kept(record)
+        self._whole = [self._kept]
 
     async def append(self, batch: Batch) -> None:
         self._kept.append(batch)
 
+    async def beside(self, record: SessionRecord) -> Arrival:
+        other = _Arrival(record, self._take)
+        self._whole.append(other._kept)
+        return other
+
     async def finish(self) -> None:
-        await self._take(self._kept)
+        self._take(self._whole)
 
 
 class MemoryStore:
@@ -88,8 +94,7 @@ class MemoryStore:
 
     async def create(self, record: SessionRecord) -> None:
         self._check_open()
-        if record.session_id in self._sessions:
-            raise SessionExists(f"session {record.session_id} is already there")
+        self._refuse_twice(record)
         self._sessions[record.session_id] = _Kept(record)
 
     async def append(self, session_id: str, batch: Batch, *, record: RecordPatch | None = None) -> None:
@@ -104,10 +109,16 @@ class MemoryStore:
         self._check_open()
         yield _Arrival(record, self._take)
 
-    async def _take(self, kept: _Kept) -> None:
-        """A session that has arrived."""
-        await self.create(kept.record)
-        self._sessions[kept.record.session_id] = kept
+    def _take(self, arrived: list[_Kept]) -> None:
+        """Sessions that have arrived."""
+        self._check_open()
+        for kept in arrived:
+            self._refuse_twice(kept.record)
+        self._sessions.update((kept.record.session_id, kept) for kept in arrived)
+
+    def _refuse_twice(self, record: SessionRecord) -> None:
+        if record.session_id in self._sessions:
+            raise SessionExists(f"session {record.session_id} is already there")
 
     async def update(self, session_id: str, record: RecordPatch) -> None:
         kept = self._kept(session_id)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any
 
-from antiphon.errors import StaleWriter, StoreError
+from antiphon.errors import SessionExists, StaleWriter, StoreError
 from antiphon.stores import sqlite_statements as statements
 from antiphon.stores.base import Batch, SessionRecord
 from antiphon.stores.sqlite_presence import Presence
@@ -31,7 +31,12 @@ class SQLiteArrival:
         self._record = record
         self._key = key
         self._presence = presence
+        self._whole = [self]
         self.finished = False
+
+    @property
+    def keys(self) -> list[int]:
+        return [each._key for each in self._whole]
 
     async def append(self, batch: Batch) -> None:
         events = b"\n".join(batch.events)
@@ -39,8 +44,15 @@ class SQLiteArrival:
             raise ValueError("an event is one line")
         await self._do(partial(append, key=self._key, presence=self._presence, batch=batch, events=events))
 
+    async def beside(self, record: SessionRecord) -> SQLiteArrival:
+        key = await self._do(partial(begin, presence=self._presence))
+        other = SQLiteArrival(self._do, record, key, self._presence)
+        self._whole.append(other)
+        return other
+
     async def finish(self) -> None:
-        await self._do(partial(finish, key=self._key, presence=self._presence, record=self._record))
+        arrived = {each._key: each._record for each in self._whole}
+        await self._do(partial(finish, presence=self._presence, arrived=arrived))
         self.finished = True
 
 
@@ -54,8 +66,9 @@ async def arrival(
         yield made
     finally:
         if not made.finished:
-            with suppress(StoreError):  # else with the next opening of the store
-                await purge(key)
+            for key in made.keys:
+                with suppress(StoreError):  # else with the next opening of the store
+                    await purge(key)
 
 
 def begin(connection: sqlite3.Connection, presence: Presence) -> int:
@@ -82,11 +95,15 @@ def append(connection: sqlite3.Connection, key: int, presence: Presence, batch: 
     connection.execute("INSERT INTO batches VALUES (?, ?, ?, ?)", (key, batch.first, batch.last, events))
 
 
-def finish(connection: sqlite3.Connection, key: int, presence: Presence, record: SessionRecord) -> None:
-    _check_held(connection, key, presence)
-    statements.create(connection, record, key=key)
-    connection.execute("DELETE FROM deletions WHERE session = ?", (key,))
-    connection.execute("DELETE FROM claims WHERE session = ?", (key,))
+def finish(connection: sqlite3.Connection, presence: Presence, arrived: Mapping[int, SessionRecord]) -> None:
+    for key, record in arrived.items():
+        _check_held(connection, key, presence)
+        if statements.get(connection, record.session_id) is not None:
+            raise SessionExists(f"session {record.session_id} is already there")
+    for key, record in arrived.items():
+        statements.create(connection, record, key=key)
+        connection.execute("DELETE FROM deletions WHERE session = ?", (key,))
+        connection.execute("DELETE FROM claims WHERE session = ?", (key,))
 
 
 def _check_held(connection: sqlite3.Connection, key: int, presence: Presence) -> None:

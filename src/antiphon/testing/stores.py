@@ -7,14 +7,11 @@ check raises `AssertionError` with the promise that was broken.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
-from typing import Any, TypeVar
-
-import msgspec
+from typing import Any
 
 from antiphon.errors import (
-    AntiphonError,
     CursorInvalid,
     SessionClaimed,
     SessionExists,
@@ -23,10 +20,16 @@ from antiphon.errors import (
     StoreError,
 )
 from antiphon.stores.base import Batch, RecordPatch, SessionRecord, Store
+from antiphon.testing.store_arrivals import (
+    an_arriving_session_is_seen_when_it_is_whole,
+    another_store_leaves_an_arrival_alone,
+    of_an_unfinished_arrival_nothing_is_left,
+    sessions_that_arrive_together_are_seen_together,
+)
+from antiphon.testing.store_samples import events, read_all, refused, session
 
 Make = Callable[[], AbstractAsyncContextManager[Store]]
 MakeTwo = Callable[[], AbstractAsyncContextManager[tuple[Store, Store]]]
-E = TypeVar("E", bound=AntiphonError)
 DEADLINE = 20.0
 
 
@@ -50,41 +53,6 @@ async def _in_time(name: str, checking: Coroutine[Any, Any, None], deadline: flo
             await checking
     except TimeoutError as error:
         raise AssertionError(f"{name}: not done within {deadline:g} s") from error
-
-
-def session(session_id: str, *, at: int = 0, cwd: str = "/site") -> SessionRecord:
-    return SessionRecord(session_id=session_id, cwd=cwd, created_at=at, updated_at=at)
-
-
-def events(first: int, last: int) -> Batch:
-    """A batch whose events say their number."""
-    return Batch(first, tuple(b'{"seq":%d,"text":"\xc3\xa9 \\n"}' % seq for seq in range(first, last + 1)))
-
-
-async def read_all(
-    store: Store, session_id: str, *, after: int = 0, limit_bytes: int = 1 << 20
-) -> list[bytes]:
-    """All events after a cursor, page by page; each page has to follow the one before."""
-    found: list[bytes] = []
-    cursor = after
-    while (page := await store.read(session_id, cursor, limit_bytes=limit_bytes)).batches:
-        for batch in page.batches:
-            assert batch.first == cursor + 1, f"event {cursor + 1} was skipped or repeated"
-            found += batch.events
-            cursor = batch.last
-        assert page.cursor == cursor, "a page says where to read on"
-        assert page.last >= cursor, "a journal does not end before what was read of it"
-    assert page.cursor == cursor
-    return found
-
-
-async def refused(kind: type[E], call: Awaitable[object], promise: str) -> E:
-    """The error that a call has to end with."""
-    try:
-        await call
-    except kind as error:
-        return error
-    raise AssertionError(promise)
 
 
 async def a_journal_comes_back_as_it_was_written(store: Store) -> None:
@@ -394,42 +362,6 @@ async def a_claim_holds_against_the_other_store_until_it_closes(one: Store, othe
     await other.claim("a", "same words")
 
 
-async def an_arriving_session_is_seen_when_it_is_whole(store: Store) -> None:
-    record = session("new", at=7)
-    async with store.arrival(record) as arriving:
-        await arriving.append(events(1, 3))
-        await refused(StaleWriter, arriving.append(events(5, 6)), "a gap in an arriving journal is refused")
-        await arriving.append(events(4, 6))
-        assert await store.get("new") is None, "a session that is arriving is not there yet"
-        assert not (await store.list()).records, "a session that is arriving is not listed"
-        await arriving.finish()
-    assert await store.get("new") == msgspec.structs.replace(record, last=6)
-    assert await read_all(store, "new") == list(events(1, 6).events)
-    await store.claim("new", "me")
-    await store.append("new", events(7, 7))
-
-
-async def of_an_unfinished_arrival_nothing_is_left(store: Store) -> None:
-    async with store.arrival(session("lost")) as arriving:
-        await arriving.append(events(1, 3))
-    assert await store.get("lost") is None
-    await store.create(session("lost"))
-    assert not await read_all(store, "lost"), "a new session has nothing of an arrival that failed"
-    async with store.arrival(session("lost")) as arriving:
-        await arriving.append(events(1, 1))
-        await refused(SessionExists, arriving.finish(), "an arrival replaces no session")
-    assert not await read_all(store, "lost")
-
-
-async def another_store_leaves_an_arrival_alone(one: Store, other: Store) -> None:
-    async with one.arrival(session("new")) as arriving:
-        await arriving.append(events(1, 3))
-        await other.create(session("beside"))
-        assert [record.session_id for record in (await other.list()).records] == ["beside"]
-        await arriving.finish()
-    assert await read_all(other, "new") == list(events(1, 3).events)
-
-
 CHECKS: tuple[Callable[[Store], Coroutine[Any, Any, None]], ...] = (
     a_journal_comes_back_as_it_was_written,
     reading_starts_after_any_cursor,
@@ -450,6 +382,7 @@ CHECKS: tuple[Callable[[Store], Coroutine[Any, Any, None]], ...] = (
     a_session_has_one_owner,
     an_arriving_session_is_seen_when_it_is_whole,
     of_an_unfinished_arrival_nothing_is_left,
+    sessions_that_arrive_together_are_seen_together,
     after_closing_everything_is_refused,
 )
 SHARED_CHECKS: tuple[Callable[[Store, Store], Coroutine[Any, Any, None]], ...] = (

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-from antiphon.engine.compactions import Compaction
 from antiphon.engine.plans import Plan
-from antiphon.engine.subagents import SessionNote, SubagentInfo
 from antiphon.engine.terminals import Terminal
 from antiphon.engine.tools import ToolCall
 from antiphon.engine.transcript import Message, MessageType
-from antiphon.engine.unknown import UnknownUpdate
 from antiphon.schema import v2
 from antiphon.transcripts import words
-from antiphon.transcripts.accounts import Account, Asked, Ended, Entry
+from antiphon.transcripts.accounts import Account, Entry
 from antiphon.transcripts.harmless import code, fenced, harmless, inline
 from antiphon.transcripts.visible import visible, visible_line
+from antiphon.transcripts.writers import Writers
 
 
 def to_markdown(account: Account) -> Iterator[str]:
@@ -33,7 +31,7 @@ def to_markdown(account: Account) -> Iterator[str]:
         elif isinstance(what, Message | ToolCall | Plan) and not named:
             named = True
             yield f"\n## {inline(words.agent(account))}{_time(entry.at)}\n"
-        for block in _WRITERS[type(what)](entry, account):
+        for block in _WRITERS.write(entry, account):
             yield f"\n{block}\n"
 
 
@@ -164,16 +162,16 @@ def _unknown(entry: Entry, account: Account) -> Iterator[str]:
     yield f"Something of a kind unknown here: {code(tag)}"
 
 
-_WRITERS: dict[type, Callable[[Entry, Account], Iterator[str]]] = {
-    Message: _message,
-    ToolCall: _call,
-    Plan: _plan,
-    Terminal: _lone_terminal,
-    Compaction: _compaction,
-    SubagentInfo: _subagent,
-    SessionNote: _session_note,
-    UnknownUpdate: _unknown,
-    v2.Notice: _notice,
-    Asked: _asked,
-    Ended: _ended,
-}
+_WRITERS = Writers(
+    message=_message,
+    call=_call,
+    plan=_plan,
+    lone_terminal=_lone_terminal,
+    compaction=_compaction,
+    subagent=_subagent,
+    session_note=_session_note,
+    unknown=_unknown,
+    notice=_notice,
+    asked=_asked,
+    ended=_ended,
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from html import escape
 from typing import Any
 
@@ -15,13 +15,13 @@ from antiphon.engine.subagents import SessionNote, SubagentInfo
 from antiphon.engine.terminals import Terminal
 from antiphon.engine.tools import ToolCall
 from antiphon.engine.transcript import Message, MessageType
-from antiphon.engine.unknown import UnknownUpdate
 from antiphon.schema import v2
 from antiphon.transcripts import words
-from antiphon.transcripts.accounts import Account, Asked, Ended, Entry
+from antiphon.transcripts.accounts import Account, Asked, Entry
 from antiphon.transcripts.prose import preformatted, prose
 from antiphon.transcripts.style import STYLE
 from antiphon.transcripts.visible import visible, visible_line
+from antiphon.transcripts.writers import Writers
 
 IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 """Kinds that are pictures and nothing else."""
@@ -63,7 +63,7 @@ def _entries(account: Account) -> Iterator[str]:
         elif isinstance(what, Message | ToolCall | Plan) and not named:
             named = True
             yield f'<p class="who"><bdi>{escape(words.agent(account))}</bdi>{_time(entry.at)}</p>\n'
-        yield from _WRITERS[type(what)](entry, account)
+        yield from _WRITERS.write(entry, account)
 
 
 def _message(entry: Entry, account: Account) -> Iterator[str]:
@@ -260,16 +260,16 @@ def _unknown(entry: Entry, account: Account) -> Iterator[str]:
     yield f'<p class="note">Something of a kind unknown here: <code>{escape(tag)}</code></p>\n'
 
 
-_WRITERS: dict[type, Callable[[Entry, Account], Iterator[str]]] = {
-    Message: _message,
-    ToolCall: _call,
-    Plan: _plan,
-    Terminal: _lone_terminal,
-    Compaction: _compaction,
-    SubagentInfo: _subagent,
-    SessionNote: _session_note,
-    UnknownUpdate: _unknown,
-    v2.Notice: _notice,
-    Asked: _asked,
-    Ended: _ended,
-}
+_WRITERS = Writers(
+    message=_message,
+    call=_call,
+    plan=_plan,
+    lone_terminal=_lone_terminal,
+    compaction=_compaction,
+    subagent=_subagent,
+    session_note=_session_note,
+    unknown=_unknown,
+    notice=_notice,
+    asked=_asked,
+    ended=_ended,
+)

@@ -44,7 +44,7 @@ def _opening(url: str) -> str:
 def _reader() -> MarkdownIt:
     reader = MarkdownIt("commonmark", {"html": False}, renderer_cls=_Renderer)
     reader.enable(["table", "strikethrough"])
-    reader.validateLink = is_safe_link  # type: ignore[method-assign]
+    reader.validateLink = is_safe_link  # type: ignore[method-assign]  # as its documentation has it
     return reader
 
 

@@ -7,7 +7,6 @@ reach its whole process group. On Linux the kernel kills it when this process di
 from __future__ import annotations
 
 import asyncio
-import atexit
 import contextlib
 import os
 import signal
@@ -20,6 +19,7 @@ from typing import IO, Self
 
 from antiphon.errors import SpawnFailed
 from antiphon.jsonrpc.lines import DEFAULT_BOUND
+from antiphon.transports.groups import living, signal_group
 from antiphon.transports.orphans import die_with_us
 from antiphon.transports.pipes import PipeTransport, widen
 
@@ -29,19 +29,6 @@ LAST_WORDS = 0.5
 """Seconds that are waited for the exit code and the rest of stderr once stdout has ended."""
 STDERR_LINES = 50
 STDERR_LINE_LENGTH = 2000
-
-_living: set[int] = set()
-
-
-@atexit.register
-def _kill_the_living() -> None:
-    for group in _living:
-        _signal_group(group, signal.SIGKILL)
-
-
-def _signal_group(group: int, number: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)
 
 
 class _StderrTail(asyncio.Protocol):
@@ -125,7 +112,7 @@ class ChildTransport(PipeTransport):
                 )
         except OSError as error:
             raise SpawnFailed(f"cannot start {self._command[0]!r}: {error.strerror or error}") from error
-        _living.add(self._process.pid)
+        living.add(self._process.pid)
         await self._connect(on_stderr)
         return self
 
@@ -141,7 +128,7 @@ class ChildTransport(PipeTransport):
             await loop.connect_read_pipe(lambda: self._reader, stdout)
             await loop.connect_write_pipe(lambda: self._writer, stdin)
         except BaseException:
-            _signal_group(self._process.pid, signal.SIGKILL)
+            signal_group(self._process.pid, signal.SIGKILL)
             await self._exited.wait()  # nothing is left of it when this is told
             raise
 
@@ -169,8 +156,8 @@ class ChildTransport(PipeTransport):
 
     def _on_exit(self) -> None:
         # Whatever it started and left in its group goes with it.
-        _signal_group(self._process.pid, signal.SIGKILL)
-        _living.discard(self._process.pid)
+        signal_group(self._process.pid, signal.SIGKILL)
+        living.discard(self._process.pid)
         self._exited.set()
         # A stranger may still hold its stdout open: what the child itself wrote is there by now.
         asyncio.get_running_loop().call_later(LAST_WORDS, self._reader.close)
@@ -208,14 +195,14 @@ class ChildTransport(PipeTransport):
             await self._writer.aclose(deadline=self._grace)
             for number in (None, signal.SIGTERM, signal.SIGKILL):
                 if number is not None:
-                    _signal_group(self._process.pid, number)
+                    signal_group(self._process.pid, number)
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(self._grace):
                         await self._exited.wait()
                     break
         finally:
             if not self._exited.is_set():
-                _signal_group(self._process.pid, signal.SIGKILL)
+                signal_group(self._process.pid, signal.SIGKILL)
             self._reader.close()
             self._reader.finish("closed by this side")
             self._reader.delivery.drop()

@@ -7,12 +7,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import cast
 
 import h11
 
 from antiphon.transports.base import OUTBOX_HIGH, OUTBOX_LOW
-from antiphon.transports.http_exchange import Begin, Exchange, Handler, Head, Headers, Limits, Reply, plain
+from antiphon.transports.http_exchange import (
+    Begin,
+    Exchange,
+    Handler,
+    Head,
+    Headers,
+    Limits,
+    Reply,
+    peer_of,
+    plain,
+)
+from antiphon.transports.http_tally import Tally
 
 LAST_BYTES = 2.0
 """Seconds that somebody who was refused gets to notice it: a socket that is closed over what it still sends
@@ -25,12 +36,14 @@ class Http1Protocol(asyncio.Protocol):
         handler: Handler,
         begin: Begin,
         limits: Limits,
-        upgrade: Callable[[Any], asyncio.Protocol] | None = None,
+        tally: Tally,
+        upgrade: Callable[[Head], asyncio.Protocol] | None = None,
     ) -> None:
-        """`upgrade` makes what takes over the socket of a WebSocket; it gets whose that is."""
+        """`upgrade` makes what takes over the socket of a WebSocket; it gets the head of the request."""
         self._handler = handler
         self._begin = begin
         self._limits = limits
+        self._tally = tally
         self._upgrade = upgrade
         self._h11 = h11.Connection(h11.SERVER, max_incomplete_event_size=limits.head)
         self._raw = bytearray()
@@ -40,8 +53,8 @@ class Http1Protocol(asyncio.Protocol):
         self._size = 0
         self._ahead = 0
         """Bytes that came while a request is being answered."""
-        self._bare = False
-        """Whether the answer is to have no body."""
+        self._method = ""
+        """Of the request that is answered; empty where that is not known yet."""
         self._closing = False
         self._admitted = True
         """Whether the handler does not know of a refusal by itself."""
@@ -50,11 +63,13 @@ class Http1Protocol(asyncio.Protocol):
         """Called when the socket is no concern of this any more."""
         self.paused = False
         self.transport: asyncio.Transport
+        self._peer = ""
 
     # --- the socket --------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
+        self._peer = peer_of(transport)
         self.transport.set_write_buffer_limits(high=OUTBOX_HIGH, low=OUTBOX_LOW)
         self._expect(self._limits.head_seconds)
 
@@ -129,15 +144,15 @@ class Http1Protocol(asyncio.Protocol):
         raw, self._raw = bytes(self._raw), bytearray()
         target = request.target.decode("ascii", "replace")
         headers = Headers((name.decode("ascii"), _text(value)) for name, value in request.headers)
-        head = Head(request.method.decode("ascii"), target.partition("?")[0], headers)
-        self._bare = head.method == "HEAD"
+        head = Head(request.method.decode("ascii"), target.partition("?")[0], headers, peer=self._peer)
+        self._method = head.method
         refused = self._handler.admit(head)
         self._admitted = refused is None
         if refused is not None:
             self._refuse(refused)
         elif self._upgrade is not None and wants_websocket(head):
-            self._hand_over(self._upgrade(head.who), raw)
-        elif int(headers.get("Content-Length", "0")) > self._limits.body:
+            self._hand_over(self._upgrade(head), raw)
+        elif int(headers.get("Content-Length", "0")) > self._limits.body_of(head):
             self._exchange = Http1Exchange(head, self)
             self._refuse(plain(413))
         else:
@@ -155,7 +170,8 @@ class Http1Protocol(asyncio.Protocol):
 
     def _take_body(self, data: bytes) -> None:
         self._size += len(data)
-        if self._size > self._limits.body:
+        assert self._exchange is not None
+        if self._size > self._limits.body_of(self._exchange.head):
             self._refuse(plain(413))
         else:
             self._body.append(data)
@@ -165,7 +181,8 @@ class Http1Protocol(asyncio.Protocol):
         self._closing = True
         self._body = []
         if self._admitted:
-            self._handler.refused(None if self._exchange is None else self._exchange.head, reply.status)
+            head = Head(peer=self._peer) if self._exchange is None else self._exchange.head
+            self._handler.refused(head, reply.status)
         if self._h11.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             self._answer(reply, close=True)
         if self._exchange is not None:
@@ -185,17 +202,19 @@ class Http1Protocol(asyncio.Protocol):
         self.next()
 
     def _answer(self, reply: Reply, *, close: bool) -> None:
-        headers = {**reply.headers, "Content-Length": str(len(reply.body))}
+        headers = reply.measured
         if close:
             headers["Connection"] = "close"
         self._send(
             h11.Response(status_code=reply.status, headers=list(headers.items())),
-            h11.Data(data=b"" if self._bare else reply.body),
+            h11.Data(data=b"" if self._method == "HEAD" else reply.body),
             h11.EndOfMessage(),
         )
+        self._tally.add(self._method, reply.status)
 
     def begin(self, headers: Mapping[str, str]) -> None:
         self._send(h11.Response(status_code=200, headers=list(headers.items())))
+        self._tally.add(self._method, 200)
 
     def write(self, data: bytes) -> None:
         self._send(h11.Data(data=data))
@@ -209,7 +228,7 @@ class Http1Protocol(asyncio.Protocol):
 
     def next(self) -> None:
         """The next request, if there is to be one."""
-        self._exchange = None
+        self._exchange, self._method = None, ""
         if self._h11.our_state is not h11.DONE or self._h11.their_state is not h11.DONE:
             self.transport.close()
             return
@@ -225,9 +244,9 @@ class Http1Protocol(asyncio.Protocol):
         if self._timer is not None:
             self._timer.cancel()
         loop = asyncio.get_running_loop()
-        self._timer = None if seconds is None else loop.call_later(seconds, self._too_late)
+        self._timer = None if seconds is None else loop.call_later(seconds, self.too_late)
 
-    def _too_late(self) -> None:
+    def too_late(self) -> None:
         if self._closing or (self._exchange is None and not self._raw):
             self.transport.abort() if self._closing else self.transport.close()
         else:

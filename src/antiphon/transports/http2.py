@@ -1,14 +1,9 @@
-"""HTTP/2: h2 in a shell of asyncio, many requests at a time over one socket (HTTP-03).
-
-What an answer writes goes out as far as the other side has room for that stream; the rest waits here, and the
-answer is told that it is congested.
-"""
+"""HTTP/2: h2 in a shell of asyncio, many requests at a time over one socket (HTTP-03)."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable
 from typing import cast
 
 from h2.config import H2Configuration
@@ -23,11 +18,21 @@ from h2.events import (
     StreamReset,
     WindowUpdated,
 )
-from h2.exceptions import ProtocolError, StreamClosedError
+from h2.exceptions import ProtocolError
 from h2.settings import SettingCodes, Settings
 
 from antiphon.transports.base import OUTBOX_HIGH, OUTBOX_LOW
-from antiphon.transports.http_exchange import Begin, Exchange, Handler, Head, Headers, Limits, Reply, plain
+from antiphon.transports.http2_exchange import Http2Exchange
+from antiphon.transports.http_exchange import (
+    Begin,
+    Handler,
+    Head,
+    Headers,
+    Limits,
+    peer_of,
+    plain,
+)
+from antiphon.transports.http_tally import Tally
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 RESETS = 1000
@@ -35,10 +40,11 @@ RESETS = 1000
 
 
 class Http2Protocol(asyncio.Protocol):
-    def __init__(self, handler: Handler, begin: Begin, limits: Limits) -> None:
+    def __init__(self, handler: Handler, begin: Begin, limits: Limits, tally: Tally) -> None:
         self._handler = handler
         self._begin = begin
         self._limits = limits
+        self.tally = tally
         self.h2 = H2Connection(H2Configuration(client_side=False, header_encoding="utf-8"))
         self.h2.local_settings = Settings(
             client=False,
@@ -50,16 +56,20 @@ class Http2Protocol(asyncio.Protocol):
         )
         self._exchanges: dict[int, Http2Exchange] = {}
         self._resets = 0
+        self._begun = False
+        """Whether something came of which nothing can be made yet."""
         self._timer: asyncio.TimerHandle | None = None
         self.released: Callable[[], None] = lambda: None
         """Called when the socket is no concern of this any more."""
         self.paused = False
         self.transport: asyncio.Transport
+        self._peer = ""
 
     # --- the socket --------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
+        self._peer = peer_of(transport)
         self.transport.set_write_buffer_limits(high=OUTBOX_HIGH, low=OUTBOX_LOW)
         self.h2.initiate_connection()
         self.send()
@@ -72,6 +82,7 @@ class Http2Protocol(asyncio.Protocol):
             self.send()  # what is wrong with it
             self.transport.close()
             return
+        self._begun = not events
         for event in events:
             if self.transport.is_closing():
                 return
@@ -136,12 +147,12 @@ class Http2Protocol(asyncio.Protocol):
         if ":authority" in pseudo:
             headers = [("host", pseudo[":authority"]), *(pair for pair in headers if pair[0] != "host")]
         path = pseudo.get(":path", "").partition("?")[0]
-        head = Head(pseudo.get(":method", ""), path, Headers(headers))
+        head = Head(pseudo.get(":method", ""), path, Headers(headers), peer=self._peer)
         exchange = self._exchanges[event.stream_id] = Http2Exchange(head, self, event.stream_id)
         refused = self._handler.admit(head)
         if refused is not None:
             exchange.reply(refused)
-        elif _length(head.headers) > self._limits.body:
+        elif _length(head.headers) > self._limits.body_of(head):
             self.refuse(exchange, 413)
         else:
             exchange.expect(self._limits.body_seconds)
@@ -149,7 +160,9 @@ class Http2Protocol(asyncio.Protocol):
     def _take_body(self, event: DataReceived) -> None:
         self.h2.acknowledge_received_data(event.flow_controlled_length or 0, event.stream_id)
         exchange = self._exchanges.get(event.stream_id)
-        if exchange is not None and exchange.take(event.data or b"") > self._limits.body:
+        if exchange is None:
+            return
+        if exchange.take(event.data or b"") > self._limits.body_of(exchange.head):
             self.refuse(exchange, 413)
 
     def refuse(self, exchange: Http2Exchange, status: int) -> None:
@@ -182,107 +195,15 @@ class Http2Protocol(asyncio.Protocol):
         if self._timer is not None:
             self._timer.cancel()
         loop = asyncio.get_running_loop()
-        self._timer = None if seconds is None else loop.call_later(seconds, self.close)
+        self._timer = None if seconds is None else loop.call_later(seconds, self._too_late)
+
+    def _too_late(self) -> None:
+        if self._begun:  # a head, to which there is no answer before it is whole
+            self._handler.refused(Head(peer=self._peer), 408)
+            self.tally.add("", 408)
+        self.close()
 
 
 def _length(headers: Headers) -> int:
     given = headers.get("Content-Length", "0")
     return int(given) if given.isdecimal() else 0
-
-
-class Http2Exchange(Exchange):
-    def __init__(self, head: Head, protocol: Http2Protocol, stream_id: int) -> None:
-        super().__init__(head)
-        self._protocol = protocol
-        self._id = stream_id
-        self._body: list[bytes] = []
-        self._size = 0
-        self._whole = False
-        """Whether the request was read to its end."""
-        self._out = bytearray()
-        self._ending = False
-        self._left = False
-        self._full = False
-        self._timer: asyncio.TimerHandle | None = None
-
-    # --- the request -------------------------------------------------------------------------------
-
-    def expect(self, seconds: float | None) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        loop = asyncio.get_running_loop()
-        self._timer = None if seconds is None else loop.call_later(seconds, self._protocol.refuse, self, 408)
-
-    def take(self, data: bytes) -> int:
-        self._body.append(data)
-        self._size += len(data)
-        return self._size
-
-    def body(self) -> bytes:
-        self._whole = True
-        body, self._body = b"".join(self._body), []
-        return body
-
-    # --- the answer --------------------------------------------------------------------------------
-
-    def reply(self, reply: Reply) -> None:
-        self._head(reply.status, {**reply.headers, "Content-Length": str(len(reply.body))})
-        self.write(b"" if self.head.method == "HEAD" else reply.body)
-        self.end()
-
-    def begin(self, headers: Mapping[str, str]) -> None:
-        self._head(200, headers)
-        self._protocol.send()
-
-    def _head(self, status: int, headers: Mapping[str, str]) -> None:
-        if not self._left:
-            named = [(name.lower(), value) for name, value in headers.items()]
-            self._protocol.h2.send_headers(self._id, [(":status", str(status)), *named])
-
-    def write(self, data: bytes) -> None:
-        if not self._left:
-            self._out += data
-            self.flush()
-            self._protocol.send()
-
-    def end(self) -> None:
-        self._ending = True
-        self.flush()
-        self._protocol.send()
-
-    def abort(self) -> None:
-        if not self._left:
-            self._protocol.h2.reset_stream(self._id, ErrorCodes.INTERNAL_ERROR)
-            self._protocol.send()
-            self.leave()
-            self.lose()
-
-    @property
-    def congested(self) -> bool:
-        return self._full or self._protocol.paused
-
-    def flush(self) -> None:
-        """Write as much as there is room for."""
-        if self._left or self._protocol.paused:
-            return
-        h2 = self._protocol.h2
-        while self._out:
-            room = min(h2.local_flow_control_window(self._id), h2.max_outbound_frame_size)
-            if room <= 0:
-                break
-            h2.send_data(self._id, bytes(self._out[:room]))
-            del self._out[:room]
-        self._full = len(self._out) > (OUTBOX_LOW if self._full else OUTBOX_HIGH)
-        if self._ending and not self._out:
-            h2.end_stream(self._id)
-            if not self._whole:  # nobody reads the rest of what was asked
-                with suppress(StreamClosedError):
-                    h2.reset_stream(self._id, ErrorCodes.NO_ERROR)
-            self.leave()
-
-    def leave(self) -> None:
-        """Nothing is read or written any more."""
-        self.expect(None)
-        self._left = True
-        self._out.clear()
-        self._protocol.forget(self._id)

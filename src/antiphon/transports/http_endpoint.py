@@ -16,10 +16,12 @@ from msgspec import UNSET
 from antiphon.errors import ErrorObject, InvalidRequest
 from antiphon.jsonrpc.frames import encode_failure
 from antiphon.transports.http1 import wants_websocket
-from antiphon.transports.http_connection import Bounds, HttpTransport
+from antiphon.transports.http_connection import HttpTransport
 from antiphon.transports.http_exchange import Exchange, Head, Reply, json, plain
 from antiphon.transports.http_frames import CONNECTION_ID, EVENTS, SESSION_ID, Outline, outline
-from antiphon.transports.http_streams import Position
+from antiphon.transports.http_patience import Bounds
+from antiphon.transports.http_positions import Position
+from antiphon.transports.http_routes import Refused
 
 logger = logging.getLogger("antiphon.transports")
 
@@ -53,6 +55,8 @@ class AcpEndpoint:
         self._start = start
         self._bounds = bounds or Bounds()
         self.connections: dict[str, HttpTransport] = {}
+        self.on_refused: Refused = lambda head, status: None
+        """Hears of those who want somebody else's connection."""
 
     # --- by the head alone -------------------------------------------------------------------------
 
@@ -80,7 +84,8 @@ class AcpEndpoint:
             found.end("the client has left")
             exchange.reply(Reply(202))
 
-    def refused(self, head: Head | None, status: int) -> None: ...
+    def refused(self, head: Head, status: int) -> None:
+        self.on_refused(head, status)
 
     def _find(self, head: Head) -> HttpTransport | Reply:
         """The connection that a request belongs to (HTTP-08)."""
@@ -90,6 +95,7 @@ class AcpEndpoint:
         found = self.connections.get(id)
         if found is not None and found.who != head.who:
             found = None  # HTTP-22: its id is no key to it
+            self.refused(head, 404)
         return plain(404, f"Unknown {CONNECTION_ID}") if found is None else found
 
     # --- streams -----------------------------------------------------------------------------------
@@ -155,7 +161,7 @@ class AcpEndpoint:
             exchange.reply(plain(400, "`initialize` needs an id"))
             return
         connection = HttpTransport(self._bounds, on_end=self._ended)
-        connection.who = exchange.head.who
+        connection.who, connection.peer = exchange.head.who, exchange.head.peer
         self.connections[connection.id] = connection
         exchange.on_gone = lambda: connection.end("the client did not wait")
         answered = connection.initialize(body, id)

@@ -6,12 +6,13 @@ answers, and knows nothing of how it is written.
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from http import HTTPStatus
 from typing import Any, Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 HEAD_BOUND = 64 * 1024
 BODY_BOUND = 16 * 1024 * 1024
@@ -30,6 +31,9 @@ class Limits(Struct, frozen=True, kw_only=True):
     """That a socket may stay without a request."""
     streams: int = 256
     """Requests at a time over one socket of HTTP/2."""
+
+    def body_of(self, head: Head) -> int:
+        return self.body if head.most is None else min(head.most, self.body)
 
 
 class Headers(Mapping[str, str]):
@@ -54,18 +58,31 @@ class Headers(Mapping[str, str]):
 
 
 class Head(Struct):
-    method: str
-    path: str
+    """As much of a request as there is before its body; where it was refused earlier, what there was."""
+
+    method: str = ""
+    path: str = ""
     """Without its query."""
-    headers: Headers
+    headers: Headers = field(default_factory=lambda: Headers(()))
     who: Any = None
     """Whose request it is, once that was checked."""
+    peer: str = ""
+    """The address it came from."""
+    most: int | None = None
+    """Bytes that its body may have at most, where that is less than the server takes of others."""
 
 
 class Reply(Struct, frozen=True):
     status: int
     body: bytes = b""
     headers: Mapping[str, str] = {}
+
+    @property
+    def measured(self) -> dict[str, str]:
+        """Its headers, with the length of its body; but where there is none, and its length would be that
+        of another answer."""
+        length = {} if self.status in (204, 304) else {"Content-Length": str(len(self.body))}
+        return {**self.headers, **length}
 
 
 def plain(status: int, text: str = "", **headers: str) -> Reply:
@@ -126,8 +143,14 @@ class Handler(Protocol):
 
     async def answer(self, exchange: Exchange, body: bytes) -> None: ...
 
-    def refused(self, head: Head | None, status: int) -> None:
+    def refused(self, head: Head, status: int) -> None:
         """Somebody who got past the head, or not even that far, took too much of us, or too long."""
+
+
+def peer_of(transport: asyncio.BaseTransport) -> str:
+    """Where a socket comes from, without its port; empty where that has no address."""
+    name = transport.get_extra_info("peername")
+    return str(name[0]) if isinstance(name, tuple) else ""
 
 
 Begin = Callable[[Exchange, bytes], None]

@@ -10,6 +10,12 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 CONNECTION_ID = "Acp-Connection-Id"
 SESSION_ID = "Acp-Session-Id"
 EVENTS = "text/event-stream"
+ID_LENGTH = 1024
+"""Characters of an id that somebody else makes up (HTTP-23)."""
+CANCEL = "$/cancel_request"
+UPDATE = "session/update"
+TURN_COMPLETE = b'"update":{"sessionUpdate":"turn_complete"'
+ATTACH = "_antiphon/attach"
 LOAD = "session/load"
 REOPEN = frozenset({LOAD, "session/resume"})
 CLOSES = frozenset({"session/close", "session/delete"})
@@ -41,16 +47,25 @@ class Outline(Struct):
         return self.method is None and self.id is not UNSET
 
     @property
+    def cancels(self) -> str | int | float | None:
+        """The id of the request that it takes back."""
+        return self.params.request_id if self.method == CANCEL and self.params is not None else None
+
+    @property
     def ours(self) -> dict[str, Any]:
         """What stands under our own name beside the params."""
-        meta = None if self.params is None else self.params.meta
-        ours = meta.get("antiphon") if isinstance(meta, dict) else None
-        return ours if isinstance(ours, dict) else {}
+        return _ours(None if self.params is None else self.params.meta)
+
+
+def _ours(meta: Any) -> dict[str, Any]:
+    ours = meta.get("antiphon") if isinstance(meta, dict) else None
+    return ours if isinstance(ours, dict) else {}
 
 
 class _Result(Struct):
     session_id: str | None = msgspec.field(name="sessionId", default=None)
     protocol_version: int | None = msgspec.field(name="protocolVersion", default=None)
+    meta: Any = msgspec.field(name="_meta", default=None)
 
 
 class _Answer(Struct):
@@ -78,6 +93,11 @@ def _result(frame: bytes) -> _Result:
 def opened_session(frame: bytes) -> str | None:
     """The session that an answer names."""
     return _result(frame).session_id
+
+
+def told_beside(frame: bytes) -> dict[str, Any]:
+    """What stands under our own name beside a result."""
+    return _ours(_result(frame).meta)
 
 
 def agreed_version(frame: bytes) -> int | None:

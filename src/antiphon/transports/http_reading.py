@@ -56,7 +56,6 @@ class Reading:
         self._flowing = flowing
         self.last_id = ""
         """Where it stands; what is read next follows that."""
-        self.stop: Callable[[], object] = lambda: None
         self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.opened.add_done_callback(lambda done: done.cancelled() or done.exception())
 

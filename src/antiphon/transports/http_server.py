@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import logging
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from collections import ChainMap
+from collections.abc import AsyncIterator, Awaitable, Callable, Container, Mapping
 from functools import partial
 from typing import Any, cast
 
@@ -14,11 +15,13 @@ from antiphon.jsonrpc.lines import DEFAULT_BOUND
 from antiphon.transports.base import Transport, group_without_wrapping
 from antiphon.transports.http1 import Http1Protocol
 from antiphon.transports.http2 import PREFACE, Http2Protocol
-from antiphon.transports.http_connection import Bounds
 from antiphon.transports.http_endpoint import AcpEndpoint
 from antiphon.transports.http_exchange import Exchange, Handler, Limits
+from antiphon.transports.http_patience import Bounds
 from antiphon.transports.http_routes import Check, Refused, Routes
-from antiphon.transports.websocket import PING_DEADLINE, PING_INTERVAL, serving_websockets
+from antiphon.transports.http_tally import Tally
+from antiphon.transports.websocket import PING_DEADLINE, PING_INTERVAL
+from antiphon.transports.websocket_server import serving_websockets
 
 logger = logging.getLogger("antiphon.transports")
 
@@ -30,8 +33,10 @@ Shell = Http1Protocol | Http2Protocol
 class HttpServer:
     """A listening server; `port` is the one it got."""
 
-    def __init__(self, server: asyncio.Server, endpoint: AcpEndpoint) -> None:
+    def __init__(self, server: asyncio.Server, endpoint: AcpEndpoint, tally: Tally) -> None:
         self.port: int = server.sockets[0].getsockname()[1]
+        self.tally = tally
+        """What was asked and how it was answered, since it listens."""
         self._endpoint = endpoint
 
     @property
@@ -66,7 +71,7 @@ class Door(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self._sockets.add(self)
-        self._timer = asyncio.get_running_loop().call_later(self._seconds, self._transport.abort)
+        self._timer = asyncio.get_running_loop().call_later(self._seconds, self._too_late)
         secured = transport.get_extra_info("ssl_object")
         if secured is not None and secured.selected_alpn_protocol() == "h2":
             self._pass(self._two())
@@ -85,6 +90,14 @@ class Door(asyncio.Protocol):
 
     def close(self) -> None:
         self._transport.abort()
+
+    def _too_late(self) -> None:
+        if not self._first:
+            self._transport.abort()  # nothing was asked
+            return
+        shell = self._one()
+        self._pass(shell)
+        shell.too_late()
 
     def _pass(self, shell: Shell) -> None:
         self.connection_lost(None)
@@ -105,7 +118,7 @@ async def http_server(
     path: str = "/acp",
     check: Check | None = None,
     routes: Mapping[str, Handler] | None = None,
-    open: Collection[str] = (),
+    open: Container[str] = (),
     refused: Refused | None = None,
     tls: ssl.SSLContext | None = None,
     limits: Limits | None = None,
@@ -118,9 +131,9 @@ async def http_server(
 
     `check` looks at the head of every request before anything else, but at paths that are `open`: it refuses
     it, or says whose it is, which the transport then has as `who`. `routes` are what else there is, by its
-    path. `refused` hears of those who sent too much, or took too long.
+    path. `refused` hears of everybody else who was refused.
     """
-    limits = limits or Limits()
+    limits, tally = limits or Limits(), Tally()
     sockets: set[Shell | Door] = set()
     tasks: set[asyncio.Task[None]] = set()
 
@@ -131,31 +144,39 @@ async def http_server(
         return task
 
     endpoint = AcpEndpoint(serve, start, bounds)
-    handler = Routes({**(routes or {}), path: endpoint}, check=check, open=open, refused=refused)
+    # Not a copy: what else there is may change.
+    paths = ChainMap[str, Handler]({path: endpoint}, cast(dict[str, Handler], routes or {}))
+    handler = Routes(paths, check=check, open=open, refused=refused)
+    endpoint.on_refused = handler.refused
 
     def begin(exchange: Exchange, body: bytes) -> None:
         start(_answer(handler, exchange, body))
 
     def two() -> Http2Protocol:
-        return Http2Protocol(handler, begin, limits)
+        return Http2Protocol(handler, begin, limits, tally)
 
     if tls is not None:
         tls.set_alpn_protocols(ALPN)
     websockets = serving_websockets(
-        serve, path=path, bound=bound, ping_interval=ping_interval, ping_deadline=ping_deadline
+        serve,
+        path=path,
+        bound=bound,
+        answered=partial(tally.add, "GET"),
+        ping_interval=ping_interval,
+        ping_deadline=ping_deadline,
     )
     group = asyncio.TaskGroup()
     async with websockets as websocket, group_without_wrapping(group):
 
         def one() -> Http1Protocol:
-            return Http1Protocol(handler, begin, limits, websocket)
+            return Http1Protocol(handler, begin, limits, tally, websocket)
 
         def door() -> Door:
             return Door(one, two, sockets, limits.head_seconds)
 
         server = await asyncio.get_running_loop().create_server(door, host, port, ssl=tls)
         try:
-            yield HttpServer(server, endpoint)
+            yield HttpServer(server, endpoint, tally)
         finally:
             server.close()
             await endpoint.aclose()

@@ -2,56 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from antiphon.errors import LocalError
 from antiphon.jsonrpc.lines import DEFAULT_BOUND, Overlong, Received
-from antiphon.transports.base import OUTBOX_HIGH, Delivery, Framing, Outbox, Receive
+from antiphon.transports.base import OUTBOX_HIGH
+from antiphon.transports.joined import JoinedTransport
 
 
-class MemoryTransport:
+class MemoryTransport(JoinedTransport):
     """One end of a pair made by `memory_pair`."""
 
     _other: MemoryTransport
 
     def __init__(self, *, bound: int, high: int) -> None:
+        super().__init__()
         self._bound = bound
-        self._delivery = Delivery()
         self._high = high
         self._backlog = 0
-        self._outbox = Outbox(self._pass_on)
-        self._end_reason = ""
-
-    def start(self, receive: Receive, ended: Callable[[], None]) -> None:
-        self._delivery.start(receive, ended)
-        self._make_room()
-
-    def pause(self) -> None:
-        self._delivery.pause()
-
-    def resume(self) -> None:
-        self._delivery.resume()
-        self._make_room()
-
-    def send(self, frame: bytes) -> None:
-        self._outbox.send(frame)
-
-    def send_now(self, frame: bytes) -> None:
-        self._outbox.send_now(frame)
-
-    @property
-    def framing(self) -> Framing | None:
-        return None  # frames stay frames
-
-    def send_framed(self, data: bytes) -> None:
-        raise LocalError("this transport frames nothing")
-
-    @property
-    def congested(self) -> bool:
-        return self._outbox.congested
-
-    async def drain(self) -> None:
-        await self._outbox.drain()
 
     async def aclose(self) -> None:
         self._outbox.flush()
@@ -59,15 +26,7 @@ class MemoryTransport:
         self._delivery.drop()
         self._other._end("closed by the other side")
 
-    @property
-    def end_reason(self) -> str:
-        return self._end_reason
-
-    @property
-    def stderr(self) -> Sequence[str]:
-        return ()
-
-    def _pass_on(self, frames: Sequence[bytes]) -> None:
+    def _write(self, frames: Sequence[bytes]) -> None:
         other = self._other
         if other._end_reason:
             return
@@ -81,7 +40,7 @@ class MemoryTransport:
             if self._backlog > self._high:
                 self._outbox.pause()
 
-    def _make_room(self) -> None:
+    def _flow(self) -> None:
         if self._delivery.open:
             self._other._backlog = 0
             self._other._outbox.resume()

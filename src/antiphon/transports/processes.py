@@ -7,7 +7,6 @@ dies, however that happens; when the command itself ends, whatever it left in it
 from __future__ import annotations
 
 import asyncio
-import atexit
 import contextlib
 import os
 import signal
@@ -17,6 +16,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 
 from antiphon.errors import SpawnFailed
+from antiphon.transports.groups import living, signal_group
 from antiphon.transports.orphans import die_with_us
 
 GRACE = 2.0
@@ -26,19 +26,6 @@ LAST_WORDS = 0.5
 READ_SIZE = 32 * 1024
 MOST_AFTER_END = 1024 * 1024
 """How much is read after that; a pipe holds no more of what the command itself wrote."""
-
-_living: set[int] = set()
-
-
-@atexit.register
-def _kill_the_living() -> None:
-    for group in _living:
-        _signal_group(group, signal.SIGKILL)
-
-
-def _signal_group(group: int, number: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)
 
 
 class Process:
@@ -83,7 +70,7 @@ class Process:
         finally:
             os.close(theirs)
         os.set_blocking(self._fd, False)
-        _living.add(self.pid)
+        living.add(self.pid)
         self._watch()
 
     @property
@@ -150,13 +137,13 @@ class Process:
         """Ask its group to end, and kill what is left of it after a while."""
         if self._exited.is_set():
             return
-        _signal_group(self.pid, signal.SIGTERM)
+        signal_group(self.pid, signal.SIGTERM)
         self._loop.call_later(grace, self.kill)
 
     def kill(self) -> None:
         """Kill its group, at once."""
         if not self._exited.is_set():
-            _signal_group(self.pid, signal.SIGKILL)
+            signal_group(self.pid, signal.SIGKILL)
 
     async def aclose(self) -> None:
         """Kill it, wait until it is gone, and read no more of it."""
@@ -190,9 +177,9 @@ class Process:
 
     def _on_exit(self) -> None:
         # Its group first: until it is waited for, its number cannot be given to another.
-        _signal_group(self.pid, signal.SIGKILL)
+        signal_group(self.pid, signal.SIGKILL)
         self._process.wait()
-        _living.discard(self.pid)
+        living.discard(self.pid)
         self._exited.set()
         self._loop.call_later(LAST_WORDS, self._bound_reading)
 

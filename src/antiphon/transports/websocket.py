@@ -9,50 +9,30 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
-import secrets
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from websockets import ClientProtocol, ServerProtocol
 from websockets.exceptions import InvalidStatus, InvalidURI, WebSocketException
-from websockets.extensions.permessage_deflate import (
-    ClientPerMessageDeflateFactory,
-    ServerPerMessageDeflateFactory,
-)
+from websockets.extensions.permessage_deflate import ClientPerMessageDeflateFactory
 from websockets.frames import Frame, Opcode
 from websockets.http11 import Request, Response
 from websockets.protocol import OPEN
-from websockets.typing import Subprotocol
 from websockets.uri import parse_uri
 
 from antiphon.errors import LinkLost, LinkRefused
 from antiphon.jsonrpc.lines import DEFAULT_BOUND, Received
-from antiphon.transports.base import (
-    OUTBOX_HIGH,
-    OUTBOX_LOW,
-    Delivery,
-    Framing,
-    Outbox,
-    Receive,
-    group_without_wrapping,
-    set_reading,
-)
-
-logger = logging.getLogger("antiphon.transports")
+from antiphon.transports.base import OUTBOX_HIGH, OUTBOX_LOW, Framing, set_reading
+from antiphon.transports.joined import JoinedTransport
+from antiphon.transports.websocket_opening import Closing, WebSocketOpening
 
 CONNECT_DEADLINE = 15.0
 CLOSE_DEADLINE = 2.0
 PING_INTERVAL = 20.0
 PING_DEADLINE = 60.0
 
-GOING_AWAY = 1001
 REFUSALS = (401, 403)
-SUBPROTOCOLS = ("acp.v2", "acp.v1")
-
-Check = Callable[[Mapping[str, str]], tuple[int, str] | None]
-"""Looks at the headers of an upgrade; an HTTP status and a line of text refuse it."""
 
 
 def text_frames(frames: Sequence[bytes]) -> bytes:
@@ -70,7 +50,7 @@ def text_frames(frames: Sequence[bytes]) -> bytes:
     return b"".join(pieces)
 
 
-class WebSocketTransport(asyncio.Protocol):
+class WebSocketTransport(JoinedTransport, asyncio.Protocol):
     """One WebSocket, either side of it."""
 
     def __init__(
@@ -80,16 +60,17 @@ class WebSocketTransport(asyncio.Protocol):
         ping_interval: float | None,
         ping_deadline: float,
         admit: Callable[[WebSocketTransport, Request], Response] | None = None,
+        opening: WebSocketOpening | None = None,
     ) -> None:
+        """`admit` answers the upgrade, on the server's side; `opening` is what it lets through then."""
+        super().__init__()
         self._protocol = protocol
         self._admit = admit
-        self._delivery = Delivery()
-        self._outbox = Outbox(self._write)
+        self._opening = opening
         self._transport: asyncio.Transport
         self._loop = asyncio.get_running_loop()
         self._opened: asyncio.Future[None] = self._loop.create_future()
         self._lost = asyncio.Event()
-        self._end_reason = ""
         self._partial: list[bytes] | None = None
         self._ping_interval = ping_interval
         self._ping_deadline = ping_deadline
@@ -99,27 +80,16 @@ class WebSocketTransport(asyncio.Protocol):
         """What the other side is told when this one closes it."""
         self.who: Any = None
         """Whose link it is, on the server's side."""
+        self.peer = ""
+        """The address it came from."""
         self.connection_id = ""
         """What the server side names this link in `Acp-Connection-Id` (WS-01)."""
 
     # --- the transport -----------------------------------------------------------------------------
 
-    def start(self, receive: Receive, ended: Callable[[], None]) -> None:
-        self._delivery.start(receive, ended)
-        set_reading(self._transport, on=self._delivery.open)
-
-    def pause(self) -> None:
-        self._delivery.pause()
-        set_reading(self._transport, on=False)
-
-    def resume(self) -> None:
-        self._delivery.resume()
-        set_reading(self._transport, on=self._delivery.open)
-
-    def send(self, frame: bytes) -> None:
-        self._outbox.send(frame)
-
     def send_now(self, frame: bytes) -> None:
+        if self._opening is not None:
+            self._opening.answered(frame)
         self._outbox.send_now(frame)
 
     @property
@@ -129,13 +99,6 @@ class WebSocketTransport(asyncio.Protocol):
     def send_framed(self, data: bytes) -> None:
         if self._outbox.clear_way() and self._protocol.state is OPEN:
             self._transport.write(data)
-
-    @property
-    def congested(self) -> bool:
-        return self._outbox.congested
-
-    async def drain(self) -> None:
-        await self._outbox.drain()
 
     async def aclose(self, code: int | None = None) -> None:
         code = code or self.close_code
@@ -155,13 +118,8 @@ class WebSocketTransport(asyncio.Protocol):
             self._transport.abort()
             await self._lost.wait()
 
-    @property
-    def end_reason(self) -> str:
-        return self._end_reason
-
-    @property
-    def stderr(self) -> Sequence[str]:
-        return ()
+    def _flow(self) -> None:
+        set_reading(self._transport, on=self._delivery.open)
 
     # --- the asyncio side --------------------------------------------------------------------------
 
@@ -214,7 +172,29 @@ class WebSocketTransport(asyncio.Protocol):
                 self._open()
         self._send_protocol_data()
         if frames and not self._end_reason:
+            self._deliver(frames)
+
+    def _deliver(self, frames: list[Received]) -> None:
+        if self._opening is not None:
+            try:
+                frames, answers = self._opening.receive(frames)
+            except Closing as closing:
+                self._refuse(closing)
+                return
+            for answer in answers:
+                self._outbox.send_now(answer)
+        if frames:
             self._delivery.put(frames)
+
+    def _refuse(self, closing: Closing) -> None:
+        """Close the socket; whoever serves it is told, and sees to its end."""
+        self._end_reason = f"the WebSocket was closed by this side with {closing.code} {closing.reason}"
+        self._outbox.flush()
+        self._outbox.close()
+        if self._protocol.state is OPEN:
+            self._protocol.send_close(closing.code, closing.reason)
+            self._send_protocol_data()
+        self._delivery.drop()
 
     def _take_frame(self, frame: Frame, frames: list[Received]) -> None:
         if frame.opcode is Opcode.TEXT and frame.fin:
@@ -238,8 +218,7 @@ class WebSocketTransport(asyncio.Protocol):
             self._open()
 
     def _open(self) -> None:
-        # What comes together with the upgrade is held; the rest waits outside.
-        set_reading(self._transport, on=self._delivery.open)
+        self._flow()  # what comes together with the upgrade is held; the rest waits outside
         if not self._opened.done():
             self._opened.set_result(None)
         if self._ping_interval is not None:
@@ -348,119 +327,3 @@ async def connect_websocket(
         if transport is not None and not (transport._opened.done() and not transport._opened.exception()):
             transport._transport.abort()
     return transport
-
-
-def _chosen(_: ServerProtocol, offered: Sequence[Subprotocol]) -> Subprotocol | None:
-    """Of what a page offers, a name of the protocol; what else stands there is a secret, and not echoed."""
-    return next((name for name in offered if name in SUBPROTOCOLS), None)
-
-
-class WebSocketServer:
-    """A listening WebSocket server; `port` is the one it got."""
-
-    def __init__(self, server: asyncio.Server) -> None:
-        self._server = server
-        self.port: int = server.sockets[0].getsockname()[1]
-
-
-Serve = Callable[[WebSocketTransport], Awaitable[None]]
-
-
-@contextlib.asynccontextmanager
-async def serving_websockets(
-    serve: Serve,
-    *,
-    path: str = "/acp",
-    check: Check | None = None,
-    bound: int = DEFAULT_BOUND,
-    compression: bool = False,
-    ping_interval: float | None = PING_INTERVAL,
-    ping_deadline: float = PING_DEADLINE,
-) -> AsyncIterator[Callable[..., WebSocketTransport]]:
-    """Gives what takes a socket of whoever wants a WebSocket, and runs `serve` for each that is opened; it is
-    closed when `serve` returns, and at the end of the block.
-
-    `check` looks at the headers of an upgrade before anything else, and may refuse it with a status and a
-    line of text.
-    """
-    open_transports: set[WebSocketTransport] = set()
-    serving: set[asyncio.Task[None]] = set()
-
-    def admit(transport: WebSocketTransport, request: Request) -> Response:
-        protocol = cast(ServerProtocol, transport._protocol)
-        refused = None if check is None else check(request.headers)
-        if refused is not None:
-            return protocol.reject(refused[0], f"{refused[1]}\n")
-        if request.path.partition("?")[0] != path:
-            return protocol.reject(404, "There is nothing here.\n")
-        response = protocol.accept(request)
-        if response.status_code == 101:
-            transport.connection_id = secrets.token_urlsafe(16)
-            response.headers["Acp-Connection-Id"] = transport.connection_id
-            task = group.create_task(run(transport))
-            serving.add(task)
-            task.add_done_callback(serving.discard)
-        return response
-
-    async def run(transport: WebSocketTransport) -> None:
-        open_transports.add(transport)
-        try:
-            await serve(transport)
-        except Exception:
-            logger.exception("serving a WebSocket failed")  # the others go on
-        finally:
-            open_transports.discard(transport)
-            await transport.aclose()
-
-    def make(who: Any = None) -> WebSocketTransport:
-        protocol = ServerProtocol(
-            max_size=bound,
-            select_subprotocol=_chosen,
-            extensions=[ServerPerMessageDeflateFactory()] if compression else None,
-        )
-        transport = WebSocketTransport(
-            protocol, ping_interval=ping_interval, ping_deadline=ping_deadline, admit=admit
-        )
-        transport.who = who
-        return transport
-
-    group = asyncio.TaskGroup()
-    async with group_without_wrapping(group):
-        try:
-            yield make
-        finally:
-            await asyncio.gather(*[transport.aclose(GOING_AWAY) for transport in open_transports])
-            for task in serving:
-                task.cancel()
-
-
-@contextlib.asynccontextmanager
-async def websocket_server(
-    serve: Serve,
-    host: str = "127.0.0.1",
-    port: int = 0,
-    *,
-    path: str = "/acp",
-    check: Check | None = None,
-    tls: ssl.SSLContext | None = None,
-    bound: int = DEFAULT_BOUND,
-    compression: bool = False,
-    ping_interval: float | None = PING_INTERVAL,
-    ping_deadline: float = PING_DEADLINE,
-) -> AsyncIterator[WebSocketServer]:
-    """Listen, and serve every WebSocket that is opened (`serving_websockets`)."""
-    websockets = serving_websockets(
-        serve,
-        path=path,
-        check=check,
-        bound=bound,
-        compression=compression,
-        ping_interval=ping_interval,
-        ping_deadline=ping_deadline,
-    )
-    async with websockets as make:
-        server = await asyncio.get_running_loop().create_server(make, host, port, ssl=tls)
-        try:
-            yield WebSocketServer(server)
-        finally:
-            server.close()

@@ -54,9 +54,8 @@ async def show(turn: AgentTurn) -> None:
     async with turn.tool_call("Read song.py", kind="read") as call:
         await call.write("".join(f"line {n}\n" for n in range(1, 41)))
     async with turn.tool_call("Edit song.py", kind="edit") as call:
-        if await call.request_permission():
-            await call.diff("/site/song.py", old="def sing():\n    pass\n", new="def sing():\n    return 1\n")
-        else:
+        await call.diff("/site/song.py", old="def sing():\n    pass\n", new="def sing():\n    return 1\n")
+        if not await call.request_permission():
             await call.fail()
     async with turn.tool_call("pytest -q", kind="execute") as call:
         if await call.request_permission(

@@ -1,0 +1,111 @@
+"""What a shell is offered for a word that is half typed. It has to be quick, and is silent on failure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+Items = list[CompletionItem]  # generic in later versions of click only
+Completer = Callable[[click.Context, click.Parameter, str], Items]
+
+PATIENCE = 1.0
+"""Seconds that a hub elsewhere gets to answer: who presses Tab waits for it."""
+
+
+def silent(completer: Callable[[click.Context, str], Iterable[CompletionItem]]) -> Completer:
+    """Nothing that goes wrong may be written over the line that somebody types."""
+
+    @wraps(completer)
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
+        try:
+            return list(completer(ctx, incomplete))
+        except Exception:
+            return []
+
+    return complete
+
+
+@silent
+def sessions(ctx: click.Context, incomplete: str) -> Iterable[CompletionItem]:
+    """By the beginning of an id, or by words of the title."""
+    found = list(_sessions(ctx))
+    starting = [one for one in found if one[0].startswith((incomplete, f"sess_{incomplete}"))]
+    titled = [one for one in found if incomplete.lower() in one[1].lower()]
+    return [CompletionItem(id, help=title) for id, title in starting or titled]
+
+
+def _sessions(ctx: click.Context) -> Iterable[tuple[str, str]]:
+    """Ids and titles, the newest first: of the hub that was named, else of what is in the data folder."""
+    if ctx.params.get("hub"):
+        yield from _from_hub(ctx.params)
+        return
+    from antiphon.cli.cleaning import one_line
+    from antiphon.stores.sqlite_glance import glance
+
+    for one in glance(_folder(ctx).sessions):
+        if not one.meta.keys() & {"subagentOf", "archived"}:
+            yield one.session_id, one_line(one.title or one.cwd, limit=60)
+
+
+def _from_hub(given: dict[str, Any]) -> list[tuple[str, str]]:
+    import asyncio
+    import logging
+
+    from antiphon.cli.cleaning import one_line
+    from antiphon.cli.reaching import reached
+
+    logging.disable()
+
+    async def ask() -> list[tuple[str, str]]:
+        async with (
+            asyncio.timeout(PATIENCE),
+            reached(given.get("hub"), given.get("token"), given.get("data")) as client,
+        ):
+            return [
+                (info.session_id, one_line(info.title or info.cwd, limit=60))
+                async for info in client.list_sessions()
+            ]
+
+    return asyncio.run(ask())
+
+
+@silent
+def tokens(ctx: click.Context, incomplete: str) -> Iterable[CompletionItem]:
+    from antiphon.hub.tokens import read_tokens
+
+    for token in read_tokens(_folder(ctx).tokens):
+        if token.name.startswith(incomplete):
+            yield CompletionItem(token.name, help=str(token.role))
+
+
+@silent
+def agents_of_hub(ctx: click.Context, incomplete: str) -> Iterable[CompletionItem]:
+    """Those of the hub that runs here."""
+    running = _folder(ctx).running()
+    names = [] if running is None else running.agents
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+def agents(words: list[str], incomplete: str) -> Items:
+    """What comes behind `--`: an agent by name, those that are installed first, or a program's file."""
+    from antiphon.cli.agents import known_agents
+
+    if words:
+        return [CompletionItem(incomplete, type="file")]
+    known = sorted(known_agents().values(), key=lambda one: not one.installed)
+    found = [
+        CompletionItem(one.name, help=one.title if one.installed else f"{one.title} (not installed)")
+        for one in known
+        if one.name.startswith(incomplete)
+    ]
+    return found or [CompletionItem(incomplete, type="file")]
+
+
+def _folder(ctx: click.Context) -> Any:
+    from antiphon.hub.folder import HubFolder
+
+    return HubFolder(ctx.params.get("data"))

@@ -1,0 +1,162 @@
+"""`/edit` and `/undo`: change a file, once that is allowed, and change it back."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+from msgspec import Struct
+
+from antiphon.agent import AgentTurn
+from antiphon.rehearsal.consent import allowed
+from antiphon.rehearsal.folder import inside, read_text, remove, shown, write_text
+from antiphon.rehearsal.memory import Edit, memory
+from antiphon.rehearsal.pace import speak
+from antiphon.rehearsal.skill import Skill, Unable
+
+LONGEST_NAME = 100
+FOLDER = "antiphon-tour"
+SONG = f"{FOLDER}/song.txt"
+VERSES = (
+    "One voice begins, and no one knows the tune;\n",
+    "the second answers, half a line too soon.\n",
+    "A third one listens, late, and hears it all,\n",
+    "and sings it back, in order, down the hall.\n",
+)
+USAGE = (
+    "`/edit` alone writes a verse into a file of its own. `/edit FILE OLD => NEW` puts words in place of "
+    "others, and `/edit FILE => TEXT` adds a line."
+)
+
+
+class Change(Struct, frozen=True):
+    """What an edit would do."""
+
+    path: Path
+    before: str | None
+    after: str
+    line: int
+
+
+async def edit(turn: AgentTurn, rest: str) -> None:
+    change = await asyncio.to_thread(_change if rest else _verse, turn, rest)
+    name = shown(turn.session, change.path)
+    verb = "Make" if change.before is None else "Edit"
+    if await _carry_out(turn, f"{verb} {name}", change):
+        await speak(turn, f"`{name}` is written. `/undo` takes it back.")
+
+
+async def undo(turn: AgentTurn, rest: str) -> None:
+    edits = memory(turn.session).edits
+    if not edits:
+        raise Unable("There is no edit of mine here to take back.")
+    last = edits[-1]
+    name = shown(turn.session, last.path)
+    if await asyncio.to_thread(read_text, last.path) != last.after:
+        edits.pop()
+        raise Unable(f"`{name}` was changed since, so I leave it as it is.")
+    change = Change(last.path, last.after, last.before or "", 1)
+    if await _carry_out(turn, f"Undo the edit of {name}", change, undoes=last):
+        await speak(turn, f"`{name}` is {'gone again' if last.before is None else 'as it was before'}.")
+
+
+async def _carry_out(turn: AgentTurn, title: str, change: Change, *, undoes: Edit | None = None) -> bool:
+    """Show it, ask, and do it; whether it was done."""
+    session = turn.session
+    async with turn.tool_call(
+        title, kind="edit", name="edit_file", raw_input={"path": str(change.path)}
+    ) as call:
+        await call.locate(change.path, line=change.line)
+        await call.diff(str(change.path), old=change.before, new=change.after)
+        if not await allowed(turn, call, "edit"):
+            return False
+        # The answer may have taken a day.
+        if not session.holds(change.path) or not await asyncio.to_thread(_fits, change):
+            raise Unable("The file was changed in the meantime, so I have not touched it.")
+        try:
+            _do(change, memory(session).edits, undoes)
+        except OSError as error:
+            raise Unable(f"It could not be written: {error.strerror or 'it failed'}.") from error
+    return True
+
+
+def _do(change: Change, edits: list[Edit], undoes: Edit | None) -> None:
+    """Write and remember it without a pause, in which a cancel could come."""
+    if undoes is not None and undoes.before is None:
+        remove(change.path, with_folder=FOLDER)
+    else:
+        write_text(change.path, change.after)
+    if undoes is None:
+        edits.append(Edit(change.path, change.before, change.after))
+    else:
+        edits.remove(undoes)
+
+
+def _fits(change: Change) -> bool:
+    """Whether the file is still what it was when the change was made up."""
+    if change.before is None:
+        return not os.path.lexists(change.path)
+    return read_text(change.path) == change.before
+
+
+def _change(turn: AgentTurn, rest: str) -> Change:
+    """What is asked for."""
+    name, old, new = _parsed(rest)
+    if not name or new is None:
+        raise Unable(USAGE)
+    path = inside(turn.session, name)
+    if path is None:
+        raise Unable(f"`{name[:LONGEST_NAME]}` is not in this session's folder, so I leave it alone.")
+    if os.path.isdir(path) or not os.path.isdir(path.parent) or len(path.name) > LONGEST_NAME:
+        raise Unable(f"`{name[:LONGEST_NAME]}` is no file that I could write.")
+    text = read_text(path)
+    if text is None and os.path.lexists(path):
+        raise Unable(f"`{name}` is no text that I could read, or too long for me.")
+    if not old:
+        before = text or ""
+        joint = "" if not before or before.endswith("\n") else "\n"
+        return Change(path, text, f"{before}{joint}{new}\n", before.count("\n") + 1)
+    if text is None or old not in text:
+        raise Unable(f"`{name}` does not say `{old}`.")
+    return Change(path, text, text.replace(old, new, 1), text[: text.index(old)].count("\n") + 1)
+
+
+def _verse(turn: AgentTurn, rest: str) -> Change:
+    """The next verse of a song that is there for nothing else."""
+    path = inside(turn.session, SONG)
+    if path is None:
+        raise Unable(f"`{SONG}` leads out of this session's folder, so I leave it alone.")
+    text = read_text(path)
+    if text is None and os.path.lexists(path):
+        raise Unable(f"`{SONG}` is not the song that I know.")
+    lines = (text or "").count("\n")
+    return Change(path, text, (text or "") + VERSES[lines % len(VERSES)], lines + 1)
+
+
+def _parsed(rest: str) -> tuple[str, str, str | None]:
+    """The file, what is to be replaced, and by what; no old words: a line is added."""
+    head, arrow, new = rest.partition("=>")
+    name, _, old = head.strip().partition(" ")
+    return name, old.strip(), new.strip() if arrow else None
+
+
+SKILLS = (
+    Skill(
+        name="edit",
+        description="Change a file, once you allow it; alone it writes a verse into a file of its own",
+        hint="FILE OLD => NEW, or nothing",
+        work=edit,
+        plain=True,
+        about="a tool call of kind `edit` with a diff as its content, and `session/request_permission` "
+        "before anything was written. Everybody who follows the session was asked, and the first answer "
+        "counted.",
+    ),
+    Skill(
+        name="undo",
+        description="Take the last edit back",
+        work=undo,
+        plain=True,
+        about="the same as any edit. The protocol has no undo: it is the agent's to offer.",
+    ),
+)

@@ -1,0 +1,153 @@
+"""`/tour`: one ability after the other, each in a few words, and on to the next when you like."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from antiphon.agent import AgentTurn
+from antiphon.rehearsal.consent import AUTO, choose, option
+from antiphon.rehearsal.context import report
+from antiphon.rehearsal.memory import memory
+from antiphon.rehearsal.pace import speak
+from antiphon.rehearsal.skill import Skill, carry_out, number
+from antiphon.schema import v2
+
+
+class Step(Struct, frozen=True):
+    title: str
+    told: str
+    """What one is about to see, and which part of the protocol that is."""
+    skill: str | None = None
+    rest: str = ""
+
+
+STEPS = (
+    Step(
+        "Words",
+        "You typed a prompt, and I answer in pieces: each is an update, `agent_message_chunk`, and your "
+        "client puts them together. What I think aloud comes the same way, marked as thoughts.",
+        "think",
+    ),
+    Step(
+        "Markdown",
+        "Text is Markdown, which your client draws: headings, lists, tables, code.",
+        "markdown",
+    ),
+    Step(
+        "A picture",
+        "A message may hold images and links between its words, and so may a prompt.",
+        "image",
+    ),
+    Step(
+        "Files",
+        "What an agent does is shown as tool calls. This one reads; it names the place it looks at, so that "
+        "an editor can follow.",
+        "look",
+    ),
+    Step(
+        "Search",
+        "A tool call may show its results while it is still at work, and in v2 you may cancel it alone.",
+        "find",
+        "the",
+    ),
+    Step(
+        "An edit, if you allow it",
+        "A change is a diff, and before it is written you are asked. I write one verse into a file of my "
+        "own, `antiphon-tour/song.txt`.",
+        "edit",
+    ),
+    Step(
+        "And back",
+        "The same again, the other way round: my last edit is taken back.",
+        "undo",
+    ),
+    Step(
+        "A terminal",
+        "Commands run in a terminal that everybody sees, live, in colour, to the exit code. You are asked "
+        "first.",
+        "run",
+    ),
+    Step(
+        "A plan",
+        "Longer work has a plan. Watch the steps move from pending to completed; each is really done.",
+        "plan",
+    ),
+    Step(
+        "A form",
+        "An agent can ask for more than a yes: this is an elicitation, a form with a field of every kind. "
+        "Decline it if you like.",
+        "form",
+    ),
+    Step(
+        "Options",
+        "A session has options that you set and I obey. This one decides whether I ask before I act.",
+        "mode",
+    ),
+    Step(
+        "A subagent",
+        "Work can be handed on: a subagent has a session of its own, and you see it at work in this one.",
+        "subagent",
+    ),
+    Step(
+        "Background work",
+        "Some work outlives its turn. This practice goes on when the tour is over, and then I speak up by "
+        "myself.",
+        "background",
+        "3",
+    ),
+    Step(
+        "The rest is yours",
+        "While an agent works you can queue prompts, steer it or cancel it: try `/slow`. Open this session a "
+        "second time, in a browser or a terminal: both see everything, and whoever answers a question first "
+        "has answered it. `/error`, `/refuse` and `/crash` show what happens when something goes wrong, and "
+        "`/help` lists everything.",
+    ),
+)
+_Kind = v2.PermissionOptionKind
+CHOICES = (
+    option("on", "Go on", _Kind.ALLOW_ONCE),
+    option("all", "Go on to the end", _Kind.ALLOW_ALWAYS),
+    option("stop", "Stop here", _Kind.REJECT_ONCE),
+)
+
+
+def make_tour(skills: Mapping[str, Skill]) -> Skill:
+    async def tour(turn: AgentTurn, rest: str) -> None:
+        first = max(number(rest, 1, most=len(STEPS)), 1)
+        asks = turn.session.config["mode"] != AUTO
+        edits = len(memory(turn.session).edits)
+        for at, step in enumerate(STEPS[first - 1 :], first):
+            asked = asks and at > first
+            chosen = await _head(turn, at, step, asked=asked)
+            if asked and chosen not in (_Kind.ALLOW_ONCE, _Kind.ALLOW_ALWAYS):
+                await speak(turn, f"The tour stops here. `/tour {at}` goes on with this step.")
+                return
+            asks = asks and chosen != _Kind.ALLOW_ALWAYS
+            await speak(turn, step.told)
+            if step.skill == "undo" and len(memory(turn.session).edits) <= edits:
+                await speak(turn, "There was no edit on this tour, so there is none to take back.")
+            elif step.skill is not None:
+                await carry_out(skills[step.skill], turn, step.rest)
+                await report(turn.session)
+
+    return Skill(
+        name="tour",
+        description="Show all I can do, one ability at a time",
+        hint="the number of a step",
+        work=tour,
+        plain=True,
+    )
+
+
+async def _head(turn: AgentTurn, at: int, step: Step, *, asked: bool) -> v2.PermissionOptionKind | None:
+    """The head of a step, which is also where it is asked whether to go on."""
+    title = f"{at} of {len(STEPS)}: {step.title}"
+    async with turn.tool_call(title, kind="other", name="tour") as call:
+        if not asked:
+            return None
+        chosen = await choose(turn, call, CHOICES, title=f"Go on with {title}?")
+        if chosen not in (_Kind.ALLOW_ONCE, _Kind.ALLOW_ALWAYS):
+            await call.fail()
+        return chosen

@@ -1,0 +1,32 @@
+"""A glance into a SQLite store: its newest sessions as they stand in the file just now.
+
+Nothing is waited for, made or migrated, so it takes a moment only, whoever else is at work there.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+WAIT = 0.2
+"""Seconds, for who writes there."""
+
+
+class Glimpse(NamedTuple):
+    session_id: str
+    title: str | None
+    cwd: str
+    meta: dict[str, Any]
+
+
+def glance(path: Path, *, limit: int = 200) -> list[Glimpse]:
+    """Raises `sqlite3.Error` for a file that cannot be read so."""
+    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=WAIT)) as connection:
+        rows = connection.execute(
+            "SELECT id, title, cwd, meta FROM sessions ORDER BY created_at DESC, id DESC LIMIT ?", (limit,)
+        )
+        return [Glimpse(id, title, cwd, msgspec.json.decode(meta)) for id, title, cwd, meta in rows]

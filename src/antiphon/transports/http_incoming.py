@@ -1,0 +1,151 @@
+"""Incoming: the streams that a client reads, and in which order what they bring is handed over.
+
+The connection's own is read from `initialize` on, that of a session from before anything is posted that
+belongs to it (HTTP-12), or from when an answer names it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import Protocol
+from urllib.parse import unquote
+
+from antiphon.jsonrpc.lines import Overlong, Received
+from antiphon.jsonrpc.sse import Event
+from antiphon.transports.base import Delivery
+from antiphon.transports.http_frames import CLOSES, opened_session, outline
+from antiphon.transports.http_reading import DEAD, TAKEN, Reading, StreamRefused
+from antiphon.transports.http_unanswered import Unanswered
+
+Take = Callable[[list[Event | Overlong]], None]
+
+
+class Lost(Protocol):
+    """Hears why the connection is of no use any more, and whether it is gone for the server too."""
+
+    def __call__(self, reason: str, *, gone: bool) -> None: ...
+
+
+class Incoming:
+    def __init__(
+        self,
+        reading: Callable[[str | None, Take], Reading],
+        unanswered: Unanswered,
+        delivery: Delivery,
+        *,
+        lost: Lost,
+    ) -> None:
+        """`reading` makes what reads the stream of a session, or of none."""
+        self._reading = reading
+        self._unanswered = unanswered
+        self._delivery = delivery
+        self._lost = lost
+        self._streams: dict[str | None, Reading] = {}
+        self._tasks: dict[Reading, asyncio.Task[None]] = {}
+        self._taken: dict[str, StreamRefused] = {}
+        """Sessions whose stream somebody else has, until they are opened again (HTTP-18)."""
+        self._left: dict[str | None, str] = {}
+        """Sessions that were closed, and the last events that were read of them."""
+        self._held: dict[str, list[tuple[int, bytes]]] = {}
+        """Answers that wait for the stream of their session to be read so far."""
+
+    # --- which are read ----------------------------------------------------------------------------
+
+    def read(self, session: str | None) -> None:
+        """See to it that a stream is read."""
+        if session in self._streams:
+            return
+        reading = self._streams[session] = self._reading(session, partial(self._take, session))
+        reading.last_id = self._left.pop(session, "")
+        task = self._tasks[reading] = asyncio.get_running_loop().create_task(self._follow(session, reading))
+        task.add_done_callback(lambda _: self._tasks.pop(reading, None))
+
+    async def opened(self, session: str, *, anew: bool) -> None:
+        """Wait until the stream of a session is read; `anew` where it is loaded or resumed. Raises
+        `StreamRefused`."""
+        if anew:
+            self._taken.pop(session, None)
+        if session in self._taken:
+            raise self._taken[session]
+        self.read(session)
+        await asyncio.shield(self._streams[session].opened)
+
+    def fail_session(self, session: str, refused: StreamRefused) -> None:
+        """Only what belongs to the session fails, until it is loaded or resumed."""
+        self._taken[session] = refused
+        self._streams.pop(session, None)
+        self._unanswered.fail_session(session, refused)
+
+    async def stop(self) -> None:
+        tasks = tuple(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _leave(self, session: str) -> None:
+        """Nothing more comes of a session that was closed, unless it is opened again."""
+        reading = self._streams.pop(session, None)
+        if reading is not None:
+            self._left[session] = reading.last_id
+            if reading in self._tasks:
+                self._tasks[reading].cancel()
+
+    async def _follow(self, session: str | None, reading: Reading) -> None:
+        try:
+            self._lost(f"a stream was cut: {await reading.run()}", gone=False)
+        except StreamRefused as refused:
+            if refused.status == TAKEN and session is not None and not reading.last_id:
+                self.fail_session(session, refused)
+            else:
+                self._lost(f"{refused} {words(refused.body)}".strip(), gone=refused.status in DEAD)
+
+    # --- what comes --------------------------------------------------------------------------------
+
+    def _take(self, session: str | None, events: list[Event | Overlong]) -> None:
+        frames: list[Received] = []
+        for event in events:
+            if isinstance(event, Overlong):
+                frames.append(event)
+                continue
+            named = event.fields.get("session")
+            if named:
+                self.read(unquote(named))
+            if event.data:
+                self._note(session, event.data)
+                if not self._holds(event.fields.get("after", ""), event.data):
+                    frames.append(event.data)
+        if session is not None and session in self._held:
+            frames += self._released(session)
+        if frames:
+            self._delivery.put(frames)
+
+    def _note(self, session: str | None, frame: bytes) -> None:
+        about = outline(frame)
+        asked = self._unanswered.came(about, session)
+        if asked is not None and asked.session is not None and asked.method in CLOSES:
+            self._leave(asked.session)
+        if about.is_response and (opened := opened_session(frame)) is not None:
+            self.read(opened)
+
+    def _holds(self, after: str, frame: bytes) -> bool:
+        """What belongs behind an event of a session's stream is handed over when that was read."""
+        number, _, named = after.partition(" ")
+        session = unquote(named)
+        reading = self._streams.get(session)
+        if not number.isdecimal() or reading is None or reading.number >= int(number):
+            return False
+        self._held.setdefault(session, []).append((int(number), frame))
+        return True
+
+    def _released(self, session: str) -> list[bytes]:
+        held, read = self._held.pop(session), self._streams[session].number
+        still = [(number, frame) for number, frame in held if number > read]
+        if still:
+            self._held[session] = still
+        return [frame for number, frame in held if number <= read]
+
+
+def words(body: bytes) -> str:
+    return body[:200].decode("utf-8", "replace").strip()

@@ -1,0 +1,69 @@
+"""JoinedTransport: a delivery and an outbox joined into a transport, but for what is special about a link."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+
+from antiphon.errors import LocalError
+from antiphon.transports.base import Delivery, Framing, Outbox, Receive
+
+
+class JoinedTransport(ABC):
+    """Whoever inherits it writes frames in `_write`, and may read only while `_delivery` is open."""
+
+    def __init__(self) -> None:
+        self._delivery = Delivery()
+        self._outbox = Outbox(self._write)
+        self._end_reason = ""
+
+    def start(self, receive: Receive, ended: Callable[[], None]) -> None:
+        self._delivery.start(receive, ended)
+        self._flow()
+
+    def pause(self) -> None:
+        self._delivery.pause()
+        self._flow()
+
+    def resume(self) -> None:
+        self._delivery.resume()
+        self._flow()
+
+    def send(self, frame: bytes) -> None:
+        self._outbox.send(frame)
+
+    def send_now(self, frame: bytes) -> None:
+        self._outbox.send_now(frame)
+
+    @property
+    def framing(self) -> Framing | None:
+        return None
+
+    def send_framed(self, data: bytes) -> None:
+        raise LocalError("this transport frames nothing")
+
+    @property
+    def congested(self) -> bool:
+        return self._outbox.congested
+
+    async def drain(self) -> None:
+        await self._outbox.drain()
+
+    @abstractmethod
+    async def aclose(self) -> None: ...
+
+    @property
+    def end_reason(self) -> str:
+        return self._end_reason
+
+    @property
+    def stderr(self) -> Sequence[str]:
+        return ()
+
+    @abstractmethod
+    def _write(self, frames: Sequence[bytes]) -> None:
+        """Frames of one tick, in order."""
+
+    @abstractmethod
+    def _flow(self) -> None:
+        """Whether the delivery is open may have changed."""

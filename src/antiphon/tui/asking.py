@@ -1,0 +1,71 @@
+"""What the agent asks: open questions wait here until somebody answers, in this terminal or elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from antiphon.client import ClientSession, Elicitation, Permission, Permissions
+from antiphon.client.elicitation import Reply
+from antiphon.schema import v2
+
+
+class Pending:
+    """A question that is open."""
+
+    def __init__(self, asked: Permission | Elicitation) -> None:
+        self.asked = asked
+        self.answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self.answered_here = False
+
+    @property
+    def session(self) -> ClientSession | None:
+        return self.asked.session
+
+    @property
+    def question_id(self) -> str:
+        return self.asked.question_id
+
+    def reply(self, answer: v2.PermissionOption | Reply | None) -> None:
+        if not self.answer.done():
+            self.answered_here = True
+            self.answer.set_result(answer)
+
+
+class Asking(Permissions):
+    """Decides for a client by asking whoever sits here."""
+
+    elicits = ("form", "url")
+
+    def __init__(self) -> None:
+        super().__init__(ask=self._put)
+        self.open: list[Pending] = []
+        self.on_change: Callable[[], None] = lambda: None
+        """Called whenever a question has come or gone."""
+
+    async def elicit(self, elicitation: Elicitation) -> Reply | None:
+        reply: Reply | None = await self._put(elicitation)
+        return reply
+
+    async def _put(self, asked: Permission | Elicitation) -> Any:
+        pending = Pending(asked)
+        self.open.append(pending)
+        self.on_change()
+        try:
+            return await pending.answer
+        finally:
+            pending.answer.cancel()
+            self.open.remove(pending)
+            self.on_change()
+
+    def of(self, session: ClientSession | None) -> list[Pending]:
+        """What a session asks, the oldest first; what belongs to no session is asked wherever one is."""
+        return [each for each in self.open if each.session is None or _root(each.session) is session]
+
+
+def _root(session: ClientSession) -> ClientSession:
+    """The session that a subagent's works for."""
+    while session.parent is not None:
+        session = session.parent
+    return session

@@ -1,0 +1,172 @@
+"""Tool calls in the transcript: what was done, how it went, and as much of its output as is worth showing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from rich.segment import Segment
+from rich.style import Style
+from rich.text import Text
+from textual.strip import Strip
+
+from antiphon.client import ClientSession
+from antiphon.engine.terminals import Terminal
+from antiphon.engine.tools import ToolCall
+from antiphon.schema import v2
+from antiphon.transcripts import words
+from antiphon.tui.entries import Entry, indented
+from antiphon.tui.patches import patch_lines
+from antiphon.tui.plain import plain, plain_line, said
+from antiphon.tui.prose import Page
+from antiphon.tui.sgr import coloured
+
+LOOKED_AT = 256 * 1024
+"""Characters of an output that are looked at: the last ones of a terminal's, the first ones of other text."""
+GLIMPSE = 6
+"""Lines of a part while it is folded."""
+MOST = 1_000
+"""Lines of a part once it is not."""
+READING = frozenset(["read", "search", "fetch", "think"])
+"""Kinds whose output is for the agent: folded, they show none of it."""
+MARKS = {"completed": "✓", "failed": "✗", "cancelled": "⊘", "pending": "○", "in_progress": "●", "paused": "‖"}
+
+
+class CallEntry(Entry):
+    folds = True
+
+    def __init__(self, key: str, find: Callable[[], ToolCall | None], session: ClientSession) -> None:
+        super().__init__(key)
+        self._find = find
+        self._session = session
+        self._known: ToolCall | None = None
+
+    @property
+    def call(self) -> ToolCall | None:
+        self._known = self._find() or self._known
+        return self._known
+
+    @property
+    def close(self) -> bool:  # type: ignore[override]
+        call = self.call
+        return self.folded and call is not None and not any(self._parts(call, peek=True))
+
+    @property
+    def text(self) -> str:
+        call = self.call
+        if call is None:
+            return ""
+        parts = [words.call_title(call)]
+        for content in call.content:
+            if isinstance(content, v2.Content):
+                parts.append(said([content.content]))
+            elif isinstance(content, v2.Diff) and content.patch is not None:
+                parts.append(content.patch.text)
+            elif isinstance(content, v2.Terminal):
+                terminal = self._session.fold.terminals.get(content.terminal_id)
+                parts.append("" if terminal is None else plain(_tail(terminal)))
+        return "\n".join(parts)
+
+    def _lay(self, page: Page) -> list[Strip]:
+        call = self.call
+        if call is None:
+            return []
+        lines = page.strips(self._head(call, page))
+        inner = page.narrower(4)
+        for part in self._parts(call):
+            lines += indented(part(inner), "  │ ", style=page.palette.line)
+        return lines
+
+    def _head(self, call: ToolCall, page: Page) -> Text:
+        palette = page.palette
+        status = str(call.status)
+        colour = {"completed": palette.good, "failed": palette.bad, "cancelled": palette.wait}.get(
+            status, palette.accent
+        )
+        about = [words.kind(call)]
+        if status in ("failed", "cancelled", "paused", "pending"):
+            about.append(status)
+        behind = "  " + " · ".join(word for word in about if word)
+        look = palette.ink if call.final else f"bold {palette.ink}"
+        title = Text(plain_line(words.call_title(call)), look, no_wrap=True)
+        title.truncate(max(page.width - 2 - len(behind), 8), overflow="ellipsis")
+        return Text.assemble((f"{MARKS.get(status, '●')} ", colour), title, (behind.rstrip(), palette.soft))
+
+    def _parts(self, call: ToolCall, *, peek: bool = False) -> Iterator[Callable[[Page], list[Strip]]]:
+        """What it shows; with `peek` only whether there is something."""
+        quiet = self.folded and str(call.kind) in READING and str(call.status) != "failed"
+        text: list[object] = []
+        shown: list[Callable[[Page], list[Strip]]] = []
+        for content in call.content:
+            if isinstance(content, v2.Content):
+                text.append(content.content)
+            elif isinstance(content, v2.Diff):
+                shown.append(lambda page, diff=content: self._diff(diff, page))  # type: ignore[misc]
+            elif isinstance(content, v2.Terminal):
+                terminal = self._session.fold.terminals.get(content.terminal_id)
+                if terminal is not None:
+                    shown.append(lambda page, terminal=terminal: self._terminal(terminal, page))  # type: ignore[misc]
+        if text and not quiet:
+            yield lambda page: self._written(text, page)
+        yield from shown
+
+    def _written(self, blocks: list[object], page: Page) -> list[Strip]:
+        text = said(blocks)
+        looked = text[:LOOKED_AT].strip("\n")
+        # Whatever a tool wrote is shown as it is: most of it is no Markdown.
+        if self.folded:
+            looked = "\n".join(looked.split("\n", 4 * GLIMPSE)[: 4 * GLIMPSE])[: 400 * GLIMPSE]
+        lines = page.text(plain(looked), page.palette.soft) if looked else []
+        return self._cut(lines, text.count("\n") + 1, page, beyond=len(looked) < len(text.strip("\n")))
+
+    def _diff(self, diff: v2.Diff, page: Page) -> list[Strip]:
+        if diff.patch is None:
+            return [
+                line
+                for change in diff.changes[:MOST]
+                for line in page.text(plain_line(words.change(change, self._session.cwd)), page.palette.soft)
+            ]
+        limit = 4 * GLIMPSE if self.folded else MOST
+        return patch_lines(diff.patch.text, self._session.cwd, page, limit=limit)
+
+    def _terminal(self, terminal: Terminal, page: Page) -> list[Strip]:
+        palette = page.palette
+        ground = Style(color=palette.term_ink, bgcolor=palette.term)
+        output = _tail(terminal).strip("\n")
+        lines: list[Text] = []
+        if terminal.command and not self.folded:
+            lines.append(Text(f"$ {plain_line(terminal.command)}", f"bold {palette.term_ink}"))
+        all_lines = coloured(output, palette.ansi) if output else []
+        while all_lines and not all_lines[-1].plain.strip():
+            all_lines.pop()
+        most = 2 * GLIMPSE if self.folded else MOST
+        hidden = len(all_lines) - most
+        if hidden > 0:
+            lines.append(Text(f"⋮ {hidden:,} lines before", palette.ansi[8]))
+            all_lines = all_lines[-most:]
+        lines += all_lines
+        ending = words.exit_text(terminal)
+        if ending and ending != "still running":
+            lines.append(Text(ending, palette.ansi[1]))
+        made = []
+        for line in lines:
+            fits = line.cell_len <= page.width - 2
+            for part in [line] if fits else line.wrap(page.console, max(page.width - 2, 8), overflow="fold"):
+                padding = " " * max(page.width - 1 - part.cell_len, 0)
+                segments = [Segment(" "), *part.render(page.console), Segment(padding)]
+                strip = Strip([Segment(text, ground + (style or Style())) for text, style, _ in segments])
+                made.append(strip.crop(0, page.width))
+        return made
+
+    def _cut(self, lines: list[Strip], total: int, page: Page, *, beyond: bool) -> list[Strip]:
+        most = GLIMPSE if self.folded else MOST
+        if len(lines) <= most and not beyond:
+            return lines
+        shown = lines[:most]
+        rest = max(total - len(shown), 1)
+        more = f"⋮ {rest:,} more {'line' if rest == 1 else 'lines'}"
+        return [*shown, *page.text(more, page.palette.soft)]
+
+
+def _tail(terminal: Terminal) -> str:
+    """The last of an output; a character that was cut in two is left out."""
+    return (terminal.output or b"")[-LOOKED_AT:].decode(errors="ignore")

@@ -1,0 +1,131 @@
+"""The composer: where one writes to the agent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.widgets import TextArea
+
+from antiphon.tui.commands_popup import CommandsPopup
+from antiphon.tui.history import History
+from antiphon.tui.plain import typed
+
+TALLEST = 8
+
+
+class Composer(TextArea):
+    DEFAULT_CSS = """
+    Composer {
+        height: auto; max-height: 10; min-height: 3; padding: 0 1;
+        border: round $border; background: $background;
+        & .text-area--placeholder { color: $foreground 45%; }
+        &:focus { border: round $accent; }
+        &.-editing { border: round $warning; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "send", "Send"),
+        Binding("ctrl+j,alt+enter,shift+enter", "newline", "New line", show=False),
+        Binding("ctrl+s", "send('steer')", "Steer"),
+        Binding("ctrl+g", "send('interrupt')", "Interrupt"),
+        Binding("tab", "complete", "Next", show=False),
+        Binding("pageup", "scroll(-1)", "Page up", show=False),
+        Binding("pagedown", "scroll(1)", "Page down", show=False),
+    ]
+
+    class Sent(Message):
+        """Enter was pressed. `delivery`: what it is to do while the session works."""
+
+        def __init__(self, text: str, delivery: str) -> None:
+            super().__init__()
+            self.text = text
+            self.delivery = delivery
+
+    class Scrolled(Message):
+        def __init__(self, by: int) -> None:
+            super().__init__()
+            self.by = by
+
+    def __init__(self, popup: CommandsPopup, history: History, **named: Any) -> None:
+        super().__init__(
+            soft_wrap=True,
+            show_line_numbers=False,
+            highlight_cursor_line=False,
+            placeholder="Write to the agent; / for commands",
+            **named,
+        )
+        self._popup = popup
+        self._history = history
+        self.working: Callable[[], bool] = lambda: False
+        """Whether the session is at work."""
+
+    async def _on_key(self, event: events.Key) -> None:
+        if event.key in ("enter", "tab"):
+            event.prevent_default()  # they are bound
+
+    async def _on_paste(self, event: events.Paste) -> None:
+        event.prevent_default()
+        event.stop()
+        self.insert(typed(event.text))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Steering and interrupting are for who is at work."""
+        return not parameters or action != "send" or self.working()
+
+    def put(self, text: str) -> None:
+        """Have this written here."""
+        self.text = text
+        self.move_cursor(self.document.end)
+
+    def on_text_area_changed(self) -> None:
+        self._popup.offer(self.text)
+
+    def action_newline(self) -> None:
+        self.insert("\n")
+
+    def action_send(self, delivery: str = "queue") -> None:
+        command = self._popup.chosen if delivery == "queue" else None
+        if command is not None and self.text != f"/{command.name}":
+            self.action_complete()
+            return
+        text = self.text.strip()
+        if text:
+            self._history.add(text)
+            self.text = ""
+            self._popup.offer("")
+            self.post_message(self.Sent(text, delivery))
+
+    def action_complete(self) -> None:
+        command = self._popup.chosen
+        if command is None:
+            self.screen.focus_next()
+        else:
+            self.put(f"/{command.name} " if command.input is not None else f"/{command.name}")
+
+    def action_cursor_up(self, select: bool = False) -> None:
+        if self._popup.display:
+            self._popup.action_cursor_up()
+        elif not select and self.cursor_at_first_line:
+            self._recall(self._history.previous(self.text))
+        else:
+            super().action_cursor_up(select)
+
+    def action_cursor_down(self, select: bool = False) -> None:
+        if self._popup.display:
+            self._popup.action_cursor_down()
+        elif not select and self.cursor_at_last_line:
+            self._recall(self._history.next())
+        else:
+            super().action_cursor_down(select)
+
+    def _recall(self, text: str | None) -> None:
+        if text is not None:
+            self.put(text)
+            self._popup.offer("")
+
+    def action_scroll(self, by: int) -> None:
+        self.post_message(self.Scrolled(by))

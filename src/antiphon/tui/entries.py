@@ -1,0 +1,150 @@
+"""What stands in the transcript, one after another: each lays itself out in lines, and keeps them until it
+has changed or the page has."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from rich.segment import Segment
+from rich.style import Style
+from rich.text import Text
+from textual.strip import Strip
+
+from antiphon.engine.transcript import Message, MessageType
+from antiphon.tui.plain import plain, plain_line, said
+from antiphon.tui.prose import Page, Prose
+
+
+class Entry(ABC):
+    """`key` is that of the fold's item, or one of its own."""
+
+    close = False
+    """Whether it stands close to others of the kind, without a blank line between."""
+    folds = False
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self.folded = self.folds
+        self._laid: tuple[Page, bool, list[Strip]] | None = None
+
+    def stands_close(self, before: Entry | None) -> bool:
+        """Whether there is no blank line between what stands before and this."""
+        return before is not None and before.close and self.close
+
+    def touch(self) -> None:
+        """It has changed."""
+        self._laid = None
+
+    def lines(self, page: Page) -> list[Strip]:
+        if self._laid is None or self._laid[0] != page or self._laid[1] != self.folded:
+            self._laid = page, self.folded, self._lay(page)
+        return self._laid[2]
+
+    @property
+    @abstractmethod
+    def text(self) -> str:
+        """All of it, to be copied and searched."""
+
+    @abstractmethod
+    def _lay(self, page: Page) -> list[Strip]: ...
+
+
+class MessageEntry(Entry):
+    """What the agent says, or a user."""
+
+    def __init__(self, key: str, message: Message, *, mine: bool, name: str = "") -> None:
+        super().__init__(key)
+        self.message = message
+        self._mine = mine
+        self._name = name
+        self._prose = Prose()
+        self._begin = ""
+
+    @property
+    def text(self) -> str:
+        return said(self.message.content)
+
+    def _read(self) -> Prose:
+        text = self.text
+        known = self._prose.length
+        if len(text) < known or text[: len(self._begin)] != self._begin:
+            self._prose, known = Prose(), 0  # it was replaced
+        self._prose.write(text[known:])
+        self._begin = text[:256]
+        return self._prose
+
+    def _lay(self, page: Page) -> list[Strip]:
+        if self.message.type is not MessageType.USER:
+            return self._read().lines(page)
+        palette = page.palette
+        inner = page.narrower(3)
+        lines = self._read().lines(inner)
+        if self._name:
+            who = Text(self._name, f"bold {palette.accent if self._mine else palette.wait}", no_wrap=True)
+            lines = [*inner.strips(who), *lines]
+        bar = palette.accent if self._mine else palette.wait
+        return [
+            _block(line, page.width, bar, palette.tint if self._mine else palette.raised) for line in lines
+        ]
+
+
+def _block(line: Strip, width: int, bar: str, background: str) -> Strip:
+    ground = Style(bgcolor=background)
+    inner = line.crop(0, width - 3).extend_cell_length(width - 2).apply_style(Style())
+    parts = [Segment(text, ground + style if style else ground) for text, style, _ in inner]
+    return Strip([Segment("▌", Style(color=bar, bgcolor=background)), Segment(" ", ground), *parts], width)
+
+
+class ThoughtEntry(MessageEntry):
+    """What the agent thinks: one line, until somebody wants to read it."""
+
+    folds = True
+    close = True
+
+    def __init__(self, key: str, message: Message) -> None:
+        super().__init__(key, message, mine=False)
+
+    def _lay(self, page: Page) -> list[Strip]:
+        palette = page.palette
+        head = Text.assemble(
+            ("▸ " if self.folded else "▾ ", palette.soft), ("Thought", f"italic {palette.soft}")
+        )
+        if self.folded:
+            head.append("  " + plain_line(self.text[-2000:], limit=300), palette.line)
+            head.stylize(f"italic {palette.soft}", 0)
+            head.truncate(page.width, overflow="ellipsis")
+            return page.strips(head)
+        inner = page.narrower(2)
+        return [
+            *page.strips(head),
+            *indented(self._read().lines(inner, style=f"italic {palette.soft}"), "  "),
+        ]
+
+
+class NoteEntry(Entry):
+    """A remark beside the conversation: how a turn ended, who answered what."""
+
+    close = True
+
+    def __init__(self, key: str, words: str, *, tone: str = "soft") -> None:
+        super().__init__(key)
+        self._words = plain(words)
+        self._tone = tone
+
+    @property
+    def text(self) -> str:
+        return self._words
+
+    def stands_close(self, before: Entry | None) -> bool:
+        return before is not None and (before.close or before.key.startswith("tool/"))
+
+    def _lay(self, page: Page) -> list[Strip]:
+        colour = getattr(page.palette, self._tone)
+        return indented(page.narrower(2).text(self._words, colour), "· ", "  ", colour)
+
+
+def indented(lines: list[Strip], first: str, then: str | None = None, style: str = "") -> list[Strip]:
+    """Lines with something before them."""
+    then = first if then is None else then
+    look = Style.parse(style) if style else Style()
+    return [Strip([Segment(then if number else first, look), *line]) for number, line in enumerate(lines)]

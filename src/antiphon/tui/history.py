@@ -1,0 +1,69 @@
+"""The prompts of before, kept in a file for its owner alone."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from pathlib import Path
+
+KEPT = 500
+LONGEST = 20_000
+"""Characters; what is longer was not typed, and is not kept."""
+
+
+class History:
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+        self._prompts = [] if path is None else _read(path)
+        self._at = len(self._prompts)
+        self._draft = ""
+
+    def add(self, prompt: str) -> None:
+        if (not self._prompts or self._prompts[-1] != prompt) and len(prompt) <= LONGEST:
+            self._prompts.append(prompt)
+            self._keep(prompt)
+        self._at = len(self._prompts)
+        self._draft = ""
+
+    def previous(self, draft: str) -> str | None:
+        """The one before; what is being written is kept."""
+        if self._at == 0:
+            return None
+        if self._at == len(self._prompts):
+            self._draft = draft
+        self._at -= 1
+        return self._prompts[self._at]
+
+    def next(self) -> str | None:
+        if self._at >= len(self._prompts):
+            return None
+        self._at += 1
+        return self._draft if self._at == len(self._prompts) else self._prompts[self._at]
+
+    def _keep(self, prompt: str) -> None:
+        if self._path is None:
+            return
+        line = json.dumps(prompt) + "\n"
+        with contextlib.suppress(OSError):  # a folder that cannot be written in costs the history, no more
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+            with os.fdopen(os.open(self._path, flags, 0o600), "w", encoding="utf-8") as file:
+                file.write(line)
+            if self._path.stat().st_size > 4 * KEPT * 1000:
+                kept = "".join(json.dumps(each) + "\n" for each in self._prompts[-KEPT:])
+                beside = self._path.with_suffix(".new")
+                beside.touch(mode=0o600)
+                beside.write_text(kept, encoding="utf-8")
+                beside.replace(self._path)
+
+
+def _read(path: Path) -> list[str]:
+    prompts: list[str] = []
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            with contextlib.suppress(ValueError):
+                prompt = json.loads(line)
+                if isinstance(prompt, str):
+                    prompts.append(prompt)
+    return prompts[-KEPT:]

@@ -1,0 +1,61 @@
+"""A plan as a checklist, in the transcript and beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rich.text import Text
+from textual.strip import Strip
+
+from antiphon.engine.plans import Plan
+from antiphon.schema import v2
+from antiphon.tui.entries import Entry, indented
+from antiphon.tui.palette import Palette
+from antiphon.tui.plain import plain_line
+from antiphon.tui.prose import Page
+
+BOXES = {"completed": "✓", "in_progress": "▸", "cancelled": "⊘"}
+MOST = 200
+
+
+def steps(plan: Any) -> list[tuple[str, str]]:
+    """Status and words of each; a plan of another kind is told in lines."""
+    if isinstance(plan, v2.PlanItems):
+        return [(str(entry.status), plain_line(entry.content)) for entry in plan.entries[:MOST]]
+    if isinstance(plan, v2.PlanMarkdown):
+        lines = plan.content[:20_000].splitlines()[:MOST]
+        return [("", plain_line(line)) for line in lines if line.strip()]
+    return [("", plain_line(plan.uri))] if isinstance(plan, v2.PlanFile) else []
+
+
+def step_text(status: str, words: str, palette: Palette) -> Text:
+    mark, look = {
+        "completed": (palette.good, palette.soft),
+        "in_progress": (palette.accent, f"bold {palette.ink}"),
+        "cancelled": (palette.soft, f"strike {palette.soft}"),
+    }.get(status, (palette.soft, palette.ink))
+    return Text.assemble((f"{BOXES.get(status, '○')} ", mark), (words, look), overflow="fold")
+
+
+class PlanEntry(Entry):
+    def __init__(self, key: str, find: Callable[[], Plan | None]) -> None:
+        super().__init__(key)
+        self._find = find
+        self._known: Plan | None = None
+
+    def _steps(self) -> list[tuple[str, str]]:
+        self._known = self._find() or self._known
+        return [] if self._known is None else steps(self._known.latest.plan)
+
+    @property
+    def text(self) -> str:
+        return "\n".join(f"{BOXES.get(status, '○')} {words}" for status, words in self._steps())
+
+    def _lay(self, page: Page) -> list[Strip]:
+        inner = page.narrower(2)
+        lines: list[Strip] = []
+        for status, words in self._steps():
+            strips = inner.strips(step_text(status, words, page.palette))
+            lines += [strips[0], *indented(strips[1:], "  ")]
+        return lines

@@ -1,0 +1,274 @@
+"""Markdown as lines of the screen: what was written, and nothing that it could do. Rendered piece by piece,
+so that what a message gains costs the same however long it is."""
+
+from __future__ import annotations
+
+import io
+from functools import lru_cache
+from typing import Any, ClassVar
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from pygments.token import (  # type: ignore[import-untyped]
+    Comment,
+    Keyword,
+    Name,
+    Number,
+    Operator,
+    String,
+)
+from pygments.token import Token as AnyToken
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.markdown import BlockQuote, CodeBlock, Heading, Markdown, MarkdownElement
+from rich.segment import Segment
+from rich.style import Style
+from rich.syntax import ANSISyntaxTheme, Syntax
+from rich.text import Text
+from rich.theme import Theme
+from textual.strip import Strip
+
+from antiphon.transcripts.visible import is_readable
+from antiphon.transcripts.words import is_safe_link
+from antiphon.transcripts.writing import Writing
+from antiphon.tui.palette import Palette
+from antiphon.tui.plain import plain
+
+SHOWN = 64 * 1024
+"""Characters of a message that are laid out; of a longer one it is said how much more there is."""
+LANGUAGES = frozenset(
+    """bash c console cpp css diff go html ini java javascript js json jsx kotlin lua make php py python rb
+    ruby rs rust sh shell sql swift toml ts tsx typescript xml yaml yml zsh""".split()  # noqa: SIM905
+)
+"""What code is coloured in: a name in a message chooses no code of ours beyond these."""
+
+
+class Page:
+    """What lines are laid out for: a width, and colours."""
+
+    def __init__(self, width: int, palette: Palette) -> None:
+        self.width = max(width, 10)
+        self.palette = palette
+        self.console = _console(palette)
+        self.syntax = _syntax(palette)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Page) and (self.width, self.palette) == (other.width, other.palette)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def narrower(self, columns: int) -> Page:
+        return Page(self.width - columns, self.palette)
+
+    def strips(self, renderable: Any) -> list[Strip]:
+        """Anything of Rich's as lines."""
+        options = self.console.options.update(width=self.width, height=None)
+        lines = self.console.render_lines(renderable, options, pad=False)
+        return [Strip([Segment(*part[:2]) for part in line if not part.control]) for line in lines]
+
+    def text(self, text: str, style: str = "") -> list[Strip]:
+        """Plain text, wrapped; what fits needs no wrapping, which is most of a long output."""
+        look = Style.parse(style)
+        lines: list[Strip] = []
+        for line in text.split("\n"):
+            if len(line) <= self.width and cell_len(line) <= self.width:
+                lines.append(Strip([Segment(line, look)]))
+            else:
+                lines += self.strips(Text(line, style, overflow="fold"))
+        return lines
+
+
+@lru_cache(maxsize=4)
+def _console(palette: Palette) -> Console:
+    return Console(
+        file=io.StringIO(),
+        force_terminal=True,
+        color_system="truecolor",
+        legacy_windows=False,
+        highlight=False,
+        emoji=False,
+        markup=False,
+        theme=Theme(
+            {
+                "markdown.h1": f"bold {palette.accent}",
+                "markdown.h2": "bold",
+                "markdown.h3": "bold",
+                "markdown.h4": "bold",
+                "markdown.h5": "bold",
+                "markdown.h6": "bold",
+                "markdown.h7": "bold",
+                "markdown.code": f"{palette.accent}",
+                "markdown.item.bullet": palette.accent,
+                "markdown.item.number": palette.accent,
+                "markdown.hr": palette.line,
+                "markdown.block_quote": f"italic {palette.soft}",
+                "markdown.link": "underline",
+                "markdown.link_url": palette.soft,
+                "markdown.table.border": palette.line,
+                "markdown.table.header": "bold",
+            }
+        ),
+    )
+
+
+@lru_cache(maxsize=4)
+def _syntax(palette: Palette) -> ANSISyntaxTheme:
+    return ANSISyntaxTheme(
+        {
+            AnyToken: Style.parse(palette.ink),
+            Comment: Style.parse(f"italic {palette.soft}"),
+            Keyword: Style.parse(palette.keyword),
+            Operator.Word: Style.parse(palette.keyword),
+            Name.Function: Style.parse(palette.name),
+            Name.Class: Style.parse(palette.name),
+            Name.Builtin: Style.parse(palette.name),
+            Number: Style.parse(palette.wait),
+            String: Style.parse(palette.good),
+        }
+    )
+
+
+class Prose:
+    """A message as it grows."""
+
+    def __init__(self) -> None:
+        self._writing = Writing()
+        self._pieces: list[tuple[str, bool]] = []
+        self._laid: list[Strip] = []
+        self._done = 0
+        """Up to which piece they are laid out."""
+        self._page: Page | None = None
+        self._length = 0
+
+    @property
+    def length(self) -> int:
+        """How many characters it has, shown or not."""
+        return self._length
+
+    def write(self, text: str) -> None:
+        room = SHOWN - self._length
+        self._length += len(text)
+        if room > 0:
+            self._pieces += [(piece.text, piece.joined) for piece in self._writing.write(text[:room])]
+
+    def lines(self, page: Page, *, style: str = "") -> list[Strip]:
+        if page != self._page:
+            self._page, self._laid, self._done = page, [], 0
+        for text, joined in self._pieces[self._done :]:
+            self._add(self._laid, rendered(text, page, style=style), joined=joined)
+        self._done = len(self._pieces)
+        lines = list(self._laid)
+        for piece in self._writing.finish():
+            self._add(lines, rendered(piece.text, page, style=style), joined=piece.joined)
+        if self._length > SHOWN:
+            lines += page.text("")
+            lines += page.text(
+                f"⋮ {self._length - SHOWN:,} more characters are not shown", f"italic {page.palette.wait}"
+            )
+        return lines
+
+    @staticmethod
+    def _add(lines: list[Strip], more: list[Strip], *, joined: bool) -> None:
+        if lines and more and not joined:
+            lines.append(Strip([]))
+        lines.extend(more)
+
+
+def rendered(text: str, page: Page, *, style: str = "") -> list[Strip]:
+    """Markdown as lines, without blank ones around it; what cannot be read as Markdown is shown as it is."""
+    text = plain(text)
+    if not is_readable(text):
+        return _trimmed(page.text(text, style))
+    try:
+        lines = page.strips(_Shown(text, page, style))
+    except Exception:  # Rich reads what people write; whatever else comes is shown all the same
+        lines = page.text(text, style)
+    return _trimmed(lines)
+
+
+def _trimmed(lines: list[Strip]) -> list[Strip]:
+    while lines and not lines[-1].text.strip():
+        lines.pop()
+    while lines and not lines[0].text.strip():
+        lines.pop(0)
+    return lines
+
+
+class _Heading(Heading):
+    """On the left, and without a frame."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        text = self.text.copy()
+        text.justify = "left"
+        yield text
+
+
+class _Quote(BlockQuote):
+    """Behind a thin line: a thick one stands before what users write."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        inner = options.update(width=max(options.max_width - 2, 4))
+        for line in console.render_lines(self.elements, inner, style=self.style, pad=False):
+            yield Segment("│ ", console.get_style("markdown.hr"))
+            yield from line
+            yield Segment.line()
+
+
+class _Code(CodeBlock):
+    page: Page
+
+    @classmethod
+    def create(cls, markdown: Markdown, token: Token) -> _Code:
+        assert isinstance(markdown, _Shown)
+        made = cls((token.info or "").partition(" ")[0].lower(), "")
+        made.page = markdown.page
+        return made
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        page = self.page
+        code = str(self.text).rstrip("\n")
+        background = Style.parse(f"on {page.palette.raised}")
+        width = options.max_width
+        if self.lexer_name in LANGUAGES:
+            shown = Syntax("", self.lexer_name, theme=page.syntax).highlight(code)
+        else:
+            shown = Text(code, page.palette.ink)
+        shown.rstrip()
+        for line in shown.split("\n", allow_blank=True):
+            wrapped = line.wrap(console, max(width - 2, 8), overflow="fold") or [line]
+            for part in wrapped:
+                part.pad_right(max(width - 1 - part.cell_len, 0))
+                yield Text.assemble(" ", part, style=background, no_wrap=True)
+
+
+class _Shown(Markdown):
+    elements: ClassVar[dict[str, type[MarkdownElement]]] = {
+        **Markdown.elements,
+        "heading_open": _Heading,
+        "blockquote_open": _Quote,
+        "fence": _Code,
+        "code_block": _Code,
+    }
+
+    def __init__(self, text: str, page: Page, style: str) -> None:
+        super().__init__("", style=style or "none", hyperlinks=False)
+        self.page = page
+        self.parsed = _reader().parse(text)
+        for token in self.parsed:
+            token.children = [_named(child) for child in token.children or ()]
+
+
+def _named(token: Token) -> Token:
+    """An image is named, and never loaded."""
+    if token.type != "image":
+        return token
+    words = f"{token.content or 'image'} ({token.attrGet('src') or ''})"
+    return Token("text", "", 0, content=words)
+
+
+@lru_cache(maxsize=1)
+def _reader() -> MarkdownIt:
+    """Tags are text, and an address that is no address of the web is no link."""
+    reader = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    reader.validateLink = is_safe_link  # type: ignore[method-assign]
+    return reader

@@ -1,0 +1,162 @@
+"""A question of the agent's, above the composer, until somebody has answered it."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from antiphon.client import Elicitation, Permission
+from antiphon.schema import v2
+from antiphon.tui.asking import Pending
+from antiphon.tui.plain import plain, plain_line
+
+TOO_SOON = 0.4
+"""Seconds in which a key was meant for something else: what was typed before does not answer a question."""
+SHOWN = 4_000
+"""Characters of what is asked; more than that nobody reads here, and it is said that there is more."""
+
+
+class QuestionCard(Vertical):
+    DEFAULT_CSS = """
+    QuestionCard {
+        display: none; height: auto; max-height: 55vh; margin: 1 1 0 1; padding: 0 1;
+        background: $surface; border-left: outer $warning;
+        & VerticalScroll { height: auto; max-height: 30vh; scrollbar-size-vertical: 1; }
+        & Static { width: 100%; }
+        & OptionList, & OptionList:focus {
+            height: auto; max-height: 9; border: none; padding: 0;
+            background: $surface; background-tint: transparent;
+        }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("1", "choose(1)", "Choose", key_display="1…9"),
+        *(Binding(str(number), f"choose({number})", "Choose", show=False) for number in range(2, 10)),
+    ]
+
+    class Chosen(Message):
+        """An answer was chosen: an option of a permission, or one of `fill`, `agree`, `decline`."""
+
+        def __init__(self, pending: Pending, choice: v2.PermissionOption | str) -> None:
+            super().__init__()
+            self.pending = pending
+            self.choice = choice
+
+    def __init__(self, **named: Any) -> None:
+        super().__init__(**named)
+        self.pending: Pending | None = None
+        self._about = Static("", markup=False)
+        self._scroll = VerticalScroll(self._about, can_focus=False)
+        self._options = OptionList(markup=False)
+        self._choices: list[v2.PermissionOption | str] = []
+        self._since = 0.0
+
+    def compose(self) -> ComposeResult:
+        yield self._scroll
+        yield self._options
+
+    def show(self, pending: Pending | None, *, more: int = 0) -> None:
+        """Put a question, or none."""
+        fresh = pending is not self.pending
+        self.pending = pending
+        self.display = pending is not None
+        if pending is None:
+            return
+        asked = pending.asked
+        about = _permission(asked) if isinstance(asked, Permission) else _elicitation(asked)
+        if more:
+            about = Content("\n").join(
+                [about, Content.styled(f"and {more} more behind it", "$foreground 60%")]
+            )
+        self._about.update(about)
+        if fresh:
+            self._since = time.monotonic()
+            self._fill(asked)
+            self._scroll.scroll_home(animate=False)
+
+    def _fill(self, asked: Permission | Elicitation) -> None:
+        if isinstance(asked, Permission):
+            self._choices = list(asked.options)
+            lines = [_option(number, option) for number, option in enumerate(asked.options, 1)]
+        else:
+            self._choices = ["agree" if asked.url is not None else "fill", "decline"]
+            first = "I have read it and agree to visit it" if asked.url is not None else "Fill in the form"
+            lines = [_line(1, first, "$success"), _line(2, "Decline", "$error")]
+        self._options.clear_options()
+        self._options.add_options([Option(line) for line in lines])
+        self._options.highlighted = 0 if lines else None
+
+    def take_focus(self) -> None:
+        self._options.focus()
+
+    @property
+    def focused(self) -> bool:
+        return self._options.has_focus
+
+    def action_choose(self, number: int) -> None:
+        if self.pending is None or not 0 < number <= len(self._choices):
+            return
+        if time.monotonic() - self._since < TOO_SOON:
+            return
+        self.post_message(self.Chosen(self.pending, self._choices[number - 1]))
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        self.action_choose(event.option_index + 1)
+
+    def on_key(self, event: events.Key) -> None:
+        if (
+            event.key in ("y", "n")
+            and self.pending is not None
+            and isinstance(self.pending.asked, Permission)
+        ):
+            event.stop()
+            wanted = self.pending.asked.allow() if event.key == "y" else self.pending.asked.reject()
+            if wanted is not None:
+                self.action_choose(self._choices.index(wanted) + 1)
+
+
+def _permission(asked: Permission) -> Content:
+    lines = [Content.styled(_whole(asked.title) or "The agent asks for permission", "bold")]
+    if asked.request.description:
+        lines.append(Content.styled(_whole(asked.request.description), "$foreground 70%"))
+    if isinstance(asked.request.subject, v2.CommandPermissionSubject):
+        lines.append(Content.assemble(("$ ", "$accent"), _whole(asked.request.subject.command)))
+    return Content("\n").join(lines)
+
+
+def _elicitation(asked: Elicitation) -> Content:
+    lines = [
+        Content.styled(f"{plain_line(asked.agent, limit=60)} asks", "$foreground 70%"),
+        Content.styled(_whole(asked.message), "bold"),
+    ]
+    if asked.url is not None:
+        lines.append(Content.styled(plain(asked.url[:SHOWN]), "$accent"))
+        host = plain_line(asked.host or "nowhere known", limit=200)
+        lines.append(Content.styled(f"It leads to {host}. Nothing is opened from here.", "$warning"))
+    return Content("\n").join(lines)
+
+
+def _whole(text: str) -> str:
+    """What is asked, whole as far as anybody reads: nobody can agree to what they were not shown."""
+    shown = "\n".join(line for line in plain(text[:SHOWN]).splitlines() if line.strip())
+    more = len(text) - SHOWN
+    return shown if more <= 0 else f"{shown}\n⋮ {more:,} more characters are not shown: better decline"
+
+
+def _option(number: int, option: v2.PermissionOption) -> Content:
+    allows = str(option.kind).startswith("allow")
+    return _line(number, plain_line(option.name, limit=200), "$success" if allows else "$error")
+
+
+def _line(number: int, words: str, style: str) -> Content:
+    return Content.assemble((f"{number}  ", "bold $foreground 60%"), (words, style))

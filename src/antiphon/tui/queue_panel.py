@@ -1,0 +1,93 @@
+"""The queue: prompts that wait, to be edited, moved and withdrawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import OptionList
+from textual.widgets.option_list import Option
+
+from antiphon.tui.plain import plain_line
+from antiphon.tui.waiting import Waits
+
+MOST = 100
+
+
+class QueuePanel(OptionList):
+    DEFAULT_CSS = """
+    QueuePanel {
+        display: none; height: auto; max-height: 6; margin: 0 1; padding: 0 1;
+        border: none; border-left: outer $border; background: $surface; scrollbar-size-vertical: 1;
+        &:focus { border: none; border-left: outer $accent; background-tint: transparent; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("e,enter", "edit", "Edit"),
+        Binding("alt+up,K", "move(-1)", "Move up", key_display="⌥↑"),
+        Binding("alt+down,J", "move(1)", "Move down", key_display="⌥↓"),
+        Binding("d,delete", "withdraw", "Withdraw"),
+        Binding("r", "resume", "Go on"),
+    ]
+
+    class Wanted(Message):
+        """Something is to be done with an entry: `edit`, `withdraw`, `move`, or `resume` for all."""
+
+        def __init__(self, what: str, entry: Waits, by: int = 0) -> None:
+            super().__init__()
+            self.what = what
+            self.entry = entry
+            self.by = by
+
+    def __init__(self, **named: Any) -> None:
+        super().__init__(markup=False, **named)
+        self.entries: list[Waits] = []
+
+    def show(self, entries: Sequence[Waits]) -> None:
+        shown = list(entries)[:MOST]
+        if shown == self.entries:
+            return
+        at = self.highlighted
+        pointed = self.entries[at].id if at is not None and at < len(self.entries) else None
+        self.entries = shown
+        self.clear_options()
+        self.add_options([Option(_line(number, entry)) for number, entry in enumerate(shown, 1)])
+        places = [place for place, entry in enumerate(shown) if entry.id == pointed]
+        self.highlighted = places[0] if places else (min(at or 0, len(shown) - 1) if shown else None)
+        self.display = bool(shown)
+
+    def _pointed(self) -> Waits | None:
+        at = self.highlighted
+        return None if at is None or at >= len(self.entries) else self.entries[at]
+
+    def _want(self, what: str, by: int = 0) -> None:
+        entry = self._pointed()
+        if entry is not None:
+            self.post_message(self.Wanted(what, entry, by))
+
+    def action_edit(self) -> None:
+        self._want("edit")
+
+    def action_withdraw(self) -> None:
+        self._want("withdraw")
+
+    def action_resume(self) -> None:
+        self._want("resume")
+
+    def action_move(self, by: int) -> None:
+        self._want("move", by)
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        self.action_edit()
+
+
+def _line(number: int, entry: Waits) -> Content:
+    return Content.assemble(
+        (f"{number} waits  ", "$accent"),
+        (f"{entry.sender}: " if entry.sender else "", "$warning"),
+        plain_line(entry.text, limit=200),
+    )

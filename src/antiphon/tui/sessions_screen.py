@@ -1,0 +1,215 @@
+"""The sessions that there are, as they stand now."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Footer, OptionList, Static
+from textual.widgets.option_list import Option
+
+from antiphon.errors import AntiphonError, CallFailed, LinkLost
+from antiphon.schema import v2
+from antiphon.schema.version import ours_in
+from antiphon.tui.dialogs import AskLine, Confirm
+from antiphon.tui.plain import plain_line
+
+if TYPE_CHECKING:
+    from antiphon.tui.app import ChatApp
+
+EVERY = 1.5
+"""Seconds after which it is looked again."""
+MOST = 1_000
+STATES = {
+    "running": ("● working", "$accent"),
+    "requires_action": ("● waits for an answer", "$warning"),
+    "idle": ("○ ready", "$success"),
+}
+
+
+class SessionList(OptionList):
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Open")]
+
+
+class SessionsScreen(Screen[None]):
+    DEFAULT_CSS = """
+    SessionsScreen {
+        background: $background;
+        & #head { height: 3; padding: 1 2; background: $background; }
+        & #none { padding: 1 2; color: $foreground 70%; display: none; }
+        & OptionList, & OptionList:focus {
+            height: 1fr; border: none; padding: 0 1; background: $background; background-tint: transparent;
+            scrollbar-size-vertical: 1;
+        }
+        & OptionList > .option-list--option { padding: 0 1; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("n,ctrl+n", "new", "New"),
+        Binding("r", "rename", "Rename"),
+        Binding("f", "fork", "Fork"),
+        Binding("d,delete", "delete", "Delete"),
+        Binding("escape", "back", "Back"),
+        Binding("q", "app.quit", "Quit", show=False),
+        Binding("question_mark", "app.help", "Help", show=False),
+    ]
+
+    app: ChatApp
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._infos: list[v2.SessionInfo] = []
+        self._shown: list[str] = []
+
+    def compose(self) -> ComposeResult:
+        yield Static("", id="head", markup=False)
+        yield Static("There is no session yet: n begins one.", id="none", markup=False)
+        yield SessionList(markup=False)
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        self.run_worker(self._watch())
+
+    async def _watch(self) -> None:
+        while True:
+            if self.is_current:
+                with suppress(AntiphonError):  # the link is away; the status of it is shown elsewhere
+                    await self.look()
+            await asyncio.sleep(EVERY)
+
+    def on_screen_resume(self) -> None:
+        self.run_worker(self._look_again())
+
+    async def _look_again(self) -> None:
+        with suppress(AntiphonError):
+            await self.look()
+
+    async def look(self) -> None:
+        """Ask what there is, and show it."""
+        infos = []
+        async for info in self.app.client.list_sessions():
+            infos.append(info)
+            if len(infos) >= MOST:
+                break
+        lines = [_lines(info) for info in infos]
+        plain = [line.plain for line in lines]
+        head = Content.assemble(
+            ("Antiphon", "bold $accent"),
+            (f"   {_count(len(infos))} · {plain_line(self.app.place, limit=120)}", "$foreground 70%"),
+        )
+        self.query_one("#head", Static).update(head)
+        self.query_one("#none", Static).display = not infos
+        if plain == self._shown:
+            return
+        options = self.query_one(OptionList)
+        pointed = self._pointed()
+        self._infos, self._shown = infos, plain
+        options.clear_options()
+        options.add_options([Option(line) for line in lines])
+        ids = [info.session_id for info in infos]
+        if infos:
+            here = None if pointed is None else pointed.session_id
+            options.highlighted = ids.index(here) if here in ids else 0
+        options.focus()
+
+    def _pointed(self) -> v2.SessionInfo | None:
+        at = self.query_one(OptionList).highlighted
+        return None if at is None or at >= len(self._infos) else self._infos[at]
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        self.action_open()
+
+    def action_open(self) -> None:
+        info = self._pointed()
+        if info is not None:
+            self.app.open_session(info.session_id, info.cwd)
+
+    def action_new(self) -> None:
+        self.app.new_session()
+
+    def action_back(self) -> None:
+        if len(self.app.screen_stack) > 2:
+            self.app.pop_screen()
+
+    def action_rename(self) -> None:
+        info = self._pointed()
+        if info is None:
+            return
+
+        def named(title: str | None) -> None:
+            if title is not None:
+                self._do(self.app.client.set_title(info.session_id, title))
+
+        self.app.push_screen(AskLine("Another title", plain_line(info.title or "", limit=200)), named)
+
+    def action_delete(self) -> None:
+        info = self._pointed()
+        if info is None:
+            return
+
+        def confirmed(yes: bool | None) -> None:
+            if yes:
+                self._do(self.app.client.delete_session(info.session_id))
+
+        title = plain_line(info.title or info.session_id, limit=80)
+        about = "What was said in it is gone for ever, for everybody."
+        self.app.push_screen(Confirm(f"Delete “{title}”?", about, yes="Delete"), confirmed)
+
+    def action_fork(self) -> None:
+        info = self._pointed()
+        if info is not None:
+            self.app.fork_session(info)
+
+    def _do(self, work: Any) -> None:
+        async def done() -> None:
+            try:
+                await work
+            except (CallFailed, LinkLost, AntiphonError) as error:
+                self.app.complain(error)
+            await self._look_again()
+
+        self.run_worker(done())
+
+
+def _count(sessions: int) -> str:
+    return "1 session" if sessions == 1 else f"{sessions:,} sessions"
+
+
+def _lines(info: v2.SessionInfo) -> Content:
+    ours = ours_in(info.meta)
+    state = ours.get("state")
+    words, style = STATES.get(state if isinstance(state, str) else "", ("○ at rest", "$foreground 60%"))
+    clients = ours.get("clients")
+    about = [
+        plain_line(str(ours.get("agent", "")), limit=40),
+        f"{clients} here" if isinstance(clients, int) and clients else "",
+        _ago(info.updated_at),
+        plain_line(info.cwd, limit=80),
+    ]
+    return Content.assemble(
+        (plain_line(info.title or "Untitled", limit=160), "bold"),
+        "\n",
+        (words, style),
+        ("   " + " · ".join(part for part in about if part), "$foreground 60%"),
+    )
+
+
+def _ago(at: str | None) -> str:
+    try:
+        then = datetime.fromisoformat(at or "")
+    except ValueError:
+        return ""
+    if then.tzinfo is None:
+        then = then.replace(tzinfo=UTC)
+    minutes = int((datetime.now(UTC) - then).total_seconds()) // 60
+    if minutes < 1:
+        return "just now"
+    if minutes < 60:
+        return f"{minutes} min ago"
+    return f"{minutes // 60} h ago" if minutes < 48 * 60 else f"{minutes // 1440} days ago"

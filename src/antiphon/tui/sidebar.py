@@ -1,0 +1,94 @@
+"""Beside the transcript: the plan, and the files that were touched."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+from textual.containers import VerticalScroll
+from textual.widgets import Static
+
+from antiphon.client import ClientSession
+from antiphon.schema import v2
+from antiphon.transcripts.words import near
+from antiphon.tui.palette import Palette, palette_of
+from antiphon.tui.patches import counts
+from antiphon.tui.plain import plain_line
+from antiphon.tui.plans import step_text, steps
+
+MOST = 200
+CHANGING = frozenset(["edit", "delete", "move"])
+
+
+class Sidebar(VerticalScroll, can_focus=False):
+    DEFAULT_CSS = """
+    Sidebar {
+        width: 34; padding: 1 2; background: $surface; border-left: vkey $border; scrollbar-size-vertical: 1;
+        & Static { width: 100%; }
+    }
+    """
+
+    def __init__(self, **named: Any) -> None:
+        super().__init__(**named)
+        self._static = Static("", markup=False)
+
+    def compose(self) -> Any:
+        yield self._static
+
+    def show(self, session: ClientSession) -> None:
+        palette = palette_of(self.app)
+        parts: list[RenderableType] = [_head("Plan", palette)]
+        planned = [step for plan in session.plans for step in steps(plan.latest.plan)]
+        parts.append(_steps(planned, palette) if planned else _none("no plan", palette))
+        parts += [Text(""), _head("Files touched", palette)]
+        parts += [_file(path, changes, palette) for path, changes in touched(session).items()][:MOST] or [
+            _none("none yet", palette)
+        ]
+        self._static.update(Group(*parts))
+
+
+def touched(session: ClientSession) -> dict[str, tuple[int, int] | None]:
+    """Files that tools have changed, the last one last, with lines added and removed where that is told."""
+    found: dict[str, tuple[int, int] | None] = {}
+    for call in session.fold.tools:
+        for part in call.content:
+            if isinstance(part, v2.Diff):
+                patch = None if part.patch is None else counts(part.patch.text)
+                for change in part.changes:
+                    path = change.get("path") if isinstance(change, dict) else change.path
+                    if isinstance(path, str):
+                        found[_shown(path, session)] = patch if len(part.changes) == 1 else None
+        if str(call.kind) in CHANGING:
+            for place in call.locations:
+                found.setdefault(_shown(place.path, session), None)
+    return found
+
+
+def _shown(path: str, session: ClientSession) -> str:
+    return plain_line(near(path, session.cwd), limit=200)
+
+
+def _steps(planned: list[tuple[str, str]], palette: Palette) -> Table:
+    table = Table.grid()
+    for status, words in planned:
+        step = step_text(status, words, palette)
+        table.add_row(step[:2], step[2:])
+    return table
+
+
+def _head(words: str, palette: Palette) -> Text:
+    return Text(words, f"bold {palette.soft}")
+
+
+def _none(words: str, palette: Palette) -> Text:
+    return Text(words, palette.soft)
+
+
+def _file(path: str, changes: tuple[int, int] | None, palette: Palette) -> Text:
+    line = Text(path, palette.ink, overflow="fold")
+    if changes is not None:
+        line.append(f"  +{changes[0]:,}", palette.good)
+        line.append(f" −{changes[1]:,}", palette.bad)
+    return line

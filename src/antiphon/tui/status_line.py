@@ -1,0 +1,91 @@
+"""One line that says how things stand: state, queue, usage, clients, link."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from textual.content import Content
+from textual.widgets import Static
+
+from antiphon.client import ClientSession, Link, LinkState
+from antiphon.engine.configuration import offered_values
+from antiphon.engine.turn import TurnState
+from antiphon.schema import v2
+from antiphon.tui.plain import plain_line
+
+
+class StatusLine(Static):
+    DEFAULT_CSS = """
+    StatusLine { height: 1; padding: 0 2; color: $foreground 70%; background: $background; }
+    """
+
+    def __init__(self, **named: Any) -> None:
+        super().__init__("", markup=False, **named)
+        self._since: float | None = None
+
+    def show(self, session: ClientSession, *, waiting: int, asked: int, note: str = "") -> None:
+        parts = [_link(session.client.link) or self._state(session, asked)]
+        if waiting:
+            parts.append(Content(f"{waiting} queued"))
+        if mode := _mode(session):
+            parts.append(Content(mode))
+        if usage := _usage(session):
+            parts.append(Content(usage))
+        if clients := _clients(session):
+            parts.append(Content(clients))
+        if note:
+            parts.append(Content.styled(note, "$warning"))
+        self.update(Content(" · ").join(parts))
+
+    def _state(self, session: ClientSession, asked: int) -> Content:
+        if session.state is TurnState.IDLE:
+            self._since = None
+            if asked:
+                return Content.styled("● waits for your answer", "$warning")
+            return Content.assemble(("○ ", "$success"), "ready")
+        if self._since is None:
+            self._since = time.monotonic()
+        if asked:
+            return Content.styled("● waits for your answer", "$warning")
+        seconds = int(time.monotonic() - self._since)
+        took = f" {seconds} s" if seconds < 60 else f" {seconds // 60} min {seconds % 60} s"
+        return Content.assemble(("● ", "$accent"), f"working{took if seconds else ''}")
+
+
+def _link(link: Link) -> Content | None:
+    if link.state is LinkState.RECONNECTING:
+        tried = f", attempt {link.attempts}" if link.attempts else ""
+        return Content.styled(f"● reconnecting…{tried}", "$warning")
+    if link.state is LinkState.GONE:
+        return Content.styled(f"● the link is gone: {plain_line(link.reason, limit=80)}", "$error")
+    return None
+
+
+def _usage(session: ClientSession) -> str:
+    usage = session.usage
+    if usage is None:
+        return ""
+    full = 100 * usage.used / max(usage.size, 1)
+    told = f"context {'<1' if 0 < full < 1 else round(full)} %"
+    if usage.cost is not None and usage.cost.amount >= 0.005:
+        told += f", {usage.cost.amount:.2f} {plain_line(usage.cost.currency, limit=8)}"
+    return told
+
+
+def _mode(session: ClientSession) -> str:
+    """What is chosen of the modes, where there are some."""
+    for option in session.config_options:
+        if isinstance(option, v2.SessionConfigSelect) and option.category == "mode":
+            for value in offered_values(option):
+                if value.value == option.current_value:
+                    return plain_line(value.name, limit=30)
+    return ""
+
+
+def _clients(session: ClientSession) -> str:
+    others = [plain_line(each.name, limit=30) for each in session.clients if not each.you]
+    if not others:
+        return ""
+    more = f" and {len(others) - 3} more" if len(others) > 3 else ""
+    return f"with {', '.join(others[:3])}{more}"

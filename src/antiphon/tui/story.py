@@ -1,0 +1,142 @@
+"""The story of a session: what its transcript has to show, in order, and which of it an event changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+from antiphon.client import ClientSession, SessionEvent
+from antiphon.engine.compactions import Compaction
+from antiphon.engine.plans import Plan
+from antiphon.engine.tools import ToolCall
+from antiphon.engine.transcript import TYPE_OF, Message, MessageType
+from antiphon.schema import v2
+from antiphon.transcripts.words import ENDINGS, call_title
+from antiphon.tui.calls import CallEntry
+from antiphon.tui.entries import Entry, MessageEntry, NoteEntry, ThoughtEntry
+from antiphon.tui.plain import plain_line, said
+from antiphon.tui.plans import PlanEntry
+
+TOLD = (Message, ToolCall, Plan, Compaction)
+TONES = {"error": "bad", "warning": "wait"}
+
+
+class Story:
+    def __init__(self, session: ClientSession) -> None:
+        self.session = session
+        self.keys: list[str] = []
+        self._known: set[str] = set()
+        self._notes: dict[str, NoteEntry] = {}
+        self._items: dict[str, Any] = {}
+        for item in session.fold.items:
+            if isinstance(item, TOLD):
+                self._items[item.key] = item
+                self._add(item.key)
+
+    def take(self, event: SessionEvent) -> Iterable[str]:
+        """The keys of what an event has changed."""
+        update: Any = event.update
+        kind = TYPE_OF.get(type(update))
+        if kind is not None:
+            yield self._add(f"message/{kind}/{update.message_id}")
+        elif isinstance(update, v2.SessionToolCallUpdate | v2.ToolCallContentChunk):
+            yield self._add(f"tool/{update.tool_call_id}")
+        elif isinstance(update, v2.TerminalUpdate | v2.TerminalOutputChunk):
+            yield from self._showing(update.terminal_id)
+        elif isinstance(update, v2.PlanUpdate):
+            plan: Any = update.plan
+            yield self._add(f"plan/{plan['planId'] if isinstance(plan, dict) else plan.plan_id}")
+        elif isinstance(update, v2.Notice):
+            about = f"{update.title}: {update.description}" if update.description else update.title
+            yield self.note(plain_line(about), tone=TONES.get(str(update.severity), "soft"))
+        elif isinstance(update, v2.CompactionUpdate) and update.status == "completed":
+            yield self.note("the agent has shortened what it keeps in mind")
+        elif isinstance(update, v2.SubagentUpdate) and update.title:
+            yield self.note(f"subagent {plain_line(update.title)}")
+        elif isinstance(update, v2.StateUpdate) and update.state == v2.State.IDLE:
+            yield from self._ended(update)
+
+    def note(self, words: str, *, tone: str = "soft") -> str:
+        """A remark of ours, at the end; its key."""
+        key = f"note/{len(self._notes)}"
+        self._notes[key] = NoteEntry(key, words, tone=tone)
+        return self._add(key)
+
+    def _ended(self, state: v2.StateUpdate) -> Iterable[str]:
+        reason = None if state.stop_reason is None else str(state.stop_reason)
+        if reason in (None, "end_turn"):
+            return
+        words = ENDINGS.get(str(reason), f"Ended: {plain_line(str(reason), limit=80)}")
+        if state.error is not None and state.error.message:
+            words += f": {plain_line(state.error.message)}"
+        yield self.note(words, tone="bad" if reason == "error" else "wait")
+
+    def _add(self, key: str) -> str:
+        if key not in self._known:
+            self._known.add(key)
+            self.keys.append(key)
+        return key
+
+    def _showing(self, terminal_id: str) -> Iterable[str]:
+        """The tool calls that a terminal stands in; the latest ones are looked at."""
+        for key in self.keys[:-40:-1]:
+            call = self._item(key) if key.startswith("tool/") else None
+            if call is not None and any(
+                isinstance(part, v2.Terminal) and part.terminal_id == terminal_id for part in call.content
+            ):
+                yield key
+
+    def _item(self, key: str) -> Any:
+        fold = self.session.fold
+        kind, _, id = key.partition("/")
+        if kind == "tool":
+            return fold.tools.get(id)
+        if kind == "plan":
+            return fold.plans.get(id)
+        if kind == "message":
+            type, _, id = id.partition("/")
+            return fold.message(MessageType(type), id)
+        return None
+
+    def entry(self, key: str) -> Entry:
+        """What stands there, made anew."""
+        if key in self._notes:
+            return self._notes[key]
+        find = partial(self._item, key)
+        if key.startswith("tool/"):
+            return CallEntry(key, find, self.session)
+        if key.startswith("plan/"):
+            return PlanEntry(key, find)
+        if key.startswith("compaction/"):
+            return NoteEntry(key, "the agent has shortened what it keeps in mind")
+        message = find() or self._items.get(key)
+        if message is None:
+            return NoteEntry(key, "")
+        if message.type is MessageType.THOUGHT:
+            return ThoughtEntry(key, message)
+        return MessageEntry(key, message, **self._whose(message))
+
+    def _whose(self, message: Message) -> dict[str, Any]:
+        sender = message.sender
+        if message.type is not MessageType.USER or sender is None:
+            return {"mine": True}
+        mine = sender.client_id == self.session.client.who.client_id
+        return {"mine": mine, "name": "" if mine else plain_line(sender.name, limit=64)}
+
+    def text(self, key: str) -> str:
+        """All the words of it, for a search."""
+        if key in self._notes:
+            return self._notes[key].text
+        item = self._item(key) or self._items.get(key)
+        if isinstance(item, Message):
+            return said(item.content)
+        if isinstance(item, ToolCall) and not item.content:
+            return call_title(item)
+        return self.entry(key).text
+
+    def forkable(self, key: str) -> str | None:
+        """The id of the message that stands there."""
+        kind, _, rest = key.partition("/")
+        type, _, id = rest.partition("/")
+        return id if kind == "message" and type != MessageType.THOUGHT else None

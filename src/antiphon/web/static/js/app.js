@@ -1,0 +1,318 @@
+// The app: the link to the hub, the sessions there, and the one that is shown.
+
+import { clientId, route, saveAs } from "./browser.js";
+import { Emitter } from "./emitter.js";
+import { ours } from "./fold/content.js";
+import { keep, kept } from "./keeping.js";
+import { Link } from "./link.js";
+import { logIn } from "./login.js";
+import { keptUp, listAll } from "./listing.js";
+import { Outbox } from "./outbox.js";
+import { LinkLost, RpcError } from "./rpc.js";
+import { Session } from "./session.js";
+
+const POLL = 5000;
+/** How many sessions are kept folded, so that going back to one asks only for what was missed. */
+const KEPT = 6;
+const VERSION = "0.1.0";
+
+export class App extends Emitter {
+  sessions = [];
+  session = null;
+  agents = [];
+  me = { clientId: clientId(), name: kept("name") || "browser" };
+  /** What the hub can do. */
+  capabilities = {};
+  hub = null;
+  role = null;
+  cwd = null;
+  outbox = new Outbox((method, params) => this.#deliver(method, params), (entry, error) => {
+    this.#known.get(entry.sessionId)?.sent();
+    if (error) this.#fail("What was left unsent was not taken", error);
+  });
+  link = new Link(
+    {
+      requests: {
+        "session/request_permission": (...asked) => this.#asked("session/request_permission", ...asked),
+        "elicitation/create": (...asked) => this.#asked("elicitation/create", ...asked),
+      },
+      notifications: {
+        "session/update": (params) => this.#updated(params),
+        "_antiphon/sessions": (news) => this.#heardOf(news),
+      },
+    },
+    (peer) => this.#ready(peer),
+  );
+  #known = new Map();
+  #tellsSessions = false;
+  #opening = null;
+  #removing = null;
+
+  /** Ours among what the hub announces. */
+  get offers() {
+    return ours(this.capabilities._meta);
+  }
+
+  get injectModes() {
+    return this.offers.inject?.modes ?? [];
+  }
+
+  /** What may be done with a prompt while the session works. */
+  get deliveries() {
+    return this.offers.delivery ?? ["queue"];
+  }
+
+  async start() {
+    let good = null;
+    try {
+      good = await logIn();
+    } catch {
+      // the hub is away: the link says so, and the code is lost with it
+    }
+    this.outbox.restore();
+    this.link.on("state", (state) => {
+      this.emit("link");
+      if (state === "online") this.#rejoin();
+    });
+    this.link.on("error", (error) => this.#fail("The hub did not answer as expected", error));
+    addEventListener("popstate", () => this.#follow());
+    addEventListener("hashchange", () => this.#follow());
+    setInterval(() => this.#poll(), POLL);
+    document.addEventListener("visibilitychange", () => this.#poll());
+    this.linkWasGood = good;
+    this.link.start();
+  }
+
+  retry() {
+    this.link.retry();
+  }
+
+  // Over the link
+
+  /** Ask the hub; without a link it is a LinkLost. */
+  call(method, params) {
+    return this.link.peer ? this.link.peer.request(method, params) : Promise.reject(new LinkLost());
+  }
+
+  notify(method, params) {
+    this.link.peer?.notify(method, params);
+  }
+
+  /** What is in the outbox may be of a session that is not the one shown any more. */
+  async #deliver(method, params) {
+    await this.#opening?.done.catch(() => {});
+    if (this.link.state !== "online") throw new LinkLost();
+    const { sessionId } = params;
+    const elsewhere = sessionId !== this.session?.id;
+    if (elsewhere) await this.call("_antiphon/attach", { sessionId, historyPolicy: "none" });
+    const answer = await this.call(method, params);
+    if (elsewhere && sessionId !== this.session?.id) await this.call("_antiphon/detach", { sessionId });
+    return answer;
+  }
+
+  async #ready(peer) {
+    const answer = await peer.request("initialize", {
+      protocolVersion: 2,
+      info: { name: this.me.name, title: "Antiphon web", version: VERSION },
+      capabilities: {
+        elicitation: { form: {}, url: {} },
+        _meta: { antiphon: { seq: true, queueUpdates: true, presence: true, sessionUpdates: true } },
+      },
+      _meta: { antiphon: { clientId: this.me.clientId } },
+    });
+    if (answer.protocolVersion !== 2) throw new Error("The hub speaks another version of the protocol.");
+    this.hub = answer.info ?? null;
+    this.capabilities = answer.capabilities ?? {};
+    const offers = this.offers;
+    this.agents = Array.isArray(offers.agents) ? offers.agents : [];
+    const told = ours(answer._meta);
+    this.role = told.role ?? null;
+    this.cwd = told.cwd ?? null;
+    this.me.clientId = told.clientId ?? this.me.clientId;
+    this.#tellsSessions = offers.sessionUpdates === true;
+    await this.#list(peer);
+  }
+
+  /** There is a link: to the session that is shown, and with what was left unsaid. */
+  async #rejoin() {
+    const { peer } = this.link;
+    try {
+      if (this.session) await this.#attach(this.session, peer);
+      else await this.#follow();
+      this.outbox.flush();
+    } catch (error) {
+      if (!(error instanceof LinkLost)) throw error; // the next link tries again
+    }
+  }
+
+  // Sessions
+
+  async #list(peer) {
+    this.#listed(await listAll(peer));
+  }
+
+  #listed(sessions) {
+    this.sessions = sessions;
+    for (const entry of sessions) this.#known.get(entry.sessionId)?.describe(entry);
+    this.emit("sessions");
+  }
+
+  /** Some came or changed, and some went; the others are as they were. */
+  #heardOf({ sessions, gone }) {
+    if (!Array.isArray(sessions) || !Array.isArray(gone)) return;
+    for (const sessionId of gone) this.#known.delete(sessionId);
+    this.#listed(keptUp(this.sessions, sessions, gone));
+    if (!gone.includes(this.session?.id) || this.#removing === this.session.id) return;
+    this.#close();
+    this.emit("error", { title: "The session was deleted", message: "Somebody else has deleted it." });
+  }
+
+  #poll() {
+    if (this.#tellsSessions || document.hidden || this.link.state !== "online") return;
+    this.#list(this.link.peer).catch(() => {}); // the next time may tell
+  }
+
+  #entry(sessionId) {
+    return this.sessions.find((entry) => entry.sessionId === sessionId) ?? { sessionId };
+  }
+
+  /** Show the session that the address names. */
+  async #follow() {
+    const wanted = route();
+    if ((this.session?.id ?? null) === wanted) return;
+    if (wanted === null && location.hash && this.session) {
+      // A place on the page, as the link to the composer: the address goes on naming the session.
+      history.replaceState(null, "", `#/s/${encodeURIComponent(this.session.id)}`);
+      return;
+    }
+    if (wanted === null) this.#show(null);
+    else await this.#enter(wanted);
+  }
+
+  async open(sessionId) {
+    if (this.session?.id === sessionId) return this.session;
+    if (route() !== sessionId) history.pushState(null, "", `#/s/${encodeURIComponent(sessionId)}`);
+    await this.#enter(sessionId);
+    return this.session;
+  }
+
+  async #enter(sessionId) {
+    const session = this.#known.get(sessionId) ?? new Session(this, this.#entry(sessionId));
+    this.#known.delete(sessionId);
+    this.#known.set(sessionId, session); // the last one that was shown stands last
+    for (const [id, old] of this.#known) {
+      if (this.#known.size <= KEPT) break;
+      if (old !== this.session) this.#known.delete(id);
+    }
+    this.#show(session);
+    if (this.link.state === "online") await this.#attach(session, this.link.peer);
+  }
+
+  #show(session) {
+    const before = this.session;
+    if (before === session) return;
+    before?.leave(() => this.session !== before);
+    this.session = session;
+    this.emit("session");
+  }
+
+  async #attach(session, peer) {
+    if (this.#opening?.session === session && this.#opening.peer === peer) return this.#opening.done;
+    const done = session.attach(peer);
+    this.#opening = { session, peer, done };
+    try {
+      await done;
+    } catch (error) {
+      if (error instanceof LinkLost) throw error;
+      this.#known.delete(session.id);
+      if (this.session === session) {
+        history.replaceState(null, "", location.pathname + location.search);
+        this.#show(null);
+      }
+      this.#fail("The session could not be opened", error);
+    } finally {
+      if (this.#opening?.done === done) this.#opening = null;
+    }
+  }
+
+  async create({ cwd, agent } = {}) {
+    const _meta = { antiphon: { operationId: crypto.randomUUID(), ...(agent ? { agent } : {}) } };
+    const answer = await this.call("session/new", { cwd: cwd ?? this.cwd ?? "/", mcpServers: [], _meta });
+    return this.#begin(answer.sessionId, cwd ?? this.cwd);
+  }
+
+  async fork(sessionId, messageId) {
+    const cwd = this.#entry(sessionId).cwd ?? this.session?.cwd ?? "/";
+    const _meta = { antiphon: { operationId: crypto.randomUUID(), ...(messageId ? { messageId } : {}) } };
+    const answer = await this.call("session/fork", { sessionId, cwd, mcpServers: [], _meta });
+    return this.#begin(answer.sessionId, cwd);
+  }
+
+  async #begin(sessionId, cwd) {
+    this.#poll();
+    if (!this.sessions.some((entry) => entry.sessionId === sessionId)) {
+      const updatedAt = new Date().toISOString();
+      const entry = { sessionId, cwd, title: null, updatedAt, state: "idle", clients: 1, agent: null };
+      this.sessions = [entry, ...this.sessions];
+      this.emit("sessions");
+    }
+    await this.open(sessionId);
+    return this.session;
+  }
+
+  async remove(sessionId) {
+    this.#removing = sessionId;
+    await this.call("session/delete", { sessionId });
+    this.#known.delete(sessionId);
+    this.sessions = this.sessions.filter((entry) => entry.sessionId !== sessionId);
+    if (this.session?.id === sessionId) this.#close();
+    this.emit("sessions");
+  }
+
+  /** The session that is shown is not there any more. */
+  #close() {
+    history.replaceState(null, "", location.pathname + location.search);
+    this.session.leave(() => false);
+    this.session = null;
+    this.emit("session");
+  }
+
+  async rename(sessionId, title) {
+    await this.call("session/set_title", { sessionId, title });
+    for (const entry of this.sessions) if (entry.sessionId === sessionId) entry.title = title;
+    this.#known.get(sessionId)?.describe({ title });
+    this.emit("sessions");
+  }
+
+  async exportTranscript(sessionId, format) {
+    saveAs(await this.call("_antiphon/transcript", { sessionId, format }));
+  }
+
+  timeline(sessionId) {
+    return this.call("_antiphon/timeline", { sessionId });
+  }
+
+  /** Others see it from the next link on, which is made at once. */
+  setName(name) {
+    this.me.name = name.trim() || "browser";
+    keep("name", name.trim() || null);
+    this.link.renew();
+  }
+
+  // What the hub says
+
+  #updated(params) {
+    const session = this.#known.get(params.sessionId);
+    if (session?.listening) session.receive(params);
+  }
+
+  #asked(method, params, { signal }) {
+    const session = this.#known.get(params.sessionId) ?? (params.sessionId ? null : this.session);
+    if (!session) throw new RpcError(-32002, "This page does not follow that session.");
+    return session.asked(method, params, signal);
+  }
+
+  #fail(title, error) {
+    this.emit("error", { title, message: error.message });
+  }
+}

@@ -1,0 +1,46 @@
+// Elements, built node by node: whatever an agent, a client or a file wrote becomes text and nothing else.
+
+const PROPERTIES = new Set(["value", "checked", "selected", "disabled", "hidden", "open", "indeterminate"]);
+
+/**
+ * An element. Of `props`, functions are listeners (`onclick`), `class` may be an array with holes, `dataset`
+ * and `style` are objects, `true` is a bare attribute, and `null`, `undefined` and `false` are left out.
+ */
+export function h(tag, props, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(props ?? {})) set(element, name, value);
+  append(element, children);
+  return element;
+}
+
+function set(element, name, value) {
+  if (PROPERTIES.has(name)) element[name] = value ?? (name === "value" ? "" : false);
+  else if (value === null || value === undefined || value === false) return;
+  else if (typeof value === "function") element.addEventListener(name.replace(/^on/, ""), value);
+  else if (name.startsWith("on")) throw new TypeError(`a listener is a function: ${name}`);
+  else if (name === "class") element.className = [value].flat().filter(Boolean).join(" ");
+  else if (name === "dataset") Object.assign(element.dataset, value);
+  else if (name === "style") {
+    for (const [key, to] of Object.entries(value)) element.style.setProperty(key, to);
+  } else element.setAttribute(name, value === true ? "" : String(value));
+}
+
+function append(element, children) {
+  for (const child of children) {
+    if (Array.isArray(child)) append(element, child);
+    else if (child !== null && child !== undefined && child !== false) element.append(child);
+  }
+}
+
+/** Give an element other children. */
+export function replace(element, ...children) {
+  const fragment = document.createDocumentFragment();
+  append(fragment, children);
+  element.replaceChildren(fragment);
+}
+
+/** Listen; gives back what stops it. */
+export function on(element, type, listener, options) {
+  element.addEventListener(type, listener, options);
+  return () => element.removeEventListener(type, listener, options);
+}

@@ -1,0 +1,121 @@
+// Messages: user, agent and thought, by role and id (MSG-08). Each stays where it first appeared (MSG-22).
+
+import { Content, ours, patchMeta } from "./content.js";
+
+export class Message {
+  kind = "message";
+  version = 0;
+  /** Whether nothing more of it is expected. */
+  complete = false;
+  meta = {};
+  #content = new Content();
+
+  constructor(role, id, at) {
+    this.role = role;
+    this.id = id;
+    this.key = `message/${role}/${id}`;
+    this.at = at;
+  }
+
+  get blocks() {
+    return this.#content.blocks;
+  }
+
+  get text() {
+    return this.#content.text;
+  }
+
+  /** The client whose prompt it was, where that is told. */
+  get sender() {
+    const sender = ours(this.meta).sender;
+    return sender && typeof sender.clientId === "string" ? sender : null;
+  }
+
+  append(block) {
+    this.#content.append(block);
+    this.version += 1;
+  }
+
+  patch(update) {
+    if (update.content !== undefined) this.#content.replace(update.content); // MSG-13
+    this.meta = patchMeta(this.meta, update._meta);
+    this.version += 1;
+  }
+}
+
+/** A message from one session to another; who takes part may be told later (SUB-03). */
+export class Note {
+  kind = "note";
+  version = 0;
+  senderSessionId = null;
+  recipientSessionId = null;
+  senderMessageId = null;
+  recipientMessageId = null;
+  meta = {};
+  #content = new Content();
+
+  constructor(id, at) {
+    this.id = id;
+    this.key = `session_message/${id}`;
+    this.at = at;
+  }
+
+  get blocks() {
+    return this.#content.blocks;
+  }
+
+  get text() {
+    return this.#content.text;
+  }
+
+  append(block) {
+    this.#content.append(block);
+    this.version += 1;
+  }
+
+  patch(update) {
+    for (const name of ["senderSessionId", "recipientSessionId", "senderMessageId", "recipientMessageId"]) {
+      if (update[name] !== undefined) this[name] = update[name];
+    }
+    if (update.content !== undefined) this.#content.replace(update.content);
+    this.meta = patchMeta(this.meta, update._meta);
+    this.version += 1;
+  }
+}
+
+/** A compaction of the agent's context, at the place of its first report (COMP-03). */
+export class Compaction {
+  kind = "compaction";
+  version = 0;
+  status = "in_progress";
+  error = null;
+  meta = {};
+  #summary = new Content();
+
+  constructor(id, at) {
+    this.id = id;
+    this.key = `compaction/${id}`;
+    this.at = at;
+  }
+
+  get blocks() {
+    return this.#summary.blocks;
+  }
+
+  get text() {
+    return this.#summary.text;
+  }
+
+  append(block) {
+    this.#summary.append(block);
+    this.version += 1;
+  }
+
+  patch(update) {
+    this.status = update.status;
+    if (update.summary !== undefined) this.#summary.replace(update.summary);
+    if (update.error !== undefined) this.error = update.error;
+    this.meta = patchMeta(this.meta, update._meta);
+    this.version += 1;
+  }
+}

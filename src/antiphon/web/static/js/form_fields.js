@@ -1,0 +1,165 @@
+// What an elicitation asks for, field by field, and whether an answer fits: as engine/forms.py reads it.
+// Pure.
+
+/** How long a text may be that sets no limit of its own. */
+const LONGEST_TEXT = 100_000;
+const LOOKED_AT = 500;
+
+/**
+ * The fields of a requested schema, in their order: `{name, title, description, required, default, kind,
+ * …}`, where kind is text, number, integer, boolean, choice (one of `options`), choices (any of them) or
+ * unknown (ELIC-09).
+ */
+export function fieldsOf(schema) {
+  const required = new Set(Array.isArray(schema?.required) ? schema.required : []);
+  return Object.entries(schema?.properties ?? {}).map(([name, property]) => ({
+    name,
+    title: textOr(property?.title, name),
+    description: textOr(property?.description, null),
+    required: required.has(name),
+    default: property?.default ?? null,
+    ...kindOf(property ?? {}),
+  }));
+}
+
+const textOr = (value, otherwise) => (typeof value === "string" && value ? value : otherwise);
+
+function kindOf(property) {
+  const { type, minimum = null, maximum = null } = property;
+  if (type === "number" || type === "integer") return { kind: type, minimum, maximum };
+  if (type === "boolean") return { kind: "boolean" };
+  if (type === "string") {
+    const options = optionsOf(property.oneOf ?? property.enum);
+    if (options) return { kind: "choice", options };
+    const { minLength = null, maxLength = null, pattern = null, format = null } = property;
+    return { kind: "text", minLength, maxLength, pattern, format };
+  }
+  if (type === "array") {
+    const options = optionsOf(property.items?.anyOf ?? property.items?.oneOf ?? property.items?.enum);
+    if (options)
+      return {
+        kind: "choices",
+        options,
+        minItems: property.minItems ?? null,
+        maxItems: property.maxItems ?? null,
+      };
+  }
+  return { kind: "unknown" };
+}
+
+function optionsOf(named) {
+  if (!Array.isArray(named) || !named.length) return null;
+  return named.map((one) =>
+    typeof one === "string"
+      ? { value: one, title: one, description: null }
+      : { value: one.const, title: textOr(one.title, one.const), description: textOr(one.description, null) },
+  );
+}
+
+/**
+ * `{values, problems}` of what was filled in: text as typed, `true`/`false`, arrays; what is empty is left
+ * out.
+ */
+export function readForm(fields, filled) {
+  const values = {};
+  const problems = {};
+  for (const field of fields) {
+    const given = filled[field.name];
+    if (field.kind === "unknown") {
+      if (field.required) problems[field.name] = "This page cannot ask for this. Answer with another client.";
+    } else if (isEmpty(field, given)) {
+      if (field.required)
+        problems[field.name] = field.kind.startsWith("choice") ? "Please choose" : "Please fill this in";
+    } else {
+      const { value, problem } = READERS[field.kind](field, given);
+      if (problem) problems[field.name] = problem;
+      else values[field.name] = value;
+    }
+  }
+  return { values, problems };
+}
+
+function isEmpty(field, given) {
+  if (given === null || given === undefined) return true;
+  if (field.kind === "choices") return given.length === 0 && (field.required || !field.minItems);
+  return given === "" && !(field.kind === "text" && field.default === "");
+}
+
+const READERS = {
+  text: (field, value) => ({ value, problem: textProblem(field, value) }),
+  number: (field, given) => numberOf(field, given, "a number"),
+  integer: (field, given) => {
+    const read = numberOf(field, given, "a whole number");
+    return read.problem || Number.isInteger(read.value) ? read : { problem: "A whole number, please" };
+  },
+  boolean: (field, value) => ({ value: value === true }),
+  choice: ({ options }, value) =>
+    options.some((option) => option.value === value) ? { value } : { problem: "Please choose one of these" },
+  choices: ({ options, minItems, maxItems }, given) => {
+    if (minItems !== null && given.length < minItems) return { problem: `Choose at least ${minItems}` };
+    if (maxItems !== null && given.length > maxItems) return { problem: `Choose at most ${maxItems}` };
+    return given.every((one) => options.some((option) => option.value === one))
+      ? { value: given }
+      : { problem: "Please choose among these" };
+  },
+};
+
+function numberOf({ minimum, maximum }, given, what) {
+  const value = typeof given === "number" ? given : Number(String(given).trim().replace(",", "."));
+  if (String(given).trim() === "" || !Number.isFinite(value)) return { problem: `Please give ${what}` };
+  if (minimum !== null && value < minimum) return { problem: `At least ${minimum}, please` };
+  if (maximum !== null && value > maximum) return { problem: `At most ${maximum}, please` };
+  return { value };
+}
+
+function textProblem({ minLength, maxLength, pattern, format }, value) {
+  const length = [...value].length;
+  if (minLength !== null && length < minLength) return `At least ${minLength} characters, please`;
+  if (length > (maxLength ?? LONGEST_TEXT)) return `At most ${maxLength ?? LONGEST_TEXT} characters, please`;
+  if (format !== null && !hasFormat(value, format)) return FORMATS[format];
+  if (pattern !== null && !fits(value, pattern)) return "This does not have the form that is asked for";
+  return null;
+}
+
+const FORMATS = {
+  email: "Please give an e-mail address, such as ann@example.org",
+  uri: "Please give a whole address, such as https://example.org",
+  date: "Please give a date, such as 2031-01-28",
+  "date-time": "Please give a date and a time",
+};
+
+function hasFormat(value, format) {
+  if (format === "email") return /^\S+@[^\s@]+$/.test(value);
+  if (format === "uri") return /^[A-Za-z][A-Za-z0-9+.-]*:\S+$/.test(value);
+  if (format === "date") return /^\d{4}-\d{2}-\d{2}$/.test(value) && isDate(value);
+  if (format === "date-time") {
+    return (
+      /^[\d-]{10}[Tt ][\d:]{8}(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})$/.test(value) &&
+      !Number.isNaN(Date.parse(value))
+    );
+  }
+  return true;
+}
+
+function isDate(value) {
+  const date = new Date(`${value}T00:00:00Z`);
+  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(value) && !value.startsWith("0000");
+}
+
+/**
+ * Whether a pattern can be tried here without a chance to stand still for ever: the rest is for the agent
+ * to check.
+ */
+export function isTame(pattern) {
+  if (/\)[*+?{]|\\[1-9k]|\(\?[=!<]/.test(pattern)) return false;
+  return (pattern.match(/[*+]|\{\d*,\}/g) ?? []).length <= 2;
+}
+
+function fits(value, pattern) {
+  if (!isTame(pattern) || value.length > LOOKED_AT) return true;
+  try {
+    return new RegExp(pattern, "u").test(value);
+  } catch {
+    return true;
+  }
+}

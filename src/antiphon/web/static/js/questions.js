@@ -1,0 +1,103 @@
+// The questions of a session, as this page knows them: asked of it, or only told of. Each ends once; one that
+// has ended stays for a moment, to show who answered.
+
+const SHOWN = 6000;
+/** How long after a return the hub may take to ask again what is still open. */
+const GRACE = 1500;
+
+export class Questions {
+  all = [];
+  #changed;
+  #asked = new Map();
+
+  constructor(changed) {
+    this.#changed = changed;
+  }
+
+  get(id) {
+    return this.all.find((question) => question.id === id) ?? null;
+  }
+
+  /** The hub asks this page, and waits for what is returned; the signal takes it back. */
+  ask(question, signal) {
+    this.#set(question.id, { ...question, mine: true, state: "open", stale: false });
+    return new Promise((resolve) => {
+      this.#asked.set(question.id, resolve);
+      signal.addEventListener("abort", () => {
+        this.#asked.delete(question.id);
+        const known = this.get(question.id);
+        if (!known) return;
+        known.mine = false;
+        // A lost link takes nothing back, and whoever answered was told of before.
+        const takenBack = signal.reason?.code !== undefined && known.state === "open";
+        if (takenBack) this.#end(question.id, { state: "cancelled" });
+        else this.#changed();
+      });
+    });
+  }
+
+  /** Answer the request itself, where the hub has no other way; gives whether there was one. */
+  reply(id, answer) {
+    const resolve = this.#asked.get(id);
+    resolve?.(answer);
+    this.#end(id, { state: "answered" });
+    return resolve !== undefined;
+  }
+
+  /** An `_antiphon_question` update. */
+  hear({ questionId, toolCallId, state, by, outcome, optionName }) {
+    if (state === "opened") {
+      const known = this.get(questionId) ?? { kind: "permission", title: null, mine: false };
+      const about = toolCallId ?? known.toolCallId;
+      this.#set(questionId, { ...known, toolCallId: about, state: "open", stale: false });
+    } else if (this.get(questionId)) {
+      const how = { by: by ?? null, outcome: outcome ?? null, outcomeName: optionName ?? null };
+      this.#end(questionId, { state, ...how });
+    }
+  }
+
+  /** The link is new: what is still open will be asked again, and what is not has ended meanwhile. */
+  returned() {
+    for (const question of this.all) if (question.state === "open") question.stale = true;
+    setTimeout(() => {
+      for (const question of this.all) {
+        if (question.stale && question.state === "open") this.#end(question.id, { state: "cancelled" });
+      }
+    }, GRACE);
+  }
+
+  #set(id, question) {
+    const known = this.get(id);
+    if (known && known.state !== "open") return;
+    if (known) Object.assign(known, question);
+    else this.all.push({ id, ...question });
+    this.#changed();
+  }
+
+  #end(id, how) {
+    const question = this.get(id);
+    if (!question || question.state !== "open") return;
+    Object.assign(question, how, { mine: false });
+    this.#changed();
+    setTimeout(() => {
+      this.all = this.all.filter((other) => other !== question);
+      this.#changed();
+    }, SHOWN);
+  }
+}
+
+/** What the params of a permission request or an elicitation say. */
+export function readQuestion(method, params, fallback) {
+  const meta = params._meta?.antiphon;
+  const id = typeof meta?.questionId === "string" ? meta.questionId : fallback;
+  if (method === "elicitation/create") {
+    return { id, kind: "elicitation", toolCallId: params.toolCallId ?? null,
+      title: params.requestedSchema?.title ?? null,
+      message: params.message ?? "", schema: params.requestedSchema ?? null, url: params.url ?? null,
+      mode: params.mode, elicitationId: params.elicitationId ?? null };
+  }
+  const subject = params.subject ?? {};
+  return { id, kind: "permission", toolCallId: subject.toolCall?.toolCallId ?? subject.toolCallId ?? null,
+    title: params.title, message: params.description ?? null, options: params.options ?? [],
+    command: subject.type === "command" ? { command: subject.command, cwd: subject.cwd } : null };
+}

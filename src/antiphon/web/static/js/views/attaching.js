@@ -1,0 +1,75 @@
+// The files that are about to go with a prompt, as chips above it.
+
+import { h, replace } from "../dom.js";
+import { icon } from "../icons.js";
+import { bytes } from "../words.js";
+import { abilities, attachment } from "./attachments.js";
+import { tell } from "./toasts.js";
+
+export class Attaching {
+  all = [];
+
+  /** `changed` is called whenever there are others; the focus is then for the field. */
+  constructor(app, changed) {
+    this.app = app;
+    this.changed = changed;
+    this.chips = h("ul", { class: "chips", "aria-label": "Attached files", hidden: true });
+    this.picker = h("input", {
+      type: "file",
+      multiple: true,
+      hidden: true,
+      tabindex: "-1",
+      onchange: () => {
+        this.add([...this.picker.files]);
+        this.picker.value = "";
+      },
+    });
+  }
+
+  get blocks() {
+    return this.all.map((each) => each.block);
+  }
+
+  async add(files) {
+    const all = [...this.all];
+    for (const file of files) {
+      const already = all.reduce((sum, each) => sum + each.size, 0);
+      try {
+        all.push(await attachment(file, abilities(this.app.capabilities), already));
+      } catch (error) {
+        tell(this.app, "A file was not attached", error);
+      }
+    }
+    this.set(all);
+    this.changed();
+  }
+
+  set(all) {
+    this.all = all;
+    this.chips.hidden = all.length === 0;
+    replace(
+      this.chips,
+      all.map((each) => this.#chip(each)),
+    );
+  }
+
+  #chip(each) {
+    const label = `Remove ${each.name}`;
+    const remove = () => {
+      this.set(this.all.filter((other) => other !== each));
+      this.changed();
+    };
+    return h(
+      "li",
+      null,
+      icon(each.kind === "image" ? "image" : "file"),
+      h("span", null, each.name),
+      h("small", null, bytes(each.size)),
+      h(
+        "button",
+        { type: "button", class: "quiet icon-only", "aria-label": label, title: label, onclick: remove },
+        icon("close"),
+      ),
+    );
+  }
+}

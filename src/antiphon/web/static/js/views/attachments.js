@@ -1,0 +1,69 @@
+// Files that go with a prompt: images and sounds as such, others as resources, as far as the agent takes
+// them.
+
+import { visibleLine } from "../visible.js";
+import { bytes } from "../words.js";
+
+/** All files of one prompt; a frame of the hub holds 16 MiB, and what is not text grows by a third. */
+export const LIMIT = 8 * 1024 * 1024;
+const PLAIN = /^(text\/|application\/(json|xml|javascript|x-sh|toml|yaml|x-yaml|sql)\b)|\+(json|xml)$/;
+const PLAIN_NAMES = new RegExp(
+  "\\.(md|txt|py|js|mjs|ts|tsx|jsx|css|html?|json|toml|ya?ml|rs|go|c|h|cc|cpp|hpp|java|rb|sh|sql|csv|log" +
+    "|ini|cfg|xml|svg|diff|patch)$",
+  "i",
+);
+
+/** What a prompt may hold. Pure. */
+export function abilities(capabilities) {
+  const prompt = capabilities?.session?.prompt ?? capabilities?.promptCapabilities ?? {};
+  const has = (name) => Boolean(prompt[name]);
+  return { image: has("image"), audio: has("audio"), embedded: has("embeddedContext") };
+}
+
+/** How a file goes to the agent, or why it does not. Pure. */
+export function wayFor({ type, name, size }, able, already = 0) {
+  if (size + already > LIMIT) return { refused: `All files together may have ${bytes(LIMIT)}` };
+  if (type.startsWith("image/") && able.image && type !== "image/svg+xml") return { kind: "image" };
+  if (type.startsWith("audio/") && able.audio) return { kind: "audio" };
+  const plain = PLAIN.test(type) || PLAIN_NAMES.test(name);
+  if (able.embedded) return { kind: plain ? "text" : "blob" };
+  if (plain) return { kind: "quoted" };
+  const what = type.startsWith("image/")
+    ? "images"
+    : type.startsWith("audio/")
+      ? "sounds"
+      : "files of this kind";
+  return { refused: `This agent takes no ${what}` };
+}
+
+async function base64(file) {
+  const bytesOf = new Uint8Array(await file.arrayBuffer());
+  let binary = "";
+  for (let at = 0; at < bytesOf.length; at += 0x8000)
+    binary += String.fromCharCode(...bytesOf.subarray(at, at + 0x8000));
+  return btoa(binary);
+}
+
+/** `{name, size, block}` of a file; an Error says why not. */
+export async function attachment(file, able, already) {
+  const name = visibleLine(file.name || "pasted", 120);
+  const type = file.type || "application/octet-stream";
+  const way = wayFor({ type, name, size: file.size }, able, already);
+  if (way.refused) throw new Error(`${name}: ${way.refused}`);
+  const uri = `file:///${encodeURIComponent(file.name || "pasted")}`;
+  const made = {
+    image: async () => ({ type: "image", data: await base64(file), mimeType: type }),
+    audio: async () => ({ type: "audio", data: await base64(file), mimeType: type }),
+    text: async () => ({ type: "resource", resource: { uri, mimeType: type, text: await file.text() } }),
+    blob: async () => ({ type: "resource", resource: { uri, mimeType: type, blob: await base64(file) } }),
+    quoted: async () => ({ type: "text", text: quoted(name, await file.text()) }),
+  };
+  return { name, size: file.size, kind: way.kind, block: await made[way.kind]() };
+}
+
+/** A file as a part of the text, in a fence that nothing in it can close. Pure. */
+export function quoted(name, text) {
+  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
+  const fence = "`".repeat(longest + 1);
+  return `\n${name}:\n\n${fence}\n${text.replace(/\n$/, "")}\n${fence}\n`;
+}

@@ -1,0 +1,268 @@
+// Where one writes: Enter sends; while the agent works, what is sent waits, steers or interrupts.
+
+import { h, on, replace } from "../dom.js";
+import { follow } from "../following.js";
+import { icon } from "../icons.js";
+import { keep, kept } from "../keeping.js";
+import { visibleLine } from "../visible.js";
+import { Attaching } from "./attaching.js";
+import { Delivery } from "./delivery.js";
+import { mount as mountEmpty } from "./empty.js";
+import { mount as mountOptions } from "./options.js";
+import { PromptHistory, promptsOf } from "./prompt_history.js";
+import { called, SlashMenu } from "./slash.js";
+import { tell } from "./toasts.js";
+
+const LOOKING = "You look on here: your link lets you follow, not act.";
+
+export function mount(app, element) {
+  mountEmpty(app, document.getElementById("main"));
+  new Composer(app, element);
+}
+
+class Composer {
+  #history = new PromptHistory();
+  #session = null;
+  #stopping = false;
+
+  constructor(app, element) {
+    this.app = app;
+    this.element = element;
+    this.field = h("textarea", {
+      id: "prompt",
+      rows: 1,
+      "aria-label": "Prompt",
+      "aria-describedby": "composer-hint",
+      autocomplete: "off",
+      enterkeyhint: "send",
+    });
+    this.slash = new SlashMenu(this.field, (command) => this.#complete(command));
+    this.delivery = new Delivery(() => this.show());
+    this.attaching = new Attaching(app, () => {
+      this.show();
+      this.field.focus();
+    });
+    this.attach = button("Attach files", "attach", () => this.attaching.picker.click(), "quiet");
+    this.stop = button("Stop", "stop", () => this.cancel(), "stop");
+    this.stop.append("Stop");
+    this.stop.classList.remove("icon-only");
+    this.send = h(
+      "button",
+      { type: "submit", class: "send primary icon-only", "aria-label": "Send" },
+      icon("send"),
+    );
+    this.hint = h("p", { class: "hint", id: "composer-hint" });
+    const options = h("div", { class: "options" });
+    mountOptions(app, options);
+    this.form = h(
+      "form",
+      { class: "composer", onsubmit: (event) => (event.preventDefault(), this.submit()) },
+      this.slash.element,
+      h(
+        "div",
+        { class: "composer-box" },
+        this.attaching.chips,
+        this.field,
+        h(
+          "div",
+          { class: "tools" },
+          this.attach,
+          this.attaching.picker,
+          h("span", { class: "spacer" }),
+          this.delivery.element,
+          this.stop,
+          this.send,
+        ),
+      ),
+      h("div", { class: "composer-foot" }, options, this.hint),
+    );
+    replace(element, this.form);
+    this.#listen();
+  }
+
+  #listen() {
+    on(this.field, "input", () => {
+      this.#history.leave();
+      this.#changed();
+    });
+    on(this.field, "keydown", (event) => this.#key(event));
+    on(this.field, "paste", (event) => {
+      const files = [...(event.clipboardData?.files ?? [])];
+      if (!files.length) return;
+      event.preventDefault();
+      this.attaching.add(files);
+    });
+    const over = (state) => this.form.classList.toggle("over", state);
+    const holdsFiles = (event) => event.dataTransfer?.types.includes("Files");
+    const main = document.getElementById("main");
+    on(main, "dragover", (event) => {
+      if (!holdsFiles(event) || this.field.disabled) return;
+      event.preventDefault();
+      over(true);
+    });
+    on(main, "dragleave", (event) => main.contains(event.relatedTarget) || over(false));
+    on(main, "drop", (event) => {
+      over(false);
+      if (!holdsFiles(event) || this.field.disabled) return;
+      event.preventDefault();
+      this.attaching.add([...event.dataTransfer.files]);
+    });
+    follow(this.app, ["state", "commands", "queue"], (session) => this.#follow(session));
+    this.app.on("link", () => this.show());
+    this.app.on("compose", ({ text }) => this.compose(text));
+    this.app.on("stop", () => this.cancel());
+  }
+
+  #follow(session) {
+    if (session !== this.#session) {
+      this.#session = session;
+      this.#history.leave();
+      this.#stopping = false;
+      this.attaching.set([]);
+      this.field.value = session ? kept(`draft.${session.id}`, "") : "";
+    }
+    if (session?.state === "idle") this.#stopping = false;
+    this.show();
+  }
+
+  get working() {
+    return this.#session !== null && this.#session.state !== "idle";
+  }
+
+  show() {
+    const session = this.#session;
+    const looking = this.app.role === "observer";
+    const offline = this.app.link.state !== "online";
+    this.element.hidden = session === null;
+    if (session === null) return;
+    this.field.disabled = looking;
+    this.field.placeholder = looking ? LOOKING : this.#invitation();
+    this.attach.hidden = looking;
+    this.delivery.show(this.working, this.app.capabilities);
+    this.stop.hidden = !this.working || looking;
+    this.stop.disabled = this.#stopping || offline;
+    this.stop.lastChild.data = this.#stopping ? "Stopping…" : "Stop";
+    const nothing = !this.field.value.trim() && !this.attaching.all.length;
+    this.send.disabled = looking || nothing;
+    this.send.hidden = looking;
+    const label = this.working
+      ? { queue: "Queue it", steer: "Steer", interrupt: "Interrupt" }[this.delivery.way]
+      : "Send";
+    this.send.setAttribute("aria-label", label);
+    this.send.title = `${label} (Enter)`;
+    this.slash.update(looking ? [] : session.commands);
+    this.#say(offline, looking);
+    this.#grow();
+  }
+
+  #invitation() {
+    if (this.working) return this.delivery.invites;
+    return this.#session.commands.length ? "Ask for something, or / for commands" : "Ask for something";
+  }
+
+  #say(offline, looking) {
+    const command = called(this.#session.commands, this.field.value);
+    let said = "";
+    if (looking) said = LOOKING;
+    else if (offline) said = "Not connected: what you send goes out with the next link.";
+    else if (command?.input?.hint)
+      said = `/${visibleLine(command.name, 40)}: ${visibleLine(command.input.hint, 120)}`;
+    else if (this.working && this.field.value) said = this.delivery.says;
+    this.hint.textContent = said;
+  }
+
+  #grow() {
+    if (CSS.supports("field-sizing", "content")) return;
+    this.field.style.height = "auto";
+    this.field.style.height = `${this.field.scrollHeight}px`;
+  }
+
+  #changed() {
+    const text = this.field.value;
+    if (this.#session) keep(`draft.${this.#session.id}`, text && text.length < 100_000 ? text : null);
+    this.show();
+  }
+
+  #set(text) {
+    this.field.value = text;
+    this.field.setSelectionRange(text.length, text.length);
+    this.#changed();
+  }
+
+  compose(text) {
+    if (this.field.disabled) return;
+    this.#set(text);
+    this.field.focus();
+  }
+
+  #complete(command) {
+    this.#set(`/${command.name} `);
+  }
+
+  #key(event) {
+    if (event.isComposing) return;
+    if (this.slash.take(event)) {
+      event.preventDefault();
+      event.stopPropagation();
+      return;
+    }
+    if (event.key === "Enter" && !event.shiftKey) {
+      event.preventDefault();
+      this.submit();
+      return;
+    }
+    const walks = !this.field.value || this.#history.walking;
+    if (!walks || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    if (event.key !== "ArrowUp" && event.key !== "ArrowDown") return;
+    const texts = promptsOf(this.#session.items);
+    const text =
+      event.key === "ArrowUp" ? this.#history.back(texts, this.field.value) : this.#history.forward(texts);
+    if (text === null) return;
+    event.preventDefault();
+    this.field.value = text;
+    const end = event.key === "ArrowUp" ? 0 : text.length;
+    this.field.setSelectionRange(end, end);
+    this.show();
+  }
+
+  async submit() {
+    if (this.send.disabled || this.#session === null) return;
+    const session = this.#session;
+    const text = this.field.value.trim();
+    const attached = this.attaching.all;
+    const blocks = [...(text ? [{ type: "text", text }] : []), ...this.attaching.blocks];
+    const way = this.working ? this.delivery.way : undefined;
+    this.attaching.set([]);
+    this.#history.leave();
+    this.#set("");
+    try {
+      await session.prompt(blocks, way);
+    } catch (error) {
+      tell(this.app, "The prompt was not taken", error);
+      if (this.#session !== session || this.field.value) return;
+      this.attaching.set(attached);
+      this.#set(text);
+    }
+  }
+
+  async cancel() {
+    if (!this.working || this.#stopping || this.app.role === "observer") return;
+    this.#stopping = true;
+    this.show();
+    try {
+      await this.#session.cancel();
+    } catch (error) {
+      this.#stopping = false;
+      this.show();
+      tell(this.app, "The turn was not stopped", error);
+    }
+  }
+}
+
+function button(label, drawn, run, kind) {
+  return h(
+    "button",
+    { type: "button", class: [kind, "icon-only"], "aria-label": label, title: label, onclick: run },
+    icon(drawn),
+  );
+}

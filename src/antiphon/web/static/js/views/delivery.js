@@ -1,0 +1,84 @@
+// What becomes of a prompt that is sent while the agent works.
+
+import { h, replace } from "../dom.js";
+
+const WAYS = {
+  queue: {
+    name: "Queue",
+    invites: "Queue a prompt",
+    says: "A prompt now waits for its turn; until then you can change it.",
+  },
+  steer: {
+    name: "Steer",
+    invites: "Steer this turn",
+    says: "A prompt now reaches the agent at its next break, in this turn.",
+  },
+  interrupt: {
+    name: "Interrupt",
+    invites: "Stop this turn and ask for something else",
+    says: "A prompt now stops this turn first.",
+  },
+};
+
+/** As far as the hub announces them. Pure. */
+export function waysOf(capabilities) {
+  const offered = capabilities?._meta?.antiphon?.delivery;
+  return Object.keys(WAYS).filter((way) =>
+    Array.isArray(offered) ? offered.includes(way) : way === "queue",
+  );
+}
+
+export class Delivery {
+  #way = "queue";
+
+  constructor(changed) {
+    this.changed = changed;
+    this.element = h("div", {
+      class: "segments",
+      role: "radiogroup",
+      "aria-label": "While it works, a prompt shall",
+      hidden: true,
+    });
+  }
+
+  get way() {
+    return this.#way;
+  }
+
+  get invites() {
+    return WAYS[this.#way].invites;
+  }
+
+  get says() {
+    return WAYS[this.#way].says;
+  }
+
+  show(working, capabilities) {
+    const ways = waysOf(capabilities);
+    if (!ways.includes(this.#way)) this.#way = "queue";
+    const hide = !working || ways.length < 2;
+    this.element.hidden = hide;
+    const drawn = ways.join();
+    if (this.element.dataset.drawn !== drawn) {
+      this.element.dataset.drawn = drawn;
+      replace(
+        this.element,
+        ways.map((way) => this.#segment(way)),
+      );
+    }
+  }
+
+  #segment(way) {
+    const input = h("input", {
+      type: "radio",
+      name: "delivery",
+      value: way,
+      checked: way === this.#way,
+      onchange: () => {
+        this.#way = way;
+        this.changed();
+      },
+    });
+    return h("label", { title: WAYS[way].says }, input, h("span", null, WAYS[way].name));
+  }
+}

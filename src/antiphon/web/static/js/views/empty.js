@@ -1,0 +1,159 @@
+// Where nothing was said yet: what this is, and a first thing to try.
+
+import { h, replace } from "../dom.js";
+import { follow } from "../following.js";
+import { icon, mark } from "../icons.js";
+import { visibleLine } from "../visible.js";
+import { ago } from "../words.js";
+import { begin, newSession } from "./new_session.js";
+import { arranged } from "./sessions.js";
+import { stateDot, stateOf } from "./state.js";
+import { tell } from "./toasts.js";
+
+const OFFERED = 6;
+const LATEST = 4;
+
+export function mount(app, main) {
+  const element = h("section", { id: "empty", "aria-label": "Getting started" });
+  main.prepend(element);
+  let drawn = "";
+  const show = () => {
+    const session = app.session;
+    const nothing = app.link.state !== "connecting" && session === null;
+    const fresh =
+      session !== null &&
+      session.items.length === 0 &&
+      session.state === "idle" &&
+      session.loading !== true &&
+      !session.queue.entries.length;
+    document.documentElement.dataset.empty = nothing ? "hub" : fresh ? "session" : "no";
+    element.hidden = !nothing && !fresh;
+    const key = nothing
+      ? `hub ${JSON.stringify(app.sessions.slice(0, 20))} ${app.role}`
+      : fresh
+        ? `${session.id} ${session.commands.map((each) => each.name)}`
+        : "";
+    if (key === drawn) return;
+    drawn = key;
+    if (nothing) replace(element, welcome(app));
+    else if (fresh) replace(element, opening(app, session));
+    else replace(element);
+  };
+  follow(app, ["transcript", "commands", "state", "queue"], show);
+  app.on("sessions", show);
+  app.on("link", show);
+}
+
+function welcome(app) {
+  const looking = app.role === "observer";
+  const known = arranged(app.sessions).slice(0, LATEST);
+  const now = Date.now();
+  return h(
+    "div",
+    { class: "welcome" },
+    mark(),
+    h("h2", null, known.length ? "Go on where you were" : "One session, many voices"),
+    known.length
+      ? h(
+          "ul",
+          { class: "recent" },
+          known.map((entry) => h("li", null, latest(app, entry, now))),
+        )
+      : h(
+          "ul",
+          null,
+          h("li", null, "An agent works here, on the machine of this hub; what it says and does is kept."),
+          h(
+            "li",
+            null,
+            "Your editor, a terminal, this page and other people can follow one session at the same time.",
+          ),
+          h(
+            "li",
+            null,
+            "Anyone of you can prompt, queue, stop, or answer what is asked. Close the page: it goes on.",
+          ),
+        ),
+    looking
+      ? h("p", { class: "note" }, "You look on here: sessions that begin are listed by themselves.")
+      : h(
+          "p",
+          { class: "begin" },
+          known.length
+            ? null
+            : h(
+                "button",
+                { type: "button", class: "primary", onclick: () => tour(app) },
+                icon("resume"),
+                "Take the tour",
+              ),
+          h(
+            "button",
+            { type: "button", class: known.length && "primary", onclick: () => newSession(app) },
+            icon("add"),
+            "New session",
+          ),
+        ),
+  );
+}
+
+function latest(app, entry, now) {
+  const open = () =>
+    app.open(entry.sessionId).catch((error) => tell(app, "The session was not opened", error));
+  return h(
+    "button",
+    { type: "button", onclick: open },
+    stateDot(entry.state),
+    h("span", null, visibleLine(entry.title ?? "", 80) || "Untitled session"),
+    h(
+      "small",
+      null,
+      [entry.state && entry.state !== "idle" ? stateOf(entry.state).word : null, ago(entry.updatedAt, now)]
+        .filter(Boolean)
+        .join(" · "),
+    ),
+  );
+}
+
+/** A session with the first agent, and its tour, where it has one. */
+async function tour(app) {
+  const session = await begin(app, { cwd: app.cwd ?? "/", agent: app.agents[0] });
+  if (session === null) return;
+  const has = session.commands.length === 0 || session.commands.some((command) => command.name === "tour");
+  await session
+    .prompt([{ type: "text", text: has ? "/tour" : "What can you do?" }])
+    .catch((error) => tell(app, "The prompt was not taken", error));
+}
+
+function opening(app, session) {
+  const offers = session.commands.slice(0, OFFERED);
+  const use = (command) => () => app.emit("compose", { text: `/${command.name} ` });
+  return h(
+    "div",
+    { class: "welcome" },
+    h("h2", null, "What shall it do?"),
+    h(
+      "p",
+      { class: "note" },
+      app.role === "observer" ? "Nothing was said here yet." : "Write below, or begin with one of these.",
+    ),
+    app.role === "observer"
+      ? null
+      : h(
+          "ul",
+          { class: "offers" },
+          offers.map((command) =>
+            h(
+              "li",
+              null,
+              h(
+                "button",
+                { type: "button", onclick: use(command) },
+                h("code", null, `/${visibleLine(command.name, 40)}`),
+                h("span", null, visibleLine(command.description ?? "", 120)),
+              ),
+            ),
+          ),
+        ),
+  );
+}

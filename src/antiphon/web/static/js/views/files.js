@@ -1,0 +1,57 @@
+// The files that were changed, and by how many lines; a click goes to the call that did it.
+
+import { h, replace } from "../dom.js";
+import { follow } from "../following.js";
+import { visibleLine } from "../visible.js";
+import { counted } from "../words.js";
+
+/** The name of a file, and the folder it is in, from where the session works. Pure. */
+export function pathParts(path, cwd) {
+  const from = `${(cwd ?? "").replace(/\/$/, "")}/`;
+  const inside = from !== "/" && path.startsWith(from) ? path.slice(from.length) : path;
+  const at = Math.max(inside.lastIndexOf("/"), inside.lastIndexOf("\\"));
+  return { name: inside.slice(at + 1) || inside, folder: at > 0 ? inside.slice(0, at) : "" };
+}
+
+export function mount(app, element, count) {
+  const shown = new Map();
+
+  /** The last call that changed it; with every further click the one before. */
+  const reveal = ({ path, calls }) => {
+    const at = (shown.get(path) ?? calls.length) - 1;
+    const which = at >= 0 ? at : calls.length - 1;
+    shown.set(path, which);
+    app.emit("reveal", { id: calls[which] });
+  };
+
+  follow(app, ["files"], (session) => {
+    const files = session?.touched ?? [];
+    count(files.length ? String(files.length) : "");
+    const rows = files.map((file) => row(file, session.cwd, () => reveal(file)));
+    const nothing = "No file was changed. Those that are stand here, with their lines.";
+    replace(element, rows.length ? h("ul", { class: "files" }, rows) : h("p", { class: "nothing" }, nothing));
+  });
+}
+
+function row(file, cwd, reveal) {
+  const { name, folder } = pathParts(file.path, cwd);
+  const changes = file.calls.length > 1 ? counted(file.calls.length, "change") : null;
+  const lines = (tag, sign, number, verb) =>
+    number ? h(tag, null, sign, number, h("span", { class: "only-read" }, ` lines ${verb}`)) : null;
+  return h(
+    "li",
+    null,
+    h(
+      "button",
+      { type: "button", title: visibleLine(file.path, 400), onclick: reveal },
+      h("span", { class: "file-name" }, visibleLine(name, 120)),
+      h(
+        "span",
+        { class: "file-lines" },
+        lines("ins", "+", file.added, "added"),
+        lines("del", "−", file.removed, "removed"),
+      ),
+      h("span", { class: "file-folder" }, [visibleLine(folder, 160), changes].filter(Boolean).join(" · ")),
+    ),
+  );
+}

@@ -1,0 +1,205 @@
+// A form that an agent asks for, built from its fields; what is wrong is said at the field, once one has
+// tried.
+
+import { h } from "../dom.js";
+import { fieldsOf, readForm } from "../form_fields.js";
+import { visible, visibleLine } from "../visible.js";
+
+const RADIOS = 6;
+const LONG = 240;
+const TYPES = { email: "email", uri: "url", date: "date", "date-time": "datetime-local" };
+
+let count = 0;
+
+export class Form {
+  constructor(schema) {
+    this.fields = fieldsOf(schema);
+    this.rows = this.fields.map((field) => new Row(field));
+    this.element = h(
+      "div",
+      { class: "form" },
+      this.rows.map((row) => row.element),
+    );
+  }
+
+  /** The values, or null where something is wrong, which is shown then and has the focus. */
+  read() {
+    const filled = Object.fromEntries(this.rows.map((row) => [row.field.name, row.value]));
+    const { values, problems } = readForm(this.fields, filled);
+    this.complain(problems);
+    return Object.keys(problems).length ? null : values;
+  }
+
+  complain(problems) {
+    for (const row of this.rows) row.complain(problems[row.field.name] ?? null);
+    this.rows.find((row) => problems[row.field.name])?.focus();
+  }
+}
+
+class Row {
+  constructor(field) {
+    this.field = field;
+    this.id = `field-${++count}`;
+    this.problem = h("p", { class: "problem", id: `${this.id}-problem`, role: "alert", hidden: true });
+    const note = field.description
+      ? h("p", { class: "note", id: `${this.id}-note` }, visible(field.description.slice(0, 2000)))
+      : null;
+    this.described = [note && `${this.id}-note`, `${this.id}-problem`].filter(Boolean).join(" ");
+    this.control = CONTROLS[field.kind](this);
+    this.element = this.#wrap(note);
+  }
+
+  #title() {
+    const { title, required, default: given } = this.field;
+    return [visibleLine(title, 200), required || given !== null ? null : h("small", null, " optional")];
+  }
+
+  #wrap(note) {
+    const { kind } = this.field;
+    if (kind === "boolean") {
+      return h(
+        "div",
+        { class: "field check" },
+        h("label", null, this.control, h("span", null, visibleLine(this.field.title, 200))),
+        note,
+        this.problem,
+      );
+    }
+    if (this.group) {
+      return h(
+        "fieldset",
+        { class: "field", "aria-describedby": this.described },
+        h("legend", null, this.#title()),
+        note,
+        this.control,
+        this.problem,
+      );
+    }
+    return h(
+      "div",
+      { class: "field" },
+      h("label", { for: this.id }, this.#title()),
+      note,
+      this.control,
+      this.problem,
+    );
+  }
+
+  get inputs() {
+    return this.group ? [...this.control.querySelectorAll("input")] : [this.control];
+  }
+
+  get value() {
+    const { kind, format } = this.field;
+    if (kind === "boolean") return this.control.checked;
+    if (kind === "choices") return this.inputs.filter((input) => input.checked).map((input) => input.value);
+    if (this.group) return this.inputs.find((input) => input.checked)?.value ?? null;
+    if (format === "date-time" && this.control.value) return new Date(this.control.value).toISOString();
+    return this.control.value ?? null;
+  }
+
+  complain(problem) {
+    this.problem.hidden = problem === null;
+    this.problem.textContent = problem ?? "";
+    for (const input of this.inputs) input.setAttribute?.("aria-invalid", String(problem !== null));
+  }
+
+  focus() {
+    this.inputs[0]?.focus();
+  }
+}
+
+const CONTROLS = {
+  text: (row) => {
+    const { format, default: value, maxLength } = row.field;
+    const common = {
+      id: row.id,
+      value: initial(value, format),
+      "aria-describedby": row.described,
+      maxlength: maxLength,
+      "aria-required": String(row.field.required),
+    };
+    if (format === null && maxLength !== null && maxLength > LONG)
+      return h("textarea", { rows: 3, ...common });
+    return h("input", {
+      type: TYPES[format] ?? "text",
+      autocomplete: format === "email" ? "email" : "off",
+      ...common,
+    });
+  },
+  number: (row) => numeric(row, "decimal"),
+  integer: (row) => numeric(row, "numeric"),
+  boolean: (row) =>
+    h("input", {
+      type: "checkbox",
+      id: row.id,
+      checked: row.field.default === true,
+      "aria-describedby": row.described,
+    }),
+  choice: (row) => {
+    const { options, default: value, required } = row.field;
+    if (options.length <= RADIOS) return marks(row, "radio", (option) => option.value === value);
+    return h(
+      "select",
+      { id: row.id, "aria-describedby": row.described },
+      value === null ? h("option", { value: "" }, required ? "Choose" : "None") : null,
+      options.map((option) =>
+        h(
+          "option",
+          { value: option.value, selected: option.value === value },
+          visibleLine(option.title, 120),
+        ),
+      ),
+    );
+  },
+  choices: (row) => {
+    const chosen = Array.isArray(row.field.default) ? row.field.default : [];
+    return marks(row, "checkbox", (option) => chosen.includes(option.value));
+  },
+  unknown: () => h("p", { class: "note" }, "This page cannot ask for this."),
+};
+
+function numeric(row, inputmode) {
+  const { default: value, minimum, maximum } = row.field;
+  const range = minimum !== null && maximum !== null ? `${minimum} to ${maximum}` : null;
+  return h("input", {
+    id: row.id,
+    class: "short",
+    type: "text",
+    inputmode,
+    autocomplete: "off",
+    value: value ?? "",
+    placeholder: range,
+    "aria-describedby": row.described,
+    "aria-required": String(row.field.required),
+  });
+}
+
+function marks(row, type, isChosen) {
+  row.group = true;
+  return h(
+    "div",
+    { class: "marks" },
+    row.field.options.map((option) =>
+      h(
+        "label",
+        null,
+        h("input", { type, name: row.id, value: option.value, checked: isChosen(option) }),
+        h(
+          "span",
+          null,
+          visibleLine(option.title, 120),
+          option.description ? h("small", null, visibleLine(option.description, 200)) : null,
+        ),
+      ),
+    ),
+  );
+}
+
+/** A default as its control takes it: a time without its zone, as it is here. */
+function initial(value, format) {
+  if (format !== "date-time" || typeof value !== "string" || Number.isNaN(Date.parse(value)))
+    return value ?? "";
+  const time = new Date(value);
+  return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}

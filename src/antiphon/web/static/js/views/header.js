@@ -1,0 +1,161 @@
+// The bar above the session: what it is called, what it does, who is here, what it has used, and what one
+// can do with it.
+
+import { h, replace } from "../dom.js";
+import { follow } from "../following.js";
+import { icon } from "../icons.js";
+import { opensMenu } from "../menu.js";
+import { visibleLine } from "../visible.js";
+import { initials, shortPath } from "../words.js";
+import { linkMark } from "./link.js";
+import { isDrawer, isOpen, mount as mountPanels, onPanels, togglePanel } from "./panels.js";
+import { stateMark, stateOf } from "./state.js";
+import { theme, themeItems } from "./theme.js";
+import { editableTitle, titleOf } from "./title.js";
+import { tell } from "./toasts.js";
+import { usageMark } from "./usage.js";
+
+const FACES = 4;
+
+export function mount(app, element) {
+  mountPanels(document.getElementById("page"));
+  const title = editableTitle(app);
+  const state = h("span", { class: "now" });
+  const place = h("span", { class: "place" });
+  const usage = h("span", { class: "usage-place" });
+  const people = h("button", {
+    type: "button",
+    class: "faces quiet",
+    onclick: () => app.emit("tab", "people"),
+  });
+  const look = h("button", { type: "button", class: "quiet icon-only look", title: "Theme" });
+  const more = h(
+    "button",
+    { type: "button", class: "quiet icon-only of-session", title: "Session", "aria-label": "Session" },
+    icon("other"),
+  );
+
+  replace(
+    element,
+    panelButton("sessions", "panelLeft", "Sessions", "["),
+    h("div", { class: "what" }, title.heading, h("div", { class: "under" }, state, place)),
+    h("span", { class: "spacer" }),
+    ...linkMark(app),
+    usage,
+    people,
+    look,
+    more,
+    panelButton("side", "panelRight", "About this session", "]", "of-session"),
+  );
+
+  const paintLook = () => {
+    replace(look, icon(theme()));
+    look.setAttribute("aria-label", `Theme: ${theme()}`);
+  };
+  const looks = () => themeItems().map((item) => ({ ...item, run: () => (item.run(), paintLook()) }));
+  opensMenu(look, looks, { label: "Theme" });
+  opensMenu(more, () => sessionItems(app, title, looks), { label: "Session" });
+  paintLook();
+
+  follow(app, ["state", "info"], (session) => {
+    title.show();
+    more.disabled = session === null;
+    const shown = session?.state ?? "";
+    if (state.dataset.state !== shown) replace(state, session ? stateMark(session.state) : null);
+    state.dataset.state = shown;
+    place.textContent = session?.cwd ? shortPath(session.cwd) : "";
+    place.title = visibleLine(session?.cwd ?? "", 400);
+  });
+  follow(app, ["usage"], (session) => replace(usage, usageMark(session?.usage ?? null)));
+  follow(app, ["presence"], (session) => paintPeople(people, session?.clients ?? []));
+  follow(app, ["questions", "state", "info"], (session) => (document.title = pageTitle(session)));
+  app.on("sessions", title.show);
+}
+
+/** What the browser's tab says: a question that waits first. Pure. */
+export function pageTitle(session) {
+  if (!session) return "Antiphon";
+  const waits = session.questions.filter((question) => question.state === "open").length;
+  const first = waits ? `(${waits}) Question` : session.state === "running" ? stateOf("running").word : null;
+  return [first, titleOf(session), "Antiphon"].filter(Boolean).join(" · ");
+}
+
+function panelButton(name, drawn, label, key, kind) {
+  const button = h(
+    "button",
+    {
+      type: "button",
+      class: ["quiet icon-only", kind],
+      "aria-label": label,
+      title: `${label} (${key})`,
+      "aria-controls": name,
+      onclick: () => togglePanel(name),
+    },
+    icon(drawn),
+  );
+  const show = () => {
+    button.setAttribute("aria-expanded", String(isOpen(name)));
+    button.classList.toggle("on", isOpen(name) && !isDrawer(name));
+  };
+  onPanels(show);
+  show();
+  return button;
+}
+
+function paintPeople(button, clients) {
+  button.hidden = clients.length === 0;
+  const names = clients.map((client) => `${visibleLine(client.name, 64)}${client.you ? " (you)" : ""}`);
+  button.setAttribute("aria-label", `${clients.length} here: ${names.join(", ")}`);
+  button.title = names.join("\n");
+  replace(
+    button,
+    clients.slice(0, FACES).map((client) => face(client)),
+    clients.length > FACES ? h("span", { class: "face rest" }, `+${clients.length - FACES}`) : null,
+  );
+}
+
+export function face(client) {
+  return h("span", { class: ["face", client.you && "you"], "aria-hidden": "true" }, initials(client.name));
+}
+
+function sessionItems(app, title, looks) {
+  const { id } = app.session;
+  const save = (format) => async () => {
+    try {
+      await app.exportTranscript(id, format);
+    } catch (error) {
+      tell(app, "The transcript was not exported", error);
+    }
+  };
+  const acts =
+    app.role === "observer"
+      ? []
+      : [
+          { label: "Rename", icon: icon("edit"), run: title.edit },
+          {
+            label: "Fork from here",
+            icon: icon("fork"),
+            run: () => app.fork(id).catch((error) => tell(app, "The session was not forked", error)),
+          },
+        ];
+  return [
+    ...acts,
+    { label: "Copy link", icon: icon("copy"), run: () => copyLink(app) },
+    "Export",
+    { label: "As Markdown", icon: icon("export"), run: save("markdown") },
+    { label: "As a page", icon: icon("export"), run: save("html") },
+    ...(isDrawer("sessions") ? ["Theme", ...looks()] : []),
+  ];
+}
+
+async function copyLink(app) {
+  try {
+    await navigator.clipboard.writeText(location.href);
+    app.emit("told", {
+      title: "Link copied",
+      message: "It opens this session for whoever is logged in to this hub.",
+    });
+  } catch (error) {
+    tell(app, "The link was not copied", error);
+  }
+}

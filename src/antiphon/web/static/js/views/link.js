@@ -1,0 +1,53 @@
+// What has become of the link to the hub, while it is not there: since when, when it is tried again, and
+// "now".
+
+import { h, replace } from "../dom.js";
+import { icon } from "../icons.js";
+
+/** What is said of a link; nothing of one that works. Pure. */
+export function linkWords({ state, retryAt }, now) {
+  if (state === "online") return null;
+  if (state === "connecting") return "Connecting…";
+  const seconds = retryAt ? Math.ceil((retryAt - now) / 1000) : 0;
+  return seconds > 0 ? `Reconnecting in ${seconds} s` : "Reconnecting…";
+}
+
+export function linkMark(app) {
+  const words = h("span");
+  const retry = h(
+    "button",
+    { type: "button", class: "quiet", onclick: () => app.retry?.() },
+    icon("retry"),
+    "Now",
+  );
+  const element = h(
+    "span",
+    { class: "link-state", hidden: true },
+    h("span", { class: "dot lost", "aria-hidden": "true" }),
+    words,
+    retry,
+  );
+  // Told once to those who listen, not with every second that goes.
+  const heard = h("span", { class: "only-read", role: "status" });
+  let timer = 0;
+  let before = app.link.state;
+  const show = () => {
+    clearTimeout(timer);
+    const said = linkWords(app.link, Date.now());
+    element.hidden = said === null;
+    words.textContent = said ?? "";
+    retry.hidden = app.link.state !== "lost" || typeof app.retry !== "function";
+    document.documentElement.dataset.link = app.link.state;
+    if (before !== app.link.state) {
+      replace(
+        heard,
+        { lost: "The link to the hub is lost. Reconnecting.", online: "Connected again." }[app.link.state],
+      );
+      before = app.link.state;
+    }
+    if (app.link.state === "lost") timer = setTimeout(show, 500);
+  };
+  app.on("link", show);
+  show();
+  return [element, heard];
+}

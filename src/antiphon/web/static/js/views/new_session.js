@@ -1,0 +1,86 @@
+// A new session: in which folder, with which agent.
+
+import { ask } from "../dialog.js";
+import { h } from "../dom.js";
+import { visibleLine } from "../visible.js";
+import { keep, kept } from "../keeping.js";
+import { closeDrawer } from "./panels.js";
+import { tell } from "./toasts.js";
+
+/** Folders that sessions are in, the latest first: what one would choose again. Pure. */
+export function foldersOf(sessions) {
+  const byTime = [...sessions].sort((one, two) =>
+    String(two.updatedAt ?? "").localeCompare(String(one.updatedAt ?? "")),
+  );
+  return [...new Set(byTime.map((entry) => entry.cwd).filter(Boolean))].slice(0, 12);
+}
+
+export async function newSession(app) {
+  if (app.role === "observer") return;
+  const folders = foldersOf(app.sessions);
+  const chosen = await ask({ title: "New session", body: (close) => form(app, folders, close) });
+  if (chosen === null) return;
+  keep("agent", chosen.agent ?? null);
+  await begin(app, chosen);
+}
+
+/** Begins one and opens it; gives it back, or null where it was refused. */
+export async function begin(app, options) {
+  try {
+    await app.create(options);
+    closeDrawer();
+    return app.session;
+  } catch (error) {
+    tell(app, "No session was begun", error);
+    return null;
+  }
+}
+
+function form(app, folders, close) {
+  const folder = h("input", {
+    name: "cwd",
+    required: true,
+    spellcheck: "false",
+    autocomplete: "off",
+    list: "folders",
+    value: app.session?.cwd ?? folders[0] ?? app.cwd ?? "/",
+    "aria-describedby": "folder-note",
+  });
+  const agents =
+    app.agents.length > 1
+      ? h(
+          "select",
+          { name: "agent" },
+          app.agents.map((name) =>
+            h("option", { value: name, selected: name === kept("agent") }, visibleLine(name, 60)),
+          ),
+        )
+      : null;
+  return h(
+    "form",
+    {
+      onsubmit: (event) => {
+        event.preventDefault();
+        close({ cwd: folder.value.trim(), agent: agents?.value });
+      },
+    },
+    h("label", { class: "field" }, h("span", null, "Folder"), folder),
+    h(
+      "datalist",
+      { id: "folders" },
+      folders.map((path) => h("option", { value: path })),
+    ),
+    h(
+      "p",
+      { class: "note", id: "folder-note" },
+      "On the hub's machine, as a whole path. The agent works there.",
+    ),
+    agents ? h("label", { class: "field" }, h("span", null, "Agent"), agents) : null,
+    h(
+      "footer",
+      null,
+      h("button", { type: "button", onclick: () => close() }, "Cancel"),
+      h("button", { type: "submit", class: "primary" }, "Begin"),
+    ),
+  );
+}

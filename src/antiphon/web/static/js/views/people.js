@@ -1,0 +1,76 @@
+// Who is here, since when, and what you are called.
+
+import { h, replace } from "../dom.js";
+import { follow } from "../following.js";
+import { visibleLine } from "../visible.js";
+import { ago, clock } from "../words.js";
+import { face } from "./header.js";
+import { usageWords } from "./usage.js";
+
+export function mount(app, element, count) {
+  const list = h("ul", { class: "people" });
+  const usage = h("p", { class: "note" });
+  const field = h("input", { id: "my-name", maxlength: 64, autocomplete: "nickname", value: app.me.name });
+  const save = h("button", { type: "submit" }, "Save");
+  const form = h(
+    "form",
+    {
+      class: "my-name",
+      onsubmit: (event) => {
+        event.preventDefault();
+        const name = field.value.trim();
+        if (!name) return;
+        app.setName(name);
+        app.emit("told", {
+          title: `You are ${visibleLine(name, 64)} now`,
+          message: "Others see it with what you send.",
+        });
+      },
+    },
+    h("label", { for: "my-name" }, "Your name"),
+    h("div", null, field, save),
+  );
+  replace(element, list, form, usage);
+
+  const show = (session) => {
+    const clients = session?.clients ?? [];
+    const now = Date.now();
+    count(clients.length > 1 ? String(clients.length) : "");
+    replace(
+      list,
+      clients.map((client) =>
+        h(
+          "li",
+          null,
+          face(client),
+          h(
+            "span",
+            { class: "person" },
+            visibleLine(client.name, 64),
+            client.you ? h("small", null, " you") : null,
+          ),
+          h(
+            "small",
+            { title: client.joinedAt ? clock(client.joinedAt) : null },
+            since(client.joinedAt, now),
+            client.version ? ` · ${visibleLine(String(client.version), 24)}` : null,
+          ),
+        ),
+      ),
+    );
+    usage.textContent = session?.usage ? `Context: ${usageWords(session.usage)}.` : "";
+  };
+  follow(app, ["presence", "usage"], show);
+  setInterval(() => show(app.session), 60_000);
+}
+
+/** Since when, in words. Pure. */
+export function since(joinedAt, now) {
+  const words = ago(joinedAt, now);
+  if (!words) return "here";
+  return words === "now"
+    ? "came just now"
+    : / (min|h|d)$/.test(words)
+      ? `here for ${words}`
+      : `since ${words}`;
+}

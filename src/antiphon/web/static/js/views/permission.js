@@ -1,0 +1,96 @@
+// A permission that the agent asks for: what it wants to do, shown before one says yes or no.
+
+import { h, replace } from "../dom.js";
+import { icon } from "../icons.js";
+import { visible, visibleLine } from "../visible.js";
+import { preview } from "./preview.js";
+
+/** What an option means, in words beside its own name. Pure. */
+export const KINDS = {
+  allow_once: { verb: "allow", says: "this time" },
+  allow_always: { verb: "allow", says: "from now on" },
+  reject_once: { verb: "reject", says: "this time" },
+  reject_always: { verb: "reject", says: "from now on" },
+};
+
+/** Whether a name tells by itself for how long it holds. Pure. */
+export function needsKind(name, kind) {
+  const words = name.toLowerCase();
+  if (kind.endsWith("_always")) return !/always|never|every|from now|don.t ask|session|all /.test(words);
+  return false;
+}
+
+export function permissionCard(app, session, question, answerWith) {
+  const call = question.toolCallId
+    ? session.items.find((item) => item.kind === "tool" && item.id === question.toolCallId)
+    : null;
+  const name = visibleLine(question.title ?? call?.title ?? question.message ?? "Permission", 240);
+  const shown = h("div", { class: "preview" });
+  const looking = app.role === "observer";
+  const options = question.options ?? [];
+  const waits = looking
+    ? "Others are asked; you look on."
+    : options.length === 0
+      ? "Asked of somebody else here."
+      : null;
+  const element = h(
+    "section",
+    { class: "question permission", "aria-label": `Permission: ${name}` },
+    h(
+      "header",
+      null,
+      h("span", { class: "dot waiting", "aria-hidden": "true" }),
+      h("span", { class: "asks" }, "The agent asks for permission"),
+      call
+        ? h(
+            "button",
+            { type: "button", class: "quiet small", onclick: () => app.emit("reveal", { id: call.id }) },
+            "Show in transcript",
+          )
+        : null,
+    ),
+    h("h3", null, name),
+    question.message && question.message !== name
+      ? h("p", { class: "asked" }, visible(question.message.slice(0, 4000)))
+      : null,
+    shown,
+    waits
+      ? h("p", { class: "note" }, waits)
+      : h(
+          "div",
+          { class: "answers", role: "group", "aria-label": "Your answer" },
+          options.map((option, index) =>
+            optionButton(option, index, () => answerWith({ optionId: option.optionId })),
+          ),
+        ),
+  );
+  let version = null;
+  const refresh = () => {
+    const now = call?.version ?? 0;
+    if (version === now) return;
+    version = now;
+    replace(shown, preview(session, question, call));
+    shown.hidden = shown.childElementCount === 0;
+  };
+  refresh();
+  return { element, name, refresh };
+}
+
+function optionButton(option, index, run) {
+  const kind = KINDS[option.kind] ?? { verb: "other", says: "" };
+  const name = visibleLine(option.name ?? option.optionId, 80);
+  const first = option.kind === "allow_once";
+  return h(
+    "button",
+    {
+      type: "button",
+      class: [kind.verb, first && "primary"],
+      dataset: { key: index < 9 ? String(index + 1) : "" },
+      onclick: run,
+    },
+    icon(kind.verb === "allow" ? "check" : kind.verb === "reject" ? "close" : "other"),
+    h("span", null, name),
+    needsKind(name, option.kind ?? "") ? h("small", null, kind.says) : null,
+    index < 9 ? h("kbd", { "aria-hidden": "true" }, String(index + 1)) : null,
+  );
+}

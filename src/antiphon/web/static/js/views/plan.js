@@ -1,0 +1,65 @@
+// The plan as a checklist, with how far it is.
+
+import { h, replace } from "../dom.js";
+import { follow } from "../following.js";
+import { visible, visibleLine } from "../visible.js";
+
+const STATES = { pending: "to do", in_progress: "in progress", completed: "done", cancelled: "cancelled" };
+
+/** How far a plan is: what was cancelled is not waited for. Pure. */
+export function progress(entries) {
+  const wanted = entries.filter((entry) => entry.status !== "cancelled");
+  return { done: wanted.filter((entry) => entry.status === "completed").length, all: wanted.length };
+}
+
+export function mount(app, element, count) {
+  follow(app, ["plan"], (session) => {
+    const plan = session?.plan ?? null;
+    const entries = plan?.entries ?? [];
+    const { done, all } = progress(entries);
+    count(all ? `${done}/${all}` : "");
+    if (plan && !entries.length) replace(element, prose(plan));
+    else if (!entries.length)
+      replace(
+        element,
+        h("p", { class: "nothing" }, "The agent has made no plan. One that it makes is ticked off here."),
+      );
+    else replace(element, checklist(entries, done, all));
+  });
+}
+
+function checklist(entries, done, all) {
+  const mixed = entries.some((entry) => entry.priority !== "high");
+  return [
+    h(
+      "div",
+      { class: "progress" },
+      h("progress", { value: done, max: Math.max(1, all), "aria-label": `${done} of ${all} done` }),
+      h("span", { class: "numbers", "aria-hidden": "true" }, `${done} of ${all}`),
+    ),
+    h(
+      "ol",
+      { class: "plan" },
+      entries.map((entry) =>
+        h(
+          "li",
+          { class: Object.hasOwn(STATES, entry.status) ? entry.status : "pending" },
+          h("span", { class: "tick", "aria-hidden": "true" }),
+          h(
+            "span",
+            null,
+            visible(String(entry.content ?? "").slice(0, 2000)),
+            entry.priority === "high" && mixed ? h("small", null, " high") : null,
+            h("span", { class: "only-read" }, `, ${STATES[entry.status] ?? visibleLine(entry.status, 40)}`),
+          ),
+        ),
+      ),
+    ),
+  ];
+}
+
+/** A plan that is a text or a file. */
+function prose(plan) {
+  const text = plan.content ?? plan.markdown ?? plan.text ?? plan.uri ?? "";
+  return h("pre", { class: "plain" }, visible(String(text).slice(0, 20_000)));
+}

@@ -1,0 +1,90 @@
+// What a permission is about, as far as it can be shown: the command, the change, or what the tool is given.
+
+import { h } from "../dom.js";
+import { visible, visibleLine } from "../visible.js";
+
+const CUT = 4000;
+const LINES = 40;
+
+/** The command of a question or of what its tool call is given. Pure. */
+export function commandOf(question, call) {
+  if (question.command?.command) return question.command.command;
+  const given = call?.rawInput;
+  const command = given && typeof given === "object" ? (given.command ?? given.cmd) : null;
+  if (Array.isArray(command)) return command.join(" ");
+  return typeof command === "string" ? command : null;
+}
+
+/**
+ * The lines of a patch that change something or stand beside it: what is in its hunks, which `@@` begins.
+ * Pure.
+ */
+export function patchLines(text) {
+  const shown = [];
+  let left = 0;
+  for (const line of text.split("\n")) {
+    const hunk = /^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/.exec(line);
+    if (hunk && left <= 0) {
+      left = Number(hunk[1] ?? 1) + Number(hunk[2] ?? 1);
+      shown.push("@");
+    } else if (left > 0 && /^[ +-]|^$/.test(line)) {
+      left -= line[0] === "+" || line[0] === "-" ? 1 : 2;
+      shown.push(line);
+    }
+  }
+  return shown;
+}
+
+export function preview(session, question, call) {
+  const parts = [];
+  const command = commandOf(question, call);
+  if (command)
+    parts.push(
+      h(
+        "pre",
+        { class: "command" },
+        h("span", { "aria-hidden": "true" }, "$ "),
+        visible(command.slice(0, CUT)),
+      ),
+    );
+  for (const part of call?.content ?? []) {
+    if (part?.type === "diff") parts.push(change(part, session.cwd));
+    else if (part?.type === "content" && part.content?.type === "text" && part.content.text.trim()) {
+      parts.push(h("pre", { class: "plain" }, visible(part.content.text.slice(0, CUT))));
+    }
+  }
+  const given = call?.rawInput;
+  if (!parts.length && given && typeof given === "object" && Object.keys(given).length) {
+    parts.push(h("pre", { class: "plain" }, visible(JSON.stringify(given, null, 2).slice(0, CUT))));
+  }
+  return parts;
+}
+
+function change(part, cwd) {
+  const paths = (part.changes ?? []).map((each) => each?.path).filter(Boolean);
+  const lines = patchLines(part.patch?.text ?? "");
+  const shown = lines.slice(0, LINES);
+  return h(
+    "figure",
+    { class: "diff-preview" },
+    h("figcaption", null, paths.map((path) => visibleLine(inside(path, cwd), 200)).join(", ")),
+    shown.length
+      ? h(
+          "pre",
+          null,
+          shown.map((line) => h("span", { class: sign(line) }, visible(line.slice(0, 400)) || " ")),
+        )
+      : null,
+    lines.length > LINES
+      ? h("p", { class: "note" }, `and ${lines.length - LINES} more lines, in the transcript`)
+      : null,
+  );
+}
+
+/** A path as it is seen from where the session works. Pure. */
+function inside(path, cwd) {
+  const from = `${(cwd ?? "").replace(/\/$/, "")}/`;
+  return from !== "/" && path.startsWith(from) ? path.slice(from.length) : path;
+}
+
+const sign = (line) => ({ "+": "add", "-": "del", "@": "hunk" })[line[0]] ?? "same";

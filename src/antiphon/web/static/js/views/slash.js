@@ -1,0 +1,115 @@
+// The commands of the agent, offered as soon as a prompt begins with a slash.
+
+import { h, replace } from "../dom.js";
+import { visibleLine } from "../visible.js";
+
+const SHOWN = 60;
+
+/** Commands that a text asks for: by the beginning of the name first, then by any part of it. Pure. */
+export function matching(commands, text) {
+  const begun = /^\/(\S*)$/.exec(text);
+  if (begun === null) return [];
+  const word = begun[1].toLowerCase();
+  const first = commands.filter((command) => command.name.toLowerCase().startsWith(word));
+  const inside = commands.filter(
+    (command) => !first.includes(command) && command.name.toLowerCase().includes(word),
+  );
+  return [...first, ...inside].slice(0, SHOWN);
+}
+
+/** The command that a text calls already, if any. Pure. */
+export function called(commands, text) {
+  const name = /^\/(\S+)(\s|$)/.exec(text)?.[1];
+  return commands.find((command) => command.name === name) ?? null;
+}
+
+export class SlashMenu {
+  #shown = [];
+  #at = 0;
+  #dismissed = null;
+
+  constructor(field, choose) {
+    this.field = field;
+    this.choose = choose;
+    this.element = h("ul", {
+      class: "slash",
+      id: "slash",
+      role: "listbox",
+      "aria-label": "Commands",
+      hidden: true,
+    });
+    field.setAttribute("aria-controls", "slash");
+    field.setAttribute("aria-autocomplete", "list");
+  }
+
+  get open() {
+    return !this.element.hidden;
+  }
+
+  update(commands) {
+    const text = this.field.value;
+    if (text !== this.#dismissed) this.#dismissed = null;
+    const before = this.#shown[this.#at]?.name;
+    this.#shown = this.#dismissed === null ? matching(commands, text) : [];
+    this.#at = Math.max(
+      0,
+      this.#shown.findIndex((command) => command.name === before),
+    );
+    if (called(commands, text)?.name === text.slice(1)) this.#at = 0;
+    this.element.hidden = this.#shown.length === 0;
+    replace(
+      this.element,
+      this.#shown.map((command, index) => this.#row(command, index)),
+    );
+    this.#mark();
+  }
+
+  #row(command, index) {
+    return h(
+      "li",
+      {
+        id: `slash-${index}`,
+        role: "option",
+        onpointerdown: (event) => {
+          event.preventDefault();
+          this.choose(command);
+        },
+      },
+      h(
+        "code",
+        null,
+        `/${visibleLine(command.name, 60)}`,
+        command.input?.hint ? h("i", null, visibleLine(command.input.hint, 40)) : null,
+      ),
+      h("span", null, visibleLine(command.description ?? "", 160)),
+    );
+  }
+
+  #mark() {
+    [...this.element.children].forEach((row, index) => {
+      row.setAttribute("aria-selected", String(index === this.#at));
+      if (index === this.#at && this.open) row.scrollIntoView({ block: "nearest" });
+    });
+    if (this.open) this.field.setAttribute("aria-activedescendant", `slash-${this.#at}`);
+    else this.field.removeAttribute("aria-activedescendant");
+  }
+
+  /** Takes a key where the menu is open; tells whether it did. */
+  take(event) {
+    if (!this.open) return false;
+    const { length } = this.#shown;
+    const chosen = this.#shown[this.#at];
+    if (event.key === "ArrowDown") this.#at = (this.#at + 1) % length;
+    else if (event.key === "ArrowUp") this.#at = (this.#at + length - 1) % length;
+    else if (event.key === "Escape") {
+      this.#dismissed = this.field.value;
+      this.update([]);
+    } else if (event.key === "Tab" && !event.shiftKey) this.choose(chosen);
+    // A name that is written out is sent, not completed once more.
+    else if (event.key === "Enter" && !event.shiftKey && this.field.value !== `/${chosen.name}`)
+      this.choose(chosen);
+    else return false;
+    this.#mark();
+    return true;
+  }
+}

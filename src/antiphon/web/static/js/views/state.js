@@ -1,0 +1,27 @@
+// What a session does, as a small mark and a word: never by colour alone.
+
+import { h } from "../dom.js";
+
+export const STATES = {
+  idle: { word: "Ready", mark: "idle" },
+  running: { word: "Working", mark: "working" },
+  requires_action: { word: "Waits for an answer", mark: "waiting" },
+  kept: { word: "At rest", mark: "kept" },
+};
+
+export function stateOf(state) {
+  return STATES[state] ?? STATES.kept;
+}
+
+export function stateDot(state) {
+  return h("span", { class: ["dot", stateOf(state).mark], "aria-hidden": "true" });
+}
+
+export function stateMark(state) {
+  return h(
+    "span",
+    { class: ["state", stateOf(state).mark] },
+    stateDot(state),
+    h("span", null, stateOf(state).word),
+  );
+}

@@ -1,0 +1,128 @@
+// Markdown as nodes. What streams in is drawn from the last block on; what stands before it is left alone.
+
+import { h } from "../../dom.js";
+import { icon } from "../../icons.js";
+import { parseBlocks } from "../../markdown/blocks.js";
+import { parseInline } from "../../markdown/inline.js";
+import { visible, visibleLine } from "../../visible.js";
+import { copyButton } from "./copying.js";
+import { Slices } from "./slices.js";
+
+const drawn = new WeakMap();
+
+/** Draw a text into an element; again with a text that has grown, only what is new. */
+export function drawMarkdown(element, text) {
+  const before = drawn.get(element);
+  const goesOn = before && text.length >= before.text.length && text.startsWith(before.text);
+  if (goesOn && text.length === before.text.length) return;
+  const stable = goesOn ? before.stable : 0;
+  const keep = goesOn ? before.count : 0;
+  const found = parseBlocks(visible(text.slice(stable)));
+  while (element.childNodes.length > keep) element.lastChild.remove();
+  for (const { block } of found) element.append(drawBlock(block));
+  // What is visible is not as long as what was written: places are only those of it where nothing was hidden.
+  const plain = visible(text.slice(stable)).length === text.length - stable;
+  const last = plain && found.length > 1 ? found.at(-1).start : 0;
+  drawn.set(element, { text, stable: stable + last, count: last ? keep + found.length - 1 : keep });
+}
+
+/** The same for a text of any length. */
+export class Prose {
+  #slices = new Slices(drawMarkdown);
+  element = this.#slices.element;
+
+  constructor() {
+    this.element.classList.add("prose");
+  }
+
+  set(text) {
+    this.#slices.set(text);
+  }
+}
+
+function drawBlock(block) {
+  switch (block.type) {
+    case "heading":
+      // The page has headings of its own above these.
+      return h(`h${Math.min(6, block.level + 2)}`, { class: `h${block.level}` }, inline(block.text));
+    case "code":
+      return codeBlock(block.text, block.info);
+    case "quote":
+      return h("blockquote", null, block.blocks.map(drawBlock));
+    case "list":
+      return drawList(block);
+    case "table":
+      return drawTable(block);
+    case "rule":
+      return h("hr");
+    default:
+      return h("p", null, inline(block.text));
+  }
+}
+
+function drawList({ ordered, first, tight, items }) {
+  const tasks = items.some((item) => item.task !== null);
+  const list = h(ordered ? "ol" : "ul", { class: [tight && "tight", tasks && "tasks"],
+    start: ordered && first !== 1 ? first : null });
+  for (const { task, blocks } of items) {
+    const bare = (block) => tight && block.type === "paragraph";
+    const content = blocks.map((block) => (bare(block) ? inline(block.text) : drawBlock(block)));
+    const box = task === null ? null : h("span", { class: ["box", task && "done"], role: "img",
+      "aria-label": task ? "done" : "to do" }, task ? icon("check") : null);
+    list.append(h("li", { class: task === null ? null : "task" }, box, content));
+  }
+  return list;
+}
+
+function drawTable({ aligns, head, rows }) {
+  const cell = (tag) => (text, at) =>
+    h(tag, { class: aligns[at] && `to-${aligns[at]}`, scope: tag === "th" && "col" }, inline(text));
+  return h("div", { class: "table", tabindex: "0", role: "region", "aria-label": "Table" }, h("table", null,
+    h("thead", null, h("tr", null, head.map(cell("th")))),
+    h("tbody", null, rows.map((row) => h("tr", null, row.map(cell("td")))))));
+}
+
+/** Code with what language it says it is, and a button to copy it. */
+export function codeBlock(text, info = "") {
+  const code = new Slices((element, part) => {
+    element.textContent = part;
+  });
+  code.set(text);
+  code.element.classList.add("code-text");
+  const language = visibleLine(info.split(/\s/)[0] ?? "", 24);
+  return h("figure", { class: "code" },
+    h("figcaption", null, h("span", null, language || "text"), copyButton(() => text, "Copy the code")),
+    h("pre", { tabindex: "0" }, code.element));
+}
+
+function inline(text) {
+  return parseInline(text).map(drawInline);
+}
+
+function drawInline(node) {
+  switch (node.type) {
+    case "code":
+      return h("code", null, node.text);
+    case "em":
+    case "strong":
+    case "del":
+      return h(node.type, null, node.nodes.map(drawInline));
+    case "link":
+      return link(node.href, node.nodes.map(drawInline));
+    case "image":
+      // Nothing is fetched from where an agent says: it would tell the place who reads this.
+      return link(node.href, [icon("image"), node.alt || "image"], "picture");
+    case "break":
+      return h("br");
+    default:
+      return document.createTextNode(node.text);
+  }
+}
+
+/** A link that leads out, if it leads anywhere a page may lead to. */
+export function link(href, children, className = null) {
+  if (!href) return h("span", { class: ["dead-link", className] }, children);
+  const out = { target: "_blank", rel: "noopener noreferrer", title: href.slice(0, 300) };
+  return h("a", { href, class: className, ...out }, children);
+}
+

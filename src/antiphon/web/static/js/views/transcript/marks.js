@@ -1,0 +1,127 @@
+// What stands between messages: how turns ended, notices, compactions, other sessions.
+
+import { h, replace } from "../../dom.js";
+import { icon } from "../../icons.js";
+import { visible, visibleLine } from "../../visible.js";
+import { lasting, many } from "../../words.js";
+import { stateMark } from "../state.js";
+import { Blocks } from "./blocks.js";
+
+const ENDS = {
+  cancelled: ["stop", "Stopped"],
+  refusal: ["warning", "The agent refused to go on"],
+  max_tokens: ["warning", "The limit of tokens was reached"],
+  max_turn_requests: ["warning", "The limit of requests was reached"],
+  error: ["warning", "The turn ended with an error"],
+};
+
+/** How long a turn took is told from here on. */
+const BRIEF = 1000;
+
+export class EndView {
+  constructor(item) {
+    this.item = item;
+    this.element = h("div", { class: ["end", ENDS[item.stopReason] ? item.stopReason : "well"] });
+  }
+
+  update() {
+    const { stopReason, error, usage, at, since } = this.item;
+    const [drawn, words] = ENDS[stopReason] ?? [null, null];
+    const interrupted = error?.data?.reason === "interrupted";
+    const said = interrupted ? "The turn was cut short" : words;
+    const facts = [
+      at && since && at - since >= BRIEF ? lasting(at - since) : null,
+      Number.isFinite(usage?.totalTokens) ? `${many(usage.totalTokens)} tokens` : null,
+      !words && stopReason && stopReason !== "end_turn" ? visibleLine(stopReason, 60) : null,
+    ].filter(Boolean).join(" · ");
+    this.element.hidden = !said && !facts;
+    const message = interrupted ? "" : visible(String(error?.message ?? "").slice(0, 2000));
+    const why = message ? h("p", { class: "why" }, message) : null;
+    replace(this.element, h("p", null, drawn ? icon(drawn) : null, said ? h("span", null, said) : null,
+      facts ? h("span", { class: "facts" }, facts) : null), why);
+  }
+}
+
+export class NoticeView {
+  constructor(item) {
+    this.item = item;
+    this.element = h("div", { class: ["notice-line", item.severity] });
+  }
+
+  update() {
+    const { severity, title, description } = this.item;
+    replace(this.element, icon(severity === "info" ? "info" : "warning"), h("div", null,
+      h("p", null, visibleLine(title ?? "", 300)),
+      description ? h("p", { class: "why" }, visible(String(description).slice(0, 4000))) : null));
+  }
+}
+
+const COMPACTING = { in_progress: "Making room in the context", completed: "Earlier messages were summed up",
+  failed: "Earlier messages could not be summed up", cancelled: "Summing up was cancelled" };
+
+export class CompactionView {
+  #blocks = new Blocks();
+  #word = h("span");
+
+  constructor(item, around) {
+    this.item = item;
+    this.details = h("details", { class: "compaction", open: around.opened(item.key) ?? false },
+      h("summary", null, icon("archive"), this.#word), this.#blocks.element);
+    this.details.addEventListener("toggle", () => around.remember(item.key, this.details.open));
+    this.element = h("div", null, this.details);
+  }
+
+  open() {
+    this.details.open = true;
+  }
+
+  update() {
+    const { status, error, blocks } = this.item;
+    const why = error ? `: ${visibleLine(error, 200)}` : "";
+    this.#word.textContent = (COMPACTING[status] ?? COMPACTING.in_progress) + why;
+    this.#blocks.set(blocks);
+  }
+}
+
+export class SubagentView {
+  constructor(item, around) {
+    this.item = item;
+    this.element = h("a", { class: "subagent", href: `#/s/${encodeURIComponent(item.id)}` });
+    this.element.addEventListener("click", (event) => {
+      if (event.metaKey || event.ctrlKey || event.shiftKey) return;
+      event.preventDefault();
+      around.open(item.id);
+    });
+  }
+
+  update() {
+    const { title, description, state } = this.item;
+    replace(this.element, icon("people"),
+      h("span", { class: "title" }, visibleLine(title || "A subagent", 200)),
+      description ? h("span", { class: "where" }, visibleLine(description, 200)) : null,
+      state?.state ? stateMark(state.state) : null, icon("unfold"));
+  }
+}
+
+export class NoteView {
+  #blocks = new Blocks();
+  #head = h("header", { class: "who" });
+
+  constructor(item, around) {
+    this.item = item;
+    this.around = around;
+    this.element = h("article", { class: "message note-between", "aria-label": "A message between sessions" },
+      this.#head, this.#blocks.element);
+  }
+
+  update() {
+    const { senderSessionId, recipientSessionId } = this.item;
+    const toUs = recipientSessionId === this.around.session.id;
+    const other = toUs ? senderSessionId : recipientSessionId;
+    const open = () => this.around.open(other);
+    const words = toUs ? "From another session" : "To another session";
+    replace(this.#head, icon("move"), h("span", { class: "name" }, words),
+      other ? h("button", { type: "button", class: "small", onclick: open }, "Open that session") : null);
+    this.#blocks.set(this.item.blocks);
+  }
+}

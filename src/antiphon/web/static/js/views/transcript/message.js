@@ -1,0 +1,104 @@
+// Messages: a prompt with who sent it, what the agent says, and what it thinks, folded.
+
+import { h, replace } from "../../dom.js";
+import { icon } from "../../icons.js";
+import { visibleLine } from "../../visible.js";
+import { initials } from "../../words.js";
+import { Blocks } from "./blocks.js";
+import { copyButton } from "./copying.js";
+
+const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "numeric", minute: "2-digit" });
+
+export class MessageView {
+  #blocks = new Blocks();
+  #who = h("header", { class: "who" });
+  #said = null;
+
+  constructor(item, around) {
+    this.item = item;
+    const { id, role } = item;
+    const fork = h("button", { type: "button", class: "quiet icon-only", title: "Fork from here",
+      "aria-label": "Fork from here", onclick: () => around.fork(id) }, icon("fork"));
+    const acts = h("footer", { class: "acts" }, copyButton(() => item.text, "Copy the message"),
+      around.app.role === "observer" ? null : fork);
+    const label = role === "user" ? "Prompt" : "Answer";
+    this.element = h("article", { class: ["message", role], "aria-label": label },
+      role === "user" ? this.#who : null, this.#blocks.element, acts);
+    this.around = around;
+  }
+
+  update() {
+    this.#blocks.set(this.item.blocks);
+    this.element.classList.toggle("streaming", !this.item.complete);
+    if (this.item.role === "user") this.#sign();
+  }
+
+  #sign() {
+    const { sender, at } = this.item;
+    const you = sender?.clientId === this.around.app.me.clientId;
+    const name = sender ? visibleLine(sender.name, 64) : "";
+    const said = `${name} ${you} ${at}`;
+    if (said === this.#said) return;
+    this.#said = said;
+    this.element.classList.toggle("mine", you);
+    const face = { class: ["face", you && "you"], "aria-hidden": "true" };
+    replace(this.#who,
+      sender ? h("span", face, initials(sender.name)) : null,
+      h("span", { class: "name" }, name || "Prompt", you ? h("span", { class: "you-mark" }, " you") : null),
+      at ? h("time", { datetime: new Date(at).toISOString() }, CLOCK.format(at)) : null);
+  }
+}
+
+export class ThoughtView {
+  #blocks = new Blocks();
+  #gist = h("span", { class: "gist" });
+  #word = h("span", { class: "word" });
+  #drawn = -1;
+
+  constructor(item, around) {
+    this.item = item;
+    const open = around.opened(item.key) ?? false;
+    this.details = h("details", { class: "thought", open },
+      h("summary", null, icon("think"), this.#word, this.#gist, icon("unfold")), this.#blocks.element);
+    this.details.addEventListener("toggle", () => {
+      around.remember(item.key, this.details.open);
+      this.update();
+    });
+    this.element = h("article", { class: "message thinking", "aria-label": "Thought" }, this.details);
+  }
+
+  open() {
+    this.details.open = true;
+    this.update();
+  }
+
+  update() {
+    const { item } = this;
+    this.#word.textContent = item.complete ? "Thought" : "Thinking";
+    this.element.classList.toggle("streaming", !item.complete);
+    const text = item.text;
+    this.#gist.textContent = visibleLine(text.slice(0, 240).replace(/[*_`#>]+/g, ""), 120);
+    if (!this.details.open || this.#drawn === item.version) return;
+    this.#drawn = item.version;
+    this.#blocks.set(item.blocks);
+  }
+}
+
+/** A prompt that the hub has not confirmed yet. */
+export class UnsentView {
+  #blocks = new Blocks();
+  #word = h("span", { class: "name" });
+
+  constructor(item, around) {
+    this.item = item;
+    this.around = around;
+    this.element = h("article", { class: "message user mine unsent", "aria-label": "Prompt, not sent yet" },
+      h("header", { class: "who" }, icon("clock"), this.#word), this.#blocks.element);
+  }
+
+  update() {
+    const online = this.around.app.link.state === "online";
+    this.#word.textContent = online ? "Sending" : "Waits for the link to the hub";
+    this.#blocks.set(this.item.blocks);
+  }
+}

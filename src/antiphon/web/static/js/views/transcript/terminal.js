@@ -1,0 +1,118 @@
+// What a terminal shows: its command, its output in colours, how it ended.
+
+import { h, replace } from "../../dom.js";
+import { Screen } from "../../ansi.js";
+import { visible, visibleLine } from "../../visible.js";
+import { bytes, counted } from "../../words.js";
+import { copyButton } from "./copying.js";
+
+/** Of more lines, the first ones are not drawn; of more text, they are not even read. */
+const MOST_LINES = 2000;
+const MOST = 400_000;
+
+export class TerminalView {
+  #output = h("pre",
+    { class: "term-text", tabindex: "0", role: "log", "aria-live": "off", "aria-label": "Output" });
+  #command = h("code", { class: "term-command" });
+  #status = h("span", { class: "term-status" });
+  #cut = h("p", { class: "term-cut", hidden: true });
+  element = h("div", { class: "term" });
+  #screen = new Screen();
+  #fed = 0;
+  #generation = null;
+  #skipped = 0;
+  #lines = [];
+  #terminal = null;
+
+  constructor() {
+    const copy = copyButton(() => this.#terminal?.output ?? "", "Copy the output");
+    const bar = h("div", { class: "term-bar" }, this.#command, this.#status, copy);
+    this.element.append(bar, this.#cut, this.#output);
+  }
+
+  set(terminal) {
+    this.#terminal = terminal;
+    if (!terminal) {
+      this.#status.textContent = "Nothing was reported of this terminal.";
+      return;
+    }
+    this.#command.textContent = visibleLine(terminal.command ?? "", 300);
+    this.#status.textContent = endOf(terminal);
+    this.element.dataset.ended = terminal.exited ? (terminal.exitCode === 0 ? "well" : "badly") : "no";
+    this.#feed(terminal);
+  }
+
+  #feed(terminal) {
+    const { output } = terminal;
+    if (terminal.generation !== this.#generation) this.#begin(terminal.generation);
+    if (this.#fed === 0 && output.length > MOST) {
+      this.#skipped = output.indexOf("\n", output.length - MOST) + 1 || output.length - MOST;
+      this.#fed = this.#skipped;
+    }
+    if (output.length === this.#fed) return;
+    const follows = this.#output.scrollHeight - this.#output.scrollTop - this.#output.clientHeight < 24;
+    const before = this.#screen.lines.length;
+    this.#screen.feed(output.slice(this.#fed));
+    this.#fed = output.length;
+    this.#draw(before);
+    if (follows) this.#output.scrollTop = this.#output.scrollHeight;
+  }
+
+  #begin(generation) {
+    this.#generation = generation;
+    this.#screen = new Screen();
+    this.#fed = 0;
+    this.#skipped = 0;
+    this.#lines = [];
+    replace(this.#output);
+  }
+
+  #draw(before) {
+    const { lines, last } = this.#screen;
+    this.#lines.pop()?.remove();
+    const from = Math.max(before, lines.length - MOST_LINES);
+    for (const line of lines.slice(from)) this.#add(line, "\n");
+    this.#add(last, "");
+    while (this.#lines.length > MOST_LINES) this.#lines.shift().remove();
+    if (lines.length > 4 * MOST_LINES) {
+      // What is not drawn any more is not kept either: the session has it.
+      this.#skipped += lines.length - MOST_LINES;
+      lines.splice(0, lines.length - MOST_LINES);
+    }
+    const hidden = lines.length + 1 - this.#lines.length;
+    this.#cut.hidden = !hidden && !this.#skipped;
+    const size = bytes(this.#terminal.output.length);
+    const shown = counted(this.#lines.length, "line");
+    this.#cut.textContent = `The last ${shown} of ${size}. Copy takes all of it.`;
+  }
+
+  #add(spans, end) {
+    const line = h("span", null, spans.map(drawSpan), end);
+    this.#lines.push(line);
+    this.#output.append(line);
+  }
+}
+
+function endOf(terminal) {
+  if (!terminal.exited) return "running";
+  if (terminal.signal) return `ended by ${visibleLine(terminal.signal, 24)}`;
+  return terminal.exitCode === null ? "ended" : `exit ${terminal.exitCode}`;
+}
+
+function drawSpan({ text, style }) {
+  const shown = visible(text);
+  const { fg, bg } = style.inverse ? { fg: style.bg ?? "bg", bg: style.fg ?? "fg" } : style;
+  const classes = ["bold", "dim", "italic", "underline", "strike", "hidden"].filter((name) => style[name]);
+  if (!classes.length && fg === undefined && bg === undefined) return document.createTextNode(shown);
+  const span = h("span", { class: classes.map((name) => `t-${name}`) }, shown);
+  // Black is shown as grey, which can be read on the terminal's own ground, but not on a bright one.
+  if (fg !== undefined) span.style.color = colour(fg === 0 && bg !== undefined ? "bg" : fg);
+  if (bg !== undefined) span.style.backgroundColor = colour(bg);
+  return span;
+}
+
+function colour(given) {
+  if (given === "fg") return "var(--term-ink)";
+  if (given === "bg") return "var(--term)";
+  return typeof given === "number" ? `var(--ansi-${given})` : given;
+}

@@ -1,0 +1,182 @@
+// A tool call as a card: what it is and how it stands in one line, and what it shows when opened.
+
+import { h, replace } from "../../dom.js";
+import { icon } from "../../icons.js";
+import { visible, visibleLine } from "../../visible.js";
+import { counted, shortPath } from "../../words.js";
+import { drawBlock, strange } from "./blocks.js";
+import { DiffView } from "./diff.js";
+import { codeBlock } from "./markdown.js";
+import { Slices } from "./slices.js";
+import { TerminalView } from "./terminal.js";
+
+const WORDS = { pending: "Waiting", in_progress: "Running", paused: "Paused", completed: "Done",
+  failed: "Failed", cancelled: "Cancelled" };
+const MARKS = { completed: "check", failed: "close", cancelled: "stop", paused: "pause", pending: "clock" };
+const NAMES = { switch_mode: "move" };
+const SHOWN_LOCATIONS = 6;
+const RAW = 200_000;
+
+export class ToolView {
+  #title = h("span", { class: "title" });
+  #where = h("span", { class: "where" });
+  #mark = h("span", { class: "mark-place" });
+  #icon = h("span", { class: "kind" });
+  #body = h("div", { class: "body" });
+  #parts = [];
+  #raw = h("div", { class: "raws" });
+  #places = h("ul", { class: "places" });
+  #content = h("div", { class: "parts" });
+  #drawn = {};
+
+  constructor(item, around) {
+    this.item = item;
+    this.around = around;
+    this.button = h("button",
+      { type: "button", class: "head", "aria-expanded": "false", onclick: () => this.#toggle() },
+      this.#icon, this.#title, this.#where, this.#mark, h("span", { class: "turn" }, icon("unfold")));
+    this.#body.append(this.#places, this.#content, this.#raw);
+    this.element = h("article", { class: "tool", "aria-label": "Tool call" }, this.button, this.#body);
+  }
+
+  /** What it changes or runs is worth a look without being asked; what it reads is not. */
+  get isOpen() {
+    const chosen = this.around.opened(this.item.key);
+    if (chosen !== undefined) return chosen;
+    if (this.item.status === "failed") return this.item.content.length > 0;
+    return this.item.content.some((part) => part?.type === "diff" || part?.type === "terminal");
+  }
+
+  open() {
+    this.around.remember(this.item.key, true);
+    this.update();
+  }
+
+  #toggle() {
+    this.around.remember(this.item.key, !this.isOpen);
+    this.update();
+  }
+
+  update() {
+    const { item } = this;
+    this.element.dataset.status = WORDS[item.status] ? item.status : "in_progress";
+    this.#once("title", item.title ?? item.name, () => {
+      this.#title.textContent = visibleLine(item.title || item.name || "Tool call", 300);
+      this.#title.title = visibleLine(item.title || "", 1000);
+    });
+    this.#once("kind", item.toolKind, () => replace(this.#icon, icon(NAMES[item.toolKind] ?? item.toolKind)));
+    this.#once("status", item.status, () => this.#state());
+    const open = this.isOpen;
+    const where = `${item.locations.length} ${item.locations[0]?.path} ${item.title} ${open}`;
+    this.#once("where", where, () => this.#place(open));
+    this.button.setAttribute("aria-expanded", String(open));
+    this.#body.hidden = !open;
+    if (open) this.#show();
+  }
+
+  #once(name, value, draw) {
+    if (this.#drawn[name] === value && name in this.#drawn) return;
+    this.#drawn[name] = value;
+    draw();
+  }
+
+  #state() {
+    const { status } = this.item;
+    const word = WORDS[status] ?? visibleLine(status ?? "", 24);
+    const spinner = () => h("span", { class: "spinner", "aria-hidden": "true" });
+    replace(this.#mark, MARKS[status] ? icon(MARKS[status]) : spinner(), h("span", { class: "word" }, word));
+  }
+
+  #place(open) {
+    const { locations, title } = this.item;
+    const first = locations[0]?.path;
+    const named = first && !String(title ?? "").includes(String(first).split(/[\\/]/).at(-1));
+    const more = locations.length > 1 ? ` and ${locations.length - 1} more` : "";
+    this.#where.textContent = named && !open ? shortPath(first) + more : "";
+  }
+
+  #show() {
+    const { item } = this;
+    this.#once("places", JSON.stringify(item.locations).slice(0, 4000), () => this.#locations());
+    item.content.forEach((part, at) => this.#part(part, at));
+    for (const view of this.#parts.splice(item.content.length)) view.element.remove();
+    this.#once("raw", `${item.version - this.#terminalVersions()}`, () => this.#raws());
+  }
+
+  /** What terminals write is no reason to look at the rest again. */
+  #terminalVersions() {
+    const { terminals } = this.around.session;
+    const shown = this.item.content.filter((part) => part?.type === "terminal");
+    return shown.reduce((sum, part) => sum + (terminals.get(part.terminalId)?.version ?? 0), 0);
+  }
+
+  #part(part, at) {
+    const before = this.#parts[at];
+    const kind = part?.type;
+    let view = before?.kind === kind && (before.set || before.part === part) ? before : null;
+    if (!view) {
+      view = this.#view(part);
+      if (before) before.element.replaceWith(view.element);
+      else this.#content.append(view.element);
+      this.#parts[at] = view;
+    }
+    view.set?.(part);
+  }
+
+  #view(part) {
+    const kind = part?.type;
+    if (kind === "diff") {
+      const diff = new DiffView();
+      return { kind, element: diff.element, set: (next) => diff.set(next) };
+    }
+    if (kind === "terminal") {
+      const view = new TerminalView();
+      return { kind, element: view.element,
+        set: (next) => view.set(this.around.session.terminals.get(next.terminalId)) };
+    }
+    if (kind === "content") return { kind, part, element: output(part.content) };
+    return { kind, part, element: strange(kind) };
+  }
+
+  #locations() {
+    const { locations } = this.item;
+    this.#places.hidden = !locations.length || this.item.content.some((part) => part?.type === "diff");
+    const shown = locations.slice(0, SHOWN_LOCATIONS).map(({ path, line }) => h("li", null, icon("file"),
+      h("span", null, visibleLine(path ?? "", 300), line ? h("span", { class: "at" }, `:${line}`) : null)));
+    const rest = locations.length - shown.length;
+    const more = rest > 0 ? h("li", { class: "note" }, `and ${counted(rest, "more place")}`) : null;
+    replace(this.#places, shown, more);
+  }
+
+  #raws() {
+    const { rawInput, rawOutput, capabilities, id } = this.item;
+    const cancel = () => this.around.cancelTool(id);
+    const may = capabilities?.cancel && !this.item.final && this.around.app.role !== "observer";
+    replace(this.#raw, raw("Input", rawInput), raw("Output", rawOutput),
+      may ? h("button", { type: "button", class: "small", onclick: cancel }, icon("stop"), "Stop") : null);
+  }
+}
+
+/** What a tool gives back is mostly not prose: text is shown as it is. */
+function output(block) {
+  if (block?.type !== "text") return drawBlock(block);
+  const text = block.text;
+  const slices = new Slices((element, part) => {
+    element.textContent = visible(part);
+  });
+  slices.set(text);
+  const fence = /^```(\S*)\n([\s\S]*?)\n?```\s*$/.exec(text.length < 100_000 ? text : "");
+  if (fence) return codeBlock(visible(fence[2]), fence[1]);
+  return h("pre", { class: "output", tabindex: "0" }, slices.element);
+}
+
+function raw(label, value) {
+  if (value === null || value === undefined) return null;
+  const details = h("details", { class: "raw" }, h("summary", null, label));
+  details.addEventListener("toggle", () => {
+    if (!details.open || details.childNodes.length > 1) return;
+    const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
+    details.append(codeBlock(visible(text.slice(0, RAW)), typeof value === "string" ? "text" : "json"));
+  });
+  return details;
+}

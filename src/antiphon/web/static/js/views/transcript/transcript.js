@@ -1,0 +1,191 @@
+// The transcript of the session that is shown.
+
+import { h, on, replace } from "../../dom.js";
+import { icon } from "../../icons.js";
+import { FindBar } from "./find_bar.js";
+import { guess, viewOf } from "./items.js";
+import { Window } from "./window.js";
+
+export function mount(app, element) {
+  const transcript = new Transcript(app);
+  replace(element, transcript.element);
+}
+
+const SAID = { idle: "The agent has finished.", requires_action: "The agent waits for an answer." };
+
+class Transcript {
+  #app;
+  #session = null;
+  #stops = [];
+  #fold = null;
+  #revision = 0;
+  #rows = [];
+  #items = 0;
+  #unsent = new Map();
+  #timer = 0;
+  #restsUntil = 0;
+  /** What was opened or closed by hand, by session: rows come and go, and are as they were left. */
+  #chosen = new Map();
+  #list = new Window({
+    make: (item) => viewOf(item, this),
+    guess,
+    moved: () => this.#moved(),
+  });
+  #find = new FindBar({ session: () => this.#session, items: () => this.#rows, list: this.#list });
+  #latest = h("button",
+    { type: "button", class: "latest", hidden: true, onclick: () => this.#list.toEnd({ smooth: true }) },
+    icon("down"), "Latest");
+  #loading = h("p", { class: "loading", role: "status", hidden: true },
+    h("span", { class: "spinner" }), "Loading the session");
+  #told = h("p", { class: "only-read", role: "status" });
+  element = h("div", { class: "transcript" },
+    this.#find.element, this.#list.element, this.#loading, this.#latest, this.#told);
+
+  constructor(app) {
+    this.#app = app;
+    app.on("session", () => this.#follow());
+    app.on("link", () => this.#restyleUnsent());
+    app.on("reveal", ({ id }) => this.#reveal(id));
+    on(document, "keydown", (event) => {
+      const wanted = (event.ctrlKey || event.metaKey) && !event.altKey && event.key.toLowerCase() === "f";
+      if ((!wanted && event.key !== "F3") || !this.#session || document.querySelector("dialog[open]")) return;
+      event.preventDefault();
+      this.#find.open();
+    });
+    this.#follow();
+  }
+
+  // What views ask
+
+  get app() { return this.#app; }
+  get session() { return this.#session; }
+
+  opened(key) {
+    return this.#chosen.get(`${this.#session.id} ${key}`);
+  }
+
+  remember(key, open) {
+    this.#chosen.set(`${this.#session.id} ${key}`, open);
+  }
+
+  open(sessionId) {
+    this.#try("The session was not opened", this.#app.open(sessionId));
+  }
+
+  fork(messageId) {
+    this.#try("The session was not forked", this.#app.fork(this.#session.id, messageId));
+  }
+
+  cancelTool(id) {
+    this.#try("The tool call was not stopped", this.#session.cancelTool(id));
+  }
+
+  async #try(title, doing) {
+    try {
+      await doing;
+    } catch (error) {
+      this.#app.emit("error", { title, message: error.message });
+    }
+  }
+
+  // What is shown
+
+  #follow() {
+    for (const stop of this.#stops) stop();
+    this.#find.close();
+    this.#session = this.#app.session;
+    this.#fold = null;
+    if (!this.#session) {
+      this.#rows = [];
+      this.#list.reset(this.#rows);
+      this.#moved();
+      return;
+    }
+    this.#stops = [
+      this.#session.on("transcript", () => this.#changed()),
+      this.#session.on("state", () => this.#state()),
+    ];
+    this.#state();
+    this.#changed();
+  }
+
+  /** Drawing takes a quarter of the time at most: a long paragraph that grows is laid out each time. */
+  #changed() {
+    if (this.#timer) return;
+    const wait = this.#restsUntil - performance.now();
+    if (wait > 0 && this.#fold === this.#session.fold) {
+      this.#timer = setTimeout(() => this.#draw(), wait);
+    } else this.#draw();
+  }
+
+  #draw() {
+    clearTimeout(this.#timer);
+    this.#timer = 0;
+    if (!this.#session) return;
+    const began = performance.now();
+    this.#show();
+    this.#restsUntil = performance.now() + 3 * (performance.now() - began);
+  }
+
+  #show() {
+    const { fold, items, loading } = this.#session;
+    this.#loading.hidden = !loading || items.length > 0;
+    if (fold !== this.#fold || fold.revision !== this.#revision) {
+      this.#fold = fold;
+      this.#revision = fold.revision;
+      this.#items = 0;
+      this.#rows = [];
+      this.#unsent.clear();
+      this.#take(items);
+      this.#list.reset(this.#rows);
+    } else {
+      this.#take(items);
+      this.#list.changed();
+    }
+    this.#find.mark();
+    this.#moved();
+  }
+
+  /** New items, and behind them the prompts that are on their way. */
+  #take(items) {
+    const unsent = this.#session.unsent;
+    if (unsent.some(({ id }) => !this.#unsent.has(id))) this.#list.atEnd = true; // one sees what one says
+    if (items.length > this.#items || unsent.length !== this.#unsent.size) {
+      this.#rows.length = this.#items;
+      this.#list.truncate(this.#items);
+      for (; this.#items < items.length; this.#items += 1) this.#rows.push(items[this.#items]);
+      const known = this.#unsent;
+      this.#unsent = new Map();
+      for (const { id, blocks } of unsent) {
+        const row = known.get(id) ?? { kind: "unsent", key: `unsent/${id}`, blocks, version: 0 };
+        this.#unsent.set(id, row);
+        this.#rows.push(row);
+      }
+    }
+  }
+
+  #restyleUnsent() {
+    for (const row of this.#unsent.values()) row.version += 1;
+    if (this.#unsent.size) this.#list.changed();
+  }
+
+  #state() {
+    const { state } = this.#session;
+    this.#list.element.setAttribute("aria-busy", String(state === "running"));
+    const said = SAID[state] ?? "";
+    if (!this.#session.loading && this.#told.textContent !== said) this.#told.textContent = said;
+  }
+
+  #moved() {
+    this.#latest.hidden = this.#list.atEnd || !this.#rows.length;
+  }
+
+  #reveal(id) {
+    const index = this.#rows.findIndex((row) => row.id === id);
+    if (index < 0) return;
+    const view = this.#list.reveal(index);
+    view?.open?.();
+    view?.row.classList.remove("revealed");
+    requestAnimationFrame(() => view?.row.classList.add("revealed"));
+  }
+}

@@ -1,0 +1,114 @@
+"""An agent to look at: `python agent.py`. What it does is in the prompt's text.
+
+`say TEXT`, `markdown`, `think`, `edit` (a diff, after a question), `run` (colours in a terminal), `plan`,
+`hold` (until it is cancelled), `form` (a field of every kind), `visit`, `fail`, `refuse`, `many
+N` (messages).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+from antiphon.agent import Agent, AgentTurn
+from antiphon.schema import v2
+
+agent = Agent("scene", version="1", busy="queue")
+agent.config(
+    "mode", name="Mode", options={"ask": "Ask first", "auto": "Just do it"}, default="ask", category="mode"
+)
+
+FORM = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "title": "Name", "minLength": 2},
+        "voices": {"type": "integer", "title": "Voices", "minimum": 1, "maximum": 8, "default": 4},
+        "tempo": {"type": "number", "title": "Tempo", "default": 1.5},
+        "loud": {"type": "boolean", "title": "Loud", "default": False},
+        "mode": {
+            "type": "string",
+            "title": "Mode",
+            "oneOf": [{"const": "dorian", "title": "Dorian"}, {"const": "phrygian", "title": "Phrygian"}],
+        },
+        "parts": {
+            "type": "array",
+            "title": "Parts",
+            "items": {"type": "string", "enum": ["alto", "bass"]},
+        },
+    },
+    "required": ["name"],
+}
+MARKDOWN = """# A title
+
+Some **bold** words, `code` and a [link](https://example.org/).
+
+- one
+- two
+
+```python
+def sing(voice):
+    return "la"
+```
+"""
+
+
+@agent.on_prompt
+async def answer(turn: AgentTurn) -> str | None:
+    word, _, rest = turn.prompt.text.partition(" ")
+    if word == "markdown":
+        async with turn.message() as message:
+            for at in range(0, len(MARKDOWN), 9):
+                await message.write(MARKDOWN[at : at + 9])
+    elif word == "think":
+        async with turn.thought() as thought:
+            await thought.write("Let me see what there is to think about.")
+        await turn.say("Thought.")
+    elif word == "edit":
+        async with turn.tool_call("Edit song.txt", kind="edit") as call:
+            await call.diff("/songs/song.txt", old="la\nla\nle\n", new="la\nla\nlu\n")
+            allowed = await call.request_permission()
+        await turn.say(f"allowed: {allowed}")
+    elif word == "run":
+        async with turn.tool_call("Sing", kind="execute") as call:
+            script = "print('\\x1b[31mred\\x1b[0m and plain', end='\\r\\n')"
+            await call.run([sys.executable, "-c", script])
+    elif word == "plan":
+        steps = [("Tune", "completed"), ("Sing", "in_progress"), ("Listen", "pending")]
+        await turn.plan(
+            [
+                v2.PlanEntry(
+                    content=step,
+                    priority=v2.PlanEntryPriority.MEDIUM,
+                    status=v2.PlanEntryStatus(status),
+                )
+                for step, status in steps
+            ]
+        )
+    elif word == "hold":
+        await turn.say("holding")
+        await asyncio.Event().wait()
+    elif word == "form":
+        given = await turn.ask("How shall we sing?", FORM)
+        await turn.say(f"{given.action}: {given.value}")
+    elif word == "visit":
+        consent = await turn.ask_url("Look there", "https://page.example/path")
+        await turn.say(f"visit: {consent.action}")
+    elif word == "fail":
+        raise RuntimeError("something private")
+    elif word == "refuse":
+        return "refusal"
+    elif word == "many":
+        for number in range(int(rest)):
+            await turn.say(f"message {number}")
+    else:
+        await turn.say(f"heard {turn.prompt.text}")
+    return None
+
+
+@agent.command("tune", description="Tune the voices")
+async def tune(turn: AgentTurn, rest: str) -> None:
+    await turn.say(f"tuned {rest}")
+
+
+if __name__ == "__main__":
+    agent.run()

@@ -1,0 +1,231 @@
+"""What does harm, wherever an agent or a client can write it: nothing of it runs, hides, or leaves its place.
+
+What is on the screen is looked at cell by cell, as it is given to the terminal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+from rich.segment import Segment
+from tools.terminal_stage import Stage
+
+from antiphon.client import connect
+from antiphon.tui.chat_screen import ChatScreen
+from antiphon.tui.form_screen import FormScreen
+from antiphon.tui.palette import DARK
+from antiphon.tui.plans import PlanEntry
+from antiphon.tui.prose import Page
+from tests.hub.running import served
+from tests.tui.conftest import scene
+
+HOSTILE = [sys.executable, str(Path(__file__).parents[1] / "browser" / "hostile_agent.py")]
+LONG = [sys.executable, str(Path(__file__).parents[1] / "browser" / "long_agent.py")]
+FORBIDDEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u115f\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff"
+    "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
+)
+OURS = ("offset",)
+"""What Textual notes beside a cell, for the mouse."""
+SLOW = 2.0
+"""Seconds that no key may take, whatever stands there; on a machine of many."""
+
+
+def look(stage: Stage) -> None:
+    """Nothing on the screen but what can be read, in its place, and with nothing that a click would do."""
+    width, height = stage.app.size
+    strips = stage.app.screen._compositor.render_strips()
+    assert len(strips) == height
+    for strip in strips:
+        segments = [segment for segment in strip if not segment.control]
+        assert not [segment for segment in strip if segment.control]
+        text = "".join(segment.text for segment in segments)
+        assert not FORBIDDEN.search(text), repr(text)
+        assert cell_len(text) == width, repr(text)
+        for segment in segments:
+            check_style(segment)
+
+
+def check_style(segment: Segment) -> None:
+    if segment.style is not None:
+        assert segment.style.link is None
+        assert not {key for key in segment.style.meta if key.startswith("@") and "link" in key}
+        clicked = segment.style.meta.get("@click")
+        assert clicked is None or "press" not in segment.text, clicked
+
+
+def walk(stage: Stage) -> int:
+    """Every line of the session, folded and not, narrow and wide; how many there are."""
+    story, seen = stage.chat.transcript.story, 0
+    assert story is not None
+    for width in (12, 97):
+        page = Page(width, DARK)
+        for key in story.keys:
+            entry = story.entry(key)
+            for folded in {entry.folds, False}:
+                entry.folded = folded
+                for line in entry.lines(page):
+                    assert not FORBIDDEN.search(line.text), repr(line.text)
+                    assert cell_len(line.text) <= page.width, (key, line.text)
+                    for segment in line:
+                        check_style(segment)
+                    seen += 1
+    return seen
+
+
+@asynccontextmanager
+async def timed(what: str) -> AsyncIterator[None]:
+    before = time.perf_counter()
+    yield
+    took = time.perf_counter() - before
+    assert took < SLOW, f"{what}: {took:.2f} s"
+
+
+async def test_hostile_texts_are_shown_and_do_nothing_everywhere() -> None:
+    async with scene(HOSTILE, size=(100, 40)) as stage:
+        await stage.write("everywhere")
+        await stage.rests()
+        look(stage)
+        stage.chat.composer.put("/")
+        await stage.until(lambda: stage.chat._popup.display)
+        look(stage)
+        stage.chat.composer.put("")
+        assert any(isinstance(entry, PlanEntry) for entry in stage.chat.transcript._entries)
+        assert walk(stage) > 5_000
+        # A click is a click, whatever is written there.
+        for y in range(2, 34, 4):
+            for x in range(5, 97, 30):
+                await stage.pilot.click(offset=(x, y))
+        assert stage.app.is_running
+        assert isinstance(stage.app.screen, ChatScreen)
+        await stage.pilot.press("ctrl+o")
+        await stage.pilot.pause()
+        look(stage)
+        await stage.pilot.press("enter")
+        await stage.pilot.pause()
+        look(stage)
+        await stage.pilot.press("escape", "escape")
+        await stage.pilot.press("ctrl+f", *"[@cl")
+        await stage.shows("places")
+        look(stage)
+        await stage.pilot.resize_terminal(60, 20)
+        await stage.pilot.pause()
+        look(stage)
+
+
+async def test_hostile_questions_and_forms_are_shown_whole_and_do_nothing() -> None:
+    async with scene(HOSTILE, size=(100, 40)) as stage:
+        await stage.write("ask")
+        await stage.until(lambda: stage.chat.card.display)
+        await stage.pilot.pause()
+        look(stage)
+        assert "[@click=app.quit]press[/]" in str(stage.chat.card._about.content)
+        await stage.pilot.press("2")
+        await stage.rests()
+        await stage.write("form")
+        await stage.shows("Fill in the form")
+        look(stage)
+        await stage.pilot.press("1")
+        await stage.until(lambda: isinstance(stage.app.screen, FormScreen))
+        await stage.pilot.pause()
+        for _ in range(7):
+            look(stage)
+            await stage.pilot.press("tab")
+        async with timed("a pattern that never ends"):
+            await stage.pilot.press("ctrl+s")
+        look(stage)
+        await stage.pilot.press("escape")
+        await stage.until(lambda: isinstance(stage.app.screen, ChatScreen))
+        stage.chat.card.take_focus()
+        await stage.pilot.press("2")
+        await stage.rests()
+        await stage.write("visit")
+        await stage.shows("It leads to nowhere known")
+        look(stage)
+        await stage.pilot.press("2")
+        await stage.shows("⟨U+202E⟩gnp.exe")
+        look(stage)
+        await stage.pilot.press("2")
+        await stage.rests()
+
+
+@pytest.mark.parametrize("way", ["huge", "long", "wide"])
+async def test_however_much_there_is_it_stays_usable(way: str) -> None:
+    async with scene(HOSTILE, size=(100, 30)) as stage:
+        await stage.write(way)
+        async with asyncio.timeout(60):
+            while "○ ready" not in stage.text:
+                await stage.pilot.pause(0.05)
+        await stage.pilot.pause(0.2)
+        look(stage)
+        transcript = stage.chat.transcript
+        transcript.focus()
+        for key in ("g", "e", "pagedown", "G", "up", "up", "down"):
+            async with timed(f"{way}: {key}"):
+                await stage.pilot.press(key)
+            look(stage)
+        await stage.pilot.press("escape")
+        async with timed("typing"):
+            await stage.pilot.press(*"say hello", "enter")
+        await stage.shows("heard")
+        if way == "huge":
+            await stage.pilot.press("ctrl+f")
+            async with timed("searching"):
+                await stage.pilot.press("s", "c", "r")
+        elif way == "long":
+            assert any("more lines" in line.text for line in transcript._lines)
+
+
+async def test_a_hundred_thousand_events_stay_usable() -> None:
+    async with scene(LONG, size=(100, 30)) as stage:
+        await stage.write("tell 100000")
+        await stage.pilot.press(*"meanwhile")
+        async with asyncio.timeout(90):
+            while "Told tell 100000." not in stage.text:
+                await stage.pilot.pause(0.05)
+        assert stage.chat.composer.text == "meanwhile"
+        transcript = stage.chat.transcript
+        assert len(transcript.story.keys if transcript.story else ()) == 20_002
+        assert transcript.laid_out <= 400
+        transcript.focus()
+        for key in ("up", "pageup", "pageup", "e"):
+            async with timed(key):
+                await stage.pilot.press(key)
+        stage.chat.composer.focus()
+        await stage.pilot.press("ctrl+f")
+        async with timed("searching"):
+            await stage.pilot.press(*"Part 77 ")
+        await stage.shows("1 place")
+
+
+async def test_names_of_clients_and_titles_of_sessions_are_text(tmp_path: Path) -> None:
+    name = "[@click=app.quit]press[/]\x1b[2J\u202e"
+    with served(tmp_path, agent=HOSTILE) as hub:
+        async with (
+            connect(hub.acp, token=hub.token, name=name, reconnect=False) as other,
+            scene(hub.acp, token=hub.token, version=2, size=(120, 30)) as stage,
+        ):
+            session = stage.chat.session
+            theirs = await other.load_session(session.id, session.cwd)
+            await (await theirs.prompt("everywhere")).drained()
+            await stage.shows("with [@click=app.quit]press[/]")
+            look(stage)
+            await stage.pilot.press("ctrl+l")
+            await stage.shows("1 session")
+            look(stage)
+            await stage.pilot.press("r")
+            await stage.pilot.pause()
+            look(stage)
+            await stage.pilot.press("escape", "d")
+            await stage.shows("gone for ever")
+            look(stage)
+            await stage.pilot.press("y")
+            await stage.shows("There is no session yet")

@@ -1,0 +1,95 @@
+"""The parts that lay text out, by themselves: plain text, colours of terminals, Markdown, patches."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from antiphon.tui.palette import DARK, LIGHT, Palette
+from antiphon.tui.patches import patch_lines
+from antiphon.tui.plain import plain, plain_line, typed
+from antiphon.tui.prose import SHOWN, Page, Prose
+from antiphon.tui.sgr import coloured
+from tests.transcripts.hostile import TEXTS
+
+PAGE = Page(40, DARK)
+
+
+def lines(text: str) -> list[str]:
+    prose = Prose()
+    prose.write(text)
+    return [line.text.rstrip() for line in prose.lines(PAGE)]
+
+
+def test_text_shows_what_is_in_it_and_does_nothing() -> None:
+    assert plain("a\x1b[2J\x1b]0;t\x07b\u202ec\tx") == "ab⟨U+202E⟩c x"
+    assert plain("pass\u200bword") == "pass⟨U+200B⟩word"
+    assert plain("a" + "\u0301" * 500) == "a\u0301\u0301"
+    assert plain_line("one\ntwo\x07") == "one two"
+    assert len(plain_line("x" * 10_000_000)) == 400
+    assert typed("a\r\nb\x1b[31mc\x00") == "a\nb[31mc"
+
+
+@given(st.text(st.characters(exclude_categories=())) | st.sampled_from(TEXTS))
+def test_whatever_a_text_is_its_lines_are_as_wide_as_counted(text: str) -> None:
+    for line in [*lines(text), *(line.plain for line in coloured(text, DARK.ansi))]:
+        assert not re.search("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", line)
+    prose = Prose()
+    prose.write(text)
+    assert all(cell_len(line.text) <= PAGE.width for line in prose.lines(PAGE))
+
+
+@given(st.sampled_from(TEXTS), st.integers(1, 9))
+def test_markdown_is_the_same_however_it_comes(text: str, size: int) -> None:
+    prose = Prose()
+    for at in range(0, len(text), size):
+        prose.write(text[at : at + size])
+    assert [line.text.rstrip() for line in prose.lines(PAGE)] == lines(text)
+
+
+def test_markdown_is_laid_out() -> None:
+    shown = lines("# One\n\n- a **b**\n\n> q\n\n[x](https://e.org) ![i](https://e.org/i.png) <b>\n")
+    assert shown == ["One", "", " • a b", "", "│ q", "", "x (https://e.org) i", "(https://e.org/i.png) <b>"]
+
+
+def test_a_message_that_is_too_long_is_cut_and_says_so() -> None:
+    prose = Prose()
+    for _ in range(100):
+        prose.write("word " * 20_000)
+    shown = prose.lines(PAGE)
+    assert " ".join(line.text.strip() for line in shown[-2:]).startswith(f"⋮ {10_000_000 - SHOWN:,} more")
+    assert len(shown) < 2_000
+
+
+def test_of_a_terminal_colours_are_heard_and_nothing_else() -> None:
+    output = (
+        "\x1b[1;31mred\x1b[0m \x1b[38;5;4mb\x1b[38;2;1;2;3mo\x1b[2J\x1b]52;c;eA==\x07 10%\r\x1b[32m20%\r\n"
+    )
+    first, last = coloured(output, DARK.ansi)
+    assert first.plain == "20%"
+    assert last.plain == ""
+    (line,) = coloured("\x1b[1;31mred\x1b[0m plain\x1b[99999999m!", DARK.ansi)
+    assert line.plain == "red plain!"
+    assert str(line.spans[0].style) == f"bold {DARK.ansi[1]}"
+
+
+def test_a_patch_is_cut_and_says_so() -> None:
+    patch = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n" + "-a\n+b\n" * 500_000
+    shown = [line.text.rstrip() for line in patch_lines(patch, "/", PAGE, limit=5)]
+    assert shown[0] == "x  +500,000 −500,000"
+    assert shown[1:5] == ["@@ -1 +1 @@", "-a", "+b", "-a"]
+    assert shown[5] == "⋮ 999,997 more lines"
+
+
+@pytest.mark.parametrize(("palette", "which"), [(LIGHT, 0), (DARK, 1)])
+def test_the_colours_are_those_of_the_page(palette: Palette, which: int) -> None:
+    tokens = (Path(__file__).parents[2] / "src/antiphon/web/static/css/tokens.css").read_text()
+    named = re.findall(r"--([a-z-]+): light-dark\((#\w+), (#\w+)\)", tokens.partition("@media")[0])
+    page = {name: found[which] for name, *found in named}
+    for name in ("accent", "ink", "paper", "good", "bad", "wait"):
+        assert getattr(palette, name) == page[name], name

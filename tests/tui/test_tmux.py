@@ -1,0 +1,92 @@
+"""A real run: `antiphon chat` in a real terminal, tmux, driven by keys; what it shows is compared."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from antiphon.tui.question_card import TOO_SOON
+from tests.browser.terminal import Terminal
+from tests.tui.conftest import AGENT
+
+pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
+EXPECTED = Path(__file__).parent / "expected"
+
+
+def normal(screen: str, folder: Path) -> str:
+    """Without what is never the same twice: times, and where it was."""
+    screen = screen.replace(str(folder), "FOLDER")
+    screen = re.sub(r"working( \d+ (s|min))*", "working", screen)
+    lines = (re.sub(r"[ ▁-█▔▕▏▎▍▌▋▊▉▇▆▅▄▃▂]+$", "", line) for line in screen.splitlines())
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def check(name: str, screen: str) -> None:
+    path = EXPECTED / f"{name}.txt"
+    if os.environ.get("ANTIPHON_ACCEPT"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(screen, encoding="utf-8")
+    assert screen == path.read_text(encoding="utf-8")
+
+
+async def test_a_session_driven_by_keys_in_a_real_terminal(tmp_path: Path) -> None:
+    folder = Path.cwd()
+    command = (
+        "env", "-u", "NO_COLOR", "-u", "COLORFGBG", "-u", "COLUMNS", "-u", "LINES", "COLORTERM=truecolor",
+        sys.executable, "-m", "antiphon", "chat", "--data", str(tmp_path), "--name", "ann", "--", *AGENT,
+    )  # fmt: skip
+    async with Terminal.of(*command, columns=90, rows=28) as terminal:
+        await terminal.shows("○ ready")
+        await terminal.keys("markdown", "Enter")
+        await terminal.shows("sing(voice)")
+        await terminal.shows("○ ready")
+        await terminal.keys("edit", "Enter")
+        await terminal.shows("waits for your answer")
+        check("question", normal(await terminal.shows("2  Reject"), folder))
+        await asyncio.sleep(TOO_SOON)  # a key that comes sooner does not answer
+        await terminal.keys("1")
+        await terminal.shows("allowed: True")
+        await terminal.shows("○ ready")
+        await terminal.keys("plan", "Enter")
+        await terminal.shows("○ Listen")
+        await terminal.shows("○ ready")
+        check("session", normal(await terminal.screen(), folder))
+        coloured = await terminal.screen(colours=True)
+        assert "38;2;98;193;177" in coloured  # the accent
+        await terminal.keys("F1")
+        check("help", normal(await terminal.shows("Writing"), folder))
+        await terminal.keys("Escape")
+        await terminal.keys("hold", "Enter")
+        await terminal.shows("holding")
+        await terminal.keys("Escape")
+        await terminal.shows("Cancelled")
+        await terminal.keys("C-q")
+
+
+async def test_without_colours_there_are_none(tmp_path: Path) -> None:
+    command = (
+        "env",
+        "NO_COLOR=1",
+        sys.executable,
+        "-m",
+        "antiphon",
+        "chat",
+        "--data",
+        str(tmp_path),
+        "--",
+        *AGENT,
+    )
+    async with Terminal.of(*command, columns=80, rows=24) as terminal:
+        await terminal.shows("○ ready")
+        await terminal.keys("edit", "Enter")
+        await terminal.shows("2  Reject")
+        coloured = await terminal.screen(colours=True)
+        for red, green, blue in re.findall(r"[34]8;2;(\d+);(\d+);(\d+)", coloured):
+            assert red == green == blue
+        await terminal.keys("C-q")

@@ -1,0 +1,100 @@
+"""Where the page does again what the library does, both do the same: forms, and text made visible."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from antiphon.engine.forms import Form
+from antiphon.schema import v2
+from antiphon.schema.repair import repair
+from antiphon.transcripts.visible import visible, visible_line
+from tests.web.calling import Modules
+from tests.web.nodes import needs_node
+
+pytestmark = needs_node
+shared = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+TRICKS = "\x1b\x07\r\n\t\x00\x85\u2028\u200b\u200d\u202e\u2066\ufeff\U000e0041[];m31ab \u0627\U0001f469é"
+TEXTS = st.text(max_size=60) | st.text(TRICKS, max_size=60)
+
+
+@shared
+@given(text=TEXTS)
+def test_text_is_made_visible_as_the_library_does(modules: Modules, text: str) -> None:
+    assert modules.of("visible.js", "visible")(text) == visible(text)
+    assert modules.of("visible.js", "visibleLine")(text) == visible_line(text)
+
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "title": "Trip",
+    "properties": {
+        "to": {"type": "string", "title": "Where to?", "minLength": 2, "maxLength": 9, "pattern": "^[A-Z]"},
+        "mail": {"type": "string", "format": "email"},
+        "site": {"type": "string", "format": "uri"},
+        "day": {"type": "string", "format": "date"},
+        "at": {"type": "string", "format": "date-time"},
+        "people": {"type": "integer", "minimum": 1, "maximum": 9, "default": 1},
+        "price": {"type": "number", "maximum": 99.5},
+        "meals": {"type": "boolean"},
+        "by": {"type": "string", "enum": ["train", "bus"]},
+        "with": {"type": "string", "oneOf": [{"const": "a", "title": "Ann"}, {"const": "b", "title": "Bob"}]},
+        "days": {"type": "array", "items": {"type": "string", "enum": ["mo", "tu", "we"]}, "maxItems": 2},
+        "who": {"type": "array", "items": {"anyOf": [{"const": "x", "title": "X"}]}},
+    },
+    "required": ["to", "by"],
+}
+ANSWERS = st.fixed_dictionaries(
+    {},
+    optional={
+        "to": st.sampled_from(["Ulm", "ulm", "U", "Ulm an der Donau", "Ä", "\U0001f469\u200d\U0001f9b0"]),
+        "mail": st.sampled_from(["ann@example.org", "ann", "@x", "a b@c", "a@b@c"]),
+        "site": st.sampled_from(["https://example.org", "example.org", "mailto:a", "a b:c"]),
+        "day": st.sampled_from(["2031-01-28", "2031-02-30", "28.1.2031", "0000-01-01"]),
+        "at": st.sampled_from(["2031-01-28T10:00:00Z", "2031-01-28T10:00:00", "2031-01-28 10:00:00+01:00"]),
+        "people": st.sampled_from([0, 1, 9, 10, 2.5]),
+        "price": st.sampled_from([1, 99.5, 99.6, -3]),
+        "meals": st.booleans(),
+        "by": st.sampled_from(["train", "bus", "boat"]),
+        "with": st.sampled_from(["a", "b", "Ann"]),
+        "days": st.lists(st.sampled_from(["mo", "tu", "we", "su"]), min_size=1, max_size=3),
+        "who": st.sampled_from([["x"], ["y"]]),
+    },
+)
+
+
+def form() -> Form:
+    schema = repair(2).build(v2.ElicitationSchema, SCHEMA)
+    assert isinstance(schema, v2.ElicitationSchema)
+    return Form(schema)
+
+
+@shared
+@given(answer=ANSWERS)
+def test_an_answer_fits_a_form_here_as_there(modules: Modules, answer: dict[str, Any]) -> None:
+    there = form().read(answer)
+    here = modules.of("form_fields.js", "readForm")(modules.of("form_fields.js", "fieldsOf")(SCHEMA), answer)
+    assert set(here["problems"]) == set(there.problems)
+    assert here["values"] == there.values
+
+
+def test_fields_are_read_as_the_library_does(modules: Modules) -> None:
+    there = form().fields
+    here = modules.of("form_fields.js", "fieldsOf")(SCHEMA)
+    kinds = [type(field).__name__.removesuffix("Field").lower() for field in there]
+    assert [field["kind"] for field in here] == kinds
+    assert [(f["name"], f["title"], f["required"], f["default"]) for f in here] == [
+        (field.name, field.title, field.required, field.default) for field in there
+    ]
+
+
+@pytest.mark.parametrize("property", [{"type": "_odd"}, {"type": "array", "items": {"type": "_odd"}}, {}])
+def test_a_kind_of_field_that_nobody_knows_is_not_guessed__elic_09(modules: Modules, property: Any) -> None:
+    schema = {"type": "object", "properties": {"odd": property}, "required": ["odd"]}
+    fields = modules.of("form_fields.js", "fieldsOf")(schema)
+    assert [field["kind"] for field in fields] == ["unknown"]
+    assert "odd" in modules.of("form_fields.js", "readForm")(fields, {"odd": "x"})["problems"]
