@@ -9,9 +9,9 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, ViewportSize, expect
+from tools.session_page import SessionPage
 
 from tests.browser import accessibility
-from tests.browser.session_page import SessionPage
 from tests.browser.visiting import Visitor
 from tests.hub.running import Served
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from playwright.async_api import expect
+from tools.session_page import SessionPage
 
-from tests.browser.session_page import SessionPage, arrive
-from tests.browser.visiting import Visit
+from tests.browser.visiting import Visit, arrive
 from tests.hub.running import Served, served
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import expect
 
-from tests.browser.session_page import arrive
-from tests.browser.visiting import Visit
+from tests.browser.visiting import Visit, arrive
 from tests.hub.running import Served
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Page, expect
+from tools.session_page import SessionPage
+from tools.tmux import Terminal
 
 from tests.browser.conftest import keep_pictures
-from tests.browser.session_page import SessionPage, arrive
-from tests.browser.terminal import Terminal
-from tests.browser.visiting import Visit, Visitor
+from tests.browser.visiting import Visit, Visitor, arrive
 from tests.hub.running import ANTIPHON, Served
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -60,27 +60,23 @@ async def both(
 
 async def test_one_approves_while_the_others_see_it_withdrawn(hub: Served, both: Both) -> None:
     ann, bob = both
-    async with Terminal.of(*ANTIPHON, "chat", ann.session_id, "--data", str(hub.folder)) as terminal:
-        await terminal.shows("Ready")
-        await ann.say("stream 30")
+    chat = (*ANTIPHON, "chat", ann.session_id, "--data", str(hub.folder), "--name", "Carol")
+    async with Terminal.of("env", "-u", "COLUMNS", "-u", "LINES", *chat) as terminal:
+        await terminal.shows("with Ann, Bob")
+        await terminal.keys("stream 30", "Enter")
         for page in (ann, bob):
             await page.reads("Sentence 30 of 30")
+            await expect(page.transcript.get_by_role("article").first).to_contain_text("Carol")
             await page.ready()
         await terminal.shows("Sentence 30 of 30")
         await bob.say("run echo allowed")
         for page in (ann, bob):
             await expect(page.question("Permission: echo allowed")).to_be_visible()
             await page.state("Waits for an answer")
-        await terminal.shows("Allow")
-        await (
-            ann.question("Permission: echo allowed")
-            .get_by_role("button", name=re.compile("Allow"))
-            .first.click()
-        )
-        await expect(bob.questions).to_contain_text(
-            "Answered by Ann",
-        )
-        await terminal.shows("Ann")
+        await terminal.shows("waits for your answer")
+        await ann.questions.get_by_role("button", name="Allow").first.click()
+        await expect(bob.questions).to_contain_text("Answered by Ann")
+        await terminal.shows("Ann answered")
         for page in (ann, bob):
             await page.reads("It ended with code 0.")
             await page.ready()

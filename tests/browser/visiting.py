@@ -13,7 +13,6 @@ from tests.hub.running import Served
 if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page
 
-DEADLINE = 20.0
 VIOLATIONS = """document.addEventListener("securitypolicyviolation", (event) =>
   console.error(`policy: ${event.effectiveDirective} ${event.blockedURI} ${event.sample}`));"""
 
@@ -76,3 +75,11 @@ class Visitor:
 
 Visit = Callable[..., Awaitable[Visitor]]
 """Somebody comes who was not here before; with a name, and the options of a browser context."""
+
+
+async def arrive(visit: Visit, *, name: str = "Ann", **options: Any) -> tuple[Visitor, SessionPage]:
+    """A visitor who has just been let in; the options are those of a browser context."""
+    visitor = await visit(name=name, **options)
+    page = SessionPage(await visitor.page())
+    await page.come_in()
+    return visitor, page

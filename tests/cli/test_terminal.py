@@ -290,6 +290,31 @@ def test_ctrl_c_before_the_agent_answers_ends_it() -> None:
         assert terminal.wait() == Exit.CANCELLED
 
 
+@pytest.mark.parametrize("version", ["1", "2"])
+@pytest.mark.parametrize("changes", [{}, {"NO_COLOR": "1"}])
+def test_what_is_asked_about_is_seen_before_the_answer_and_only_once(
+    version: str, changes: dict[str, str]
+) -> None:
+    with Terminal([*ANTIPHON, "prompt", "ask", "--version", version, "--", *SHOWCASE], **changes) as terminal:
+        terminal.wait_for(
+            r"\? Write song\.py[^?]+\n  [|│] \+line 38\n  [|│] ⋮ 62 more lines\n  1 +Allow\n  2 +Reject\s+[›>]"
+        )
+        terminal.type("what?\r")
+        terminal.wait_for(r"\? Write song\.py[^|│]+2 +Reject\s+[›>]")
+        terminal.type("1\r")
+        terminal.wait_for(r"\? Tidy up[^?]*\n  \$ rm -r 'old songs'\n  1 +Allow[^›>]+[›>]")
+        terminal.type("1\r")
+        terminal.wait_for(
+            r"\? mail\n  [|│] to: ann@example\.org\n  [|│] text: one\n  [|│]   two\n  in /site/mails, line 3\n  1"
+        )
+        terminal.wait_for("[›>]")
+        terminal.type("n\r")
+        assert terminal.wait() == Exit.DONE
+        shown = unstyled(terminal.raw)
+    assert shown.count("+line 38\n") == 1
+    assert re.search(r"[|│] tidy\n", shown), "what is new is shown behind the answer"
+
+
 def test_a_question_is_asked_at_the_terminal_although_stdin_is_a_pipe(tmp_path: Path) -> None:
     script = f"echo run touch made | {shlex.join(ANTIPHON)} prompt --cwd {tmp_path}"
     with Terminal(["sh", "-c", script]) as terminal:

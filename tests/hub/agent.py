@@ -1,8 +1,8 @@
-"""An agent to stand behind a hub: `python agent.py [--store FILE]`. What it does is in the prompt's text.
+"""An agent to stand behind a hub: `python agent.py [--store FILE] [--story]`. What it does is in the prompt's text.
 
 `say TEXT`, `wait` (until it is cancelled), `ask`, `speak` (a turn of its own, later), `count` (how many
 prompts it got), `child` (leaves a process behind that has left its group), `stream N [SIZE]`, `flood N SIZE`
-(of what no session keeps).
+(of what no session keeps), `story` (its whole prompt; with `--story` also as a command).
 """
 
 from __future__ import annotations
@@ -56,6 +56,14 @@ async def answer(turn: AgentTurn) -> None:
         await turn.say(turn.prompt.text)
     else:
         await turn.say(f"heard {text}")
+
+
+async def _story(turn: AgentTurn, rest: str) -> None:
+    await turn.say(turn.prompt.text)
+
+
+if "--story" in sys.argv:
+    agent.command("story", description="Say what the prompt is")(_story)
 
 
 async def _speak(session: AgentSession) -> None:

@@ -119,6 +119,7 @@ def handle(frame: dict[str, Any]) -> None:
         heard.append([method, params])
         send(id=id, result={"sessionId": sessions[-1], **SETTING.get("new", {})})
     elif method in ("session/load", "session/resume", "session/close", "session/set_mode"):
+        heard.append([method, params])
         if VERSION == 2 and method == "session/resume":
             update(params["sessionId"], {"sessionUpdate": "state_update", "state": "idle"})
         send(id=id, result={})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shlex
 import signal
 import stat
 import subprocess
@@ -12,8 +13,8 @@ from pathlib import Path
 
 from antiphon.client import connect
 from antiphon.hub import HubFolder
-from tests.cli.command import Terminal, ended
-from tests.hub.running import AGENT, ANTIPHON, DEADLINE, served
+from tests.cli.command import SHOWCASE, Terminal, ended
+from tests.hub.running import AGENT, ANTIPHON, DEADLINE, REHEARSE, served
 from tests.hub.test_sharing import heard, settled, told
 
 
@@ -85,6 +86,23 @@ def test_two_terminals_follow_the_same_turn(tmp_path: Path) -> None:
             one.wait_for("allowed: True")
             assert "2 clients" in run("sessions", "list", *data).stdout
         one.wait_for("bob has left")
+
+
+def test_who_is_asked_sees_what_about_and_by_which_agent(tmp_path: Path) -> None:
+    agents = {"ann": SHOWCASE, "bob": REHEARSE}
+    named = [word for name, agent in agents.items() for word in ("--agent", f"{name}={shlex.join(agent)}")]
+    attach = [*ANTIPHON, "attach", "new", "--data", str(tmp_path), "--agent"]
+    with served(tmp_path, *named, agent=()):
+        with Terminal([*attach, "ann"]) as terminal:
+            terminal.wait_for("type to prompt")
+            terminal.type("fix it\r")
+            terminal.wait_for(r"\? Edit song\.py[^?]+\n  \| \+    return 1\n  1  Allow\n  2  Reject\n  > ")
+            terminal.type("1\r")
+            terminal.wait_for(r"1\n✓ Edit song\.py\n")
+        with Terminal([*attach, "bob"]) as terminal:
+            terminal.wait_for("type to prompt")
+            terminal.type("/form\r")
+            terminal.wait_for(r"\? bob asks:")
 
 
 async def test_an_editor_is_an_attachment_over_stdio(tmp_path: Path) -> None:

@@ -47,6 +47,7 @@ async def test_elic_04_a_form_and_an_address(tmp_path: Path, agent_version: int,
         turn = await session.prompt("form")
         assert (await turn.drained()).stop_reason == "end_turn"
         assert turn.text == "accept ann"
+        assert answers.asked[0].agent == "agent"  # as the hub calls it, and not the hub
         turn = await session.prompt("visit")
         assert (await turn.drained()).stop_reason == "end_turn"
         assert turn.text == "accept"
@@ -70,6 +71,7 @@ async def test_the_first_answer_counts_and_the_others_are_withdrawn(
         turn = await session.prompt("form")
         await slow.begun.wait()
         other = await second.load_session(session.id, "/")  # a late joiner is asked, too
+        assert other.agent_name == "agent"
         await slow.withdrawn.wait()
         assert (await turn.drained()).stop_reason == "end_turn"
         assert turn.text == "decline None"

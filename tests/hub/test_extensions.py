@@ -143,6 +143,28 @@ async def test_ext_01_a_session_that_goes_on_at_another_agent_is_named_by_its_ne
             assert await call(talk, "e", "_parrot/echo", **named) == named
 
 
+async def test_obs_02_what_stands_beside_a_cancel_or_a_choice_reaches_the_agent(tmp_path: Path) -> None:
+    modes = [{"id": "ask", "name": "Ask"}, {"id": "do", "name": "Do"}]
+    setting = {"modes": {"currentModeId": "ask", "availableModes": modes}}
+    with served(tmp_path, agent=parrot(1, new=setting)) as hub:
+        async with hub.talk(1) as talk:
+            session = await new_session(talk)
+            chosen = {"sessionId": session, "modeId": "do", "_meta": {"traceparent": "00-1"}}
+            await talk.call("m", "session/set_mode", **chosen)
+            begin(talk, session, {"ask": ["_example.com/wait", {"sessionId": "$session"}]})
+            asked = await talk.request("_example.com/wait")
+            talk.send(
+                method="session/cancel",
+                params={"sessionId": session, "_meta": {"traceparent": "00-2", "antiphon": {}}},
+            )
+            talk.send(id=asked["id"], result=1)
+            await ended(talk)
+            told = await call(talk, "h", "_parrot/heard", sessionId=session)
+            metas = {method: (params or {}).get("_meta") for method, params in told["heard"]}
+            assert metas["session/set_mode"] == {"traceparent": "00-1"}
+            assert {**metas["session/cancel"], "antiphon": {}} == {"traceparent": "00-2", "antiphon": {}}
+
+
 @pytest.mark.parametrize("agent", [1, 2])
 async def test_obs_01_obs_02_what_stands_beside_a_prompt_reaches_the_agent(
     tmp_path: Path, agent: int

@@ -108,6 +108,23 @@ async def test_a_slash_command_is_one_also_for_an_agent_that_has_to_be_told_what
             assert "/tour" in helped.text
 
 
+async def test_who_is_told_nothing_with_a_slash_command_is_told_with_the_next_prompt(tmp_path: Path) -> None:
+    with served(tmp_path, agent=[*AGENT, "--story"]) as hub:
+        async with asyncio.timeout(DEADLINE), hub.client() as client:
+            session, turn = await begun(client)
+            assert kill_agents(hub) >= 1
+            await turn.drained()
+            said = []
+            for prompt in ("/story", "story", "story"):
+                turn = await session.prompt(prompt)
+                await turn.drained()
+                said.append(turn.text)
+            command, plain, after = said
+            assert command == "/story"
+            assert "User: wait\n\nYou: waiting\n\nUser: /story\n\nYou: /story\n" in plain
+            assert after == "story"
+
+
 async def test_a_session_whose_agent_the_hub_has_no_more_says_so(tmp_path: Path) -> None:
     with served(tmp_path, "--agent", f"one={shlex.join(AGENT)}", agent=()) as hub:
         async with asyncio.timeout(DEADLINE), hub.client() as client:

@@ -10,10 +10,13 @@ from typing import Any
 
 import pytest
 
-from antiphon.client import AcpServer, McpRequest
+from antiphon.client import AcpServer, McpRequest, connect
 from antiphon.errors import LocalError, McpError
+from antiphon.schema import v2
 from tests.hub.parrots import begin, ended, join, new_session, parrot, prompt, said
 from tests.hub.running import DEADLINE, ROOT, served
+from tests.hub.test_files import by_hand
+from tests.hub.test_processes import hub_of, rest
 from tests.peers.test_interop import ts_sdk
 
 USES = [sys.executable, str(ROOT / "tests" / "peers" / "mcp_agent.py")]
@@ -139,3 +142,35 @@ async def test_mcpacp_01_nothing_is_offered_to_an_agent_that_takes_none(tmp_path
         async with hub.talk(2) as talk:
             talk.send(id=1, method="session/new", params={"cwd": "/", "mcpServers": [SERVER]})
             assert (await talk.answer_to(1))["error"]["code"] == -32602
+
+
+LISTS = """
+import sys
+from antiphon import Agent, SQLiteStore
+
+agent = Agent("lists", store=SQLiteStore(sys.argv[1]))
+
+@agent.on_prompt
+async def answer(turn):
+    await turn.say(f"[{', '.join(server.name for server in turn.session.mcp_servers)}]")
+
+agent.run()
+"""
+
+
+async def test_a_session_that_is_woken_by_who_only_joins_has_the_servers_it_had(tmp_path: Path) -> None:
+    agent = [sys.executable, "-c", LISTS, str(tmp_path / "agent.db")]
+    server = v2.McpServerStdio(name="tools", command="/bin/true")
+    async with hub_of(tmp_path, agent) as (hub, _):
+        async with connect(hub) as first:
+            session = await first.new_session("/", mcp_servers=[server])
+            turn = await session.prompt("which?")
+            await turn.drained()
+            assert turn.text == "[tools]"
+        await rest(hub)
+        assert hub.find(session.id) is None
+        async with by_hand(hub) as joins:
+            await joins.call("a", "_antiphon/attach", sessionId=session.id, historyPolicy="none")
+            joins.prompt(1, session.id, "which?")
+            await joins.answer_to(1)
+            assert "[tools]" in str(joins.seen)

@@ -24,6 +24,7 @@ from antiphon.tui.form_screen import FormScreen
 from antiphon.tui.palette import DARK
 from antiphon.tui.plans import PlanEntry
 from antiphon.tui.prose import Page
+from antiphon.tui.transcript import MOST
 from tests.hub.running import served
 from tests.tui.conftest import scene
 
@@ -36,7 +37,7 @@ FORBIDDEN = re.compile(
 OURS = ("offset",)
 """What Textual notes beside a cell, for the mouse."""
 SLOW = 2.0
-"""Seconds that no key may take, whatever stands there; on a machine of many."""
+"""Seconds of work that no key may cost, whatever stands there."""
 
 
 def look(stage: Stage) -> None:
@@ -83,9 +84,9 @@ def walk(stage: Stage) -> int:
 
 @asynccontextmanager
 async def timed(what: str) -> AsyncIterator[None]:
-    before = time.perf_counter()
+    before = time.process_time()  # of this process alone: others work here, too
     yield
-    took = time.perf_counter() - before
+    took = time.process_time() - before
     assert took < SLOW, f"{what}: {took:.2f} s"
 
 
@@ -194,7 +195,7 @@ async def test_a_hundred_thousand_events_stay_usable() -> None:
         assert stage.chat.composer.text == "meanwhile"
         transcript = stage.chat.transcript
         assert len(transcript.story.keys if transcript.story else ()) == 20_002
-        assert transcript.laid_out <= 400
+        assert transcript.laid_out <= MOST
         transcript.focus()
         for key in ("up", "pageup", "pageup", "e"):
             async with timed(key):

@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from tools.tmux import Terminal
 
 from antiphon.tui.question_card import TOO_SOON
-from tests.browser.terminal import Terminal
 from tests.tui.conftest import AGENT
 
 pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
@@ -62,6 +62,7 @@ async def test_a_session_driven_by_keys_in_a_real_terminal(tmp_path: Path) -> No
         await terminal.keys("F1")
         check("help", normal(await terminal.shows("Writing"), folder))
         await terminal.keys("Escape")
+        await terminal.shows("Write to the agent")
         await terminal.keys("hold", "Enter")
         await terminal.shows("holding")
         await terminal.keys("Escape")

@@ -39,7 +39,9 @@ SEEN = [
 
 def luminance(colour: str) -> float:
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    red, green, blue = (part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    red, green, blue = (
+        part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
@@ -66,7 +68,9 @@ def test_every_name_that_a_style_uses_is_given(path: Path) -> None:
     assert set(re.findall(r"var\(--([\w-]+)", style)) - given == set()
 
 
-@pytest.mark.parametrize("path", [path for path in STYLES if path.stem != "tokens"], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", [path for path in STYLES if path.stem != "tokens"], ids=lambda path: path.stem
+)
 def test_colours_are_named_in_one_place(path: Path) -> None:
     style = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL)
     assert re.findall(r"#[0-9a-fA-F]{3,8}\b(?![^{}]*\{)|rgba?\(|hsla?\(", style) == []

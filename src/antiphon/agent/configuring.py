@@ -11,6 +11,7 @@ from antiphon.engine.configuration import Value, find_option, takes
 from antiphon.errors import InvalidParams, LocalError, StoreError
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.schema import v1, v2
+from antiphon.schema.version import without_ours
 
 if TYPE_CHECKING:
     from antiphon.agent.link import Handlers, Link
@@ -22,7 +23,7 @@ def handlers(link: Link) -> Handlers:
             raise InvalidParams("a value is of type `id` or `boolean`")  # CONF-V2-02
         _, session = link.voice(params.session_id)
         wanted = upward.set_config_option(params) if link.v1 else params
-        await _set(session, wanted.config_id, wanted.value)
+        await _set(session, wanted)
         options = await _as_written(link, session)
         voice, _ = link.voice(session.id)
         result = voice.writer.configured(v2.SetSessionConfigOptionResponse(config_options=options))
@@ -32,15 +33,18 @@ def handlers(link: Link) -> Handlers:
     async def set_mode(params: v1.SetSessionModeRequest, inbound: Inbound) -> Any:
         _, session = link.voice(params.session_id)
         wanted = upward.set_mode(params, options_of(session.fold))
-        await _set(session, wanted.config_id, wanted.value)
+        await _set(session, wanted)
         await _as_written(link, session)
         return v1.SetSessionModeResponse()
 
     return {"session/set_config_option": set_option, "session/set_mode": set_mode}
 
 
-async def _set(session: AgentSession, id: str, value: Value) -> None:
+async def _set(
+    session: AgentSession, wanted: v2.SetSessionConfigOptionId | v2.SetSessionConfigOptionBoolean
+) -> None:
     """One at a time: what a handler takes its time over is not overtaken by what was asked after it."""
+    id, value = wanted.config_id, wanted.value
     async with session.configuring:
         _check(session, id, value)
         declared = session.declared.option(id)
@@ -52,7 +56,7 @@ async def _set(session: AgentSession, id: str, value: Value) -> None:
             except LocalError:
                 raise InvalidParams(f"the agent refuses this value of {id!r}") from None
             _check(session, id, value)  # what is offered may be something else by now
-        await session.set_config(id, value)
+        await session.take_config(id, value, without_ours(wanted.meta))
 
 
 def _check(session: AgentSession, id: str, value: Value) -> None:

@@ -13,7 +13,7 @@ from antiphon.engine.prompts import Entry
 from antiphon.errors import InvalidParams, RequestError
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.schema import v2
-from antiphon.schema.version import META_KEY, ours_in
+from antiphon.schema.version import META_KEY, ours_in, without_ours
 from antiphon.schema.wire import Unknown
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def cancel(link: Link) -> Callable[[Any], None]:
             return  # what it was meant for is over, and what is at work now is something else
         session.emit(session.fold.operations.done(operation_id))
         voice.owed.cancelled = session.fold.turn is not None or bool(session.fold.queue)
-        session.cancel(message_id=ours.get("messageId"))
+        session.cancel(message_id=ours.get("messageId"), meta=without_ours(params.meta))
 
     return cancel
 

@@ -28,6 +28,7 @@ from antiphon.agent.system_prompts import SystemPrompt
 from antiphon.agent.telling import Telling
 from antiphon.agent.turn import AgentTurn, Prompt, StopTurn
 from antiphon.agent.writers import MessageWriter
+from antiphon.engine.configuration import Value
 from antiphon.engine.events import AnyBody, Delivery, QuestionClosed, Updated
 from antiphon.engine.prompts import Entry, Outcome
 from antiphon.engine.session import Session
@@ -108,6 +109,11 @@ class AgentSession(Questioning, Telling):
     @property
     def id(self) -> str:
         return self._live.session_id
+
+    @property
+    def introduction(self) -> dict[str, Any]:
+        """What is said of it under our own key, to whoever begins or joins it."""
+        return {}
 
     @property
     def live(self) -> LiveSession:
@@ -378,8 +384,13 @@ class AgentSession(Questioning, Telling):
 
     # --- cancelling and closing --------------------------------------------------------------------
 
-    def cancel(self, *, message_id: str | None = None) -> None:
-        """`session/cancel`, of the open turn or, with a message id, only of the turn that took it."""
+    async def take_config(self, id: str, value: Value, meta: dict[str, Any] | None) -> None:
+        """A client has chosen this, which is offered. `meta` is what stood beside it."""
+        await self.set_config(id, value)
+
+    def cancel(self, *, message_id: str | None = None, meta: dict[str, Any] | None = None) -> None:
+        """`session/cancel`, of the open turn or, with a message id, only of the turn that took it. `meta` is
+        what stood beside it."""
         cancelled = self.fold.cancel(message_id=message_id)
         self.emit(cancelled.events)
         if cancelled.turn is not None:

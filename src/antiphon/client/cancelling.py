@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from typing import Any
 
 from antiphon.client.asking import Asking
 from antiphon.client.spoken import Spoken
@@ -12,7 +13,7 @@ from antiphon.client.view import View
 from antiphon.connection import Connection
 from antiphon.errors import LinkLost
 from antiphon.schema import v2
-from antiphon.schema.version import META_KEY
+from antiphon.schema.version import META_KEY, without_ours
 
 
 class Cancelling:
@@ -31,10 +32,10 @@ class Cancelling:
         self.operation: Callable[[str | None], dict[str, str]] = lambda _: {}
         """The operation id of a cancel, by its name, where it has one; of what is given, or made up."""
 
-    async def session(self, operation_id: str | None = None) -> None:
+    async def session(self, operation_id: str | None = None, meta: dict[str, Any] | None = None) -> None:
         """Stop whatever is worked on."""
         self._mark()
-        await self._send(None, operation_id)
+        await self._send(None, operation_id, meta)
 
     async def turn(self, turn: ClientTurn) -> None:
         """Stop one turn. `session/cancel` hits what the session works on: while that is another one, it
@@ -75,14 +76,16 @@ class Cancelling:
         if span is not None and span.cancelled:
             self._connection.start_soon(self._send(self._view.spans.turn, span.cancelled_by))
 
-    async def _send(self, turn: ClientTurn | None, operation_id: str | None = None) -> None:
+    async def _send(
+        self, turn: ClientTurn | None, operation_id: str | None = None, beside: dict[str, Any] | None = None
+    ) -> None:
         message_id = None if turn is None else self._spoken.named(turn)
         ours = {} if message_id is None else {"messageId": message_id}
         ours |= self.operation(operation_id)
         if self._view.spans.open is not None:
             self._view.spans.open.cancelled_by = ours.get("operationId")
-        meta = {META_KEY: ours} if ours else None
-        params = v2.CancelSessionNotification(session_id=self._session_id, meta=meta)
+        meta = {**(without_ours(beside) or {}), **({META_KEY: ours} if ours else {})}
+        params = v2.CancelSessionNotification(session_id=self._session_id, meta=meta or None)
         self._asking.cancel()  # the answers follow the notification, and do not wait for a congested link
         with contextlib.suppress(LinkLost):  # then it has ended anyway
             await self._connection.notify("session/cancel", params)

@@ -149,6 +149,11 @@ class Client(Logins, Sessions, Extending):
         return self._abilities
 
     @property
+    def agent_name(self) -> str:
+        """What the other side is called, as far as it said."""
+        return "unknown agent" if self.info is None else self.info.title or self.info.name
+
+    @property
     def agents(self) -> list[str]:
         """The names of the agents that a hub lets its clients choose from; none where it is no hub."""
         offered = self.abilities.ours.get("agents")

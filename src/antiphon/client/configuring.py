@@ -28,9 +28,9 @@ class Configuring:
         told = self._view.fold.facts.config
         return [] if told is None else list(told.latest.config_options)
 
-    async def set(self, id: str, value: Value) -> None:
+    async def set(self, id: str, value: Value, meta: dict[str, Any] | None = None) -> None:
         """Returns once the agent has agreed, and the complete list is known."""
-        method, params = self._asked(self._wanted(id, value))
+        method, params = self._asked(self._wanted(id, value, meta))
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         def settled(outcome: Any) -> None:
@@ -55,7 +55,7 @@ class Configuring:
         if options != self.options:
             self._view.tell(v2.ConfigOptionUpdate(config_options=options))
 
-    def _wanted(self, id: str, value: Value) -> v2.SetSessionConfigOptionRequest:
+    def _wanted(self, id: str, value: Value, meta: dict[str, Any] | None) -> v2.SetSessionConfigOptionRequest:
         option = find_option(self.options, id)
         if option is None:
             raise LocalError(f"this session has no config option {id!r}")
@@ -63,12 +63,13 @@ class Configuring:
             raise LocalError(f"the config option {id!r} does not offer {value!r}")
         if isinstance(value, bool):
             return v2.SetSessionConfigOptionBoolean(
-                session_id=self._session_id, config_id=v2.SessionConfigId(id), value=value
+                session_id=self._session_id, config_id=v2.SessionConfigId(id), value=value, meta=meta
             )
         return v2.SetSessionConfigOptionId(
             session_id=self._session_id,
             config_id=v2.SessionConfigId(id),
             value=v2.SessionConfigValueId(value),
+            meta=meta,
         )
 
     def _asked(self, wanted: v2.SetSessionConfigOptionRequest) -> tuple[str, Any]:

@@ -58,8 +58,7 @@ class Elicitation:
     @property
     def agent(self) -> str:
         """Who asks, as far as it said."""
-        info = self.client.info
-        return "unknown agent" if info is None else info.title or info.name
+        return self.client.agent_name if self.session is None else self.session.agent_name
 
     @property
     def request_id(self) -> v2.RequestId | None:

@@ -42,7 +42,7 @@ from antiphon.engine.who import Present
 from antiphon.errors import LinkLost, LocalError
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.schema import v2
-from antiphon.schema.version import META_KEY, without_ours
+from antiphon.schema.version import META_KEY, ours_in, without_ours
 
 if TYPE_CHECKING:
     from antiphon.client.client import Client
@@ -89,6 +89,14 @@ class ClientSession:
         self._prompting.lasts = lambda: self.lasts
         self._prompting.on_silence = self._cancelling.soon
         self._prompting.on_too_late = self._cancelling.once_worked_on
+
+    @property
+    def agent_name(self) -> str:
+        """Who works for it, as far as that was said: behind a hub one of several."""
+        if self.parent is not None:
+            return self.parent.agent_name
+        said = ours_in(self.opened_meta).get("agent")
+        return said if isinstance(said, str) and said else self.client.agent_name
 
     @property
     def cursor(self) -> int | None:
@@ -174,11 +182,11 @@ class ClientSession:
         """The config options by their ids. A v1 agent's modes are one of them, of category `mode`."""
         return by_id(self.config_options)
 
-    async def set_config(self, id: str, value: str | bool) -> None:
+    async def set_config(self, id: str, value: str | bool, *, meta: dict[str, Any] | None = None) -> None:
         """Choose another value. Raises `LocalError` for one that is not offered, `CallFailed` where the agent
         refuses; otherwise `config` has what came of it, in other options too."""
         self._check_open()
-        await self._configuring.set(id, value)
+        await self._configuring.set(id, value, meta)
 
     @property
     def title(self) -> str | None:
@@ -284,11 +292,11 @@ class ClientSession:
 
     # --- cancelling and closing --------------------------------------------------------------------
 
-    async def cancel(self, *, operation_id: str | None = None) -> None:
+    async def cancel(self, *, operation_id: str | None = None, meta: dict[str, Any] | None = None) -> None:
         """Stop whatever the session works on. Asked again under the same `operation_id`, where the agent
         offers that, it stops nothing that has begun since."""
         check_cancel(self)
-        await self._cancelling.session(operation_id)
+        await self._cancelling.session(operation_id, meta)
 
     async def cancel_turn(self, turn: ClientTurn) -> None:
         """Stop one turn, and no other."""

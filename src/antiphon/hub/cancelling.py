@@ -27,11 +27,12 @@ class Cancelling:
         session.cancels.calls = _Offered(self._call)
         session.cancels.terminals = _Offered(self._terminal)
 
-    def turn(self) -> None:
+    def turn(self, meta: dict[str, Any] | None = None) -> None:
+        """`meta` is what its client put beside the cancel (OBS-02)."""
         course, turn = self._standing.course, self._session.fold.turn
         if course is None:
             return
-        self._session.soon(_quietly(course.session.cancel()))
+        self._session.soon(_quietly(course.session.cancel(meta=meta)))
         if turn is not None and self._session.parent is None:
             loop = asyncio.get_running_loop()
             loop.call_later(CANCEL_GRACE, self._end, course, turn.turn_id)

@@ -151,6 +151,7 @@ class Hub(Extended):
         self.upstreams = Upstreams(self.agents, self._start, share=share)
         self.logins = AgentLogins(self)
         self.resting = Resting(self, idle)
+        self.servers = {}
         self._learning: asyncio.Task[None] | None = None
         self.telling = Telling(self)
         self.noticing = Noticing(self)

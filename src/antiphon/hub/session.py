@@ -63,6 +63,13 @@ class HubSession(Hearing):
         return Place(self.cwd, self.additional_directories, self.mcp_servers)
 
     @property
+    def introduction(self) -> dict[str, Any]:
+        """Whose session it is: who asks and speaks in it is that agent, and not the hub."""
+        if isinstance(self.parent, HubSession):
+            return self.parent.introduction
+        return {"agent": self.standing.agent}
+
+    @property
     def attended_by_agent(self) -> bool:
         """Whether an agent is at work for it."""
         return self.standing.course is not None
@@ -98,7 +105,7 @@ class HubSession(Hearing):
 
     # --- cancelling and closing --------------------------------------------------------------------
 
-    def cancel(self, *, message_id: str | None = None) -> None:
+    def cancel(self, *, message_id: str | None = None, meta: dict[str, Any] | None = None) -> None:
         sent = [entry.message_id for entry in self.fold.prompts.sent]
         cancelled = self.fold.cancel(message_id=message_id)
         self.emit(cancelled.events)
@@ -106,12 +113,12 @@ class HubSession(Hearing):
         meant = bool(sent) if message_id is None else message_id in sent
         about_to_begin = self.fold.turns.due and not cancelled.ignored
         if cancelled.turn is not None or about_to_begin or meant or self.parent is not None:
-            self._cancel_turn()
+            self._cancel_turn(meta)
 
-    def _cancel_turn(self) -> None:
+    def _cancel_turn(self, meta: dict[str, Any] | None = None) -> None:
         self._cancelling = True
         self.sending.withdraw()
-        self._cancelled.turn()
+        self._cancelled.turn(meta)
 
     async def rest(self, deadline: float) -> None:
         """Wait until nothing is worked on, but not for long."""
@@ -161,11 +168,11 @@ class HubSession(Hearing):
 
     # --- configuration -----------------------------------------------------------------------------
 
-    async def set_config(self, id: str, value: Value) -> None:
+    async def take_config(self, id: str, value: Value, meta: dict[str, Any] | None) -> None:
         """The agent decides; what comes of it is told as any update of its own."""
         course = await self.standing.bring()
         try:
-            await course.session.set_config(id, value)
+            await course.session.set_config(id, value, meta=meta)
         except LocalError as error:
             raise InvalidParams(error.detail) from None
         except (CallFailed, LinkLost) as error:

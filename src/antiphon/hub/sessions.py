@@ -39,6 +39,9 @@ class HubSessions(Agent):
     upstreams: Upstreams
     logins: AgentLogins
     resting: Resting
+    servers: dict[str, tuple[v2.McpServer, ...]]
+    """The MCP servers of sessions that were put away: who only joins one brings none. They may hold secrets,
+    so they are not kept for longer than the hub runs."""
 
     def check_taking(self) -> None:
         """Raises where nothing new is taken any more."""
@@ -50,6 +53,7 @@ class HubSessions(Agent):
 
     async def _enter(self, live: LiveSession) -> AgentSession:
         session = await super()._enter(live)
+        session.mcp_servers = self.servers.pop(live.session_id, ())
         record = await self.store.get(live.session_id)
         kept = None if record is None else record.meta.get(HUB)
         if isinstance(session, HubSession) and kept is None and live.fold.created is not None:
@@ -135,6 +139,11 @@ class HubSessions(Agent):
         if isinstance(session, HubSession):
             self.resting.touch(session)
         return session
+
+    async def release(self, session: AgentSession) -> None:
+        if session.mcp_servers:
+            self.servers[session.id] = session.mcp_servers
+        await super().release(session)
 
     @property
     def live(self) -> list[HubSession]:

@@ -34,6 +34,7 @@ logger = logging.getLogger("antiphon.transports")
 CONNECT_DEADLINE = 15.0
 POST_DEADLINE = 120.0
 CLOSE_DEADLINE = 10.0
+"""Seconds in which something of what is queued has to get through, when it ends."""
 LEAVE_DEADLINE = 2.0
 REFUSALS = (401, 403)
 _JSON = {b"Content-Type": b"application/json", b"Accept": b"application/json"}
@@ -48,6 +49,8 @@ class HttpClientTransport(JoinedTransport):
         self._flowing = asyncio.Event()
         self._queued: deque[bytes] = deque()
         self._queued_size = 0
+        self._through = 0
+        """How many frames were ever sent."""
         self._more = asyncio.Event()
         self._posted = asyncio.Event()
         self._posted.set()
@@ -68,9 +71,12 @@ class HttpClientTransport(JoinedTransport):
 
     async def aclose(self) -> None:
         self._outbox.flush()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(CLOSE_DEADLINE):
-                await self._posted.wait()
+        before = -1
+        while not self._posted.is_set() and self._through != before:
+            before = self._through
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(CLOSE_DEADLINE):
+                    await self._posted.wait()
         self._delivery.drop()
         self._end("closed by this side")
         assert self._cleaning is not None
@@ -119,6 +125,7 @@ class HttpClientTransport(JoinedTransport):
                     # Whether it was read is not known: only who asks again under the same id may repeat it.
                     self._end(f"a message could not be sent: {error or type(error).__name__}")
                     return
+                self._through += 1
                 self._queued_size -= len(frame)
                 if self._queued_size < OUTBOX_LOW and self._outbox.congested:
                     self._outbox.resume()

@@ -94,11 +94,6 @@ class ChatApp(App[None]):
         return self.client.abilities.listing and self.client.abilities.load
 
     @property
-    def agent_name(self) -> str:
-        info = self.client.info
-        return "" if info is None else plain_line(info.title or info.name, limit=60)
-
-    @property
     def chat(self) -> ChatScreen | None:
         """The session on the screen, whatever stands over it."""
         return next((each for each in reversed(self.screen_stack) if isinstance(each, ChatScreen)), None)

@@ -111,7 +111,7 @@ class CallEntry(Entry):
 
     def _written(self, blocks: list[object], page: Page) -> list[Strip]:
         text = said(blocks)
-        looked = text[:LOOKED_AT].strip("\n")
+        looked = text[: MOST * page.width].strip("\n")
         # Whatever a tool wrote is shown as it is: most of it is no Markdown.
         if self.folded:
             looked = "\n".join(looked.split("\n", 4 * GLIMPSE)[: 4 * GLIMPSE])[: 400 * GLIMPSE]
@@ -131,16 +131,17 @@ class CallEntry(Entry):
     def _terminal(self, terminal: Terminal, page: Page) -> list[Strip]:
         palette = page.palette
         ground = Style(color=palette.term_ink, bgcolor=palette.term)
-        output = _tail(terminal).strip("\n")
+        most = 2 * GLIMPSE if self.folded else MOST
+        output = _tail(terminal).strip("\n").split("\n")
         lines: list[Text] = []
         if terminal.command and not self.folded:
             lines.append(Text(f"$ {plain_line(terminal.command)}", f"bold {palette.term_ink}"))
-        all_lines = coloured(output, palette.ansi) if output else []
+        # Colours may come from further above; a screen's worth of that is looked at.
+        all_lines = coloured("\n".join(output[-most - 50 :]), palette.ansi)
         while all_lines and not all_lines[-1].plain.strip():
             all_lines.pop()
-        most = 2 * GLIMPSE if self.folded else MOST
-        hidden = len(all_lines) - most
-        if hidden > 0:
+        hidden = (terminal.output or b"").count(b"\n") - most
+        if len(output) > most:
             lines.append(Text(f"⋮ {hidden:,} lines before", palette.ansi[8]))
             all_lines = all_lines[-most:]
         lines += all_lines

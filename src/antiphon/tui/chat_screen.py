@@ -177,7 +177,7 @@ class ChatScreen(Screen[None]):
 
     def _refresh(self) -> None:
         self._scheduled = False
-        self._header.show(self.session, agent=self.app.agent_name)
+        self._header.show(self.session)
         if self.queue.has_focus and not self.sending.entries:
             self.set_focus(self.composer)
         self.queue.show(self.sending.entries)

@@ -22,7 +22,8 @@ class SessionHeader(Static):
     def __init__(self, **named: Any) -> None:
         super().__init__("", markup=False, **named)
 
-    def show(self, session: ClientSession, *, agent: str) -> None:
+    def show(self, session: ClientSession) -> None:
+        agent = plain_line(session.agent_name, limit=60)
         self.update(
             Content.assemble(
                 (plain_line(session.title or "New session", limit=120), "bold"),

@@ -251,8 +251,14 @@ class _Shown(Markdown):
     }
 
     def __init__(self, text: str, page: Page, style: str) -> None:
-        super().__init__("", style=style or "none", hyperlinks=False)
+        # Not by the base class, which would make a reader for each message.
         self.page = page
+        self.markup = text
+        self.style = style or "none"
+        self.justify = None
+        self.hyperlinks = False
+        self.code_theme = self.inline_code_theme = ""
+        self.inline_code_lexer = None
         self.parsed = _reader().parse(text)
         for token in self.parsed:
             token.children = [_named(child) for child in token.children or ()]

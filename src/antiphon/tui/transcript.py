@@ -3,6 +3,7 @@ parts of a long session are laid out when somebody scrolls up to them."""
 
 from __future__ import annotations
 
+import time
 from bisect import bisect_right
 from collections.abc import Iterable
 from typing import Any, ClassVar
@@ -21,13 +22,15 @@ from antiphon.tui.palette import palette_of
 from antiphon.tui.prose import Page
 from antiphon.tui.story import Story
 
-LAID_OUT = 80
+LAID_OUT = 60
 """Entries that are laid out at first, and more each time when one scrolls to the top."""
-MOST = 400
+MOST = 240
 """Entries that stay laid out while one follows the end."""
 MEASURE = 100
 """Columns of text that one reads with ease."""
 GUTTER = 2
+SOON = 0.04
+"""Seconds in which changes are gathered; twice as long as laying them out took, where that is more."""
 
 
 class Transcript(ScrollView, can_focus=True):
@@ -76,6 +79,7 @@ class Transcript(ScrollView, can_focus=True):
         self._page: Page | None = None
         self._dirty = True
         self._scheduled = False
+        self._took = 0.0
         self._follow = True
         self._cursor: str | None = None
         self._needle = ""
@@ -124,12 +128,14 @@ class Transcript(ScrollView, can_focus=True):
         self._dirty = True
         if not self._scheduled and self.is_mounted:
             self._scheduled = True
-            self.set_timer(0.04, self._flush)
+            self.set_timer(max(SOON, 2 * self._took), self._flush)
 
     def _flush(self) -> None:
         self._scheduled = False
         if self._dirty:
+            before = time.perf_counter()
             self._change()
+            self._took = time.perf_counter() - before
 
     @property
     def _end(self) -> int:
@@ -153,7 +159,7 @@ class Transcript(ScrollView, can_focus=True):
         """Lay out what is in the window."""
         self._dirty = False
         if self._follow and len(self._entries) > MOST:
-            dropped = len(self._entries) - MOST // 2
+            dropped = len(self._entries) - LAID_OUT
             for entry in self._entries[:dropped]:
                 del self._by_key[entry.key]
             self._first += dropped

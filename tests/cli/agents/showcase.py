@@ -43,7 +43,22 @@ async def answer(turn: AgentTurn) -> None:
     if word == "blocks":
         await turn.say(", ".join(type(block).__name__ for block in turn.prompt.content))
         return
-    await show(turn)
+    await (ask if word == "ask" else show)(turn)
+
+
+async def ask(turn: AgentTurn) -> None:
+    """For things that one should look at before one says yes."""
+    song = "".join(f"line {n}\n" for n in range(1, 101))
+    async with turn.tool_call("Write song.py", kind="edit") as call:
+        await call.diff("/site/song.py", old=None, new=song)
+        await call.request_permission()
+    rm = {"command": ["rm", "-r", "old songs"]}
+    async with turn.tool_call("Tidy up", kind="execute", raw_input=rm) as call:
+        await call.request_permission()
+        await call.write("tidy")
+    async with turn.tool_call("mail", raw_input={"to": "ann@example.org", "text": "one\ntwo"}) as call:
+        await call.locate("/site/mails", line=3)
+        await call.request_permission()
 
 
 async def show(turn: AgentTurn) -> None:

@@ -35,13 +35,15 @@ export function scaleOf(items, now) {
     items.filter((item) => LANES.includes(item.kind)),
     now,
   );
-  if (!parts.length) return { place: () => 0, breaks: [] };
+  if (!parts.some((part) => part.busy)) return { place: () => 0, breaks: [] };
   const busy = parts
     .filter((part) => part.busy)
     .sort((one, two) => one.end - one.start - two.end + two.start);
+  const usual = busy[(busy.length - 1) >> 1];
+  const whole = Math.max(WHOLE, 2 * (usual.end - usual.start));
   let sum = 0;
   for (const part of busy) {
-    part.shown = Math.min(part.end - part.start, Math.max(WHOLE, sum));
+    part.shown = Math.min(part.end - part.start, Math.max(whole, sum));
     sum += part.shown;
   }
   const pause = Math.max(WHOLE / 4, sum / 4);
@@ -57,7 +59,7 @@ export function scaleOf(items, now) {
     part.isCut = part.shown < length / 2 && length > WHOLE;
     before += part.shown;
   }
-  const whole = Math.max(1, before);
+  const width = Math.max(1, before);
   const place = (time) => {
     let low = 0;
     let high = parts.length - 1;
@@ -68,15 +70,14 @@ export function scaleOf(items, now) {
     }
     const { start, end, at, shown } = parts[low];
     const share = end > start ? Math.min(1, Math.max(0, (time - start) / (end - start))) : 0;
-    return Math.min(1, (at + share * shown) / whole);
+    return Math.min(1, (at + share * shown) / width);
   };
-  const breaks = parts.filter((part) => part.isCut).map((part) => (part.at + part.shown / 2) / whole);
+  const breaks = parts.filter((part) => part.isCut).map((part) => (part.at + part.shown / 2) / width);
   return { place, breaks };
 }
 
 /**
- * `{lanes: [{kind, rows, bars: [{item, left, width, row}]}], breaks, start, end}`; left and width from 0 to
- * 1.
+ * `{lanes: [{kind, rows, bars: [{item, left, width, row}]}], breaks, start, end}`; left and width are shares.
  */
 export function layout(items, now) {
   const scale = scaleOf(items, now);

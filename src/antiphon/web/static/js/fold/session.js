@@ -7,7 +7,7 @@ import { placed } from "./ends.js";
 import { Compaction, Message, Note } from "./messages.js";
 import { Terminal } from "./terminals.js";
 import { Subagent, Tool } from "./tools.js";
-import { touchedBy } from "./touched.js";
+import { touchedBy, touches } from "./touched.js";
 import { Turn } from "./turn.js";
 
 const KEPT_UNKNOWN = 256;
@@ -35,6 +35,8 @@ export class SessionFold {
   #open = null;
   #tools = new Set();
   #showings = new Map();
+  /** The tool calls that have changed files, by their first change. */
+  #touching = new Set();
   #touched = [];
   #fresh = true;
   #latestPlan = null;
@@ -56,8 +58,9 @@ export class SessionFold {
 
   get touched() {
     if (this.#tools.size) {
-      this.#touched = touchedBy(this.items.filter((item) => item.kind === "tool"));
+      for (const tool of this.#tools) if (touches(tool)) this.#touching.add(tool);
       this.#tools.clear();
+      this.#touched = touchedBy(this.#touching);
     }
     return this.#touched;
   }

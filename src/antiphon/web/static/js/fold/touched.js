@@ -20,6 +20,8 @@ export function touchedBy(tools) {
   return [...byPath.values()];
 }
 
+export const touches = (tool) => filesOf(tool).length > 0;
+
 function filesOf(tool) {
   const before = known.get(tool);
   if (before?.version === tool.version) return before.files;

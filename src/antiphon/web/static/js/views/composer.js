@@ -31,6 +31,7 @@ class Composer {
     this.field = h("textarea", {
       id: "prompt",
       rows: 1,
+      dir: "auto",
       "aria-label": "Prompt",
       "aria-describedby": "composer-hint",
       autocomplete: "off",
@@ -138,7 +139,8 @@ class Composer {
     this.field.disabled = looking;
     this.field.placeholder = looking ? LOOKING : this.#invitation();
     this.attach.hidden = looking;
-    this.delivery.show(this.working, this.app.capabilities);
+    this.delivery.show(this.working && !looking, this.app.capabilities);
+    this.form.classList.toggle("looking", looking);
     this.stop.hidden = !this.working || looking;
     this.stop.disabled = this.#stopping || offline;
     this.stop.lastChild.data = this.#stopping ? "Stopping…" : "Stop";
@@ -163,7 +165,7 @@ class Composer {
   #say(offline, looking) {
     const command = called(this.#session.commands, this.field.value);
     let said = "";
-    if (looking) said = LOOKING;
+    if (looking) said = "";
     else if (offline) said = "Not connected: what you send goes out with the next link.";
     else if (command?.input?.hint)
       said = `/${visibleLine(command.name, 40)}: ${visibleLine(command.input.hint, 120)}`;

@@ -5,6 +5,8 @@ import { follow } from "../following.js";
 import { visibleLine } from "../visible.js";
 import { counted } from "../words.js";
 
+const SHOWN = 500;
+
 /** The name of a file, and the folder it is in, from where the session works. Pure. */
 export function pathParts(path, cwd) {
   const from = `${(cwd ?? "").replace(/\/$/, "")}/`;
@@ -27,7 +29,9 @@ export function mount(app, element, count) {
   follow(app, ["files"], (session) => {
     const files = session?.touched ?? [];
     count(files.length ? String(files.length) : "");
-    const rows = files.map((file) => row(file, session.cwd, () => reveal(file)));
+    const rows = files.slice(-SHOWN).map((file) => row(file, session.cwd, () => reveal(file)));
+    const more = files.length - rows.length;
+    if (more) rows.unshift(h("li", { class: "note" }, `${counted(more, "file")} before these`));
     const nothing = "No file was changed. Those that are stand here, with their lines.";
     replace(element, rows.length ? h("ul", { class: "files" }, rows) : h("p", { class: "nothing" }, nothing));
   });

@@ -20,7 +20,7 @@ const FACES = 4;
 export function mount(app, element) {
   mountPanels(document.getElementById("page"));
   const title = editableTitle(app);
-  const state = h("span", { class: "now" });
+  const state = h("span", { class: "now", role: "status" });
   const place = h("span", { class: "place" });
   const usage = h("span", { class: "usage-place" });
   const people = h("button", {

@@ -5,6 +5,8 @@ import { follow } from "../following.js";
 import { visibleLine } from "../visible.js";
 import { tell } from "./toasts.js";
 
+/** More would be a page of its own. */
+const SHOWN = 12;
 const ORDER = ["mode", "model", "model_config", "thought_level"];
 
 /** Those that can be shown, the mode first. Pure. */
@@ -12,7 +14,8 @@ export function arranged(options) {
   const rank = (option) => (ORDER.includes(option.category) ? ORDER.indexOf(option.category) : ORDER.length);
   return options
     .filter((option) => option.type === "select" || option.type === "boolean")
-    .sort((one, two) => rank(one) - rank(two));
+    .sort((one, two) => rank(one) - rank(two))
+    .slice(0, SHOWN);
 }
 
 /** The choices of a select, in groups; those without one stand under null. Pure. */

@@ -57,7 +57,18 @@ function show(name, open) {
   for (const listener of listeners) listener();
 }
 
+/** How much room a scroll bar is given at each side; nothing, where it comes over the page. */
+function measureScrollBar() {
+  const inner = h("div");
+  const probe = h("div", { class: "scroll-probe" }, inner);
+  document.body.append(probe);
+  const width = (probe.offsetWidth - inner.offsetWidth) / 2;
+  document.documentElement.style.setProperty("--scroll-bar", `${width}px`);
+  probe.remove();
+}
+
 export function mount(page) {
+  measureScrollBar();
   page.append(h("div", { class: "scrim", onclick: () => closeDrawer() }));
   for (const [name, panel] of Object.entries(PANELS)) {
     const settle = () => show(name, !isDrawer(name) && kept(`panel.${name}`) !== "closed");

@@ -7,6 +7,8 @@ import { ago, clock } from "../words.js";
 import { face } from "./header.js";
 import { usageWords } from "./usage.js";
 
+const SHOWN = 200;
+
 export function mount(app, element, count) {
   const list = h("ul", { class: "people" });
   const usage = h("p", { class: "note" });
@@ -38,25 +40,27 @@ export function mount(app, element, count) {
     count(clients.length > 1 ? String(clients.length) : "");
     replace(
       list,
-      clients.map((client) =>
-        h(
-          "li",
-          null,
-          face(client),
+      clients
+        .slice(0, SHOWN)
+        .map((client) =>
           h(
-            "span",
-            { class: "person" },
-            visibleLine(client.name, 64),
-            client.you ? h("small", null, " you") : null,
-          ),
-          h(
-            "small",
-            { title: client.joinedAt ? clock(client.joinedAt) : null },
-            since(client.joinedAt, now),
-            client.version ? ` · ${visibleLine(String(client.version), 24)}` : null,
+            "li",
+            null,
+            face(client),
+            h(
+              "span",
+              { class: "person" },
+              visibleLine(client.name, 64),
+              client.you ? h("small", null, " you") : null,
+            ),
+            h(
+              "small",
+              { title: client.joinedAt ? clock(client.joinedAt) : null },
+              since(client.joinedAt, now),
+              client.version ? ` · ${visibleLine(String(client.version), 24)}` : null,
+            ),
           ),
         ),
-      ),
     );
     usage.textContent = session?.usage ? `Context: ${usageWords(session.usage)}.` : "";
   };

@@ -6,6 +6,8 @@ import { visible, visibleLine } from "../visible.js";
 
 const STATES = { pending: "to do", in_progress: "in progress", completed: "done", cancelled: "cancelled" };
 
+const SHOWN = 300;
+
 /** How far a plan is: what was cancelled is not waited for. Pure. */
 export function progress(entries) {
   const wanted = entries.filter((entry) => entry.status !== "cancelled");
@@ -40,22 +42,25 @@ function checklist(entries, done, all) {
     h(
       "ol",
       { class: "plan" },
-      entries.map((entry) =>
-        h(
-          "li",
-          { class: Object.hasOwn(STATES, entry.status) ? entry.status : "pending" },
-          h("span", { class: "tick", "aria-hidden": "true" }),
-          h(
-            "span",
-            null,
-            visible(String(entry.content ?? "").slice(0, 2000)),
-            entry.priority === "high" && mixed ? h("small", null, " high") : null,
-            h("span", { class: "only-read" }, `, ${STATES[entry.status] ?? visibleLine(entry.status, 40)}`),
-          ),
-        ),
-      ),
+      entries.slice(0, SHOWN).map((entry) => step(entry, mixed)),
     ),
+    entries.length > SHOWN ? h("p", { class: "note" }, `and ${entries.length - SHOWN} more`) : null,
   ];
+}
+
+function step(entry, mixed) {
+  return h(
+    "li",
+    { class: Object.hasOwn(STATES, entry.status) ? entry.status : "pending" },
+    h("span", { class: "tick", "aria-hidden": "true" }),
+    h(
+      "span",
+      null,
+      visible(String(entry.content ?? "").slice(0, 2000)),
+      entry.priority === "high" && mixed ? h("small", null, " high") : null,
+      h("span", { class: "only-read" }, `, ${STATES[entry.status] ?? visibleLine(entry.status, 40)}`),
+    ),
+  );
 }
 
 /** A plan that is a text or a file. */

@@ -4,12 +4,15 @@
 import { confirmed } from "../dialog.js";
 import { h, on, replace } from "../dom.js";
 import { icon, mark } from "../icons.js";
+import { keep } from "../keeping.js";
 import { visibleLine } from "../visible.js";
 import { ago, counted, shortPath } from "../words.js";
 import { newSession } from "./new_session.js";
 import { isDrawer, setPanel } from "./panels.js";
 import { stateDot, stateOf } from "./state.js";
 import { tell } from "./toasts.js";
+
+const SHOWN = 300;
 
 /** Those that have every word of the search in title, folder, agent or id. Pure. */
 export function found(entries, search) {
@@ -38,36 +41,35 @@ export function mount(app, element) {
     oninput: () => show(),
   });
   const list = h("ul", { class: "session-list" });
+  const rest = h("p", { class: "note rest", hidden: true });
   const foot = h("p", { class: "only-read", role: "status" });
+  const begin = h(
+    "button",
+    {
+      type: "button",
+      class: "quiet icon-only",
+      "aria-label": "New session",
+      title: "New session (n)",
+      onclick: () => newSession(app),
+    },
+    icon("add"),
+  );
   const rows = new Map();
 
   replace(
     element,
-    h(
-      "div",
-      { class: "brand" },
-      mark(),
-      h("span", null, "Antiphon"),
-      h(
-        "button",
-        {
-          type: "button",
-          class: "quiet icon-only",
-          "aria-label": "New session",
-          title: "New session (n)",
-          onclick: () => newSession(app),
-        },
-        icon("add"),
-      ),
-    ),
+    h("div", { class: "brand" }, mark(), h("span", null, "Antiphon"), begin),
     h("div", { class: "find" }, icon("search"), search, h("kbd", { "aria-hidden": "true" }, "/")),
     list,
+    rest,
     foot,
   );
 
   const show = () => {
-    const shown = arranged(found(app.sessions, search.value));
+    const all = arranged(found(app.sessions, search.value));
+    const shown = all.slice(0, SHOWN);
     const now = Date.now();
+    begin.hidden = app.role === "observer";
     const ids = new Set(shown.map((entry) => entry.sessionId));
     for (const [id, row] of rows) {
       if (ids.has(id)) continue;
@@ -82,7 +84,9 @@ export function mount(app, element) {
     });
     element.classList.toggle("none", shown.length === 0);
     list.dataset.empty = search.value ? "No session has that." : "No sessions yet.";
-    if (search.value) foot.textContent = `${counted(shown.length, "session")} found`;
+    foot.textContent = search.value ? `${counted(all.length, "session")} found` : "";
+    rest.hidden = all.length === shown.length;
+    rest.textContent = `and ${all.length - shown.length} more: find them by a word`;
   };
 
   on(element, "keydown", (event) => {
@@ -184,6 +188,7 @@ async function removeSession(app, id) {
   if (!sure) return;
   try {
     await app.remove(id);
+    keep(`draft.${id}`, null);
   } catch (error) {
     tell(app, "The session was not deleted", error);
   }

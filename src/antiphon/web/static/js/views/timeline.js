@@ -2,14 +2,16 @@
 
 import { h, replace } from "../dom.js";
 import { follow } from "../following.js";
-import { icon } from "../icons.js";
 import { lengthOf, momentsOf } from "../timeline_layout.js";
 import { visibleLine } from "../visible.js";
-import { clock, hour, lasting } from "../words.js";
+import { clock, lasting } from "../words.js";
+import { isOpen, onPanels } from "./panels.js";
 import { Chart } from "./timeline_chart.js";
+import { Moments } from "./timeline_list.js";
 
-const LISTED = 150;
 const DRAWN = 1500;
+const EVERY = 1000;
+const ICONS = { prompt: "prompt", turn: "clock", question: "question" };
 
 /** One of them in words. Pure. */
 export function told(item, now) {
@@ -41,7 +43,6 @@ function ending(item, who) {
 
 export function mount(app, element, count) {
   const detail = h("p", { class: "chart-detail", "aria-hidden": "true" });
-  const list = h("ol", { class: "moments" });
   const nothing = h(
     "p",
     { class: "nothing" },
@@ -49,26 +50,35 @@ export function mount(app, element, count) {
   );
   let items = [];
   let ahead = 0;
-  let visibleNow = false;
-  let all = false;
-  let asked = 0;
-  let timer = 0;
+  let chosen = false;
+  let stale = true;
+  let fresh = true;
+  let asking = false;
+  let next = 0;
 
   const reveal = (item) => {
     const id = item.toolCallId ?? item.messageId ?? null;
     if (id !== null) app.emit("reveal", { id });
   };
-  const chart = new Chart({ told: (item) => told(item, Date.now() + ahead), reveal, detail });
-  replace(element, nothing, chart.element, detail, list);
+  const saying = { told: (item) => told(item, Date.now() + ahead), reveal };
+  const iconOf = (item) => {
+    if (item.kind !== "tool") return ICONS[item.kind];
+    return app.session?.fold.tool(item.toolCallId)?.toolKind ?? "other";
+  };
+  const chart = new Chart({ ...saying, detail });
+  const list = new Moments({ ...saying, iconOf });
+  const overview = h("div", { class: "overview" }, chart.element, detail);
+  replace(element, nothing, overview, list.element);
 
   const draw = () => {
     const now = Date.now() + ahead;
     const shown = items.filter((item) => item.kind !== "client");
     const none = shown.length === 0;
     nothing.hidden = !none;
-    chart.element.hidden = detail.hidden = list.hidden = none;
+    overview.hidden = list.element.hidden = none;
     count("");
     if (none) return;
+    const atEnd = element.scrollTop + element.clientHeight >= element.scrollHeight - 4;
     const drawn = shown.slice(-DRAWN);
     chart.show(
       drawn,
@@ -77,95 +87,54 @@ export function mount(app, element, count) {
         drawn.some((item) => item.end === null) ? "now" : clock(Math.max(...drawn.map((item) => item.end)))
       }`,
     );
-    drawList(list, momentsOf(shown), now, all ? Infinity : LISTED, reveal, () => {
-      all = true;
-      draw();
-    });
+    list.show(momentsOf(shown), now);
+    if (atEnd || fresh) element.scrollTop = element.scrollHeight;
+    fresh = false;
   };
 
+  const isSeen = () => chosen && isOpen("side") && !document.hidden;
   const refresh = async () => {
-    clearTimeout(timer);
     const session = app.session;
-    if (!visibleNow || session === null) return;
-    const mine = ++asked;
+    if (session === null || asking || !isSeen()) return;
+    asking = true;
+    stale = false;
+    const began = performance.now();
     try {
       const answer = await app.timeline(session.id);
-      if (mine !== asked || !Array.isArray(answer?.items)) return;
-      items = answer.items;
-      ahead = (answer.now ?? Date.now()) - Date.now();
+      if (app.session === session && Array.isArray(answer?.items)) {
+        items = answer.items;
+        ahead = (answer.now ?? Date.now()) - Date.now();
+      }
     } catch {
-      if (mine !== asked) return;
+      // Without a link, or with a hub that has none: what is there stays, and the next time may tell.
     }
+    asking = false;
     draw();
-    if (session.state !== "idle") timer = setTimeout(refresh, 1000);
+    // A long session takes the hub a while: it is asked the less often for it.
+    next = performance.now() + Math.max(EVERY, 10 * (performance.now() - began));
   };
-  let soon = 0;
+  const tick = () => {
+    if (app.session === null || !isSeen()) return;
+    if (stale && performance.now() >= next) refresh();
+    else if (items.some((item) => item.end === null)) draw();
+  };
   let before = null;
-  follow(app, ["state", "files", "questions"], (session) => {
-    if (session !== before) {
-      before = session;
-      items = [];
-      all = false;
-      draw();
-    }
-    clearTimeout(soon);
-    soon = setTimeout(refresh, 150);
+  follow(app, ["state", "files", "questions", "queue"], (session) => {
+    stale = true;
+    if (session === before) return;
+    before = session;
+    items = [];
+    next = 0;
+    fresh = true;
+    list.forget();
+    draw();
+    refresh();
   });
-  return (chosen) => {
-    visibleNow = chosen;
+  onPanels(tick);
+  setInterval(tick, 500);
+  return (isChosen) => {
+    chosen = isChosen;
+    fresh ||= isChosen;
     refresh();
   };
-}
-
-const ICONS = { prompt: "prompt", turn: "clock", tool: "execute", question: "question" };
-
-/** What an elicitation was answered with, in words. */
-const OUTCOMES = { accept: "answered", decline: "declined", cancel: "not now" };
-
-/** A moment as the list says it: whose prompt, where there are several people. Pure. */
-export function momentWords(item, several) {
-  const title = visibleLine(item.title ?? "", 120);
-  const who = item.by?.name ? visibleLine(item.by.name, 40) : null;
-  if (item.kind === "prompt") return { who: several ? who : null, text: title || "Prompt" };
-  if (item.kind !== "question") return { who: null, text: title || "Turn" };
-  if (item.end === null) return { who: null, text: "Waits for an answer" };
-  const outcome = OUTCOMES[item.outcome] ?? visibleLine(item.outcome ?? String(item.status ?? "ended"), 60);
-  return { who: null, text: `Waited: ${outcome}${several && who ? ` by ${who}` : ""}` };
-}
-
-function drawList(list, moments, now, limit, reveal, showAll) {
-  const latest = moments.slice(-Math.min(limit, moments.length));
-  const more = moments.length - latest.length;
-  const several = new Set(moments.map(({ item }) => item.by?.clientId).filter(Boolean)).size > 1;
-  replace(
-    list,
-    more
-      ? h(
-          "li",
-          null,
-          h("button", { type: "button", class: "quiet more", onclick: showAll }, `Show ${more} earlier`),
-        )
-      : null,
-    latest.map(({ item, turn }) => moment(item, turn ?? item, now, several, reveal)),
-  );
-}
-
-function moment(item, timed, now, several, reveal) {
-  const { who, text } = momentWords(item, several);
-  const state = `was-${String(timed.status).replace(/\W/g, "_")}`;
-  return h(
-    "li",
-    { class: [`of-${item.kind}`, state, timed.end === null && "open"] },
-    h(
-      "button",
-      { type: "button", title: told(timed, now), onclick: () => reveal(item) },
-      icon(ICONS[item.kind] ?? "other"),
-      h("span", { class: "moment" }, who ? h("b", null, `${who}: `) : null, text),
-      h(
-        "span",
-        { class: "numbers" },
-        timed.kind === "prompt" ? hour(item.start) : lasting(lengthOf(timed, now)),
-      ),
-    ),
-  );
 }

@@ -81,7 +81,7 @@ export class Chart {
       item.end === null ? "open" : "",
     ].join(" ");
     element.setAttribute("aria-label", this.told(item));
-    element.style.left = `${left * 100}%`;
+    element.style.left = `min(${left * 100}%, 100% - 4px)`;
     element.style.width = width ? `${width * 100}%` : "";
     element.style.top = `${row * ROW}px`;
     this.#order.push(bar);

@@ -33,7 +33,7 @@ class Transcript {
   });
   #find = new FindBar({ session: () => this.#session, items: () => this.#rows, list: this.#list });
   #latest = h("button",
-    { type: "button", class: "latest", hidden: true, onclick: () => this.#list.toEnd({ smooth: true }) },
+    { type: "button", class: "latest", hidden: true, onclick: () => this.#list.toEnd() },
     icon("down"), "Latest");
   #loading = h("p", { class: "loading", role: "status", hidden: true },
     h("span", { class: "spinner" }), "Loading the session");

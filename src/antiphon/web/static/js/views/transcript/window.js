@@ -66,12 +66,10 @@ export class Window {
     yield* this.#views.values();
   }
 
-  toEnd({ smooth = false } = {}) {
+  toEnd() {
     this.atEnd = true;
+    this.#top = this.element.scrollTop;
     this.#render();
-    if (smooth && this.#heights.total - this.#top < 4 * this.element.clientHeight) {
-      this.element.scrollTo({ top: this.element.scrollHeight, behavior: "smooth" });
-    } else this.#stick();
   }
 
   /** Bring a row into view; gives its view. */

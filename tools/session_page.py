@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from playwright.async_api import Locator, Page, expect
 
-from tests.browser.visiting import DEADLINE, Visit, Visitor
-
+DEADLINE = 20.0
 SHOWN = "(id) => globalThis.antiphon?.session?.id === id && !globalThis.antiphon.session.loading"
 
 OVER = """(before) => antiphon.session.state === "idle"
@@ -98,11 +96,3 @@ class SessionPage:
         )
         for index, text in enumerate(texts):
             await expect(self.queued().nth(index)).to_contain_text(text)
-
-
-async def arrive(visit: Visit, *, name: str = "Ann", **options: Any) -> tuple[Visitor, SessionPage]:
-    """A visitor who has just been let in; the options are those of a browser context."""
-    visitor = await visit(name=name, **options)
-    page = SessionPage(await visitor.page())
-    await page.come_in()
-    return visitor, page

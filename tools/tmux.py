@@ -8,7 +8,7 @@ import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from tests.browser.visiting import DEADLINE
+from tools.session_page import DEADLINE
 
 
 class Terminal:

@@ -1,0 +1,1 @@
+"""Pictures of the page and of the terminal, made by a story that is always the same: `python -m tools.shots`."""

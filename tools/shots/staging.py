@@ -1,0 +1,98 @@
+"""Staging: a small project to work on, and a hub that serves it, in a folder that is gone afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from msgspec import Struct
+
+DEADLINE = 30.0
+ANTIPHON = (sys.executable, "-m", "antiphon")
+
+FILES = {
+    "README.md": """# Evensong
+
+An antiphon for four voices. One begins, the others answer, and whoever comes late still hears it all.
+""",
+    "score.py": '''"""Who sings when."""
+
+VOICES = ["soprano", "alto", "tenor", "bass"]
+
+
+def order(first):
+    """The voices, beginning with one of them."""
+    at = VOICES.index(first)
+    return VOICES[at:] + VOICES[:at]
+
+
+def verse(first, words):
+    """Each word of a verse, with the voice that sings it."""
+    voices = order(first)
+    return [(voices[n % len(voices)], word) for n, word in enumerate(words.split())]
+''',
+    "test_score.py": """import unittest
+
+from score import order, verse
+
+
+class Score(unittest.TestCase):
+    def test_the_first_voice_begins(self):
+        self.assertEqual(order("tenor"), ["tenor", "bass", "soprano", "alto"])
+
+    def test_every_word_has_a_voice(self):
+        self.assertEqual(len(verse("alto", "let all the world sing")), 5)
+""",
+}
+
+
+class Stage(Struct, frozen=True):
+    folder: Path
+    """Where the agent works."""
+    data: Path
+
+    async def link(self) -> str:
+        """Lets one more browser in."""
+        process = await asyncio.create_subprocess_exec(
+            *ANTIPHON, "link", "--data", str(self.data), stdout=asyncio.subprocess.PIPE
+        )
+        printed, _ = await process.communicate()
+        found = re.search(r"http\S+", printed.decode())
+        assert found, printed
+        return found[0]
+
+
+@asynccontextmanager
+async def staged() -> AsyncIterator[Stage]:
+    with tempfile.TemporaryDirectory(prefix="antiphon-") as place:
+        folder = Path(place) / "evensong"
+        folder.mkdir()
+        for name, text in FILES.items():
+            (folder / name).write_text(text)
+        stage = Stage(folder, Path(place) / "data")
+        async with _serving(stage.data):
+            yield stage
+
+
+@asynccontextmanager
+async def _serving(data: Path) -> AsyncIterator[None]:
+    environment = {**os.environ, "ANTIPHON_REHEARSAL_PACE": "0"}
+    process = await asyncio.create_subprocess_exec(
+        *ANTIPHON, "serve", "--port", "0", "--data", str(data),
+        stderr=asyncio.subprocess.PIPE, env=environment,
+    )  # fmt: skip
+    assert process.stderr is not None
+    try:
+        async with asyncio.timeout(DEADLINE):
+            while b"#login=" not in (line := await process.stderr.readline()):
+                assert line, "the hub has ended"
+        yield
+    finally:
+        process.terminate()
+        await process.communicate()
