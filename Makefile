@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 QUICK ?=
 RUNS ?=
 
-.PHONY: help setup run test faults lint format schema bench bench-wire bench-session bench-hub clean
+.PHONY: help setup run test faults lint format schema bench bench-wire bench-session bench-hub shots clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -59,6 +59,9 @@ bench-session: $(READY) ## Measure durable sessions: streaming, appending, repla
 
 bench-hub: $(READY) ## Measure a hub's fan-out against a broadcast with Node's ws
 	$(BIN)/python -m bench.hub $(if $(QUICK),--quick)
+
+shots: $(READY) ## Take the pictures of page and terminal in docs/shots (needs chromium and tmux)
+	$(BIN)/python -m tools.shots
 
 clean: ## Remove what was made here
 	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis bench/results

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from tools.session_page import DEADLINE
+DEADLINE = 20.0
 
 
 class Terminal:
@@ -37,8 +37,9 @@ class Terminal:
     async def keys(self, *keys: str) -> None:
         await self._run("send-keys", *keys)
 
-    async def screen(self, *, colours: bool = False) -> str:
-        return await self._run("capture-pane", "-p", *(["-e"] if colours else []))
+    async def screen(self, *, colours: bool = False, whole: bool = False) -> str:
+        """What it shows; `whole` lines have the spaces at their ends, too, which may be coloured."""
+        return await self._run("capture-pane", "-p", *(["-e"] * colours), *(["-N"] * whole))
 
     async def shows(self, text: str) -> str:
         """The screen, once it has this."""

@@ -28,7 +28,8 @@ _WHERE = {
     "antiphon.agent": ("Agent", "AgentSession", "AgentTurn"),
     "antiphon.connection": ("Connection", "Role"),
     "antiphon.errors": (
-        "AntiphonError", "AuthRequired", "CallFailed", "LinkLost", "LocalError", "RemoteError", "RequestError",
+        "AntiphonError", "AuthRequired", "CallFailed", "LinkLost", "LocalError", "RemoteError",
+        "RequestError",
     ),
     "antiphon.schema.version": ("Agreement", "Dialect", "OptIns"),
     "antiphon.schema.wire": ("UNSET", "Unknown", "UnsetType"),

@@ -194,6 +194,24 @@
     return wrong.slice(0, 10);
   }
 
+  /** What reaches out of the box it is drawn in, at the right. */
+  function boxes() {
+    const drawn = (style) => parseFloat(style.borderRightWidth) > 0 || colour(style.backgroundColor)[3] > 0;
+    const wrong = all("body *").filter((element) => {
+      const { right, width: wide } = element.getBoundingClientRect();
+      if (!wide || !visible(element) || onlySpoken(element)) return false;
+      for (let at = element, style = getComputedStyle(at); at !== document.body; style = getComputedStyle(at)) {
+        if (["absolute", "fixed"].includes(style.position) || style.translate !== "none") return false;
+        at = at.parentElement;
+        const around = getComputedStyle(at);
+        if (around.overflowX !== "visible") return false;
+        if (drawn(around)) return right > at.getBoundingClientRect().right + 1;
+      }
+      return false;
+    });
+    return wrong.slice(0, 10).map((element) => `${named(element)} reaches out of its box`);
+  }
+
   /** For a browser whose user wants no motion. */
   function motion() {
     const runs = (animation) => {
@@ -263,6 +281,6 @@
   }
 
   return {
-    contrast, document: document_, labels, nesting, targets, width, motion, unfocused, focused,
+    contrast, document: document_, labels, nesting, targets, width, boxes, motion, unfocused, focused,
   };
 })()

@@ -167,6 +167,7 @@ STANDING: dict[str, Check] = {
     "contrast": asked("contrast"),
     "targets": asked("targets"),
     "width": asked("width"),
+    "boxes": asked("boxes"),
     "motion": asked("motion"),
 }
 """What can be looked at without touching anything."""

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 GOOD = """<!doctype html><html lang="en"><title>Good</title>
 <style>body { background: #fff; color: #333; font: 16px sans-serif } button, input { min-height: 28px }
-:focus-visible { outline: 2px solid blue } .hint { color: #767676 }
+:focus-visible { outline: 2px solid blue } .hint { color: #767676 } .box { display: block; border: 1px solid }
 .away { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%) }
 @media not (prefers-reduced-motion) { button { transition: opacity 1s } }</style>
 <header><h1>Good</h1><a href="#main">Skip</a></header>
@@ -35,6 +35,10 @@ BAD = {
     "contrast": ("#767676", "#777"),
     "targets": ("min-height: 28px", "height: 18px"),
     "width": ("A hint", "<b style='display:block;width:1300px'>A hint</b>"),
+    "boxes": (
+        "A hint",
+        "<b style='display:block;border:1px solid;width:300px'><i style='display:block;width:400px'>A",
+    ),
     "motion": ("@media not (prefers-reduced-motion)", "@media all"),
 }
 

@@ -8,6 +8,8 @@ import re
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
+from tools.session_page import DEADLINE, SessionPage
+
 from tests.hub.running import Served
 
 if TYPE_CHECKING:

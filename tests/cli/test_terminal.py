@@ -296,18 +296,15 @@ def test_what_is_asked_about_is_seen_before_the_answer_and_only_once(
     version: str, changes: dict[str, str]
 ) -> None:
     with Terminal([*ANTIPHON, "prompt", "ask", "--version", version, "--", *SHOWCASE], **changes) as terminal:
-        terminal.wait_for(
-            r"\? Write song\.py[^?]+\n  [|│] \+line 38\n  [|│] ⋮ 62 more lines\n  1 +Allow\n  2 +Reject\s+[›>]"
-        )
+        terminal.wait_for(r"\? Write song\.py[^?]+\n  [|│] \+line 38\n  [|│] ⋮ 62 more lines\n  1 +Allow\n")
+        terminal.wait_for(r"2 +Reject\s+[›>]")
         terminal.type("what?\r")
         terminal.wait_for(r"\? Write song\.py[^|│]+2 +Reject\s+[›>]")
         terminal.type("1\r")
         terminal.wait_for(r"\? Tidy up[^?]*\n  \$ rm -r 'old songs'\n  1 +Allow[^›>]+[›>]")
         terminal.type("1\r")
-        terminal.wait_for(
-            r"\? mail\n  [|│] to: ann@example\.org\n  [|│] text: one\n  [|│]   two\n  in /site/mails, line 3\n  1"
-        )
-        terminal.wait_for("[›>]")
+        terminal.wait_for(r"\? mail\n  [|│] to: ann@example\.org\n  [|│] text: one\n  [|│]   two\n")
+        terminal.wait_for(r"  in /site/mails, line 3\n  1[^›>]+[›>]")
         terminal.type("n\r")
         assert terminal.wait() == Exit.DONE
         shown = unstyled(terminal.raw)

@@ -1,4 +1,5 @@
-"""An agent to stand behind a hub: `python agent.py [--store FILE] [--story]`. What it does is in the prompt's text.
+"""An agent to stand behind a hub: `python agent.py [--store FILE] [--story]`. What it does is in the
+prompt's text.
 
 `say TEXT`, `wait` (until it is cancelled), `ask`, `speak` (a turn of its own, later), `count` (how many
 prompts it got), `child` (leaves a process behind that has left its group), `stream N [SIZE]`, `flood N SIZE`

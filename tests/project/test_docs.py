@@ -79,3 +79,10 @@ def test_the_readme_names_every_document_and_every_command() -> None:
     assert not missing
     for name in main.commands:
         assert f"`antiphon {name}" in readme
+
+
+def test_every_picture_the_readme_shows_is_there() -> None:
+    shown = re.findall(r'(?:src|srcset)="([^"]+)"', (ROOT / "README.md").read_text())
+    assert shown
+    for path in shown:
+        assert (ROOT / path).is_file(), path

@@ -67,7 +67,7 @@ def walk(stage: Stage) -> int:
     """Every line of the session, folded and not, narrow and wide; how many there are."""
     story, seen = stage.chat.transcript.story, 0
     assert story is not None
-    for width in (12, 97):
+    for width in (30, 97):
         page = Page(width, DARK)
         for key in story.keys:
             entry = story.entry(key)

@@ -12,7 +12,7 @@ const { waysOf } = await from("views/delivery.js");
 const { endOf, isMine } = await from("views/questions.js");
 const { KINDS, needsKind } = await from("views/permission.js");
 const { addressOf } = await from("views/elicitation.js");
-const { commandOf, patchLines } = await from("views/preview.js");
+const { commandOf, nearChanges, patchLines } = await from("views/preview.js");
 const { LIMIT, abilities, quoted, wayFor } = await from("views/attachments.js");
 const { PromptHistory, promptsOf } = await from("views/prompt_history.js");
 const { arranged, found } = await from("views/sessions.js");
@@ -40,20 +40,48 @@ test("how long ago, in words", () => {
 });
 
 test("how long it took, in words", () => {
-  const told = [0, 80, 999, 1000, 4200, 9949, 9950, 59_400, 59_600, 185_000, 3_600_000, 7_800_000].map(lasting);
-  assert.deepEqual(told, ["0 ms", "80 ms", "999 ms", "1.0 s", "4.2 s", "9.9 s", "10 s", "59 s", "1 min", "3 min 5 s",
-    "1 h", "2 h 10 min"]);
+  const told = [0, 80, 999, 1000, 4200, 9949, 9950, 59_400, 59_600, 185_000, 3_600_000, 7_800_000].map(
+    lasting,
+  );
+  assert.deepEqual(told, [
+    "0 ms",
+    "80 ms",
+    "999 ms",
+    "1.0 s",
+    "4.2 s",
+    "9.9 s",
+    "10 s",
+    "59 s",
+    "1 min",
+    "3 min 5 s",
+    "1 h",
+    "2 h 10 min",
+  ]);
   assert.equal(lasting(-1), "");
 });
 
 test("numbers, sizes, costs and names", () => {
-  assert.deepEqual([0, 999, 1000, 1250, 48_200, 999_499, 999_500, 1_500_000].map(many),
-    ["0", "999", "1k", "1.3k", "48k", "999k", "1M", "1.5M"]);
+  assert.deepEqual([0, 999, 1000, 1250, 48_200, 999_499, 999_500, 1_500_000].map(many), [
+    "0",
+    "999",
+    "1k",
+    "1.3k",
+    "48k",
+    "999k",
+    "1M",
+    "1.5M",
+  ]);
   assert.deepEqual([12, 2048, 3_500_000].map(bytes), ["12 B", "2 KB", "3.3 MB"]);
   assert.match(cost({ amount: 0.0421, currency: "USD" }), /0[.,]0421/);
   assert.match(cost({ amount: 2, currency: "not a currency" }), /2\.00 not a cu?/);
   assert.deepEqual([counted(1, "line"), counted(0, "line")], ["1 line", "0 lines"]);
-  assert.deepEqual(["Ann Example", "browser", "", "ann.b@example", "李 小龙"].map(initials), ["AE", "BR", "?", "AE", "李小"]);
+  assert.deepEqual(["Ann Example", "browser", "", "ann.b@example", "李 小龙"].map(initials), [
+    "AE",
+    "BR",
+    "?",
+    "AE",
+    "李小",
+  ]);
   assert.equal(shortPath("/home/me/site/docs"), "…/site/docs");
   assert.equal(shortPath("/srv"), "/srv");
   assert.ok(!shortPath("/a/b\u202e/c").includes("\u202e"));
@@ -78,8 +106,10 @@ test("a queued prompt moves by one place", () => {
   assert.equal(placeFor(entries, "a", -1), undefined);
   assert.equal(placeFor(entries, "gone", 1), undefined);
   const image = { type: "image" };
-  assert.deepEqual(wordsOf([{ type: "text", text: "a" }, image, { type: "text", text: "b" }]),
-    { text: "a\nb", others: [image] });
+  assert.deepEqual(wordsOf([{ type: "text", text: "a" }, image, { type: "text", text: "b" }]), {
+    text: "a\nb",
+    others: [image],
+  });
 });
 
 test("only what the hub announces is offered while it works", () => {
@@ -92,25 +122,43 @@ test("a question says how it ended, and by whom", () => {
   const by = { clientId: "c1", name: "Ann\u202e" };
   const answered = { state: "answered", by, outcome: "selected", outcomeName: "Allow once" };
   assert.equal(endOf(answered, "c2"), "Answered by Ann⟨U+202E⟩: Allow once");
-  assert.equal(endOf({ state: "answered", by, outcome: "decline" }, "c2"), "Answered by Ann⟨U+202E⟩: declined");
+  assert.equal(
+    endOf({ state: "answered", by, outcome: "decline" }, "c2"),
+    "Answered by Ann⟨U+202E⟩: declined",
+  );
   assert.equal(endOf({ state: "answered", by: null, outcome: "accept" }, "c2"), "Answered");
   assert.match(endOf({ state: "expired" }, "c2"), /in time/);
   assert.match(endOf({ state: "cancelled" }, "c2"), /No longer/);
-  assert.deepEqual([isMine(answered, "c1"), isMine(answered, "c2"), isMine({ state: "open" }, "c1")], [true, false, false]);
+  assert.deepEqual(
+    [isMine(answered, "c1"), isMine(answered, "c2"), isMine({ state: "open" }, "c1")],
+    [true, false, false],
+  );
 });
 
 test("what holds for longer than once says so", () => {
-  assert.deepEqual(["Allow", "Always allow", "Allow for this session"].map((name) => needsKind(name, "allow_always")),
-    [true, false, false]);
+  assert.deepEqual(
+    ["Allow", "Always allow", "Allow for this session"].map((name) => needsKind(name, "allow_always")),
+    [true, false, false],
+  );
   assert.equal(needsKind("Allow", "allow_once"), false);
-  assert.deepEqual(Object.values(KINDS).map(({ verb }) => verb), ["allow", "allow", "reject", "reject"]);
+  assert.deepEqual(
+    Object.values(KINDS).map(({ verb }) => verb),
+    ["allow", "allow", "reject", "reject"],
+  );
 });
 
 test("only a plain web address is offered to be opened, by its host", () => {
   assert.equal(addressOf("https://pay.example.org:8443/a?b").host, "pay.example.org:8443");
   assert.equal(addressOf("http://example.org").secure, false);
   assert.equal(addressOf("https://аррӏе.example").ascii, false);
-  for (const url of ["javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "https://a:b@example.org", "x", null]) {
+  for (const url of [
+    "javascript:alert(1)",
+    "data:text/html,x",
+    "file:///etc/passwd",
+    "https://a:b@example.org",
+    "x",
+    null,
+  ]) {
     assert.equal(addressOf(url), null, url);
   }
 });
@@ -119,9 +167,18 @@ test("a permission shows the command or the lines that change", () => {
   assert.equal(commandOf({ command: { command: "ls" } }, null), "ls");
   assert.equal(commandOf({}, { rawInput: { command: ["ls", "-l"] } }), "ls -l");
   assert.equal(commandOf({}, { rawInput: "ls" }), null);
-  const patch = "diff --git a/x b/x\nnew file mode 100644\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n same\n--- old\n+++ new\n"
-    + "@@ -9 +9,0 @@\n-gone\n\\ No newline at end of file\n";
+  const patch =
+    "diff --git a/x b/x\nnew file mode 100644\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n same\n--- old\n+++ new\n" +
+    "@@ -9 +9,0 @@\n-gone\n\\ No newline at end of file\n";
   assert.deepEqual(patchLines(patch), ["@", " same", "--- old", "+++ new", "@", "-gone"]);
+});
+
+test("of a change that shows the whole file, what is near it is seen", () => {
+  const lines = ["@", " 1", " 2", " 3", "-4", "+5", " 6", " 7", " 8", " 9", "-10"];
+  assert.deepEqual(nearChanges(lines, 1), ["@", " 3", "-4", "+5", " 6", "@", " 9", "-10"]);
+  assert.deepEqual(nearChanges(["@", "+1", "@", " 2"], 0), ["@", "+1"]);
+  assert.deepEqual(nearChanges(["@", " 1", " ", "-2", " ", "", " 3"], 2), ["@", " 1", " ", "-2"]);
+  assert.deepEqual(nearChanges([]), []);
 });
 
 test("files go as the agent takes them, and not beyond the limit", () => {
@@ -147,32 +204,60 @@ test("earlier prompts are walked, and what was written is not lost", () => {
   const history = new PromptHistory();
   const walked = [history.back(texts, "draft"), history.back(texts, ""), history.back(texts, "")];
   assert.deepEqual(walked, ["one", "two", null]);
-  assert.deepEqual([history.forward(texts), history.forward(texts), history.forward(texts)], ["one", "draft", null]);
+  assert.deepEqual(
+    [history.forward(texts), history.forward(texts), history.forward(texts)],
+    ["one", "draft", null],
+  );
 });
 
 test("sessions: what waits is first, then the latest; found by every word", () => {
   const entries = [
     { sessionId: "a", title: "Song", cwd: "/srv/site", updatedAt: "2031-01-01T00:00:00Z", state: null },
     { sessionId: "b", title: "Build", cwd: "/srv/app", updatedAt: "2031-01-03T00:00:00Z", state: "idle" },
-    { sessionId: "c", title: null, cwd: "/srv/site", updatedAt: "2031-01-02T00:00:00Z", state: "requires_action" },
+    {
+      sessionId: "c",
+      title: null,
+      cwd: "/srv/site",
+      updatedAt: "2031-01-02T00:00:00Z",
+      state: "requires_action",
+    },
   ];
-  assert.deepEqual(arranged(entries).map((entry) => entry.sessionId), ["c", "b", "a"]);
-  assert.deepEqual(found(entries, "SITE song").map((entry) => entry.sessionId), ["a"]);
+  assert.deepEqual(
+    arranged(entries).map((entry) => entry.sessionId),
+    ["c", "b", "a"],
+  );
+  assert.deepEqual(
+    found(entries, "SITE song").map((entry) => entry.sessionId),
+    ["a"],
+  );
   assert.equal(found(entries, " ").length, 3);
   assert.deepEqual(foldersOf(entries), ["/srv/app", "/srv/site"]);
 });
 
 test("options: the mode first, groups kept, what is unknown left out", () => {
-  const options = [{ type: "boolean", name: "x" }, { type: "_odd" }, { type: "select", category: "model" },
-    { type: "select", category: "mode" }];
-  assert.deepEqual(arrangedOptions(options).map((option) => option.category ?? option.name), ["mode", "model", "x"]);
+  const options = [
+    { type: "boolean", name: "x" },
+    { type: "_odd" },
+    { type: "select", category: "model" },
+    { type: "select", category: "mode" },
+  ];
+  assert.deepEqual(
+    arrangedOptions(options).map((option) => option.category ?? option.name),
+    ["mode", "model", "x"],
+  );
   const a = { value: "a", name: "A" };
   assert.deepEqual(groupsOf({ options: [a, a] }), [{ name: null, values: [a, a] }]);
-  assert.deepEqual(groupsOf({ options: [{ group: "g", name: "G", options: [a] }] }), [{ name: "G", values: [a] }]);
+  assert.deepEqual(groupsOf({ options: [{ group: "g", name: "G", options: [a] }] }), [
+    { name: "G", values: [a] },
+  ]);
 });
 
 test("the tab of the browser says that a question waits", () => {
-  const session = { title: "Song", state: "requires_action", questions: [{ state: "open" }, { state: "answered" }] };
+  const session = {
+    title: "Song",
+    state: "requires_action",
+    questions: [{ state: "open" }, { state: "answered" }],
+  };
   assert.equal(pageTitle(session), "(1) Question · Song · Antiphon");
   assert.equal(pageTitle({ ...session, questions: [], state: "running" }), "Working · Song · Antiphon");
   assert.equal(pageTitle({ title: null, state: "idle", questions: [] }), "Untitled session · Antiphon");

@@ -5,17 +5,20 @@ import { SessionFold } from "../../src/antiphon/web/static/js/fold/session.js";
 
 const SHOWN = {
   message: ["blocks", "meta"],
-  tool: ["name", "title", "toolKind", "status", "content", "locations", "rawInput", "rawOutput", "capabilities", "meta"],
+  tool: ["name", "title", "toolKind", "status", "content", "locations", "rawInput", "rawOutput",
+      "capabilities", "meta"],
   compaction: ["status", "blocks", "error", "meta"],
   subagent: ["title", "description", "capabilities", "state", "cwd", "additionalDirectories", "meta"],
   note: ["senderSessionId", "recipientSessionId", "senderMessageId", "recipientMessageId", "blocks", "meta"],
 };
-const TERMINAL = ["key", "command", "cwd", "exitStatus", "size", "capabilities", "meta", "output", "reported"];
+const TERMINAL = ["key", "command", "cwd", "exitStatus", "size", "capabilities", "meta", "output",
+    "reported"];
 const pick = (from, names) => Object.fromEntries(names.map((name) => [name, from[name]]));
 
 function shown(fold) {
   return {
-    items: fold.items.filter((item) => SHOWN[item.kind]).map((item) => pick(item, ["key", ...SHOWN[item.kind]])),
+    items: fold.items.filter((item) => SHOWN[item.kind]).map((item) => pick(item, ["key",
+        ...SHOWN[item.kind]])),
     terminals: [...fold.terminals.values()].map((terminal) => pick(terminal, TERMINAL)),
     plans: [...fold.plans.values()].map(({ id, ...plan }) => ({ planId: id, ...plan })),
     commands: fold.commands,

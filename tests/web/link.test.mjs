@@ -19,9 +19,11 @@ test("requests are answered by id, in any order", async () => {
   const { peer: one, sent } = peer();
   const answers = [one.request("a", {}), one.request("b", {})];
   one.receive(JSON.stringify({ jsonrpc: "2.0", id: sent[1].id, result: { b: 1 } }));
-  one.receive(JSON.stringify({ jsonrpc: "2.0", id: sent[0].id, error: { code: -1, message: "no", data: { reason: "x" } } }));
+  one.receive(JSON.stringify({ jsonrpc: "2.0", id: sent[0].id, error: { code: -1, message: "no",
+      data: { reason: "x" } } }));
   assert.deepEqual(await answers[1], { b: 1 });
-  await assert.rejects(answers[0], (error) => error instanceof RpcError && error.code === -1 && error.data.reason === "x");
+  await assert.rejects(answers[0], (error) =>
+      error instanceof RpcError && error.code === -1 && error.data.reason === "x");
 });
 
 test("what the other side asks is answered, refused where nobody knows it, and taken back", async () => {
@@ -30,7 +32,8 @@ test("what the other side asks is answered, refused where nobody knows it, and t
     signal = given.signal;
     return new Promise(() => {});
   };
-  const { peer: one, sent } = peer({ requests: { add: ({ x, y }) => x + y, waits, fails: () => Promise.reject(new Error("private")) } });
+  const fails = () => Promise.reject(new Error("private"));
+  const { peer: one, sent } = peer({ requests: { add: ({ x, y }) => x + y, waits, fails } });
   one.receive(JSON.stringify({ id: 1, method: "add", params: { x: 1, y: 2 } }));
   one.receive(JSON.stringify({ id: 2, method: "__proto__" }));
   one.receive(JSON.stringify({ id: 3, method: "waits" }));
@@ -38,14 +41,16 @@ test("what the other side asks is answered, refused where nobody knows it, and t
   await turn();
   one.receive(JSON.stringify({ method: "$/cancel_request", params: { requestId: 3 } }));
   await turn();
-  assert.deepEqual(sent.map(({ id, result, error }) => [id, result ?? error.code]), [[2, -32601], [1, 3], [4, -32603], [3, -32800]]);
+  assert.deepEqual(sent.map(({ id, result, error }) => [id, result ?? error.code]),
+    [[2, -32601], [1, 3], [4, -32603], [3, -32800]]);
   assert.ok(!JSON.stringify(sent).includes("private"));
   assert.equal(signal.aborted, true);
 });
 
 test("what is not JSON, or no frame, harms nothing", () => {
   const { peer: one, sent } = peer();
-  for (const text of ["{", "null", "3", "[]", "{}", '{"id":9,"result":1}', '{"method":"nobody"}']) one.receive(text);
+  for (const text of ["{", "null", "3", "[]", "{}", '{"id":9,"result":1}',
+      '{"method":"nobody"}']) one.receive(text);
   assert.deepEqual(sent.map(({ error }) => error.code), [-32700]);
 });
 
@@ -100,7 +105,8 @@ test("the address names a session", () => {
 });
 
 test("the list of sessions is kept up by what changed in it", () => {
-  const entry = (sessionId, title, state) => ({ sessionId, title, _meta: { antiphon: { state, agent: "a" } } });
+  const entry = (sessionId, title, state) => ({ sessionId, title, _meta: { antiphon: { state,
+      agent: "a" } } });
   const before = [entry("one", "One", "idle"), entry("two", "Two")].map(readEntry);
   const after = keptUp(before, [entry("two", "Deux", "running"), entry("three", "Three", "idle")], ["one"]);
   assert.deepEqual(after.map(({ sessionId, title, state }) => [sessionId, title, state]),

@@ -61,7 +61,8 @@ test("links lead to the web and to mail, and nowhere else", () => {
   const [link] = parseInline("[*x*](https://example.com/a_(b) \"title\")");
   assert.equal(link.href, "https://example.com/a_(b)");
   assert.deepEqual(link.nodes, [{ type: "em", nodes: [text("x")] }]);
-  for (const bad of ["javascript:alert(1)", "JaVaScRiPt:alert(1)", "data:text/html,x", "vbscript:x", "file:///etc/passwd",
+  for (const bad of ["javascript:alert(1)", "JaVaScRiPt:alert(1)", "data:text/html,x", "vbscript:x",
+      "file:///etc/passwd",
     "//evil.example", "/here", "blob:x", "\tjavascript:alert(1)", "java\nscript:alert(1)"]) {
     assert.equal(safeAddress(bad), null, bad);
     assert.ok(parseInline(`[x](${bad})`).every((node) => !node.href), bad);
@@ -71,7 +72,8 @@ test("links lead to the web and to mail, and nowhere else", () => {
 
 test("bare addresses are links, without the full stop behind them", () => {
   assert.deepEqual(parseInline("see https://example.com/x."), [
-    text("see "), { type: "link", href: "https://example.com/x", nodes: [text("https://example.com/x")] }, text("."),
+    text("see "), { type: "link", href: "https://example.com/x", nodes: [text("https://example.com/x")] },
+        text("."),
   ]);
 });
 
@@ -80,7 +82,8 @@ test("tags are words", () => {
 });
 
 test("what is made to take for ever does not", () => {
-  const hostile = ["[", "*a ", "**a", "![", "](", "`a``", "<http://", "*_", "_a_", "[a](", "> ", "- ", "a|b\n", "~~", "\\",
+  const hostile = ["[", "*a ", "**a", "![", "](", "`a``", "<http://", "*_", "_a_", "[a](", "> ", "- ",
+      "a|b\n", "~~", "\\",
     "  \n", "1. ", "# "];
   for (const piece of hostile) {
     const long = piece.repeat(Math.ceil(40_000 / piece.length));
@@ -91,7 +94,8 @@ test("what is made to take for ever does not", () => {
   }
 });
 
-test("places are where blocks begin and end, so that a text that grows is read from its last block on", () => {
+test("places are where blocks begin and end, so that a text that grows is read from its last block on",
+    () => {
   const whole = "# a\n\nb\nc\n\n- d\n";
   for (const { start, end, block } of parseBlocks(whole)) {
     assert.deepEqual(parseBlocks(whole.slice(start, end)).map((one) => one.block), [block]);

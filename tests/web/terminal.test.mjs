@@ -22,7 +22,8 @@ test("colours of 16, of 256 and of all", () => {
 });
 
 test("what moves, clears, names or copies is dropped", () => {
-  assert.deepEqual(shown("a\x1b[2J\x1b[10;10H\x1b]0;title\x07\x1b]52;c;Y29weQ==\x1b\\\x1bP+q\x1b\\\x1b(Bb\x07\x00"), [["ab"]]);
+  const copies = "\x1b]52;c;Y29weQ==\x1b\\";
+  assert.deepEqual(shown(`a\x1b[2J\x1b[10;10H\x1b]0;title\x07${copies}\x1bP+q\x1b\\\x1b(Bb\x07\x00`), [["ab"]]);
   assert.deepEqual(shown("\x1b]8;;https://evil.example\x1b\\link\x1b]8;;\x1b\\"), [["link"]]);
 });
 
@@ -33,7 +34,8 @@ test("a line is written over from its beginning", () => {
 
 test("the pieces may be cut anywhere", () => {
   const whole = "one \x1b[38;5;196mred\x1b[0m\r\ntwo\x1b]0;t\x07 \x1b[1mbold\x1b[0m\n";
-  const flat = (lines) => lines.map((spans) => JSON.stringify(spans.map((span) => (Array.isArray(span) ? span : [span, {}]))
+  const flat = (lines) => lines.map((spans) => JSON.stringify(spans.map((span) =>
+      (Array.isArray(span) ? span : [span, {}]))
     .reduce((all, [text, style]) => {
       const last = all.at(-1);
       if (last && JSON.stringify(last[1]) === JSON.stringify(style)) last[0] += text;

@@ -1,4 +1,4 @@
-"""The look of the page: enough contrast by day and by night, and no colour or size but those that have a name."""
+"""The look of the page: enough contrast by day and by night, and no colour but those that have a name."""
 
 from __future__ import annotations
 

@@ -21,6 +21,7 @@ FILES = {
 
 An antiphon for four voices. One begins, the others answer, and whoever comes late still hears it all.
 """,
+    "rehearse.sh": "echo All voices, from the top.\nuntil [ -e done ]; do sleep 0.05; done\n",
     "score.py": '''"""Who sings when."""
 
 VOICES = ["soprano", "alto", "tenor", "bass"]
@@ -57,6 +58,10 @@ class Stage(Struct, frozen=True):
     """Where the agent works."""
     data: Path
 
+    @property
+    def home(self) -> Path:
+        return self.data.parent
+
     async def link(self) -> str:
         """Lets one more browser in."""
         process = await asyncio.create_subprocess_exec(
@@ -71,20 +76,20 @@ class Stage(Struct, frozen=True):
 @asynccontextmanager
 async def staged() -> AsyncIterator[Stage]:
     with tempfile.TemporaryDirectory(prefix="antiphon-") as place:
-        folder = Path(place) / "evensong"
-        folder.mkdir()
+        folder = Path(place) / "songs" / "evensong"
+        folder.mkdir(parents=True)
         for name, text in FILES.items():
             (folder / name).write_text(text)
         stage = Stage(folder, Path(place) / "data")
-        async with _serving(stage.data):
+        async with _serving(stage):
             yield stage
 
 
 @asynccontextmanager
-async def _serving(data: Path) -> AsyncIterator[None]:
-    environment = {**os.environ, "ANTIPHON_REHEARSAL_PACE": "0"}
+async def _serving(stage: Stage) -> AsyncIterator[None]:
+    environment = {**os.environ, "HOME": str(stage.home), "ANTIPHON_REHEARSAL_PACE": "0"}
     process = await asyncio.create_subprocess_exec(
-        *ANTIPHON, "serve", "--port", "0", "--data", str(data),
+        *ANTIPHON, "serve", "--port", "0", "--data", str(stage.data),
         stderr=asyncio.subprocess.PIPE, env=environment,
     )  # fmt: skip
     assert process.stderr is not None

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import Any
 
 import click
@@ -12,7 +11,7 @@ import click
 from antiphon.cli.cleaning import clean, homely, one_line
 from antiphon.cli.describing import block_text
 from antiphon.cli.plain import Plain
-from antiphon.client import ClientSession, Permission, QuestionNews, SessionEvent
+from antiphon.client import ClientSession, QuestionNews, SessionEvent
 from antiphon.engine.transcript import Message, MessageType
 from antiphon.engine.who import Present, Who, sender_in
 from antiphon.schema import v2
@@ -28,8 +27,6 @@ class Following(Plain):
     def __init__(self) -> None:
         super().__init__(sys.stdout, sys.stderr)
         self._others: dict[str, str] = {}
-        self._asked = False
-        """Whether the cursor stands behind a question."""
 
     def open(self, session: ClientSession) -> None:
         self.begin(session.client, session)
@@ -52,19 +49,6 @@ class Following(Plain):
 
     def note(self, text: str) -> None:
         self.line(click.style(f"· {text}", dim=True) if sys.stderr.isatty() else f"antiphon: {text}")
-
-    def line(self, line: str) -> None:
-        if self._asked:
-            self._asked = False
-            line = f"\n{line}"
-        super().line(line)
-
-    @contextmanager
-    def asking(self, permission: Permission) -> Iterator[None]:
-        with super().asking(permission):
-            self._asked = True
-            yield
-            self._asked = False  # Enter was typed
 
     def show(self, event: SessionEvent, *, mine: bool) -> None:
         update: Any = event.update

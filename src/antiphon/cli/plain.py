@@ -26,6 +26,7 @@ from antiphon.cli.exits import Exit
 from antiphon.cli.remarks import Remarks
 from antiphon.cli.sheets import PlainSheet, Sheet
 from antiphon.cli.subjects import Subjects, put_question
+from antiphon.cli.wrapping import Wrapping, columns_of, wrapped
 from antiphon.client import Client, ClientSession, Permission, SessionEvent, TurnEnd
 from antiphon.schema import v2
 
@@ -40,6 +41,9 @@ class Plain:
         self._said: dict[str, list[str]] = {}
         self._column = 0
         """Whether stdout stands in the middle of a line."""
+        self._asked = False
+        """Whether the cursor stands behind a question."""
+        self._wrapping = Wrapping(0)
         self._thought = ""
         self._calls: dict[str, str] = {}
         self._plan: dict[str, list[tuple[str, str]]] = {}
@@ -91,13 +95,21 @@ class Plain:
         self._close_thought()
         self._break()
         put_question(permission, self._err, self._subjects)
-        yield
+        with self._questioned():
+            yield
 
     @contextmanager
     def filling(self) -> Iterator[Sheet]:
         self._close_thought()
         self._break()
-        yield PlainSheet(self._err)
+        with self._questioned():
+            yield PlainSheet(self._err)
+
+    @contextmanager
+    def _questioned(self) -> Iterator[None]:
+        self._asked = True
+        yield
+        self._asked = False  # Enter was typed
 
     def end(self, end: TurnEnd, *, seconds: float, code: Exit) -> None:
         self._close_thought()
@@ -115,6 +127,7 @@ class Plain:
             return
         if self._message not in (None, message_id):
             self._say("\n\n" if self._column else "\n")
+            self._wrapping = Wrapping(0)
         elif apart and self._column:
             self._say("\n")
         self._message = message_id
@@ -136,7 +149,11 @@ class Plain:
             self._write(update.message_id, text, apart=apart)
 
     def _say(self, text: str) -> None:
-        self._out.write(clean(text) if self._out.isatty() else text)
+        shown, columns = text, columns_of(self._out)
+        if columns is not None:
+            self._wrapping.columns = columns
+            shown = self._leave_question() + self._wrapping.write(clean(text))
+        self._out.write(shown)
         self._out.flush()
         self._column = 0 if text.endswith("\n") else 1
 
@@ -182,14 +199,20 @@ class Plain:
     def line(self, line: str) -> None:
         """What is told beside what the agent says."""
         self._break()
-        self._err.write(line + "\n")
+        columns = columns_of(self._err)
+        shown = line if columns is None else wrapped(line, columns)
+        self._err.write(f"{self._leave_question()}{shown}\n")
         self._err.flush()
+
+    def _leave_question(self) -> str:
+        """What ends the line of a question that nobody here has answered."""
+        asked, self._asked = self._asked, False
+        return "\n" if asked else ""
 
     def _break(self) -> None:
         """Where both are one terminal, a new line begins for what is told."""
         if self._column and self._out.isatty():
             self._say("\n")
-            self._column = 0
 
 
 def _in_brackets(text: str) -> str:

@@ -26,14 +26,13 @@ from antiphon.cli.markdown import STYLES, rendered
 from antiphon.cli.remarks import Remarks
 from antiphon.cli.sheets import PaintedSheet, Sheet
 from antiphon.cli.subjects import COMMAND, PATCH, WORDS, Shown, Subjects
+from antiphon.cli.wrapping import WIDEST, wrapped
 from antiphon.client import Client, ClientSession, Permission, SessionEvent, TurnEnd
 from antiphon.schema import v2
 from antiphon.transcripts.writing import Piece, Writing
 
 FRAMES = 12
 """Times a second that the bottom is painted."""
-WIDEST = 100
-"""Columns of text that one reads with ease."""
 LIVE_LINES = 6
 """Lines of a tool's output that are shown while it works."""
 LIVE_TEXT = 4_000
@@ -145,7 +144,7 @@ class Painted:
 
     def _remark(self, text: str, style: str) -> None:
         self._flush()
-        self._print("note", [Text(f"– {text}", style)])
+        self._print("note", [Text(wrapped(f"– {text}", self._console.width), style)])
 
     @contextmanager
     def filling(self) -> Iterator[Sheet]:

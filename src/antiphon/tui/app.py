@@ -39,6 +39,8 @@ class ChatApp(App[None]):
     Button:hover { background: $panel; color: $accent; }
     Button:focus, Button.-textual-compact:focus { background: $accent; color: $background; text-style: bold; }
     Button.-error { color: $error; }
+    Button.-primary { color: $accent; }
+    CommandPalette SearchIcon { display: none; }
     Button.-error:focus { background: $error; color: $background; }
     Toast { background: $panel; border-left: outer $accent; }
     """

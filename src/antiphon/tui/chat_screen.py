@@ -61,7 +61,7 @@ class ChatScreen(Screen[None]):
         & Transcript { width: 1fr; height: 1fr; margin: 1 0 0 1; }
         & Footer { background: $surface; }
         &.-short Transcript { margin: 0 0 0 1; }
-        &.-short QuestionCard { margin: 0 1; }
+        &.-short QuestionCard, &.-short QueuePanel { margin: 0 1; }
         &.-short Composer, &.-short Composer:focus { border: none; min-height: 1; padding: 0 2; }
     }
     """

@@ -84,9 +84,6 @@ class FormField(Vertical):
         assert isinstance(self.field, ChoiceField)
         return self.field.options
 
-    def on_descendant_focus(self) -> None:
-        self.scroll_visible(animate=False)  # with its title
-
     def complain(self, problem: str | None) -> None:
         self._problem.update(f"It {problem}." if problem else "")
         self._problem.display = problem is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
@@ -52,6 +52,15 @@ class FormScreen(ModalScreen[Reply | None]):
                 yield Button("Later  esc", id="later", compact=True)
                 yield Button("Decline", id="decline", compact=True)
                 yield Button("Send  ^s", id="send", variant="primary", compact=True)
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        """A field is seen with its title, not the box alone that has the focus."""
+        field = next((each for each in event.widget.ancestors if isinstance(each, FormField)), None)
+        if field is not None:
+            scroll = self.query_one(VerticalScroll)
+            self.call_after_refresh(
+                self.call_after_refresh, scroll.scroll_to_widget, field, animate=False, top=True
+            )
 
     @on(Button.Pressed, "#send")
     def action_send(self) -> None:

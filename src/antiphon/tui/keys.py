@@ -35,6 +35,7 @@ KEYS: dict[str, list[tuple[str, str]]] = {
     "Answering": [
         ("1…9", "choose; y and n allow once and reject"),
         ("Up, Down, Enter", "the same, by pointing"),
+        ("PgUp, PgDn", "read what is asked, where it is long"),
         ("Ctrl-S", "send a form; Esc leaves it for later"),
     ],
     "Transcript": [

@@ -32,6 +32,8 @@ class QuestionCard(Vertical):
         background: $surface; border-left: outer $warning;
         & VerticalScroll { height: auto; max-height: 30vh; scrollbar-size-vertical: 1; }
         & Static { width: 100%; }
+        & OptionList > .option-list--option-highlighted { background: $surface; }
+        & OptionList:focus > .option-list--option-highlighted { background: $block-cursor-background; }
         & OptionList, & OptionList:focus {
             height: auto; max-height: 9; border: none; padding: 0;
             background: $surface; background-tint: transparent;
@@ -40,6 +42,8 @@ class QuestionCard(Vertical):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("1", "choose(1)", "Choose", key_display="1…9"),
+        Binding("pageup", "scroll_about(-1)", "Page up", show=False),
+        Binding("pagedown", "scroll_about(1)", "Page down", show=False),
         *(Binding(str(number), f"choose({number})", "Choose", show=False) for number in range(2, 10)),
     ]
 
@@ -109,6 +113,12 @@ class QuestionCard(Vertical):
             return
         self.post_message(self.Chosen(self.pending, self._choices[number - 1]))
 
+    def action_scroll_about(self, by: int) -> None:
+        if by < 0:
+            self._scroll.scroll_page_up(animate=False)
+        else:
+            self._scroll.scroll_page_down(animate=False)
+
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
         self.action_choose(event.option_index + 1)
@@ -127,22 +137,20 @@ class QuestionCard(Vertical):
 
 def _permission(asked: Permission) -> Content:
     lines = [Content.styled(_whole(asked.title) or "The agent asks for permission", "bold")]
-    if asked.request.description:
-        lines.append(Content.styled(_whole(asked.request.description), "$foreground 70%"))
     if isinstance(asked.request.subject, v2.CommandPermissionSubject):
         lines.append(Content.assemble(("$ ", "$accent"), _whole(asked.request.subject.command)))
+    if asked.request.description:
+        lines.append(Content.styled(_whole(asked.request.description), "$foreground 70%"))
     return Content("\n").join(lines)
 
 
 def _elicitation(asked: Elicitation) -> Content:
-    lines = [
-        Content.styled(f"{plain_line(asked.agent, limit=60)} asks", "$foreground 70%"),
-        Content.styled(_whole(asked.message), "bold"),
-    ]
-    if asked.url is not None:
+    lines = [Content.styled(f"{plain_line(asked.agent, limit=60)} asks", "$foreground 70%")]
+    if asked.url is not None:  # first: no message is long enough to push it out of sight
         lines.append(Content.styled(plain(asked.url[:SHOWN]), "$accent"))
         host = plain_line(asked.host or "nowhere known", limit=200)
         lines.append(Content.styled(f"It leads to {host}. Nothing is opened from here.", "$warning"))
+    lines.append(Content.styled(_whole(asked.message), "bold"))
     return Content("\n").join(lines)
 
 

@@ -20,8 +20,10 @@ MOST = 100
 class QueuePanel(OptionList):
     DEFAULT_CSS = """
     QueuePanel {
-        display: none; height: auto; max-height: 6; margin: 0 1; padding: 0 1;
+        display: none; height: auto; max-height: 7; margin: 1 1 0 1; padding: 0 1;
         border: none; border-left: outer $border; background: $surface; scrollbar-size-vertical: 1;
+        & > .option-list--option-highlighted { background: $surface; }
+        &:focus > .option-list--option-highlighted { background: $block-cursor-background; }
         &:focus { border: none; border-left: outer $accent; background-tint: transparent; }
     }
     """

@@ -1,16 +1,16 @@
 // How turns ended that nobody here saw: no replay says it, a timeline does.
 
-/** Items with the ends of turns behind the last item of each; one that was told is filled in. */
-export function placed(items, ended, byKey) {
+/** Items with the ends of turns behind the last item of each: filled in where told, none of an open one. */
+export function placed(items, turns, byKey) {
   const found = [];
   let at = 0;
-  ended.forEach(({ id, index, start, end, status }, which) => {
-    const next = ended[which + 1]?.index ?? items.length;
+  turns.forEach(({ id, index, start, end, status }, which) => {
+    const next = turns[which + 1]?.index ?? items.length;
     for (; at < next; at += 1) found.push(items[at]);
-    if (next <= index) return;
+    if (next <= index || !end) return;
     const last = found.at(-1);
     if (last?.kind === "end") Object.assign(last, { since: last.since ?? start, at: last.at ?? end });
-    else if (which < ended.length - 1 || next === items.length) {
+    else if (which < turns.length - 1 || next === items.length) {
       const item = { kind: "end", id: `recalled/${id}`, key: `recalled/${id}`, version: 0, stopReason: status,
         error: null, usage: null, at: end, since: start };
       byKey.set(item.key, item);

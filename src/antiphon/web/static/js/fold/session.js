@@ -229,16 +229,16 @@ export class SessionFold {
 
   /** How and when turns ended, which no replay says: from the items of a timeline. */
   recall(timeline) {
-    const ended = [];
+    const turns = [];
     for (const turn of timeline) {
       const prompt = turn.kind === "turn" ? this.item(`message/user/${turn.messageId}`) : null;
       if (!prompt) continue;
       prompt.at ??= turn.start;
       prompt.version += 1;
-      if (turn.end) ended.push({ ...turn, index: prompt.index });
+      turns.push({ ...turn, index: prompt.index });
     }
-    ended.sort((one, two) => one.index - two.index);
-    this.items = placed(this.items, ended, this.#byKey);
+    turns.sort((one, two) => one.index - two.index);
+    this.items = placed(this.items, turns, this.#byKey);
     this.items.forEach((item, index) => {
       item.index = index;
     });

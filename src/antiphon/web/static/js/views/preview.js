@@ -5,6 +5,7 @@ import { visible, visibleLine } from "../visible.js";
 
 const CUT = 4000;
 const LINES = 40;
+const NEAR = 3;
 
 /** The command of a question or of what its tool call is given. Pure. */
 export function commandOf(question, call) {
@@ -35,6 +36,21 @@ export function patchLines(text) {
   return shown;
 }
 
+/** Of these lines, those near a change; an `@` stands for each part left out, and none ends empty. Pure. */
+export function nearChanges(lines, around = NEAR) {
+  const changes = (line) => line !== undefined && (line[0] === "+" || line[0] === "-");
+  const near = lines.map((line, at) =>
+    line !== "@" && lines.slice(Math.max(0, at - around), at + around + 1).some(changes) ? line : "@");
+  const edge = (at, step) => {
+    let to = at;
+    while (near[to] !== undefined && near[to] !== "@" && !near[to].trim()) to += step;
+    return near[to] === undefined || near[to] === "@";
+  };
+  const kept = near.map((line, at) => (line.trim() || !(edge(at, -1) || edge(at, 1)) ? line : "@"));
+  const last = kept.findLastIndex((line) => line !== "@");
+  return kept.filter((line, at) => line !== "@" || (at < last && kept[at - 1] !== "@"));
+}
+
 export function preview(session, question, call) {
   const parts = [];
   const command = commandOf(question, call);
@@ -62,7 +78,7 @@ export function preview(session, question, call) {
 
 function change(part, cwd) {
   const paths = (part.changes ?? []).map((each) => each?.path).filter(Boolean);
-  const lines = patchLines(part.patch?.text ?? "");
+  const lines = nearChanges(patchLines(part.patch?.text ?? ""));
   const shown = lines.slice(0, LINES);
   return h(
     "figure",

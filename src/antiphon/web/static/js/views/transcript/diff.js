@@ -37,8 +37,11 @@ export class DiffView {
   #cut = false;
   #shown = FIRST;
   #opened = new Set();
+  #folder;
 
-  constructor() {
+  /** @param {string|null} folder what paths are told from */
+  constructor(folder) {
+    this.#folder = folder;
     views.add(this);
   }
 
@@ -62,7 +65,7 @@ export class DiffView {
       const [body, used] = this.#body(file, split, left);
       left = Math.max(0, left - used);
       return h("section", { class: "file", "aria-label": visibleLine(change.path ?? "", 200) },
-        header(change, file, this.#part), body);
+        header(change, file, this.#part, this.#folder), body);
     });
     const cut = this.#cut ? h("p", { class: "note" }, "This diff is longer than what is shown here.") : null;
     replace(this.element, files, cut);
@@ -108,20 +111,27 @@ export class DiffView {
 
 const foldKey = (row) => `${row.rows[0].old} ${row.rows[0].new} ${row.rows.length}`;
 
-function header(change, file, part) {
+function header(change, file, part, folder) {
   const elsewhere = ["move", "copy"].includes(change.operation) && change.oldPath;
-  const from = elsewhere ? h("span", { class: "from" }, `${visibleLine(change.oldPath, 200)} → `) : null;
+  const before = elsewhere ? visibleLine(within(change.oldPath, folder), 200) : "";
+  const from = elsewhere ? h("span", { class: "from" }, `${before} → `) : null;
   const word = WORDS[change.operation];
   return h("header", null,
     icon(change.operation === "delete" ? "delete" : "file"),
     h("span", { class: "path", title: visibleLine(change.path ?? "", 400) },
-      from, pathParts(change.path ?? "")),
+      from, pathParts(within(change.path ?? "", folder))),
     word ? h("span", { class: "op" }, word) : null,
     file ? h("span", { class: "counts" }, h("span", { class: "added" }, `+${file.added}`),
       h("span", { class: "removed" }, `−${file.removed}`)) : null,
     h("span", { class: "spacer" }),
     wide.matches ? styleButton() : null,
     part.patch?.text ? copyButton(() => part.patch.text, "Copy the patch") : null);
+}
+
+/** A path as it is seen from a folder, where it is in there. Pure. */
+export function within(path, folder) {
+  const root = folder && folder !== "/" ? folder.replace(/\/?$/, "/") : null;
+  return root && path.startsWith(root) ? path.slice(root.length) : path;
 }
 
 /** The name of a file stands out from its folder. */

@@ -1,19 +1,21 @@
 // Which view an item has, how high it may be before it was seen, and what there is to find in it.
 
-import { CompactionView, EndView, NoteView, NoticeView, SubagentView } from "./marks.js";
+import { CompactionView, EndView, NoteView, NoticeView, SubagentView, WorkView } from "./marks.js";
 import { MessageView, ThoughtView, UnsentView } from "./message.js";
 import { ToolView } from "./tool.js";
 
 const VIEWS = {
   tool: ToolView, end: EndView, notice: NoticeView, compaction: CompactionView, subagent: SubagentView,
-  note: NoteView, unsent: UnsentView, user: MessageView, agent: MessageView, thought: ThoughtView,
+  note: NoteView, unsent: UnsentView, work: WorkView, user: MessageView, agent: MessageView,
+  thought: ThoughtView,
 };
 
 export function viewOf(item, around) {
   return new VIEWS[item.role ?? item.kind](item, around);
 }
 
-const GUESSES = { tool: 48, end: 40, notice: 48, compaction: 44, subagent: 48, note: 90, unsent: 90 };
+const GUESSES = { tool: 48, end: 40, notice: 48, compaction: 44, subagent: 48, note: 90, unsent: 90,
+  work: 40 };
 
 /** A guess is enough: what is seen is measured. */
 export function guess(item) {

@@ -42,6 +42,25 @@ export class EndView {
   }
 }
 
+/** The turn is not over, whether or not anything is said just now. */
+export class WorkView {
+  #time = h("span", { class: "facts" });
+
+  constructor(item, around) {
+    this.item = item;
+    this.around = around;
+    this.element = h("div", { class: "work", "aria-hidden": "true" },
+      h("span", { class: "pulse" }), this.#time);
+    const timer = setInterval(() => (this.element.isConnected ? this.update() : clearInterval(timer)), 1000);
+  }
+
+  update() {
+    const { openedAt } = this.around.session.fold.turn;
+    const gone = openedAt ? Date.now() - openedAt : 0;
+    this.#time.textContent = gone >= 3000 ? lasting(1000 * Math.floor(gone / 1000)).replace(".0", "") : "";
+  }
+}
+
 export class NoticeView {
   constructor(item) {
     this.item = item;

@@ -5,7 +5,7 @@ import { icon } from "../../icons.js";
 import { visible, visibleLine } from "../../visible.js";
 import { counted, shortPath } from "../../words.js";
 import { drawBlock, strange } from "./blocks.js";
-import { DiffView } from "./diff.js";
+import { DiffView, within } from "./diff.js";
 import { codeBlock } from "./markdown.js";
 import { Slices } from "./slices.js";
 import { TerminalView } from "./terminal.js";
@@ -43,8 +43,15 @@ export class ToolView {
   get isOpen() {
     const chosen = this.around.opened(this.item.key);
     if (chosen !== undefined) return chosen;
+    if (this.#asked) return false;
     if (this.item.status === "failed") return this.item.content.length > 0;
     return this.item.content.some((part) => part?.type === "diff" || part?.type === "terminal");
+  }
+
+  /** Whether its question is open, which shows the same at hand. */
+  get #asked() {
+    const { questions } = this.around.session;
+    return questions.some((each) => each.state === "open" && each.toolCallId === this.item.id);
   }
 
   open() {
@@ -59,13 +66,14 @@ export class ToolView {
 
   update() {
     const { item } = this;
-    this.element.dataset.status = WORDS[item.status] ? item.status : "in_progress";
     this.#once("title", item.title ?? item.name, () => {
       this.#title.textContent = visibleLine(item.title || item.name || "Tool call", 300);
       this.#title.title = visibleLine(item.title || "", 1000);
     });
     this.#once("kind", item.toolKind, () => replace(this.#icon, icon(NAMES[item.toolKind] ?? item.toolKind)));
-    this.#once("status", item.status, () => this.#state());
+    const status = this.#asked ? "pending" : item.status;
+    this.element.dataset.status = WORDS[status] ? status : "in_progress";
+    this.#once("status", status, () => this.#state(status));
     const open = this.isOpen;
     const where = `${item.locations.length} ${item.locations[0]?.path} ${item.title} ${open}`;
     this.#once("where", where, () => this.#place(open));
@@ -80,8 +88,7 @@ export class ToolView {
     draw();
   }
 
-  #state() {
-    const { status } = this.item;
+  #state(status) {
     const word = WORDS[status] ?? visibleLine(status ?? "", 24);
     const spinner = () => h("span", { class: "spinner", "aria-hidden": "true" });
     replace(this.#mark, MARKS[status] ? icon(MARKS[status]) : spinner(), h("span", { class: "word" }, word));
@@ -126,7 +133,7 @@ export class ToolView {
   #view(part) {
     const kind = part?.type;
     if (kind === "diff") {
-      const diff = new DiffView();
+      const diff = new DiffView(this.around.session.cwd);
       return { kind, element: diff.element, set: (next) => diff.set(next) };
     }
     if (kind === "terminal") {
@@ -141,8 +148,11 @@ export class ToolView {
   #locations() {
     const { locations } = this.item;
     this.#places.hidden = !locations.length || this.item.content.some((part) => part?.type === "diff");
-    const shown = locations.slice(0, SHOWN_LOCATIONS).map(({ path, line }) => h("li", null, icon("file"),
-      h("span", null, visibleLine(path ?? "", 300), line ? h("span", { class: "at" }, `:${line}`) : null)));
+    const shown = locations.slice(0, SHOWN_LOCATIONS).map(({ path, line }) => {
+      const told = visibleLine(within(path ?? "", this.around.session.cwd), 300);
+      return h("li", null, icon("file"),
+        h("span", null, told, line ? h("span", { class: "at" }, `:${line}`) : null));
+    });
     const rest = locations.length - shown.length;
     const more = rest > 0 ? h("li", { class: "note" }, `and ${counted(rest, "more place")}`) : null;
     replace(this.#places, shown, more);

@@ -13,6 +13,8 @@ export function mount(app, element) {
 
 const SAID = { idle: "The agent has finished.", requires_action: "The agent waits for an answer." };
 
+const WORK = { kind: "work", key: "work", version: 0 };
+
 class Transcript {
   #app;
   #session = null;
@@ -104,9 +106,14 @@ class Transcript {
     this.#stops = [
       this.#session.on("transcript", () => this.#changed()),
       this.#session.on("state", () => this.#state()),
+      this.#session.on("questions", () => this.#asked()),
     ];
     this.#state();
-    this.#changed();
+  }
+
+  /** What is asked about is folded, and unfolds with the answer. */
+  #asked() {
+    for (const view of this.#list.shownViews()) if (view.item.kind === "tool") view.update();
   }
 
   /** Drawing takes a quarter of the time at most: a long paragraph that grows is laid out each time. */
@@ -146,21 +153,24 @@ class Transcript {
     this.#moved();
   }
 
-  /** New items, and behind them the prompts that are on their way. */
+  /** New items, and behind them what is no item: that there is work, and prompts that are on their way. */
   #take(items) {
-    const unsent = this.#session.unsent;
+    const { unsent, state, loading } = this.#session;
+    const works = state === "running" && !loading;
     if (unsent.some(({ id }) => !this.#unsent.has(id))) this.#list.atEnd = true; // one sees what one says
-    if (items.length > this.#items || unsent.length !== this.#unsent.size) {
-      this.#rows.length = this.#items;
-      this.#list.truncate(this.#items);
-      for (; this.#items < items.length; this.#items += 1) this.#rows.push(items[this.#items]);
-      const known = this.#unsent;
-      this.#unsent = new Map();
-      for (const { id, blocks } of unsent) {
-        const row = known.get(id) ?? { kind: "unsent", key: `unsent/${id}`, blocks, version: 0 };
-        this.#unsent.set(id, row);
-        this.#rows.push(row);
-      }
+    const tail = unsent.length + Number(works);
+    const before = this.#rows.length - this.#items;
+    if (items.length === this.#items && unsent.length === this.#unsent.size && tail === before) return;
+    this.#rows.length = this.#items;
+    this.#list.truncate(this.#items);
+    for (; this.#items < items.length; this.#items += 1) this.#rows.push(items[this.#items]);
+    if (works) this.#rows.push(WORK);
+    const known = this.#unsent;
+    this.#unsent = new Map();
+    for (const { id, blocks } of unsent) {
+      const row = known.get(id) ?? { kind: "unsent", key: `unsent/${id}`, blocks, version: 0 };
+      this.#unsent.set(id, row);
+      this.#rows.push(row);
     }
   }
 
@@ -174,6 +184,7 @@ class Transcript {
     this.#list.element.setAttribute("aria-busy", String(state === "running"));
     const said = SAID[state] ?? "";
     if (!this.#session.loading && this.#told.textContent !== said) this.#told.textContent = said;
+    this.#changed();
   }
 
   #moved() {

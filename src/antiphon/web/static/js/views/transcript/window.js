@@ -11,7 +11,8 @@ export class Window {
   #content = h("div", { class: "rows" });
   #runway = h("div", { class: "runway" }, this.#content);
   element = h("div",
-    { class: "scroll", tabindex: "0", role: "log", "aria-live": "off", "aria-label": "Messages" }, this.#runway);
+    { class: "scroll", tabindex: "0", role: "log", "aria-live": "off", "aria-label": "Messages" },
+    this.#runway);
   /** Whether what is new comes into view by itself. */
   atEnd = true;
   #rows = [];
