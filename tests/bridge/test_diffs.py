@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antiphon.bridge.diffs import Texts, summary, texts_of, whole_diff
+from antiphon.bridge.diffs import COMPARED, Texts, summary, texts_of, whole_diff
 from antiphon.schema import v2
 from antiphon.schema.wire import Unknown
 
@@ -34,6 +34,19 @@ def test_diff_05_the_patch_is_git_s_with_absolute_paths() -> None:
         "diff --git /a /a\n--- /a\n+++ /a\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n\\ No newline at end of file\n"
     )
     assert diff.changes == [v2.DiffModify(path="/a", file_type=v2.DiffFileType.TEXT)]
+
+
+def test_diff_05_what_is_the_same_between_two_changes_is_not_shown_as_changed() -> None:
+    patch = whole_diff("/a", "one\ntwo\nthree\nfour\n", "1\ntwo\nthree\n4\n").patch
+    assert patch is not None
+    assert patch.text.partition("@@\n")[2] == "-one\n+1\n two\n three\n-four\n+4\n"
+
+
+@pytest.mark.parametrize("lines", [COMPARED, COMPARED + 2])
+def test_24_4_long_ones_come_back_exactly_too(lines: int) -> None:
+    old = "".join(f"{n}\n" for n in range(lines))
+    new = "".join(f"{n if n % 2 else -n}\n" for n in range(1, lines))
+    assert texts_of(whole_diff("/a", old, new)) == [Texts("/a", old, new)]
 
 
 @pytest.mark.parametrize(("old", "new"), [("one\ntwo\n", "one\n2"), ("", "x\n"), ("a\nb\nc", "a\nB\nc\nd\n")])

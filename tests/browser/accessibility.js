@@ -199,15 +199,15 @@
     const drawn = (style) => parseFloat(style.borderRightWidth) > 0 || colour(style.backgroundColor)[3] > 0;
     const wrong = all("body *").filter((element) => {
       const { right, width: wide } = element.getBoundingClientRect();
-      if (!wide || !visible(element) || onlySpoken(element)) return false;
-      for (let at = element, style = getComputedStyle(at); at !== document.body; style = getComputedStyle(at)) {
+      if (!wide || element === document.body || !visible(element) || onlySpoken(element)) return false;
+      for (let at = element, style = getComputedStyle(at); ; style = getComputedStyle(at)) {
         if (["absolute", "fixed"].includes(style.position) || style.translate !== "none") return false;
         at = at.parentElement;
+        if (at === document.body) return false; // that is the width of the page
         const around = getComputedStyle(at);
         if (around.overflowX !== "visible") return false;
         if (drawn(around)) return right > at.getBoundingClientRect().right + 1;
       }
-      return false;
     });
     return wrong.slice(0, 10).map((element) => `${named(element)} reaches out of its box`);
   }

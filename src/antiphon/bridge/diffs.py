@@ -8,13 +8,17 @@ back exactly. A file that is added needs no such mark: its patch is its content.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from antiphon.schema import v2
 from antiphon.schema.version import META_KEY
 
 WHOLE = "whole"
+COMPARED = 500
+"""Lines between the first change and the last, on either side, up to which what is the same among them is
+looked for: that takes their square."""
 _NO_NEWLINE = "\\ No newline at end of file\n"
 _SECTION = re.compile(r"^diff --git ", re.MULTILINE)
 _HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
@@ -98,18 +102,30 @@ def _span(lines: Sequence[str]) -> str:
 
 
 def _body(before: Sequence[str], after: Sequence[str]) -> list[str]:
-    """One hunk: what both begin with, what one has and the other has not, what both end with."""
+    """One hunk: what both begin with, what changed, what both end with."""
     most = min(len(before), len(after))
     head = next((at for at in range(most) if before[at] != after[at]), most)
     most -= head
     tail = next((at for at in range(most) if before[-1 - at] != after[-1 - at]), most)
     marked = [(" ", line) for line in before[:head]]
-    marked += [("-", line) for line in before[head : len(before) - tail]]
-    marked += [("+", line) for line in after[head : len(after) - tail]]
+    marked += _changed(before[head : len(before) - tail], after[head : len(after) - tail])
     marked += [(" ", line) for line in before[len(before) - tail :]]
     return [
         f"{sign}{line}" if line.endswith("\n") else f"{sign}{line}\n{_NO_NEWLINE}" for sign, line in marked
     ]
+
+
+def _changed(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[str, str]]:
+    if max(len(before), len(after)) > COMPARED:
+        parts: Sequence[tuple[str, int, int, int, int]] = [("replace", 0, len(before), 0, len(after))]
+    else:
+        parts = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    for kind, start, end, new_start, new_end in parts:
+        if kind == "equal":
+            yield from ((" ", line) for line in before[start:end])
+        else:
+            yield from (("-", line) for line in before[start:end])
+            yield from (("+", line) for line in after[new_start:new_end])
 
 
 def _read(path: str, section: str, *, added: bool) -> Texts | None:

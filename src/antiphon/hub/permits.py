@@ -59,6 +59,8 @@ ACTS = {
 """What the audit log calls it; what is not here only reads, but for the methods of others."""
 PROMPTS = frozenset({"session/prompt", "_antiphon/inject"})
 OPENS = frozenset({"session/new", "session/fork"})
+BEYOND = frozenset({"session/fork", "_antiphon/link"})
+"""What would lead to other sessions, whichever it names: the fork is one, and a link may be for all."""
 SETS_UP = frozenset({"session/load", "session/resume"})
 
 
@@ -71,7 +73,8 @@ class HubPermit(Permit):
         self.acts = grant.role.includes(Role.CONTROLLER)
         self.sees_all = grant.sessions is None
         begins = self.acts and self.sees_all
-        self.tells = {"role": str(grant.role), **({"cwd": hub.cwd} if begins and hub.cwd else {})}
+        only = {} if grant.sessions is None else {"sessions": sorted(grant.sessions)}
+        self.tells = {"role": str(grant.role), **only, **({"cwd": hub.cwd} if begins and hub.cwd else {})}
 
     async def admit(self, link: Link, method: str, params: Any) -> Any:
         meant = _meant(method, params)
@@ -128,8 +131,8 @@ class HubPermit(Permit):
             return True
         if session_id is None:
             return method in WITHOUT_SESSION
-        if method == "session/fork":
-            return False  # the fork would be another session
+        if method in BEYOND:
+            return False
         session = self._hub.find(session_id)
         while session is not None and session.parent is not None:
             session = session.parent  # what works for a session belongs to it

@@ -31,6 +31,7 @@ class FormScreen(ModalScreen[Reply | None]):
     }
     """
     )
+    AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s", "send", "Send", priority=True),
         Binding("escape", "later", "Later"),
@@ -52,6 +53,10 @@ class FormScreen(ModalScreen[Reply | None]):
                 yield Button("Later  esc", id="later", compact=True)
                 yield Button("Decline", id="decline", compact=True)
                 yield Button("Send  ^s", id="send", variant="primary", compact=True)
+
+    def on_mount(self) -> None:
+        boxes = (box for field in self._fields for box in field.children if box.can_focus)
+        self.set_focus(next(boxes, None), scroll_visible=False)
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         """A field is seen with its title, not the box alone that has the focus."""

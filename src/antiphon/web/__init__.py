@@ -28,25 +28,29 @@ def page() -> Mapping[str, tuple[bytes, str]]:
 
 
 class _Fresh(Mapping[str, tuple[bytes, str]]):
-    """Whatever is there just now. Only paths that were found are read: there are none that lead out."""
+    """Whatever is there just now. Of a path, only the file that it names is looked at."""
 
     def __getitem__(self, path: str) -> tuple[bytes, str]:
-        file = _files()[path]
+        file = _file(path)
+        if file is None:
+            raise KeyError(path)
         return file.read_bytes(), KINDS[file.suffix]
 
+    def __contains__(self, path: object) -> bool:
+        return isinstance(path, str) and _file(path) is not None
+
     def __iter__(self) -> Iterator[str]:
-        return iter(_files())
+        found = (f"/{file.relative_to(ROOT).as_posix()}" for file in sorted(ROOT.rglob("*")))
+        return (path for path in ("/", *found) if path in self)
 
     def __len__(self) -> int:
-        return len(_files())
+        return sum(1 for _ in self)
 
 
-def _files() -> dict[str, Path]:
-    files = [
-        file
-        for file in ROOT.rglob("*")
-        if file.suffix in KINDS and not file.name.startswith(".") and file.is_file()
-    ]
-    named = {f"/{file.relative_to(ROOT).as_posix()}": file for file in sorted(files)}
-    index = named.get("/index.html")
-    return named if index is None else {"/": index, **named}
+def _file(path: str) -> Path | None:
+    """None for what is not there or not served, and for whatever would lead out."""
+    parts = ["index.html"] if path == "/" else path.removeprefix("/").split("/")
+    if not path.startswith("/") or any(part.startswith((".", "~")) or not PART.fullmatch(part) for part in parts):
+        return None
+    file = ROOT.joinpath(*parts)
+    return file if file.suffix in KINDS and file.is_file() else None

@@ -25,6 +25,8 @@ export class App extends Emitter {
   capabilities = {};
   hub = null;
   role = null;
+  /** The sessions that this browser was let into; null for all. */
+  only = null;
   cwd = null;
   outbox = new Outbox((method, params) => this.#deliver(method, params), (entry, error) => {
     this.#known.get(entry.sessionId)?.sent();
@@ -127,6 +129,7 @@ export class App extends Emitter {
     this.agents = Array.isArray(offers.agents) ? offers.agents : [];
     const told = ours(answer._meta);
     this.role = told.role ?? null;
+    this.only = told.sessions ?? null;
     this.cwd = told.cwd ?? null;
     this.me.clientId = told.clientId ?? this.me.clientId;
     this.#tellsSessions = offers.sessionUpdates === true;

@@ -4,14 +4,17 @@
 export class NotLetIn extends Error {}
 
 /**
- * The code stands behind the `#`, which browsers send to nobody; it is taken out of the address at once.
+ * The code stands behind the `#`, which browsers send to nobody; it is taken out of the address at once,
+ * which names the session then that the link leads to.
  * @returns {Promise<boolean|null>} whether the link was good; null without one
  */
 export async function logIn() {
   const given = new URLSearchParams(location.hash.slice(1));
   const code = given.get("login");
   if (code === null) return null;
-  history.replaceState(null, "", location.pathname + location.search);
+  const session = given.get("session");
+  const shown = session ? `#/s/${encodeURIComponent(session)}` : "";
+  history.replaceState(null, "", location.pathname + location.search + shown);
   const answer = await post("/login", { code });
   return answer.ok;
 }

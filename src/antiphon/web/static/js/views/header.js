@@ -7,6 +7,7 @@ import { icon } from "../icons.js";
 import { opensMenu } from "../menu.js";
 import { visibleLine } from "../visible.js";
 import { initials, shortPath } from "../words.js";
+import { invite, mayInvite } from "./invite.js";
 import { linkMark } from "./link.js";
 import { isDrawer, isOpen, mount as mountPanels, onPanels, togglePanel } from "./panels.js";
 import { stateMark, stateOf } from "./state.js";
@@ -140,6 +141,7 @@ function sessionItems(app, title, looks) {
         ];
   return [
     ...acts,
+    ...(mayInvite(app) ? [{ label: "Invite…", icon: icon("people"), run: () => invite(app) }] : []),
     { label: "Copy link", icon: icon("copy"), run: () => copyLink(app) },
     "Export",
     { label: "As Markdown", icon: icon("export"), run: save("markdown") },

@@ -2,9 +2,11 @@
 
 import { h, replace } from "../dom.js";
 import { follow } from "../following.js";
+import { icon } from "../icons.js";
 import { visibleLine } from "../visible.js";
 import { ago, clock } from "../words.js";
 import { face } from "./header.js";
+import { invite, mayInvite } from "./invite.js";
 import { usageWords } from "./usage.js";
 
 const SHOWN = 200;
@@ -32,7 +34,14 @@ export function mount(app, element, count) {
     h("label", { for: "my-name" }, "Your name"),
     h("div", null, field, save),
   );
-  replace(element, list, form, usage);
+  const inviting = h(
+    "button",
+    { type: "button", class: "invite", hidden: true, onclick: () => invite(app) },
+    icon("add"),
+    "Invite…",
+  );
+  replace(element, list, inviting, form, usage);
+  app.on("link", () => (inviting.hidden = !mayInvite(app)));
 
   const show = (session) => {
     const clients = session?.clients ?? [];

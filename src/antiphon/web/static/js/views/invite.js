@@ -1,0 +1,183 @@
+// Inviting somebody: what they may do, in which sessions, and the link that lets them in, once.
+
+import { ask } from "../dialog.js";
+import { h, replace } from "../dom.js";
+import { visibleLine } from "../visible.js";
+import { hour, lasting } from "../words.js";
+import { titleOf } from "./title.js";
+import { advice } from "./toasts.js";
+
+const ROLES = [
+  { value: "observer", title: "Watch", note: "See all of it, and change nothing" },
+  { value: "controller", title: "Take part", note: "Also prompt, answer and stop, as you do" },
+  { value: "owner", title: "Manage", note: "Also close, archive and delete" },
+];
+const SERVING = "antiphon serve --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem --allow-host NAME";
+const SAID = 1600;
+
+/** Owners of all sessions may; the hub refuses whoever was let into some of them only. */
+export function mayInvite(app) {
+  return app.role === "owner" && app.only === null && app.offers.link === true;
+}
+
+/** Whether an address leads nowhere but to the machine that it is opened on. Pure. */
+export function isLoopback(host) {
+  return /^(?:(?:.+\.)?localhost|127(?:\.\d+){3}|\[::1\])$/i.test(host);
+}
+
+/** The code stands behind the `#`, which browsers send to nobody; so does the session it leads to. Pure. */
+export function linkOf(origin, code, sessionId) {
+  return `${origin}/#${new URLSearchParams({ login: code, session: sessionId })}`;
+}
+
+export function invite(app) {
+  const { session } = app;
+  if (session === null || !mayInvite(app)) return Promise.resolve(null);
+  return ask({ title: "Invite somebody", body: (close) => new Inviting(app, session, close).element });
+}
+
+class Inviting {
+  constructor(app, session, close) {
+    this.app = app;
+    this.session = session;
+    this.close = close;
+    this.element = h("div", { class: "inviting" }, this.#asking());
+  }
+
+  #asking() {
+    const problem = h("p", { class: "problem", role: "alert", hidden: true });
+    const make = h("button", { type: "submit", class: "primary" }, "Make a link");
+    const form = h(
+      "form",
+      {
+        onsubmit: async (event) => {
+          event.preventDefault();
+          const { role, sessions } = Object.fromEntries(new FormData(form));
+          const only = sessions === "this" ? { sessions: [this.session.id] } : {};
+          make.disabled = true;
+          problem.hidden = true;
+          try {
+            this.#made(role, sessions, await this.app.call("_antiphon/link", { role, ...only }));
+          } catch (error) {
+            problem.textContent = [visibleLine(error.message, 300), advice(error)].filter(Boolean).join(" ");
+            problem.hidden = false;
+          }
+          make.disabled = false;
+        },
+      },
+      choice("role", "What may they do?", ROLES),
+      choice("sessions", "Where?", [
+        { value: "this", title: "In this session", note: titleOf(this.session) },
+        { value: "all", title: "In all sessions of this hub", note: "Also in those that begin later" },
+      ]),
+      problem,
+      h(
+        "footer",
+        null,
+        h("button", { type: "button", onclick: () => this.close() }, "Cancel"),
+        make,
+      ),
+    );
+    return form;
+  }
+
+  #made(role, sessions, { code, seconds }) {
+    const link = linkOf(location.origin, code, this.session.id);
+    const field = h("input", {
+      id: "invitation",
+      readonly: true,
+      spellcheck: "false",
+      value: link,
+      "aria-describedby": "invitation-note",
+      onfocus: () => field.select(),
+    });
+    const { title } = ROLES.find((each) => each.value === role);
+    const where = sessions === "this" ? "this session" : "all sessions";
+    replace(
+      this.element,
+      h(
+        "div",
+        { class: "field" },
+        h("label", { for: "invitation" }, `${title}: ${where}`),
+        h("div", { class: "invitation" }, field, copier(field)),
+        h(
+          "p",
+          { class: "note", id: "invitation-note" },
+          `Good once, for ${lasting(seconds * 1000)} (until ${hour(Date.now() + seconds * 1000)}). ` +
+            "Whoever opens it first is in: send it to nobody else.",
+        ),
+      ),
+      isLoopback(location.hostname) ? onlyHere() : null,
+      h(
+        "footer",
+        null,
+        h("button", { type: "button", onclick: () => this.#again() }, "Another one"),
+        h("button", { type: "button", class: "primary", onclick: () => this.close() }, "Done"),
+      ),
+    );
+    field.focus();
+  }
+
+  #again() {
+    replace(this.element, this.#asking());
+    this.element.querySelector("input").focus();
+  }
+}
+
+function choice(name, legend, options) {
+  return h(
+    "fieldset",
+    { class: "field" },
+    h("legend", null, legend),
+    h(
+      "div",
+      { class: "marks" },
+      options.map(({ value, title, note }, index) =>
+        h(
+          "label",
+          null,
+          h("input", { type: "radio", name, value, checked: index === 0 }),
+          h("span", null, title, h("small", null, note)),
+        ),
+      ),
+    ),
+  );
+}
+
+/** The button that copies, and what is read out when it has. */
+function copier(field) {
+  const status = h("span", { class: "only-read", role: "status" });
+  let timer = 0;
+  const say = (said) => {
+    button.textContent = said;
+    status.textContent = said;
+    clearTimeout(timer);
+    timer = setTimeout(() => (button.textContent = "Copy"), SAID);
+  };
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(field.value);
+      say("Copied");
+    } catch {
+      field.focus(); // which selects it, for the keys that copy
+      say("Not copied");
+    }
+  };
+  const button = h("button", { type: "button", onclick: copy }, "Copy");
+  return [button, status];
+}
+
+function onlyHere() {
+  return h(
+    "div",
+    { class: "only-here" },
+    h(
+      "p",
+      null,
+      `It works on this machine only, as you are here at ${location.hostname}. Open it in another browser or ` +
+        "a private window: in this one it would replace your own login.",
+    ),
+    h("p", null, "For others, serve the hub further, and invite them from its page there:"),
+    h("pre", null, SERVING),
+  );
+}
