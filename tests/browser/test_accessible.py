@@ -28,7 +28,7 @@ async def page(
 ) -> AsyncIterator[SessionPage]:
     """One visitor in one session, in which much was said already."""
     folder = tmp_path_factory.mktemp("folder")
-    (folder / "notes.md").write_text("one\ntwo\nthree\n")
+    (folder / "notes.md").write_text(f"one\n{'two ' * 60}\nthree\n")
     visitor = await Visitor.of(browser, hub, viewport=DESK)
     page = SessionPage(await visitor.page())
     await page.come_in()
@@ -98,7 +98,7 @@ async def test_what_covers_a_narrow_page(page: SessionPage, name: str) -> None:
         await page.page.set_viewport_size(DESK)
 
 
-@pytest.mark.parametrize("prompt", ["/edit", "/form", "/visit"])
+@pytest.mark.parametrize("prompt", ["/edit notes.md one => uno", "/form", "/visit"])
 async def test_a_question(page: SessionPage, prompt: str) -> None:
     await page.say(prompt)
     await expect(page.questions.get_by_role("button").first).to_be_visible()

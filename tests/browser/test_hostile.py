@@ -60,8 +60,9 @@ async def arrive(visit: Visit) -> tuple[SessionPage, Watched]:
     return page, Watched(page.page)
 
 
-async def scroll_through(page: SessionPage, *, leap: float = 0.8) -> int:
-    """Every part of the transcript is drawn and unfolded, from its end to its beginning; how many screens."""
+async def scroll_through(page: SessionPage, *, leap: float = 2) -> int:
+    """Every part of the transcript is drawn and unfolded, from its end to its beginning; in how many leaps.
+    One screen above and below what is seen is drawn, too."""
     screens = 0
     await page.messages.evaluate("(area) => { area.scrollTop = area.scrollHeight; }")
     async with asyncio.timeout(3 * DEADLINE):

@@ -24,7 +24,7 @@ from antiphon.hub.cookies import Cookies, Invitation
 from antiphon.hub.page import POLICY
 from antiphon.hub.roles import RANKS, Role
 from antiphon.hub.tokens import Tokens, create_token, read_tokens, revoke_token
-from tests.hub.doors import DEADLINE, Doors, doors
+from tests.hub.doors import DEADLINE, Doors, doors, refused
 from tests.hub.running import ANTIPHON, served
 from tests.hub.test_tokens import holding
 
@@ -115,8 +115,21 @@ def test_the_files_of_the_page_are_read_once_or_each_time(
     assert "/new.css" not in once
     assert fresh["/new.css"][1] == "text/css; charset=utf-8"
     (tmp_path / "secret").symlink_to("/etc/passwd")
-    for path in ("/../web/__init__.py", "/secret", "", "index.html"):
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "x.js").write_bytes(b"")
+    for path in ("/../web/x.js", "/js/../js/app.js", "/js/./app.js", "//js/app.js", "/.git/x.js",
+                 "/js/app.js/", "/js", "/secret", "", "index.html", "/a\0.js",
+                 f"/{'x' * 300}.js"):  # fmt: skip
         assert path not in fresh
+        with pytest.raises(KeyError):
+            fresh[path]
+
+    def no_search(*_: object) -> None:
+        raise AssertionError("the whole tree was looked through")
+
+    monkeypatch.setattr(Path, "rglob", no_search)
+    assert fresh["/js/app.js"][0] == b"app"
+    assert "/js/app.js" in fresh
 
 
 def test_the_page_that_is_shipped_loads_only_what_is_there() -> None:
@@ -151,6 +164,19 @@ async def test_a_link_gives_its_role_and_no_more(role: Role, tmp_path: Path) -> 
         login = door.audit(act="login", outcome="allowed")[-1]
         assert (login["token"], login["role"]) == (kept.name, role)
         assert door.audit(act="connect", outcome="allowed", token=kept.name)
+
+
+async def test_who_is_in_for_some_sessions_gets_no_link_to_others(tmp_path: Path) -> None:
+    """Whatever session it names: a link may be for all of them."""
+    async with asyncio.timeout(DEADLINE), doors(tmp_path) as door, door.talk() as owner:
+        session = (await owner.call("new", "session/new", cwd="/", mcpServers=[]))["sessionId"]
+        async with door.talk(door.token("ann", "owner", sessions=[session])) as ann:
+            told = (await ann.answer_to("init"))["result"]["_meta"]["antiphon"]
+            assert (told["role"], told["sessions"]) == ("owner", [session])
+            for named in ({}, {"sessionId": session}, {"sessionId": session, "sessions": [session]}):
+                error = await refused(ann, str(named), "_antiphon/link", **named)
+                assert error is not None, named
+                assert error["data"]["reason"] == "forbidden"
 
 
 async def test_a_cookie_is_no_token_and_a_token_no_cookie(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 from tools.tmux import Terminal
 
 from antiphon.tui.question_card import TOO_SOON
+from tests.hub.running import served
 from tests.tui.conftest import AGENT
 
 pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
@@ -100,3 +101,22 @@ async def test_without_colours_there_are_none(tmp_path: Path) -> None:
         for red, green, blue in re.findall(r"[34]8;2;(\d+);(\d+);(\d+)", coloured):
             assert red == green == blue
         await terminal.keys("C-q")
+
+
+async def test_without_arguments_the_sessions_of_the_hub_are_listed(tmp_path: Path) -> None:
+    ours = (sys.executable, "-m", "antiphon", "chat", "--data", str(tmp_path))
+    with served(tmp_path, agent=AGENT) as hub:
+        async with Terminal.of(*ours, columns=80, rows=24) as terminal:
+            await terminal.shows("There is no session yet")
+            await terminal.keys("n")
+            await terminal.shows("○ ready")
+            await terminal.keys("say hello", "Enter")
+            await terminal.shows("heard say hello")
+            await terminal.keys("C-q")
+        async with hub.client(version=2) as client:
+            (info,) = [info async for info in client.list_sessions()]
+        async with Terminal.of(*ours, info.session_id[:9], columns=80, rows=24) as terminal:
+            await terminal.shows("heard say hello")
+            await terminal.keys("C-c")
+            await terminal.shows("Ctrl-C again quits.")
+            await terminal.keys("C-c")

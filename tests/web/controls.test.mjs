@@ -24,6 +24,7 @@ const { pathParts } = await from("views/files.js");
 const { advice } = await from("views/toasts.js");
 const { foldersOf } = await from("views/new_session.js");
 const { since } = await from("views/people.js");
+const { isLoopback, linkOf, mayInvite } = await from("views/invite.js");
 
 const NOW = Date.parse("2031-05-04T12:00:00Z");
 const before = (seconds) => NOW - seconds * 1000;
@@ -278,4 +279,19 @@ test("plans, files and errors", () => {
   assert.deepEqual(pathParts("/srv/sites/a.md", "/srv/site"), { name: "a.md", folder: "/srv/sites" });
   assert.match(advice({ code: -32003, data: { reason: "forbidden" } }), /look on/);
   assert.equal(advice({ code: -32603 }), null);
+});
+
+test("who may invite, and where a link leads", () => {
+  const owner = { role: "owner", only: null, offers: { link: true } };
+  const others = [{ role: "controller" }, { role: null }, { only: ["s1"] }, { offers: {} }];
+  assert.equal(mayInvite(owner), true);
+  for (const other of others) assert.equal(mayInvite({ ...owner, ...other }), false);
+  const here = ["localhost", "hub.localhost", "127.0.0.1", "127.1.2.3", "[::1]"];
+  const elsewhere = ["hub.example", "10.0.0.1", "localhost.example", "127.0.0.1.example", "[fd00::1]", ""];
+  assert.deepEqual(here.filter(isLoopback), here);
+  assert.deepEqual(elsewhere.filter(isLoopback), []);
+  const link = new URL(linkOf("https://hub.example", "a_-b", "s&1#/ü"));
+  const behind = new URLSearchParams(link.hash.slice(1));
+  assert.deepEqual([link.origin, link.pathname, link.search], ["https://hub.example", "/", ""]);
+  assert.deepEqual([behind.get("login"), behind.get("session")], ["a_-b", "s&1#/ü"]);
 });

@@ -14,7 +14,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from antiphon.agent.declaring import commands_of, options_of
-from antiphon.agent.joining import introduced
 from antiphon.agent.operations import operation_id_of
 from antiphon.agent.session import AgentSession, new_id
 from antiphon.agent.subagents import follow_all
@@ -103,7 +102,7 @@ def enter(
             session_id=v2.SessionId(session.id),
             config_options=options_of(session.fold),
             available_commands=[] if again and link.v1 else commands_of(session.fold),
-            meta={**session.opened_meta, **(introduced(session, voice) or {})} or None,
+            meta={**session.opened_meta, **(voice.joined(session.introduction) or {})} or None,
         )
     )
     link.connection.answer(inbound, result)

@@ -15,19 +15,12 @@ from antiphon.errors import AntiphonError, RequestError
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.live.voice import Voice
 from antiphon.schema import v2
-from antiphon.schema.version import with_ours
 
 if TYPE_CHECKING:
     from antiphon.agent.link import Link
     from antiphon.agent.session import AgentSession
 
 Answer = Callable[[Any], Any]
-
-
-def introduced(session: AgentSession, voice: Voice) -> dict[str, Any] | None:
-    """What stands beside the answer to who begins or joins a session."""
-    said = session.introduction
-    return with_ours(voice.joined, **said) if said else voice.joined
 
 
 async def join(
@@ -59,7 +52,7 @@ async def join(
         v2.ResumeSessionResponse(
             config_options=options_of(session.fold),
             available_commands=[] if shown else commands_of(session.fold),
-            meta=introduced(session, voice),
+            meta=voice.joined(session.introduction),
         ),
         loaded=loaded,
     )

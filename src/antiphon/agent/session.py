@@ -112,7 +112,7 @@ class AgentSession(Questioning, Telling):
 
     @property
     def introduction(self) -> dict[str, Any]:
-        """What is said of it under our own key, to whoever begins or joins it."""
+        """What is said of it under our own key to who begins or joins it, and wants to know who is there."""
         return {}
 
     @property

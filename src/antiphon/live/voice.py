@@ -150,10 +150,13 @@ class Voice:
     def pinned(self) -> bool:
         return self._attachment is not None
 
-    @property
-    def joined(self) -> dict[str, Any] | None:
-        """Where it joined, as a client is told that asked for numbers."""
-        return {META_KEY: {"seq": self.joined_at}} if self._extras.seq else None
+    def joined(self, introduction: dict[str, Any]) -> dict[str, Any] | None:
+        """What stands beside the answer by which a client joins: where that was, and what there is to say of
+        the session, each for those that asked for such."""
+        said = {"seq": self.joined_at} if self._extras.seq else {}
+        if self._extras.presence:
+            said |= introduction
+        return {META_KEY: said} if said else None
 
     def start(self, *, state: bool = False, then: Callable[[], None] = lambda: None) -> None:
         """Begin to send: the replay, once everything in it is in the store; then the state, if that is asked

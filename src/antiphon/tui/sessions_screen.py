@@ -66,11 +66,14 @@ class SessionsScreen(Screen[None]):
         super().__init__()
         self._infos: list[v2.SessionInfo] = []
         self._shown: list[str] = []
+        self._head = Static("", id="head", markup=False)
+        self._none = Static("There is no session yet: n begins one.", id="none", markup=False)
+        self._list = SessionList(markup=False)
 
     def compose(self) -> ComposeResult:
-        yield Static("", id="head", markup=False)
-        yield Static("There is no session yet: n begins one.", id="none", markup=False)
-        yield SessionList(markup=False)
+        yield self._head
+        yield self._none
+        yield self._list
         yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
@@ -103,11 +106,11 @@ class SessionsScreen(Screen[None]):
             ("Antiphon", "bold $accent"),
             (f"   {_count(len(infos))} · {plain_line(self.app.place, limit=120)}", "$foreground 70%"),
         )
-        self.query_one("#head", Static).update(head)
-        self.query_one("#none", Static).display = not infos
-        if plain == self._shown:
+        self._head.update(head)
+        self._none.display = not infos
+        if plain == self._shown or not self.is_attached:
             return
-        options = self.query_one(OptionList)
+        options = self._list
         pointed = self._pointed()
         self._infos, self._shown = infos, plain
         options.clear_options()
@@ -119,7 +122,7 @@ class SessionsScreen(Screen[None]):
         options.focus()
 
     def _pointed(self) -> v2.SessionInfo | None:
-        at = self.query_one(OptionList).highlighted
+        at = self._list.highlighted
         return None if at is None or at >= len(self._infos) else self._infos[at]
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -16,6 +17,8 @@ KINDS = {
     ".woff2": "font/woff2",
 }
 """What is served, by how its name ends; what has another ending is not."""
+PLAIN = re.compile(r"(?:/\w[\w.-]*)+", re.ASCII)
+"""Paths that lead nowhere but down, to nothing that is hidden."""
 ROOT = Path(__file__).with_name("static")
 RELOAD = "ANTIPHON_WEB_RELOAD"
 
@@ -48,9 +51,10 @@ class _Fresh(Mapping[str, tuple[bytes, str]]):
 
 
 def _file(path: str) -> Path | None:
-    """None for what is not there or not served, and for whatever would lead out."""
-    parts = ["index.html"] if path == "/" else path.removeprefix("/").split("/")
-    if not path.startswith("/") or any(part.startswith((".", "~")) or not PART.fullmatch(part) for part in parts):
+    """None for what is not there, or not served."""
+    if path == "/":
+        path = "/index.html"
+    if not PLAIN.fullmatch(path):
         return None
-    file = ROOT.joinpath(*parts)
-    return file if file.suffix in KINDS and file.is_file() else None
+    file = ROOT / path[1:]
+    return file if file.suffix in KINDS and os.path.isfile(file) else None  # any other test can raise

@@ -8,11 +8,22 @@ import { titleOf } from "./title.js";
 import { advice } from "./toasts.js";
 
 const ROLES = [
-  { value: "observer", title: "Watch", note: "See all of it, and change nothing" },
-  { value: "controller", title: "Take part", note: "Also prompt, answer and stop, as you do" },
-  { value: "owner", title: "Manage", note: "Also close, archive and delete" },
+  { value: "observer", title: "Watch", act: "watch", note: "See all of it, and change nothing" },
+  {
+    value: "controller",
+    title: "Take part",
+    act: "take part in",
+    note: "Also prompt and answer: through the agent, they can do what you can",
+  },
+  { value: "owner", title: "Manage", act: "manage", note: "Also close, archive and delete" },
 ];
-const SERVING = "antiphon serve --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem --allow-host NAME";
+const SERVING = [
+  "antiphon serve",
+  "--host 0.0.0.0",
+  "--allow-host NAME",
+  "--tls-cert cert.pem",
+  "--tls-key key.pem",
+];
 const SAID = 1600;
 
 /** Owners of all sessions may; the hub refuses whoever was let into some of them only. */
@@ -89,16 +100,19 @@ class Inviting {
       spellcheck: "false",
       value: link,
       "aria-describedby": "invitation-note",
-      onfocus: () => field.select(),
+      onfocus: () => {
+        field.select();
+        field.scrollLeft = 0; // how it begins tells more than how it ends
+      },
     });
-    const { title } = ROLES.find((each) => each.value === role);
+    const { act } = ROLES.find((each) => each.value === role);
     const where = sessions === "this" ? "this session" : "all sessions";
     replace(
       this.element,
       h(
         "div",
         { class: "field" },
-        h("label", { for: "invitation" }, `${title}: ${where}`),
+        h("label", { for: "invitation" }, `A link to ${act} ${where}`),
         h("div", { class: "invitation" }, field, copier(field)),
         h(
           "p",
@@ -178,6 +192,10 @@ function onlyHere() {
         "a private window: in this one it would replace your own login.",
     ),
     h("p", null, "For others, serve the hub further, and invite them from its page there:"),
-    h("pre", null, SERVING),
+    h(
+      "pre",
+      null,
+      SERVING.flatMap((part) => [" ", h("span", null, part)]).slice(1),
+    ),
   );
 }
