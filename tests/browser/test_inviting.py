@@ -113,7 +113,9 @@ async def test_somebody_is_invited_to_manage_all_sessions_by_keys_alone(visit: V
     await expect(await inviting(bobs)).to_be_visible()
 
 
-async def test_who_manages_one_session_invites_nobody_to_others(visit: Visit, tmp_path: Path) -> None:
+async def test_who_manages_one_session_begins_no_others_and_invites_nobody(
+    visit: Visit, tmp_path: Path
+) -> None:
     _, ann = await arrive(visit)
     await ann.begin(str(tmp_path))
     dialog = await inviting(ann)
@@ -123,6 +125,8 @@ async def test_who_manages_one_session_invites_nobody_to_others(visit: Visit, tm
     await bobs.come_in()
     await bobs.shown()
     await bobs.turn("stream 1")
+    await expect(bobs.sessions.get_by_role("button", name="New session")).to_be_hidden()
+    await expect(bobs.transcript.get_by_role("button", name="Fork from here")).to_have_count(0)
     await bobs.side.get_by_role("tab", name="People").click()
     await expect(bobs.side.get_by_role("button", name="Invite…")).to_be_hidden()
     refused = (

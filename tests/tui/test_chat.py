@@ -325,3 +325,8 @@ async def test_narrow_terminals_have_no_sidebar_and_nothing_is_cut(size: tuple[i
         assert "Files touched" not in screen
         assert all(len(line) <= size[0] for line in screen.splitlines())
         await stage.shows("● waits for your answer")
+        await stage.pilot.press("2")
+        await stage.rests()
+        await stage.write("hold")
+        screen = await stage.shows("Steer")
+        assert re.search(r"Send .*Stop .*F1 Help$", screen)  # of the keys, those that nobody should miss

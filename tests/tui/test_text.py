@@ -26,6 +26,10 @@ def lines(text: str) -> list[str]:
     return [line.text.rstrip() for line in prose.lines(PAGE)]
 
 
+def patch_texts(patch: str) -> list[str]:
+    return [line.text.rstrip() for line in patch_lines(patch, "/", PAGE, limit=1_000)]
+
+
 def test_text_shows_what_is_in_it_and_does_nothing() -> None:
     assert plain("a\x1b[2J\x1b]0;t\x07b\u202ec\tx") == "ab⟨U+202E⟩c x"
     assert plain("pass\u200bword") == "pass⟨U+200B⟩word"
@@ -79,11 +83,29 @@ def test_of_a_terminal_colours_are_heard_and_nothing_else() -> None:
 
 
 def test_a_patch_is_cut_and_says_so() -> None:
-    patch = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n" + "-a\n+b\n" * 500_000
+    patch = "--- a/x\n+++ b/x\n@@ -7 +7 @@ sing\n" + "-a\n+b\n" * 500_000
     shown = [line.text.rstrip() for line in patch_lines(patch, "/", PAGE, limit=5)]
     assert shown[0] == "x  +500,000 −500,000"
-    assert shown[1:5] == ["@@ -1 +1 @@", "-a", "+b", "-a"]
+    assert shown[1:5] == ["@@ -7 +7 @@ sing", "-a", "+b", "-a"]
     assert shown[5] == "⋮ 999,997 more lines"
+
+
+def test_what_stands_unchanged_between_changes_is_folded() -> None:
+    def numbers(first: int, last: int) -> str:
+        return "".join(f" {number}\n" for number in range(first, last + 1))
+
+    body = numbers(1, 40) + "-a\n+b\n" + numbers(42, 51) + "-c\n" + numbers(53, 64) + "-d\n" + numbers(66, 80)
+    shown = patch_texts(f"--- a/x\n+++ b/x\n@@ -1,80 +1,78 @@\n{body}")
+    assert shown[1:] == [
+        "… 37 lines", " 38", " 39", " 40", "-a", "+b",
+        *(f" {number}" for number in range(42, 52)), "-c",  # four of them between are not worth it
+        " 53", " 54", " 55", "… 6 lines", " 62", " 63", " 64", "-d", " 66", " 67", " 68", "… 12 lines",
+    ]  # fmt: skip
+
+
+def test_a_line_of_a_patch_that_looks_like_a_header_is_shown() -> None:
+    shown = patch_texts("--- a/x.sql\n+++ b/x.sql\n@@ -1,2 +1,2 @@\n--- songs\n+++ voices\n select\n")
+    assert shown[1:] == ["--- songs", "+++ voices", " select"]
 
 
 @pytest.mark.parametrize(("palette", "which"), [(LIGHT, 0), (DARK, 1)])

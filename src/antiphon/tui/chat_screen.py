@@ -12,7 +12,6 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 from textual.timer import Timer
-from textual.widgets import Footer
 
 from antiphon.client import ClientSession, Elicitation, Permission, QuestionNews, SessionEvent
 from antiphon.engine.turn import TurnState
@@ -22,6 +21,7 @@ from antiphon.schema.wire import Unknown
 from antiphon.tui.commands_popup import CommandsPopup
 from antiphon.tui.composer import Composer
 from antiphon.tui.dialogs import AskLine, Choose
+from antiphon.tui.foot import Foot
 from antiphon.tui.form_screen import FormScreen
 from antiphon.tui.header import SessionHeader
 from antiphon.tui.options import known_options, option_line, value_lines
@@ -119,7 +119,7 @@ class ChatScreen(Screen[None]):
             yield self._popup
             yield self.composer
         yield self._status
-        yield Footer(show_command_palette=False)
+        yield Foot()
 
     def on_mount(self) -> None:
         self.transcript.open(self._story, empty=EMPTY)

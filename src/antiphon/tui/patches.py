@@ -10,21 +10,13 @@ from rich.style import Style
 from textual.strip import Strip
 
 from antiphon.transcripts.words import near
+from antiphon.tui.patch_rows import patch_rows
 from antiphon.tui.plain import plain, plain_line
 from antiphon.tui.prose import Page
 
 LOOKED_AT = 512 * 1024
 """Characters of a patch that are looked at."""
 LONGEST_LINE = 2_000
-_NOISE = (
-    "diff --git",
-    "index ",
-    "new file mode",
-    "deleted file mode",
-    "similarity ",
-    "\\ No newline",
-    "--- ",
-)
 
 
 def patch_lines(patch: str, cwd: str, page: Page, *, limit: int) -> list[Strip]:
@@ -34,30 +26,27 @@ def patch_lines(patch: str, cwd: str, page: Page, *, limit: int) -> list[Strip]:
         "-": Style.parse(f"{palette.remove_ink} on {palette.remove}"),
         "@": Style.parse(palette.soft),
         "file": Style.parse(f"bold {palette.ink}"),
+        "fold": Style.parse(f"italic {palette.soft}"),
     }
     plainly = Style.parse(palette.soft)
     lines: list[Strip] = []
     looked = patch[:LOOKED_AT].rstrip("\n").split("\n")
-    before = ""
-    for number, line in enumerate(looked):
+    for row in patch_rows(looked):
         if len(lines) >= limit:
-            more = patch.rstrip("\n").count("\n") + 1 - number
+            more = patch.rstrip("\n").count("\n") + 1 - row.number
             return [*lines, *page.text(f"⋮ {more:,} more lines", palette.soft)]
-        if line.startswith("+++ ") and before.startswith("--- "):
-            lines.append(_file(line, before, patch, cwd, page, looks["file"]))
-        elif line.startswith("@@") or not line.startswith(_NOISE):
-            shown = plain(line[:LONGEST_LINE]).replace("\n", " ")
-            if not line.startswith("@@ -0,0") and not line.startswith("@@ -1,0 +1,0"):
-                lines += _wrapped(shown, looks.get(line[:1], plainly), page, filled=line[:1] in "+-")
-        before = line
+        if row.kind == "file":
+            lines.append(_file(row.text, patch, cwd, page, looks["file"]))
+        else:
+            shown = plain(row.text[:LONGEST_LINE]).replace("\n", " ")
+            lines += _wrapped(shown, looks.get(row.kind, plainly), page, filled=row.kind in "+-")
     if len(patch) > LOOKED_AT:
         more = patch.count("\n") - len(looked)
         lines += page.text(f"⋮ {more:,} more lines", palette.soft)
     return lines
 
 
-def _file(line: str, before: str, patch: str, cwd: str, page: Page, look: Style) -> Strip:
-    path = line[4:] if line[4:] != "/dev/null" else before[4:]
+def _file(path: str, patch: str, cwd: str, page: Page, look: Style) -> Strip:
     name = plain_line(near(path.removeprefix("b/").removeprefix("a/"), cwd))
     parts = [Segment(name[: max(page.width - 16, 8)], look)]
     if patch.count("\n+++ ", 0, LOOKED_AT) <= 1:  # of one file

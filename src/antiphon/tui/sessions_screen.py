@@ -11,13 +11,14 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.screen import Screen
-from textual.widgets import Footer, OptionList, Static
+from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from antiphon.errors import AntiphonError, CallFailed, LinkLost
 from antiphon.schema import v2
 from antiphon.schema.version import ours_in
 from antiphon.tui.dialogs import AskLine, Confirm
+from antiphon.tui.foot import Foot
 from antiphon.tui.plain import plain_line
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class SessionsScreen(Screen[None]):
         yield self._head
         yield self._none
         yield self._list
-        yield Footer(show_command_palette=False)
+        yield Foot()
 
     def on_mount(self) -> None:
         self.run_worker(self._watch())

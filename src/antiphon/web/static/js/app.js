@@ -55,6 +55,11 @@ export class App extends Emitter {
     return ours(this.capabilities._meta);
   }
 
+  /** Whether one may begin sessions here, and fork them. */
+  get begins() {
+    return this.role !== "observer" && this.only === null;
+  }
+
   get injectModes() {
     return this.offers.inject?.modes ?? [];
   }

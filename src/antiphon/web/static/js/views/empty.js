@@ -45,7 +45,6 @@ export function mount(app, main) {
 }
 
 function welcome(app) {
-  const looking = app.role === "observer";
   const known = arranged(app.sessions).slice(0, LATEST);
   const now = Date.now();
   return h(
@@ -74,8 +73,8 @@ function welcome(app) {
             "Anyone of you can prompt, queue, stop, or answer what is asked. Close the page: it goes on.",
           ),
         ),
-    looking
-      ? h("p", { class: "note" }, "You look on here: sessions that begin are listed by themselves.")
+    !app.begins
+      ? h("p", { class: "note" }, listing(app))
       : h(
           "p",
           { class: "begin" },
@@ -95,6 +94,11 @@ function welcome(app) {
           ),
         ),
   );
+}
+
+function listing(app) {
+  if (app.only !== null) return "Your link is for these sessions only.";
+  return "You look on here: sessions that begin are listed by themselves.";
 }
 
 function latest(app, entry, now) {

@@ -128,26 +128,17 @@ function sessionItems(app, title, looks) {
       tell(app, "The transcript was not exported", error);
     }
   };
-  const acts =
-    app.role === "observer"
-      ? []
-      : [
-          { label: "Rename", icon: icon("edit"), run: title.edit },
-          {
-            label: "Fork from here",
-            icon: icon("fork"),
-            run: () => app.fork(id).catch((error) => tell(app, "The session was not forked", error)),
-          },
-        ];
+  const fork = () => app.fork(id).catch((error) => tell(app, "The session was not forked", error));
   return [
-    ...acts,
-    ...(mayInvite(app) ? [{ label: "Invite…", icon: icon("people"), run: () => invite(app) }] : []),
+    app.role !== "observer" && { label: "Rename", icon: icon("edit"), run: title.edit },
+    app.begins && { label: "Fork from here", icon: icon("fork"), run: fork },
+    mayInvite(app) && { label: "Invite…", icon: icon("people"), run: () => invite(app) },
     { label: "Copy link", icon: icon("copy"), run: () => copyLink(app) },
     "Export",
     { label: "As Markdown", icon: icon("export"), run: save("markdown") },
     { label: "As a page", icon: icon("export"), run: save("html") },
     ...(isDrawer("sessions") ? ["Theme", ...looks()] : []),
-  ];
+  ].filter(Boolean);
 }
 
 async function copyLink(app) {

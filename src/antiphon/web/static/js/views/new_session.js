@@ -16,7 +16,7 @@ export function foldersOf(sessions) {
 }
 
 export async function newSession(app) {
-  if (app.role === "observer") return;
+  if (!app.begins) return;
   const folders = foldersOf(app.sessions);
   const chosen = await ask({ title: "New session", body: (close) => form(app, folders, close) });
   if (chosen === null) return;

@@ -69,7 +69,7 @@ export function mount(app, element) {
     const all = arranged(found(app.sessions, search.value));
     const shown = all.slice(0, SHOWN);
     const now = Date.now();
-    begin.hidden = app.role === "observer";
+    begin.hidden = !app.begins;
     const ids = new Set(shown.map((entry) => entry.sessionId));
     for (const [id, row] of rows) {
       if (ids.has(id)) continue;

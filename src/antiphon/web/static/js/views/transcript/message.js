@@ -20,7 +20,7 @@ export class MessageView {
     const fork = h("button", { type: "button", class: "quiet icon-only", title: "Fork from here",
       "aria-label": "Fork from here", onclick: () => around.fork(id) }, icon("fork"));
     const acts = h("footer", { class: "acts" }, copyButton(() => item.text, "Copy the message"),
-      around.app.role === "observer" ? null : fork);
+      around.app.begins ? fork : null);
     const label = role === "user" ? "Prompt" : "Answer";
     this.element = h("article", { class: ["message", role], "aria-label": label },
       role === "user" ? this.#who : null, this.#blocks.element, acts);
