@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import click
 
@@ -59,7 +59,8 @@ def run_link(
         async with reached(hub, token, data) as client:
             found = find_hub(hub, token, data)
             made = await client.connection.call("_antiphon/link", asked)
-        click.echo(f"{_page('' if found is None else found[0])}#login={made['code']}")
+        opened = f"&session={quote(sessions[0], safe='')}" if len(sessions) == 1 else ""
+        click.echo(f"{_page('' if found is None else found[0])}#login={made['code']}{opened}")
 
     return run_told(work)
 
