@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import pytest_asyncio
 from tools.chromium import chromium, missing
 
-from tests.browser.visiting import Visit, Visitor
 from tests.hub.running import ROOT, Served, served
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser
 
+    from tests.browser.visiting import Visit, Visitor
+
 PICTURES = ROOT / ".cache" / "browser"
 """What browsers showed when a test failed."""
 FAILED = pytest.StashKey[bool]()
+
+
+class Unreadable(pytest.Module):
+    """Tests that cannot even be read here, and say why."""
+
+    def collect(self) -> Any:
+        pytest.skip("needs playwright", allow_module_level=True)
+
+
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
+    return None if find_spec("playwright") else Unreadable.from_parent(parent, path=module_path)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -45,6 +59,8 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def visit(browser: Browser, hub: Served, request: pytest.FixtureRequest) -> AsyncIterator[Visit]:
+    from tests.browser.visiting import Visitor
+
     visitors: list[Visitor] = []
 
     async def come(**options: Any) -> Visitor:

@@ -40,6 +40,9 @@ TO_END = """async (area) => {
   }
 }"""
 UP = """async (area, leap) => {
+  const rows = () => [...area.querySelectorAll(".rows > *")];
+  const fresh = () => rows().filter((row) => !row.seen && (row.seen = true)).length;
+  const before = fresh();
   const frame = () => new Promise((done) => requestAnimationFrame(done));
   area.scrollTop -= area.clientHeight * leap;
   await frame();
@@ -47,10 +50,7 @@ UP = """async (area, leap) => {
   const closed = "details:not([open]) > summary, .tool > [aria-expanded=false]";
   for (const each of area.querySelectorAll(closed)) each.click();
   await frame();
-  const rows = [...area.querySelectorAll(".rows > *")];
-  const drawn = rows.filter((row) => !row.seen).length;
-  for (const row of rows) row.seen = true;
-  return [area.scrollTop, drawn];
+  return [area.scrollTop, before + fresh()];
 }"""
 NAME = "<img src=x onerror=alert(1)> \u202egnp.exe"
 DESK: ViewportSize = {"width": 1280, "height": 800}

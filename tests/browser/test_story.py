@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -58,12 +59,15 @@ async def both(
     assert [told for visitor in couple for told in visitor.complaints] == []
 
 
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
 async def test_one_approves_while_the_others_see_it_withdrawn(hub: Served, both: Both) -> None:
     ann, bob = both
     chat = (*ANTIPHON, "chat", ann.session_id, "--data", str(hub.folder), "--name", "Carol")
     async with Terminal.of("env", "-u", "COLUMNS", "-u", "LINES", *chat) as terminal:
         await terminal.shows("with Ann, Bob")
-        await terminal.keys("stream 30", "Enter")
+        await terminal.keys("stream 30")
+        await terminal.shows("stream 30")
+        await terminal.keys("Enter")
         for page in (ann, bob):
             await page.reads("Sentence 30 of 30")
             await expect(page.transcript.get_by_role("article").first).to_contain_text("Carol")
