@@ -10,10 +10,11 @@ from textual.widgets import Input, RadioSet, SelectionList
 
 from antiphon.tui import question_card
 from antiphon.tui.calls import CallEntry
+from antiphon.tui.foot import Foot
 from antiphon.tui.form_screen import FormScreen
 from antiphon.tui.help_screen import HelpScreen
 from antiphon.tui.history import History
-from antiphon.tui.transcript import LAID_OUT, MOST
+from antiphon.tui.window import LAID_OUT, MOST
 from tests.tui.conftest import AGENT, scene
 
 
@@ -83,9 +84,11 @@ async def test_terminal_output_has_its_colours() -> None:
         await stage.write("run")
         await stage.shows("red and plain")
         await stage.rests()
-        entry = next(each for each in stage.chat.transcript._entries if isinstance(each, CallEntry))
-        assert stage.chat.transcript._page is not None
-        line = next(line for line in entry.lines(stage.chat.transcript._page) if "red and plain" in line.text)
+        entry = next(each for each in stage.chat.transcript.window.entries if isinstance(each, CallEntry))
+        assert stage.chat.transcript.window.page is not None
+        line = next(
+            line for line in entry.lines(stage.chat.transcript.window.page) if "red and plain" in line.text
+        )
         red = next(segment for segment in line if segment.text == "red")
         assert red.style is not None
         assert red.style.color is not None
@@ -244,14 +247,18 @@ async def test_older_parts_are_laid_out_when_one_scrolls_up_to_them() -> None:
         await stage.rests()
         await stage.shows("message 599")
         transcript = stage.chat.transcript
-        assert transcript.laid_out <= MOST
+        assert len(transcript.window.entries) <= MOST
         await stage.pilot.press("ctrl+l")
         await stage.pilot.press("enter")  # opened again: only its end is laid out
         await stage.opened()
         transcript = stage.chat.transcript
         await stage.shows("message 599")
-        assert transcript.laid_out == LAID_OUT
-        stage.chat.transcript.focus()
+        assert len(transcript.window.entries) == LAID_OUT
+        transcript.focus()
+        first = transcript.window.entries[0].text
+        transcript.scroll_to(y=0, animate=False)
+        await stage.until(lambda: len(transcript.window.entries) > LAID_OUT)
+        assert first in stage.text.split("\n")[4]  # older ones stand above it, and it where it was
         await stage.pilot.press("g")
         await stage.shows("▌ many 600")
         await stage.pilot.press("G")
@@ -304,6 +311,10 @@ async def test_help_and_themes() -> None:
         await stage.pilot.press("f1")
         assert isinstance(stage.app.screen, HelpScreen)
         await stage.shows("steer: into the turn that is at work")
+        await stage.pilot.press("escape")
+        await stage.shows("F1 Help")
+        await stage.pilot.click(Foot, offset=(stage.text.split("\n")[-1].index("Help"), 0))
+        await stage.until(lambda: isinstance(stage.app.screen, HelpScreen))
         await stage.pilot.press("escape")
         await stage.pilot.press("ctrl+t")
         assert stage.app.theme == "antiphon-light"

@@ -4,29 +4,28 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
-from textual.timer import Timer
 
-from antiphon.client import ClientSession, Elicitation, Permission, QuestionNews, SessionEvent
+from antiphon.client import ClientSession, SessionEvent
 from antiphon.engine.turn import TurnState
 from antiphon.errors import AntiphonError
 from antiphon.schema import v2
 from antiphon.schema.wire import Unknown
 from antiphon.tui.commands_popup import CommandsPopup
 from antiphon.tui.composer import Composer
-from antiphon.tui.dialogs import AskLine, Choose
+from antiphon.tui.dialogs import AskLine
 from antiphon.tui.foot import Foot
-from antiphon.tui.form_screen import FormScreen
 from antiphon.tui.header import SessionHeader
-from antiphon.tui.options import known_options, option_line, value_lines
+from antiphon.tui.options import choose_option
 from antiphon.tui.plain import plain_line
 from antiphon.tui.question_card import QuestionCard
+from antiphon.tui.questions import Questions
 from antiphon.tui.queue_panel import QueuePanel
 from antiphon.tui.search_bar import SearchBar
 from antiphon.tui.sending import Sending
@@ -34,21 +33,14 @@ from antiphon.tui.sidebar import Sidebar
 from antiphon.tui.status_line import StatusLine
 from antiphon.tui.story import Story
 from antiphon.tui.transcript import Transcript
-from antiphon.tui.waiting import Waits
 
 if TYPE_CHECKING:
     from antiphon.tui.app import ChatApp
 
 AT_A_STRETCH = 200
 """Events that are taken before others get their turn."""
-SEARCHED = 0.12
-"""Seconds after a key in which a search begins, unless another key follows."""
 SOON = 0.06
 """Seconds in which changes of what stands around the transcript are gathered."""
-BESIDE = (v2.SessionToolCallUpdate, v2.ToolCallContentChunk, v2.PlanUpdate, v2.PlanRemoved)
-"""What the sidebar may show otherwise then."""
-SIDEBAR_FROM = 100
-"""Columns from which on there is room for a sidebar."""
 EMPTY = "Nothing has been said yet. Write below; F1 shows the keys."
 
 
@@ -59,7 +51,6 @@ class ChatScreen(Screen[None]):
         & #body { height: 1fr; min-height: 1; }
         & #foot { height: auto; max-height: 80vh; }
         & Transcript { width: 1fr; height: 1fr; margin: 1 0 0 1; }
-        & Footer { background: $surface; }
         &.-short Transcript { margin: 0 0 0 1; }
         &.-short QuestionCard, &.-short QueuePanel { margin: 0 1; }
         &.-short Composer, &.-short Composer:focus { border: none; min-height: 1; padding: 0 2; }
@@ -75,7 +66,6 @@ class ChatScreen(Screen[None]):
         Binding("ctrl+n", "app.new_session", "New session", show=False),
         Binding("ctrl+r", "rename", "Rename", show=False),
     ]
-
     VERTICAL_BREAKPOINTS = [(0, "-short"), (16, "-tall")]  # noqa: RUF012
 
     app: ChatApp
@@ -87,24 +77,17 @@ class ChatScreen(Screen[None]):
         self._story = Story(session)
         self._events = session.events()  # from the moment of the story on
         self._scheduled = False
-        self._side: bool | None = None
-        """Whether the sidebar is wanted; None as there is room."""
         self._working = False
-        self._side_stale = True
-        self._editing: Waits | None = None
-        self._searching: Timer | None = None
-        self._form: FormScreen | None = None
-        self._asked: set[str] = set()
-        popup = CommandsPopup()
-        self.transcript = Transcript(id="transcript")
-        self.composer = Composer(popup, self.app.history, id="composer")
+        self._questions = Questions(self)
+        self._popup = CommandsPopup()
+        self.transcript = Transcript(self._story, empty=EMPTY, id="transcript")
+        self.composer = Composer(self._popup, self.app.history, id="composer")
         self.composer.working = lambda: session.state is not TurnState.IDLE
-        self.card = QuestionCard()
+        self.card = self._questions.card
         self.queue = QueuePanel()
-        self._popup = popup
         self._header = SessionHeader()
-        self._sidebar = Sidebar()
-        self._search = SearchBar()
+        self._sidebar = Sidebar(session)
+        self._search = SearchBar(self.transcript)
         self._status = StatusLine()
 
     def compose(self) -> ComposeResult:
@@ -122,7 +105,6 @@ class ChatScreen(Screen[None]):
         yield Foot()
 
     def on_mount(self) -> None:
-        self.transcript.open(self._story, empty=EMPTY)
         self.composer.focus()
         self.run_worker(self._follow())
         self.set_interval(1.0, self.refresh_status)
@@ -142,33 +124,21 @@ class ChatScreen(Screen[None]):
             taken += 1
             if taken % AT_A_STRETCH == 0:
                 await asyncio.sleep(0)
-        self._note("this session goes on without this terminal", tone="wait")
+        self.note("this session goes on without this terminal", tone="wait")
 
     def _take(self, event: SessionEvent) -> None:
         self.transcript.changed(self._story.take(event))
-        if isinstance(event.update, BESIDE):
-            self._side_stale = True
+        self._sidebar.take(event.update)
         if event.news is not None:
-            self._tell_answer(event.news)
+            self._questions.tell(event.news)
         if isinstance(event.update, Unknown) and event.update.get("sessionUpdate") == "_antiphon_queue":
             self.sending.paused = event.update.get("paused") is True
         elif isinstance(event.update, v2.StateUpdate) and event.update.state == v2.State.IDLE:
             self._start(self.sending.rested())
         self.refresh_soon()
 
-    def _note(self, words: str, *, tone: str = "soft") -> None:
+    def note(self, words: str, *, tone: str = "soft") -> None:
         self.transcript.changed([self._story.note(words, tone=tone)])
-
-    def _tell_answer(self, news: QuestionNews) -> None:
-        if news.state == "opened":
-            return
-        mine = news.by is not None and news.by.client_id == self.session.client.who.client_id
-        who = "you" if mine else "somebody" if news.by is None else plain_line(news.by.name, limit=64)
-        answer = plain_line(news.option_name or news.outcome or "", limit=120)
-        if news.state == "answered":
-            self._note(f"{who} answered: {answer}" if answer else f"{who} answered")
-        elif news.state == "expired":
-            self._note("the question has expired", tone="wait")
 
     def refresh_soon(self) -> None:
         if not self._scheduled and self.is_attached:
@@ -184,7 +154,7 @@ class ChatScreen(Screen[None]):
         if list(self._popup.commands) != self.session.commands:
             self._popup.commands = self.session.commands
             self._popup.offer(self.composer.text)
-        self._arrange()
+        self._sidebar.keep_up()
         self.refresh_status()
         if self._working is not (self.session.state is not TurnState.IDLE):
             self._working = not self._working
@@ -192,109 +162,47 @@ class ChatScreen(Screen[None]):
 
     def refresh_status(self) -> None:
         asked = len(self.app.asking.of(self.session))
-        notes = [f"editing {self._editing.id[-4:]}: esc leaves it" if self._editing else ""]
+        editing = self.composer.editing
+        notes = [f"editing {editing.id[-4:]}: esc leaves it"] if editing else []
         if self.sending.paused and self.sending.entries:
             notes.append("queue paused: a prompt, or r in the queue, lets it go on")
-        note = " · ".join(filter(None, notes))
-        self._status.show(self.session, waiting=len(self.sending.entries), asked=asked, note=note)
+        waiting = len(self.sending.entries)
+        self._status.show(self.session, waiting=waiting, asked=asked, note=" · ".join(notes))
 
     def on_resize(self) -> None:
-        self._arrange()
-
-    def _arrange(self) -> None:
-        fold = self.session.fold
-        told = any(True for _ in fold.tools) or any(True for _ in fold.plans)
-        shown = self._side if self._side is not None else self.app.size.width >= SIDEBAR_FROM and told
-        if shown is not self._sidebar.display:
-            self._sidebar.display = shown
-            self._side_stale = True
-        if shown and self._side_stale:
-            self._side_stale = False
-            self._sidebar.show(self.session)
+        self._sidebar.keep_up()
 
     # --- what the agent asks -----------------------------------------------------------------------
 
     def questions_changed(self) -> None:
         """One has come, or gone."""
-        if not self.is_attached:
-            return
-        pending = self.app.asking.of(self.session)
-        first = pending[0] if pending else None
-        fresh = first is not None and first is not self.card.pending
-        if first is None and self.card.focused:
-            self.set_focus(self.composer)  # before it is hidden, and the focus goes anywhere
-        self.card.show(first, more=len(pending) - 1)
-        if self._form is not None and all(each.asked is not self._form.elicitation for each in pending):
-            form, self._form = self._form, None
-            if form.is_attached and form.is_current:
-                form.dismiss(None)
-                self.notify("The form is not needed any more.", markup=False)
-        if fresh and not self.composer.text:
-            self.card.take_focus()
-        elif fresh:
-            self.notify("The agent asks: Tab leads to the answers.", markup=False)
-        self.refresh_soon()
+        if self.is_attached:
+            self._questions.changed()
+            self.refresh_soon()
 
     @on(QuestionCard.Chosen)
     def _answer(self, chosen: QuestionCard.Chosen) -> None:
-        pending, choice = chosen.pending, chosen.choice
-        asked = pending.asked
-        if isinstance(asked, Elicitation):
-            if choice == "fill":
-                self._fill_in(pending, asked)
-                return
-            pending.reply(asked.accept() if choice == "agree" else asked.decline())
-            self._told_here("agreed" if choice == "agree" else "declined")
-        elif isinstance(choice, v2.PermissionOption):
-            assert isinstance(asked, Permission)
-            pending.reply(choice)
-            self._told_here(plain_line(choice.name, limit=120))
-        self.set_focus(self.composer)
-
-    def _fill_in(self, pending: Any, asked: Elicitation) -> None:
-        def filled(reply: Any) -> None:
-            self._form = None
-            if reply is not None and not pending.answer.done():
-                pending.reply(reply)
-                accepted = isinstance(reply, v2.ElicitationAcceptAction)
-                self._told_here("the form is filled in" if accepted else "declined")
-            self.composer.focus()
-
-        self._form = FormScreen(asked)
-        self.app.push_screen(self._form, filled)
-
-    def _told_here(self, answer: str) -> None:
-        """Where the agent does not tell who answered what, it is told here."""
-        if not self.session.abilities.ours.get("presence"):
-            self._note(f"you answered: {answer}")
+        self._questions.answer(chosen.pending, chosen.choice)
 
     # --- what one does -----------------------------------------------------------------------------
 
     @on(Composer.Sent)
     def _sent(self, sent: Composer.Sent) -> None:
-        editing, self._editing = self._editing, None
-        self.composer.remove_class("-editing")
         self.transcript.action_end()
-        if editing is not None:
-            self._start(self.sending.edit(editing.id, sent.text))
+        if sent.edited is not None:
+            self._start(self.sending.edit(sent.edited.id, sent.text))
         else:
             self._start(self.sending.send(sent.text, sent.delivery), unsent=sent.text)
 
     @on(Composer.Scrolled)
     def _scrolled(self, scrolled: Composer.Scrolled) -> None:
-        if scrolled.by < 0:
-            self.transcript.scroll_page_up(animate=False)
-        else:
-            self.transcript.scroll_page_down(animate=False)
+        self.transcript.scroll_relative(y=scrolled.by * self.transcript.size.height, animate=False)
 
     @on(QueuePanel.Wanted)
     def _queued(self, wanted: QueuePanel.Wanted) -> None:
         entry = wanted.entry
         if wanted.what == "edit":
-            self._editing = entry
-            self.composer.add_class("-editing")
-            self.composer.put(entry.text)
-            self.composer.focus()
+            self.composer.write_anew(entry)
             self.refresh_status()
         elif wanted.what == "withdraw":
             self._start(self.sending.withdraw(entry.id))
@@ -324,7 +232,7 @@ class ChatScreen(Screen[None]):
     @property
     def _writes(self) -> bool:
         """Whether one is at the composer, or a question, and in nothing that Esc leads out of."""
-        inside = self._popup.display or self._search.display or self._editing is not None
+        inside = self._popup.display or self._search.display or self.composer.editing is not None
         return not inside and not self.transcript.has_focus and not self.queue.has_focus
 
     def action_stop(self) -> None:
@@ -336,12 +244,8 @@ class ChatScreen(Screen[None]):
             self._popup.display = False
         elif self._search.display:
             self._search.close()
-            self.transcript.search("")
-            self.transcript.focus()
-        elif self._editing is not None:
-            self._editing = None
-            self.composer.remove_class("-editing")
-            self.composer.put("")
+        elif self.composer.editing is not None:
+            self.composer.leave_editing()
             self.refresh_status()
         else:
             self.transcript.action_end()
@@ -366,29 +270,11 @@ class ChatScreen(Screen[None]):
         self.app.show_sessions()
 
     def action_sidebar(self) -> None:
-        self._side = not self._sidebar.display
-        self._arrange()
-
-    def action_search(self) -> None:
-        self._search.open()
+        self._sidebar.toggle()
 
     @on(Transcript.SearchWanted)
-    def _search_wanted(self) -> None:
+    def action_search(self) -> None:
         self._search.open()
-
-    @on(SearchBar.Wanted)
-    def _searched(self, wanted: SearchBar.Wanted) -> None:
-        """Once the word is written, in a long session."""
-        if self._searching is not None:
-            self._searching.stop()
-        self._searching = self.set_timer(SEARCHED, lambda: self._look_for(wanted.needle))
-
-    def _look_for(self, needle: str) -> None:
-        self._search.tell(self.transcript.search(needle))
-
-    @on(SearchBar.Next)
-    def _search_on(self, wanted: SearchBar.Next) -> None:
-        self.transcript.action_found(wanted.by)
 
     @on(Transcript.Copied)
     def _copied(self, copied: Transcript.Copied) -> None:
@@ -409,27 +295,5 @@ class ChatScreen(Screen[None]):
         await self.session.set_title(title)
 
     def action_options(self) -> None:
-        options = known_options(self.session)
-        if not options:
-            self.notify("This agent offers no options.", markup=False)
-            return
-
-        def picked(option: Any) -> None:
-            if isinstance(option, v2.SessionConfigBoolean):
-                self._set(option.config_id, not option.current_value)
-            elif isinstance(option, v2.SessionConfigSelect):
-                values = value_lines(option)
-                at = next((at for at, (_, each) in enumerate(values) if each == option.current_value), 0)
-                title = plain_line(option.name, limit=60)
-                self.app.push_screen(
-                    Choose(title, values, at=at),
-                    lambda value: None if value is None else self._set(option.config_id, value),
-                )
-
-        self.app.push_screen(Choose("Options", [(option_line(each), each) for each in options]), picked)
-
-    def _set(self, id: str, value: str | bool) -> None:
-        async def work() -> None:
-            await self.session.set_config(id, value)
-
-        self._start(work())
+        session = self.session
+        choose_option(self.app, session, lambda id, value: self._start(session.set_config(id, value)))

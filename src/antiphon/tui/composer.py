@@ -13,6 +13,7 @@ from textual.widgets import TextArea
 from antiphon.tui.commands_popup import CommandsPopup
 from antiphon.tui.history import History
 from antiphon.tui.plain import typed
+from antiphon.tui.waiting import Waits
 
 TALLEST = 8
 
@@ -38,12 +39,14 @@ class Composer(TextArea):
     ]
 
     class Sent(Message):
-        """Enter was pressed. `delivery`: what it is to do while the session works."""
+        """Enter was pressed. `delivery`: what it is to do while the session works; `edited`: what it is to
+        stand for in the queue."""
 
-        def __init__(self, text: str, delivery: str) -> None:
+        def __init__(self, text: str, delivery: str, edited: Waits | None) -> None:
             super().__init__()
             self.text = text
             self.delivery = delivery
+            self.edited = edited
 
     class Scrolled(Message):
         def __init__(self, by: int) -> None:
@@ -62,6 +65,8 @@ class Composer(TextArea):
         self._history = history
         self.working: Callable[[], bool] = lambda: False
         """Whether the session is at work."""
+        self.editing: Waits | None = None
+        """What waits in the queue, and is written anew."""
 
     async def _on_key(self, event: events.Key) -> None:
         if event.key in ("enter", "tab"):
@@ -81,6 +86,19 @@ class Composer(TextArea):
         self.text = text
         self.move_cursor(self.document.end)
 
+    def write_anew(self, entry: Waits) -> None:
+        self._edit(entry)
+        self.put(entry.text)
+        self.focus()
+
+    def leave_editing(self) -> None:
+        self._edit(None)
+        self.put("")
+
+    def _edit(self, entry: Waits | None) -> None:
+        self.editing = entry
+        self.set_class(entry is not None, "-editing")
+
     def on_text_area_changed(self) -> None:
         self._popup.offer(self.text)
 
@@ -97,7 +115,8 @@ class Composer(TextArea):
             self._history.add(text)
             self.text = ""
             self._popup.offer("")
-            self.post_message(self.Sent(text, delivery))
+            self.post_message(self.Sent(text, delivery, self.editing))
+            self._edit(None)
 
     def action_complete(self) -> None:
         command = self._popup.chosen

@@ -1,37 +1,81 @@
-"""The keys at the foot of the screen: as many as there is room for, and those that nobody should miss."""
+"""The keys at the foot of the screen: as many as there is room for, and those that nobody should miss.
+
+One widget that draws them all. Textual's own makes one of each key, anew whenever the focus moves.
+"""
 
 from __future__ import annotations
 
-from textual.app import ComposeResult
-from textual.widgets import Footer
-from textual.widgets._footer import FooterKey
+from typing import Any, ClassVar, NamedTuple
+
+from rich.cells import cell_len
+from rich.text import Text
+from textual import events
+from textual.widget import Widget
 
 KEPT = ("stop", "help")
 """Actions whose keys stay, however narrow it is."""
-PADDING = 3
-"""Columns around and between a key and its word."""
 
 
-class Foot(Footer):
-    def __init__(self) -> None:
-        super().__init__(show_command_palette=False)
-        self._made_for = 0
+class Shown(NamedTuple):
+    key: str
+    """As Textual names it."""
+    name: str
+    word: str
+    action: str
 
-    def compose(self) -> ComposeResult:
-        self._made_for = self.app.size.width
-        keys = [key for key in super().compose() if isinstance(key, FooterKey)]
-        room = self._made_for - sum(_width(key) for key in keys if key.action in KEPT)
-        for key in keys:
-            if key.action not in KEPT:
-                if _width(key) > room:
-                    continue
-                room -= _width(key)
-            yield key
-
-    async def on_resize(self) -> None:
-        if self.app.size.width != self._made_for:
-            await self.recompose()
+    @property
+    def width(self) -> int:
+        return cell_len(f" {self.name} {self.word} ")
 
 
-def _width(key: FooterKey) -> int:
-    return len(key.key_display) + len(key.description) + PADDING
+class Foot(Widget):
+    ALLOW_SELECT = False
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"foot--key", "foot--word"}
+    DEFAULT_CSS = """
+    Foot {
+        dock: bottom; height: 1; background: $surface;
+        & .foot--key { color: $footer-key-foreground; text-style: bold; }
+        & .foot--word { color: $footer-description-foreground; }
+    }
+    """
+
+    def on_mount(self) -> None:
+        self.screen.bindings_updated_signal.subscribe(self, self._changed)
+
+    def _changed(self, _screen: object) -> None:
+        self.refresh()
+
+    def render(self) -> Text:
+        line = Text(no_wrap=True, end="")
+        key, word = self._look("foot--key"), self._look("foot--word")
+        for shown in self._shown():
+            line.append(f" {shown.name} ", key)
+            line.append(f"{shown.word} ", word)
+        return line
+
+    def _look(self, part: str) -> Any:
+        return self.get_component_rich_style(part, partial=True)
+
+    def _shown(self) -> list[Shown]:
+        keys: dict[str, Shown] = {}
+        for _, binding, enabled, _ in self.screen.active_bindings.values():
+            if binding.show and enabled and binding.action not in keys:
+                name = self.app.get_key_display(binding)
+                keys[binding.action] = Shown(binding.key, name, binding.description, binding.action)
+        room = self.size.width - sum(key.width for key in keys.values() if key.action in KEPT)
+        shown = []
+        for key in keys.values():
+            fits = key.action in KEPT or key.width <= room
+            if fits:
+                shown.append(key)
+                room -= 0 if key.action in KEPT else key.width
+        return shown
+
+    def on_click(self, event: events.Click) -> None:
+        """A key is pressed with the mouse."""
+        end = 0
+        for shown in self._shown():
+            end += shown.width
+            if event.x < end:
+                self.app.simulate_key(shown.key)
+                return

@@ -2,21 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+from textual.app import App
 from textual.content import Content
 
 from antiphon.client import ClientSession, arranged
 from antiphon.engine.configuration import offered_values
 from antiphon.schema import v2
+from antiphon.tui.dialogs import Choose
 from antiphon.tui.plain import plain_line
 
 Known = v2.SessionConfigSelect | v2.SessionConfigBoolean
 
 
-def known_options(session: ClientSession) -> list[Known]:
+def choose_option(app: App[Any], session: ClientSession, change: Callable[[str, str | bool], None]) -> None:
+    """Ask which one is to be changed, and to what."""
+
+    def picked(option: Any) -> None:
+        if isinstance(option, v2.SessionConfigBoolean):
+            change(option.config_id, not option.current_value)
+        elif isinstance(option, v2.SessionConfigSelect):
+            values = _values(option)
+            at = next((at for at, (_, each) in enumerate(values) if each == option.current_value), 0)
+            app.push_screen(
+                Choose(plain_line(option.name, limit=60), values, at=at),
+                lambda value: None if value is None else change(option.config_id, value),
+            )
+
+    options = _known(session)
+    if options:
+        app.push_screen(Choose("Options", [(_option(each), each) for each in options]), picked)
+    else:
+        app.notify("This agent offers no options.", markup=False)
+
+
+def _known(session: ClientSession) -> list[Known]:
     return [option for option in arranged(session.config_options) if isinstance(option, Known)]
 
 
-def option_line(option: Known) -> Content:
+def _option(option: Known) -> Content:
     if isinstance(option, v2.SessionConfigBoolean):
         value = "on" if option.current_value else "off"
     else:
@@ -28,7 +54,7 @@ def option_line(option: Known) -> Content:
     )
 
 
-def value_lines(option: v2.SessionConfigSelect) -> list[tuple[Content, str]]:
+def _values(option: v2.SessionConfigSelect) -> list[tuple[Content, str]]:
     return [
         (
             Content.assemble(

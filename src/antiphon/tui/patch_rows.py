@@ -13,7 +13,15 @@ WORTH = 5
 _HUNK = re.compile(r"@@ -\d+(?:,(\d{1,9}))? \+\d+(?:,(\d{1,9}))? @@")
 _FIRST = re.compile(r"@@ -[01](,\d+)? \+[01](,\d+)? @@\s*$")
 """A hunk that begins where its file does: that needs no words."""
-_NOISE = ("diff --git", "index ", "new file mode", "deleted file mode", "similarity ", "\\ No newline", "--- ")
+_NOISE = (
+    "diff --git",
+    "index ",
+    "new file mode",
+    "deleted file mode",
+    "similarity ",
+    "\\ No newline",
+    "--- ",
+)
 
 
 class Row(NamedTuple):

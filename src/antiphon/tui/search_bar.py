@@ -7,8 +7,13 @@ from typing import Any, ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
-from textual.message import Message
+from textual.timer import Timer
 from textual.widgets import Input, Static
+
+from antiphon.tui.transcript import Transcript
+
+SOON = 0.12
+"""Seconds after a key in which a search begins, unless another key follows: a session may be long."""
 
 
 class SearchBar(Horizontal):
@@ -27,20 +32,12 @@ class SearchBar(Horizontal):
         Binding("up", "found(-1)", "Previous"),
     ]
 
-    class Wanted(Message):
-        def __init__(self, needle: str) -> None:
-            super().__init__()
-            self.needle = needle
-
-    class Next(Message):
-        def __init__(self, by: int) -> None:
-            super().__init__()
-            self.by = by
-
-    def __init__(self, **named: Any) -> None:
+    def __init__(self, transcript: Transcript, **named: Any) -> None:
         super().__init__(**named)
+        self._transcript = transcript
         self._field = Input(placeholder="words in this session", compact=True)
         self._count = Static("", markup=False)
+        self._begins: Timer | None = None
 
     def compose(self) -> ComposeResult:
         yield Static("Search", markup=False)
@@ -54,18 +51,24 @@ class SearchBar(Horizontal):
     def close(self) -> None:
         self.display = False
         self._field.value = ""
-
-    def tell(self, count: int) -> None:
-        words = "nothing" if not count else "1 place" if count == 1 else f"{count:,} places"
-        self._count.update(f"{words} · enter for the one before" if self._field.value else "")
+        self._search()
+        self._transcript.focus()
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
-        self.post_message(self.Wanted(event.value))
+        if self._begins is not None:
+            self._begins.stop()
+        self._begins = self.set_timer(SOON, self._search)
+
+    def _search(self) -> None:
+        needle = self._field.value
+        count = self._transcript.search(needle)
+        words = "nothing" if not count else "1 place" if count == 1 else f"{count:,} places"
+        self._count.update(f"{words} · enter for the one before" if needle else "")
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        self.post_message(self.Next(-1))
+        self.action_found(-1)
 
     def action_found(self, by: int) -> None:
-        self.post_message(self.Next(by))
+        self._transcript.action_found(by)

@@ -19,6 +19,10 @@ from antiphon.tui.plain import plain_line
 from antiphon.tui.plans import step_text, steps
 
 MOST = 200
+ROOM = 100
+"""Columns of the screen from which on there is room for it."""
+SHOWN = (v2.SessionToolCallUpdate, v2.ToolCallContentChunk, v2.PlanUpdate, v2.PlanRemoved)
+"""Updates after which it may show something else."""
 CHANGING = frozenset(["edit", "delete", "move"])
 
 
@@ -30,22 +34,45 @@ class Sidebar(VerticalScroll, can_focus=False):
     }
     """
 
-    def __init__(self, **named: Any) -> None:
+    def __init__(self, session: ClientSession, **named: Any) -> None:
         super().__init__(**named)
+        self._session = session
+        self._wanted: bool | None = None
+        """Whether somebody wants it; None as there is room, and something to show."""
+        self._stale = True
         self._static = Static("", markup=False)
 
     def compose(self) -> Any:
         yield self._static
 
-    def show(self, session: ClientSession) -> None:
+    def take(self, update: object) -> None:
+        if isinstance(update, SHOWN):
+            self._stale = True
+
+    def toggle(self) -> None:
+        self._wanted = not self.display
+        self.keep_up()
+
+    def keep_up(self) -> None:
+        """Be there, or not, and up to date."""
+        fold = self._session.fold
+        told = any(True for _ in fold.tools) or any(True for _ in fold.plans)
+        shown = self._wanted if self._wanted is not None else self.app.size.width >= ROOM and told
+        if shown is not self.display:
+            self.display = shown
+            self._stale = True
+        if shown and self._stale:
+            self._stale = False
+            self._fill()
+
+    def _fill(self) -> None:
         palette = palette_of(self.app)
         parts: list[RenderableType] = [_head("Plan", palette)]
-        planned = [step for plan in session.plans for step in steps(plan.latest.plan)]
+        planned = [step for plan in self._session.plans for step in steps(plan.latest.plan)]
         parts.append(_steps(planned, palette) if planned else _none("no plan", palette))
         parts += [Text(""), _head("Files touched", palette)]
-        parts += [_file(path, changes, palette) for path, changes in touched(session).items()][:MOST] or [
-            _none("none yet", palette)
-        ]
+        files = [_file(path, changes, palette) for path, changes in touched(self._session).items()]
+        parts += files[:MOST] or [_none("none yet", palette)]
         self._static.update(Group(*parts))
 
 

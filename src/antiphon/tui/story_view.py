@@ -1,0 +1,166 @@
+"""A story on the screen: a widget that draws the lines of a window on it, and moves the window when one
+scrolls out of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.selection import Selection
+from textual.strip import Strip
+
+from antiphon.tui.palette import palette_of
+from antiphon.tui.prose import Page
+from antiphon.tui.story import Story
+from antiphon.tui.strips import marked, styled
+from antiphon.tui.window import LAID_OUT, MOST, Window
+
+MEASURE = 100
+"""Columns of text that one reads with ease."""
+GUTTER = 2
+SOON = 0.04
+"""Seconds in which changes are gathered; twice as long as laying them out took, where that is more."""
+
+
+class StoryView(ScrollView):
+    DEFAULT_CSS = """
+    StoryView { scrollbar-size-vertical: 1; overflow-x: hidden; overflow-y: scroll; }
+    """
+
+    def __init__(self, story: Story, *, empty: str = "", **named: Any) -> None:
+        """A session, from its end; `empty` is said where there is nothing yet."""
+        super().__init__(**named)
+        self.story = story
+        self.window = Window(story, empty=empty)
+        self.needle = ""
+        """What is marked, in small letters."""
+        self._dirty = True
+        self._scheduled = False
+        self._took = 0.0
+        self._follow = True
+
+    @property
+    def pointed_lines(self) -> range:
+        """Those that a cursor stands beside."""
+        return range(0)
+
+    # --- what it shows -----------------------------------------------------------------------------
+
+    def changed(self, keys: Iterable[str]) -> None:
+        """These are new, or others than before."""
+        if self.window.take(keys):
+            self._soon()
+
+    def _soon(self) -> None:
+        self._dirty = True
+        if not self._scheduled and self.is_mounted:
+            self._scheduled = True
+            self.set_timer(max(SOON, 2 * self._took), self._flush)
+
+    def _flush(self) -> None:
+        self._scheduled = False
+        if self._dirty:
+            before = time.perf_counter()
+            self._change()
+            self._took = time.perf_counter() - before
+
+    def _change(self) -> None:
+        """Lay out what is in the window."""
+        self._dirty = False
+        if self._follow:
+            self.window.shorten()
+        width = self.scrollable_content_region.width
+        if width <= 0:
+            return
+        self.window.lay_out(Page(min(width - GUTTER, MEASURE), palette_of(self.app)))
+        self.virtual_size = Size(width, len(self.window.lines))
+        if self._follow:
+            self.scroll_to(y=self.max_scroll_y, animate=False)
+        self.refresh()
+
+    def on_resize(self) -> None:
+        self._change()
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        if self.is_mounted:
+            self._soon()
+
+    # --- scrolling ---------------------------------------------------------------------------------
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        at_end = round(new_value) >= self.max_scroll_y
+        self._follow = at_end and not self.window.newer
+        if new_value < 3 and self.window.older and round(new_value) < round(old_value):
+            self.call_later(self.load_older)
+        elif at_end and self.window.newer:
+            self.call_later(self.load_newer)
+
+    def load_older(self) -> None:
+        """Lay out more of what came before; what is seen stays where it is."""
+        if self.window.older:
+            first = max(0, self.window.first - LAID_OUT)
+            self._keep_seen(first, min(self.window.end, first + MOST))
+
+    def load_newer(self) -> None:
+        """The same with what comes behind the window."""
+        if self.window.newer:
+            end = self.window.end + LAID_OUT
+            self._keep_seen(max(self.window.first, end - MOST), end)
+
+    def _keep_seen(self, first: int, end: int) -> None:
+        """Have another window, and what is at the top of the screen again there."""
+        seen = self.window.near(self.scroll_offset.y)
+        self._follow = False
+        self.window.show(first, end)
+        self._change()
+        if seen is not None and self.window.find(seen[0].key) is not None:
+            self.scroll_to(y=self.window.span(seen[0])[0] + seen[1], animate=False)
+
+    def bring(self, at: int) -> None:
+        """Have a place of the story in the window."""
+        if self.window.show_around(at):
+            self._follow = False
+            self._change()
+
+    def follow(self) -> None:
+        """To the end, and with it from now on."""
+        self._follow = True
+        if self.window.newer:
+            self.window.show_end()
+            self._change()
+        self.scroll_to(y=self.max_scroll_y, animate=False)
+
+    # --- drawing -----------------------------------------------------------------------------------
+
+    def render_line(self, y: int) -> Strip:
+        at = y + self.scroll_offset.y
+        width = self.scrollable_content_region.width
+        base = self.rich_style
+        if at >= len(self.window.lines) or self.window.page is None:
+            return Strip.blank(width, base)
+        palette = self.window.page.palette
+        look = Style.parse(f"{palette.paper} on {palette.wait}")
+        line = marked(self.window.lines[at], self.needle, look)
+        gutter = Segment(" " * GUTTER)
+        if self.has_focus and at in self.pointed_lines:
+            gutter = Segment("▎ ", Style.parse(palette.accent))
+        selection = self.text_selection
+        whole = Strip([gutter, *line])
+        if selection is not None and (span := selection.get_span(at)) is not None:
+            whole = styled(whole, *span, self.screen.get_component_rich_style("screen--selection"))
+        whole = whole.crop_extend(0, width, base).apply_style(base)
+        return whole.apply_offsets(0, at)
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        lines = (" " * GUTTER + line.text for line in self.window.lines)
+        return selection.extract("\n".join(lines)), "\n"
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        self.refresh()
