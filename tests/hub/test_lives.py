@@ -60,9 +60,7 @@ async def test_who_waits_behind_a_turn_that_is_cut_short_is_answered_by_the_agen
             session, turn = await begun(client)
             await other.call("load", "session/load", sessionId=session.id, cwd="/", mcpServers=[])
             text = {"type": "text", "text": "say more"}
-            other.send(
-                id="held", method="session/prompt", params={"sessionId": session.id, "prompt": [text]}
-            )
+            other.send(id="held", method="session/prompt", params={"sessionId": session.id, "prompt": [text]})
             listed = await other.call("list", "_antiphon/list_inject", sessionId=session.id)
             assert [entry["content"] for entry in listed["entries"]] == [[text]]
             assert kill_agents(hub) >= 1
