@@ -184,6 +184,7 @@ async def test_attach_through_a_hub_by_hand(tmp_path: Path, version: str) -> Non
             id = (await ann.call("new", "session/new", cwd="/", mcpServers=[]))["sessionId"]
             ann.prompt(1, id, "ask")
             request, question = await asked(ann)
+            await ann.update("state_update", state="requires_action")  # an agent asks first, and then says so
             for talk in (eve, bob):
                 result = await talk.call("a", "_antiphon/attach", sessionId=id, historyPolicy="pending_only")
                 assert result["state"] == "requires_action"
