@@ -242,7 +242,7 @@
     return chain.join("|");
   };
 
-  const places = { unfocused: new Map(), first: null, last: null };
+  const places = { unfocused: new Map(), reached: new Set(), first: null, last: null };
 
   /** Before the first Tab: how everything looks that can have the focus. */
   function unfocused() {
@@ -253,7 +253,6 @@
     start.remove();
     window.__accessible = places;
     for (const element of all("*").filter(tabbable)) places.unfocused.set(element, looks(element));
-    return places.unfocused.size;
   }
 
   /** After a Tab: where the focus is, whether one can see that, and how it lies to where it was before. */
@@ -264,6 +263,7 @@
     const last = known.last?.isConnected ? known.last : null;
     known.last = element;
     known.first ??= element;
+    known.reached.add(element);
     const box = element.getBoundingClientRect();
     const before = last?.getBoundingClientRect();
     const region = (each) => each.closest("header, nav, aside, main, footer, form, dialog, section, article, [role]");
@@ -280,7 +280,17 @@
     };
   }
 
+  /** After the last Tab: what is still there and was never come to. Of radio buttons, Tab leads to one. */
+  function unreached() {
+    const { unfocused: found, reached } = window.__accessible;
+    const groups = new Set([...reached].filter((each) => each.type === "radio").map((each) => each.name));
+    return [...found.keys()]
+      .filter((each) => !reached.has(each) && each.isConnected && tabbable(each))
+      .filter((each) => each.type !== "radio" || !groups.has(each.name))
+      .map(named);
+  }
+
   return {
-    contrast, document: document_, labels, nesting, targets, width, boxes, motion, unfocused, focused,
+    contrast, document: document_, labels, nesting, targets, width, boxes, motion, unfocused, focused, unreached,
   };
 })()

@@ -34,9 +34,9 @@ class Transcript {
     moved: () => this.#moved(),
   });
   #find = new FindBar({ session: () => this.#session, items: () => this.#rows, list: this.#list });
-  #latest = h("button",
-    { type: "button", class: "latest", hidden: true, onclick: () => this.#list.toEnd() },
-    icon("down"), "Latest");
+  #latest = h("button", {
+    type: "button", class: "latest", hidden: true, onclick: () => this.#toLatest(), onblur: () => this.#moved(),
+  }, icon("down"), "Latest");
   #loading = h("p", { class: "loading", role: "status", hidden: true },
     h("span", { class: "spinner" }), "Loading the session");
   #told = h("p", { class: "only-read", role: "status" });
@@ -187,8 +187,15 @@ class Transcript {
     this.#changed();
   }
 
+  #toLatest() {
+    this.#list.toEnd();
+    this.#list.element.focus({ preventScroll: true });
+  }
+
+  /** The way to the end is not taken from under who has come to it by Tab: that would lose the focus. */
   #moved() {
-    this.#latest.hidden = this.#list.atEnd || !this.#rows.length;
+    const needed = !this.#list.atEnd && this.#rows.length > 0;
+    this.#latest.hidden = !needed && document.activeElement !== this.#latest;
   }
 
   #reveal(id) {
