@@ -72,17 +72,18 @@ async def arrive(visit: Visit) -> tuple[SessionPage, Watched]:
 
 
 async def scroll_through(page: SessionPage, *, leap: float = 2) -> None:
-    """The transcript from its end to its beginning, all unfolded. What is a screen away is drawn, too."""
-    await page.messages.evaluate(TO_END)
-    seen = 0
+    """The transcript from its end to its beginning, all unfolded. What is a screen away is drawn, too. What
+    was leapt over, because something above it grew meanwhile, is come to the next time."""
+    seen, top = 0, 1
     async with asyncio.timeout(3 * DEADLINE):
         while True:
-            top, drawn = await page.messages.evaluate(UP, leap)
-            seen += drawn
-            if top <= 0:
-                break
-    if leap <= 2:
-        assert seen >= await page.page.evaluate("() => antiphon.session.items.length")
+            await page.messages.evaluate(TO_END)
+            while top > 0:
+                top, drawn = await page.messages.evaluate(UP, leap)
+                seen += drawn
+            if leap > 2 or seen >= await page.page.evaluate("() => antiphon.session.items.length"):
+                return
+            top = 1
 
 
 async def answers_quickly(page: SessionPage) -> None:
