@@ -69,8 +69,9 @@ def texts_of(diff: v2.Diff) -> list[Texts] | None:
         added = isinstance(change, v2.DiffAdd)
         if not added and not (whole and isinstance(change, v2.DiffModify)):
             return None
-        texts = _read(change.path, section, added=added)  # type: ignore[union-attr]
-        if texts is None or change.file_type not in (None, v2.DiffFileType.TEXT):  # type: ignore[union-attr]
+        assert isinstance(change, v2.DiffAdd | v2.DiffModify)
+        texts = _read(change.path, section, added=added)
+        if texts is None or change.file_type not in (None, v2.DiffFileType.TEXT):
             return None
         found.append(texts)
     return found

@@ -61,7 +61,7 @@ class TerminalText:
         return len(text)
 
     def clear(self) -> None:
-        self.__init__()  # type: ignore[misc]
+        self.__init__()  # type: ignore[misc]  # nobody inherits from it
 
     @property
     def size(self) -> int:

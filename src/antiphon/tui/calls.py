@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from rich.segment import Segment
 from rich.style import Style
@@ -46,7 +47,7 @@ class CallEntry(Entry):
         return self._known
 
     @property
-    def close(self) -> bool:  # type: ignore[override]
+    def close(self) -> bool:  # type: ignore[override]  # it changes: a property over an attribute
         call = self.call
         return self.folded and call is not None and not any(self._parts(call, peek=True))
 
@@ -100,11 +101,11 @@ class CallEntry(Entry):
             if isinstance(content, v2.Content):
                 text.append(content.content)
             elif isinstance(content, v2.Diff):
-                shown.append(lambda page, diff=content: self._diff(diff, page))  # type: ignore[misc]
+                shown.append(partial(self._diff, content))
             elif isinstance(content, v2.Terminal):
                 terminal = self._session.fold.terminals.get(content.terminal_id)
                 if terminal is not None:
-                    shown.append(lambda page, terminal=terminal: self._terminal(terminal, page))  # type: ignore[misc]
+                    shown.append(partial(self._terminal, terminal))
         if text and not quiet:
             yield lambda page: self._written(text, page)
         yield from shown

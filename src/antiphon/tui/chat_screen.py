@@ -66,7 +66,7 @@ class ChatScreen(Screen[None]):
         Binding("ctrl+n", "app.new_session", "New session", show=False),
         Binding("ctrl+r", "rename", "Rename", show=False),
     ]
-    VERTICAL_BREAKPOINTS = [(0, "-short"), (16, "-tall")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (16, "-tall")]  # noqa: RUF012  # declared so by Textual
 
     app: ChatApp
 

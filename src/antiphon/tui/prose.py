@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
-from pygments.token import (  # type: ignore[import-untyped]
+from pygments.token import (  # type: ignore[import-untyped]  # Pygments ships no types
     Comment,
     Keyword,
     Name,
@@ -38,7 +38,7 @@ SHOWN = 64 * 1024
 """Characters of a message that are laid out; of a longer one it is said how much more there is."""
 LANGUAGES = frozenset(
     """bash c console cpp css diff go html ini java javascript js json jsx kotlin lua make php py python rb
-    ruby rs rust sh shell sql swift toml ts tsx typescript xml yaml yml zsh""".split()  # noqa: SIM905
+    ruby rs rust sh shell sql swift toml ts tsx typescript xml yaml yml zsh""".split()  # noqa: SIM905  # a hundred quotes would hide the names
 )
 """What code is coloured in: a name in a message chooses no code of ours beyond these."""
 
@@ -55,7 +55,7 @@ class Page:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Page) and (self.width, self.palette) == (other.width, other.palette)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # it changes, so nothing may find it by hash
 
     def narrower(self, columns: int) -> Page:
         return Page(self.width - columns, self.palette)
@@ -276,5 +276,5 @@ def _named(token: Token) -> Token:
 def _reader() -> MarkdownIt:
     """Tags are text, and an address that is no address of the web is no link."""
     reader = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
-    reader.validateLink = is_safe_link  # type: ignore[method-assign]
+    reader.validateLink = is_safe_link  # type: ignore[method-assign]  # as its documentation has it
     return reader

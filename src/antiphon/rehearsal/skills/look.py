@@ -18,7 +18,7 @@ LONGEST_NAME = 100
 
 async def look(turn: AgentTurn, rest: str) -> None:
     path = inside(turn.session, rest)
-    if path is None or not os.path.exists(path):  # noqa: ASYNC240
+    if path is None or not os.path.exists(path):  # noqa: ASYNC240  # one stat
         if not rest:
             raise Unable("This session's folder is not there any more.")
         raise Unable(f"There is nothing called `{rest[:LONGEST_NAME]}` in this session's folder.")
