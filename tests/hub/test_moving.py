@@ -92,6 +92,7 @@ async def test_sub_01_the_sessions_of_subagents_move_with_it(tmp_path: Path) -> 
             session = await client.new_session("/")
             await (await session.prompt("child work")).drained()
             [child] = [told.id for told in session.subagents]
+            await heard(await client.load_session(child, "/"), "on it")  # its lane is another one
     done("export", session.id, "-o", file, data=one)
     assert done("import", file, data=other) == session.id
     for id in (session.id, child):
