@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 QUICK ?=
 RUNS ?=
 
-.PHONY: help setup run test faults lint format schema bench bench-wire bench-session bench-hub shots clean
+.PHONY: help setup run test faults races lint format schema bench bench-wire bench-session bench-hub shots clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -34,6 +34,9 @@ test: $(READY) ## Run every test this machine can run; the summary names each sk
 faults: $(READY) ## Kill a busy agent 200 times and a busy hub 300 times, and look for what is lost or doubled (RUNS=n for fewer)
 	$(BIN)/python -m tests.faults.campaign $(if $(RUNS),--runs $(RUNS))
 	$(BIN)/python -m tests.faults.hub_campaign $(if $(RUNS),--kills $(RUNS))
+
+races: $(READY) ## Race requests of two clients against each other in 2,000 seeded schedules, with a third looking on (RUNS=n for fewer)
+	$(BIN)/python -m tests.races.campaign $(if $(RUNS),--runs $(RUNS))
 
 lint: $(READY) ## Check style, types, layers and the generated schema
 	$(BIN)/ruff check .

@@ -135,6 +135,7 @@ class Agent(Declaring, Logins, Extending):
         self._lives = 0
         self._leaving: set[asyncio.Task[None]] = set()
         self._closing: dict[str, asyncio.Event] = {}
+        self._closes: dict[AgentSession, asyncio.Task[None]] = {}
         """The sessions that are being closed, or noted in: who opens one of them waits."""
 
     def on_prompt(self, handler: Handler) -> Handler:
@@ -213,6 +214,8 @@ class Agent(Declaring, Logins, Extending):
             self._lives -= 1
             if not self._lives:
                 await self.beginning.aclose()
+                if self._closes:
+                    await asyncio.wait(self._closes.values())
                 self._ended = not self._own_store
                 for session in self._sessions.values():
                     session.interrupt()  # all of them at once: each has the same time to end
@@ -324,12 +327,26 @@ class Agent(Declaring, Logins, Extending):
 
     async def close(self, session: AgentSession) -> None:
         """`session/close`: work ends, everyone gets the last of it and leaves."""
-        closed = self._closing.setdefault(session.id, asyncio.Event())
+        if self._sessions.get(session.id) is not session:
+            return  # it was closed, or put away, meanwhile
+        if session not in self._closes:
+            session.closing = True
+            closed = self._closing.setdefault(session.id, asyncio.Event())
+            task = asyncio.get_running_loop().create_task(self._close(session, closed))
+            task.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may wait
+            self._closes[session] = task
+        # It is closed once, for all who ask, and also where who asked first is gone meanwhile.
+        await asyncio.shield(self._closes[session])
+
+    async def _close(self, session: AgentSession, closed: asyncio.Event) -> None:
         try:
-            await session.close()
-            await asyncio.gather(*(link.dismiss(session.id) for link in tuple(self._links)))
-            await self.release(session)
+            try:
+                await session.close()
+            finally:
+                await asyncio.gather(*(link.dismiss(session.id) for link in tuple(self._links)))
+                await self.release(session)
         finally:
+            del self._closes[session]
             self._closing.pop(session.id, None)
             closed.set()
 
@@ -433,6 +450,8 @@ class Agent(Declaring, Logins, Extending):
         try:
             await session.stop()
             await stack.aclose()
+            if not session.live.failed:  # there, every client is told by its own attachment
+                await asyncio.gather(*(link.leave(session.id) for link in tuple(self._links)))
         finally:
             if closed is not None:
                 del self._closing[session.id]

@@ -80,10 +80,7 @@ def handlers(link: Link) -> Handlers:
 
     async def detach(params: Any, inbound: Inbound) -> Any:
         session_id = _text(params, "sessionId")
-        voice = link.voices.get(session_id)
-        if voice is not None:
-            voice.part()
-            await link.leave(session_id)
+        await link.leave(session_id)
         return {"sessionId": session_id, "status": "detached"}
 
     return {"_antiphon/attach": attach, "_antiphon/detach": detach}

@@ -53,6 +53,18 @@ class Scope:
             return self.cancelled
         return self._task.uncancel() <= self._before
 
+    async def leave_unharmed(self) -> None:
+        """It has ended by itself. A cancel that came too late to be raised in it is not raised behind it."""
+        if not self.cancelled or self._task is None:
+            return
+        try:
+            await asyncio.sleep(0)  # where the task is told to be cancelled, it is so here
+        except asyncio.CancelledError:
+            if not self.leave():
+                raise  # its task is cancelled, too
+        else:
+            self.leave()
+
 
 @asynccontextmanager
 async def tool_call(
@@ -84,11 +96,11 @@ async def tool_call(
         if not alone:
             raise  # the turn is cancelled too
     except BaseException:
-        scope.leave()
+        await scope.leave_unharmed()
         await call.end("failed")
         raise
     else:
-        scope.leave()  # TOOL-V2-13: it won the race
+        await scope.leave_unharmed()  # TOOL-V2-13: it won the race
         await call.end("completed")
 
 

@@ -39,9 +39,11 @@ async def join(
     makes it of what a load or resume is answered."""
     async with link.moving:
         after = None if cursor is None else cursor.after
-        before = link.voices.pop(session.id, None)
+        before = link.voices.get(session.id)  # it stays until this one takes its place
         if before is not None:
             await voice.take_over(before, after=after)
+        if session.closing or session.gone:
+            raise RequestError(AntiphonError.code, "The session was closed", data={"reason": "closed"})
         if not voice.pinned:
             voice.pin(session.live, session.heard, history=history, items=items, after=after)
         if cursor is not None:
@@ -77,6 +79,7 @@ async def join(
     # Moved by another resume, closed, or lost with its store before the replay was through: it says so.
     await voice.ended_or(answered)
     if not answered.done():
-        raise RequestError(AntiphonError.code, "The session was left before it was replayed")
+        reason = {"reason": "closed" if session.closing or session.gone else "detached"}
+        raise RequestError(AntiphonError.code, "The session was left before it was replayed", data=reason)
     follow_all(link, session)
     return answered.result()

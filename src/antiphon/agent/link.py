@@ -180,10 +180,15 @@ class Link:
     def voice(self, session_id: str) -> tuple[Voice, AgentSession]:
         """This client's attachment to a session, and the session."""
         voice, session = self.voices.get(session_id), self.agent.find(session_id)
-        if voice is None or session is None:
-            # RPC-25, SESS-56: a session that was not opened here is not active here.
+        if voice is None or session is None or session.closing or not voice.follows(session.live):
+            # RPC-25, SESS-56: a session that was not opened here, or is being closed, is not active here.
             raise ResourceNotFound("no such session is active here", data={"sessionId": session_id})
         return voice, session
+
+    def closing_voice(self, session_id: str) -> Voice | None:
+        """This client's attachment to a session that is being closed."""
+        session = self.agent.find(session_id)
+        return self.voices.get(session_id) if session is not None and session.closing else None
 
     def follows(self, session_id: str) -> bool:
         return session_id in self.voices
@@ -195,13 +200,17 @@ class Link:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LAST_UPDATES):
                     await voice.caught_up()  # SESS-40: the last updates come before the answer
-            await self.leave(session_id)
+            await self.leave(session_id, closed=True)
 
-    async def leave(self, *session_ids: str) -> None:
-        for session_id in subagents.with_children(self, session_ids):
-            voice = self.voices.pop(session_id, None)
-            if voice is not None:
-                session = self.agent.find(session_id)
-                if session is not None:
-                    session.left()
-                await voice.stop()
+    async def leave(self, *session_ids: str, closed: bool = False) -> None:
+        """Leave sessions, which are `closed` or go on without this client. Its prompts are answered first:
+        nobody else does that once it is not attached any more."""
+        async with self.moving:  # an attachment that is being moved is left where it arrives
+            for session_id in subagents.with_children(self, session_ids):
+                voice = self.voices.pop(session_id, None)
+                if voice is not None:
+                    session = self.agent.find(session_id)
+                    if session is not None:
+                        session.left()
+                    voice.part(closed=closed)
+                    await voice.stop()

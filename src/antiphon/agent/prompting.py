@@ -10,7 +10,7 @@ from antiphon.agent.operations import operation_id_of
 from antiphon.bridge import requests as upward
 from antiphon.engine.events import Delivery
 from antiphon.engine.prompts import Entry
-from antiphon.errors import InvalidParams, RequestError
+from antiphon.errors import InvalidParams, RequestCancelled, RequestError
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.schema import v2
 from antiphon.schema.version import META_KEY, ours_in, without_ours
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 def handlers(link: Link) -> Handlers:
     async def prompt(params: Any, inbound: Inbound) -> Any:
+        closing = link.closing_voice(params.session_id)
+        if closing is not None:
+            closing.owed.refuse(inbound, RequestCancelled().to_wire())  # SESS-41
+            return None
         voice, session = link.voice(params.session_id)
         wanted: v2.PromptRequest = upward.prompt(params) if link.v1 else params
         for block in wanted.prompt:
@@ -74,16 +78,14 @@ def cancel(link: Link) -> Callable[[Any], None]:
     """What `session/cancel` does."""
 
     def cancel(params: Any) -> None:
-        voice = link.voices.get(params.session_id)
         session = link.agent.find(params.session_id)
-        if voice is None or session is None:
+        if session is None or session.closing or not link.follows(params.session_id):
             return  # PROMPT-V2-43
         ours = ours_in(params.meta)
         operation_id = operation_id_of(ours)
         if operation_id in session.fold.operations:
             return  # what it was meant for is over, and what is at work now is something else
         session.emit(session.fold.operations.done(operation_id))
-        voice.owed.cancelled = session.fold.turn is not None or bool(session.fold.queue)
         session.cancel(message_id=ours.get("messageId"), meta=without_ours(params.meta))
 
     return cancel

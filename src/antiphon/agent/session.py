@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Raw
 
 from antiphon.agent.background import Background, Work
-from antiphon.agent.cancelling import Cancels
+from antiphon.agent.cancelling import Cancels, Scope
 from antiphon.agent.checks import check_update, check_value
 from antiphon.agent.declaring import Declaring
 from antiphon.agent.extending import ask_clients, tell_clients
@@ -67,7 +67,8 @@ class AgentSession(Questioning, Telling):
         self._task: asyncio.Task[None] | None = None
         self._cancelling = False
         self._begun = False
-        self._opener: asyncio.Task[Any] | None = None
+        self._opened: Scope | None = None
+        """The block that an open turn without a prompt is."""
         self._ended = asyncio.Event()
         self._ended.set()
         self.additional_directories: tuple[str, ...] = ()
@@ -92,6 +93,8 @@ class AgentSession(Questioning, Telling):
         """Clients that are about to follow it because they follow its parent."""
         self.new = False
         """Whether no client knows of it yet."""
+        self.closing = False
+        """Whether it is being closed: nothing new is begun in it."""
         self.gone = False
         """Whether it was put away."""
         self.grace = GRACE
@@ -232,12 +235,11 @@ class AgentSession(Questioning, Telling):
 
     def advance(self) -> None:
         """Take the next prompt, if one may be taken now. In a session that is put away what waits stays."""
-        following = None if self.gone else self.fold.prompts.next(self.fold.state)
+        following = None if self.gone or self.closing else self.fold.prompts.next(self.fold.state)
         if following is None:
             return
         if following.cancel_first:
-            if not self._cancelling:  # a second one would cut short what the handler does to end
-                self._cancel_turn()
+            self._cancel_turn()
         elif self._task is None:
             self._take(following.entry)
             self._start(AgentTurn(self, _prompt(following.entry)))
@@ -322,21 +324,21 @@ class AgentSession(Questioning, Telling):
         turn = self._turn = AgentTurn(self, None)
         self._cancelling = False
         self._ended.clear()
-        self._opener = asyncio.current_task()
-        before = 0 if self._opener is None else self._opener.cancelling()
+        scope = self._opened = Scope()
+        scope.enter()
         self.emit(self.fold.run())
         reason: StopReason = StopReason.END_TURN
         error: v2.Error | None = None
         try:
             yield turn
         except asyncio.CancelledError:
-            if not self._cancelling or self._opener is None:
+            if not scope.cancelled:
                 if self.parent is not None and self.parent._cancelling:
                     reason = StopReason.CANCELLED  # it worked for a turn that was cancelled
                 else:
                     reason, error = StopReason.ERROR, INTERRUPTED
                 raise
-            if self._opener.uncancel() > before:
+            if not scope.leave():
                 raise  # whoever opened it was cancelled, too
         except StopTurn as stop:
             reason = StopReason.CANCELLED  # another turn is stopped, which this one works for
@@ -344,11 +346,15 @@ class AgentSession(Questioning, Telling):
                 raise
             reason = stop.reason
             check_value(reason)
+            await scope.leave_unharmed()
         except BaseException:
             reason, error = StopReason.ERROR, INTERNAL
+            await scope.leave_unharmed()
             raise
+        else:
+            await scope.leave_unharmed()
         finally:
-            self._opener = None
+            self._opened = None
             if self._cancelling:
                 reason, error = StopReason.CANCELLED, None  # PROMPT-V2-35
             if self._turn is turn:
@@ -397,12 +403,14 @@ class AgentSession(Questioning, Telling):
             self._cancel_turn()
 
     def _cancel_turn(self) -> None:
+        if self._cancelling:
+            return  # a second cancel would cut short what the handler does to end
         self._cancelling = True
         # A task that is cancelled before its first step never runs, and its turn would never end.
         if self._task is not None and self._begun:
             self._task.cancel()
-        elif self._opener is not None:
-            self._opener.cancel()
+        elif self._opened is not None:
+            self._opened.cancel()
 
     def interrupt(self) -> None:
         """The process is about to end: a turn at work is cut short."""

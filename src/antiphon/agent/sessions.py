@@ -51,7 +51,7 @@ def handlers(link: Link) -> Handlers:
         session = link.agent.find(params.session_id)
         if session is None:
             return {}  # C-18: what is not there is closed
-        for_all = ours_in(params.meta).get("forAll") is True
+        for_all = ours_in(params.meta).get("forAll") is True or session.closing
         if not link.permit.acts or (link.agent.others(link, session.id) and not for_all):
             await link.leave(session.id)  # the others go on
         else:

@@ -49,6 +49,8 @@ class Serving:
         self._send = send
         self._context = context
         self._tasks: dict[Inbound, asyncio.Task[None]] = {}
+        self._cancelled: set[Inbound] = set()
+        """Those whose handlers were told that their sender cancelled them."""
         self._aborted = False
 
     @property
@@ -78,7 +80,8 @@ class Serving:
     def cancel(self, inbound: Inbound) -> None:
         """Its sender no longer wants the answer; a handler at work is told by task cancellation."""
         task = self._tasks.get(inbound)
-        if task is not None:
+        if task is not None and inbound not in self._cancelled:
+            self._cancelled.add(inbound)  # a second one would cut short what the handler does to end
             task.cancel()
 
     def dismiss(self) -> None:
@@ -149,3 +152,4 @@ class Serving:
             self.answer(inbound, encoded)
         finally:
             del self._tasks[inbound]
+            self._cancelled.discard(inbound)

@@ -16,7 +16,7 @@ from antiphon.engine.folding import Folding, is_state
 from antiphon.engine.prompts import Entry
 from antiphon.engine.questions import Question
 from antiphon.engine.turn import INTERRUPTED, Command, Effect, Turn
-from antiphon.errors import AntiphonError, ErrorObject
+from antiphon.errors import AntiphonError, ErrorObject, RequestCancelled
 from antiphon.schema.v2.compaction import CompactionStatus, CompactionUpdate
 from antiphon.schema.v2.errors import Error
 from antiphon.schema.v2.prompt import BackgroundWork, State, StateUpdate, StopReason
@@ -28,6 +28,7 @@ from antiphon.schema.v2.usage import Usage
 
 _CUT = StateUpdate(state=State.IDLE, stop_reason=StopReason.ERROR, error=INTERRUPTED)
 _REJECTED = ErrorObject(AntiphonError.code, "The agent was lost", {"reason": "interrupted"})
+_CANCELLED = ErrorObject(RequestCancelled.code, RequestCancelled.summary)
 
 
 class Cancelled(NamedTuple):
@@ -92,19 +93,20 @@ class Session(Folding):
         )
         return () if ended is None else self.update(ended)
 
-    def interrupt(self, *, attended: bool = False) -> tuple[AnyBody, ...]:
+    def interrupt(self, *, attended: bool = False, cancelled: bool = False) -> tuple[AnyBody, ...]:
         """The agent is gone, by death or by a restart of ours: the open turn is cut short, its tool calls
         and compactions failed, its terminals exited, every question expires, what was sent and not answered
         is rejected; what waits stays, and waits until somebody wants it.
 
         `attended`: the agent alone is gone. Whoever holds a prompt still waits for its answer, and the queue
-        goes on; so it does where nothing was cut."""
+        goes on; so it does where nothing was cut. `cancelled`: what was open had been cancelled before, and
+        ends as that (PROMPT-V2-35)."""
         cut = self.turn is not None or self.turns.due or bool(self.prompts.sent)
         goes_on = attended and (not cut or any(entry.held for entry in self.prompts.queued))
         bodies: list[AnyBody] = [
             body
             for entry in self.prompts.sent
-            for body in self.prompts.reject(entry.message_id, _REJECTED).events
+            for body in self.prompts.reject(entry.message_id, _CANCELLED if cancelled else _REJECTED).events
         ]
         bodies += self.questions.close_all(self.questions.open, e.QuestionEnd.EXPIRED)
         bodies += [
@@ -148,7 +150,10 @@ class Session(Folding):
         ]
         if self.prompts.queued and not self.prompts.paused and not goes_on:
             bodies.append(e.QueuePaused())
-        bodies += map(Updated.of, self.turns.cut(StopReason.ERROR, error=INTERRUPTED))
+        if cancelled:
+            bodies += map(Updated.of, self.turns.cut(StopReason.CANCELLED))
+        else:
+            bodies += map(Updated.of, self.turns.cut(StopReason.ERROR, error=INTERRUPTED))
         return tuple(bodies)
 
     def cancel(self, *, message_id: str | None = None) -> Cancelled:

@@ -9,13 +9,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from antiphon.errors import AntiphonError
-from antiphon.hub.course import Course
 
 if TYPE_CHECKING:
     from antiphon.hub.session import HubSession
 
 logger = logging.getLogger("antiphon.hub")
 
+CANCEL_AGAIN = 2.0
+"""Seconds after which an agent is told once more to cancel a turn that had not opened when it was told."""
 CANCEL_GRACE = 30.0
 """Seconds an agent has to end a turn that was cancelled, before it is ended itself."""
 
@@ -24,24 +25,43 @@ class Cancelling:
     def __init__(self, session: HubSession) -> None:
         self._session = session
         self._standing = session.standing
+        self._serial = 0
+        """How many cancels the agent was sent."""
         session.cancels.calls = _Offered(self._call)
         session.cancels.terminals = _Offered(self._terminal)
 
     def turn(self, meta: dict[str, Any] | None = None) -> None:
         """`meta` is what its client put beside the cancel (OBS-02)."""
-        course, turn = self._standing.course, self._session.fold.turn
-        if course is None:
-            return
-        self._session.soon(_quietly(course.session.cancel(meta=meta)))
-        if turn is not None and self._session.parent is None:
-            loop = asyncio.get_running_loop()
-            loop.call_later(CANCEL_GRACE, self._end, course, turn.turn_id)
+        self._serial += 1
+        self.tell_agent(meta)
+        if self._standing.course is not None and self._session.parent is None:
+            self._later(CANCEL_GRACE, self._end)
 
-    def _end(self, course: Course, turn_id: int) -> None:
-        turn, upstream = self._session.fold.turn, self._standing.upstream
-        if self._standing.course is course and turn is not None and turn.turn_id == turn_id:
+    def opened(self) -> None:
+        """A turn has opened whose prompt was cancelled before the agent took it. The agent may have been idle
+        when it read the cancel, and have ignored it (PROMPT-V2-43); or it is about to end the turn."""
+        self._later(CANCEL_AGAIN, self.tell_agent)
+
+    def _later(self, seconds: float, act: Callable[[], None]) -> None:
+        """Do something if what is cancelled now has not ended by then, at the same agent."""
+        serial, course = self._serial, self._standing.course
+
+        def due() -> None:
+            still = self._session.cancelling and self._serial == serial
+            if still and course is not None and self._standing.course is course:
+                act()
+
+        asyncio.get_running_loop().call_later(seconds, due)
+
+    def tell_agent(self, meta: dict[str, Any] | None = None) -> None:
+        """Send the cancel on; nothing where no agent is at work."""
+        if self._standing.course is not None:
+            self._session.soon(_quietly(self._standing.course.session.cancel(meta=meta)))
+
+    def _end(self) -> None:
+        upstream = self._standing.upstream
+        if upstream is not None:
             logger.warning("the agent of session %s did not stop in time, and is ended", self._session.id)
-            assert upstream is not None
             upstream.end(f"it did not stop within {CANCEL_GRACE:g} s")
 
     def _call(self, id: str) -> Callable[[], None] | None:

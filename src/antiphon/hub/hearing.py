@@ -40,6 +40,9 @@ class Hearing(HubQuestions):
         with suppress(StoreError, SessionUnknown, LocalError):
             act()
 
+    def turn_opened(self) -> None:
+        raise NotImplementedError
+
     # --- what the course tells ---------------------------------------------------------------------
 
     def agent_took(self, turn: ClientTurn) -> None:
@@ -66,7 +69,8 @@ class Hearing(HubQuestions):
         self.standing.fail()
         self.standing.part()
         self.sending.lost()
-        self.attempt(lambda: self.emit(self.fold.interrupt(attended=True)))
+        cancelled = self._cancelling  # then it ended by that, however it did
+        self.attempt(lambda: self.emit(self.fold.interrupt(attended=True, cancelled=cancelled)))
         self._idle()
 
     # --- what it means -----------------------------------------------------------------------------
@@ -122,6 +126,7 @@ class Hearing(HubQuestions):
                 self.standing.recover()
             self._idle()
         elif was is None and self.fold.turn is not None:
+            self.attempt(self.turn_opened)
             self.attempt(self.advance)  # what steers waits for a turn to join
 
     def _idle(self) -> None:

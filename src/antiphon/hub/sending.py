@@ -57,12 +57,12 @@ class Sending:
 
     def begin(self) -> None:
         """There is something to send."""
-        self._withdrawn = False
         self._task = asyncio.get_running_loop().create_task(self._send())
         self._task.add_done_callback(self._sent)
 
     def _sent(self, task: asyncio.Task[None]) -> None:
         self._task = None
+        self._session.noticed_sent()
         if task.cancelled():
             return
         if task.exception() is not None:
@@ -82,6 +82,7 @@ class Sending:
         if following is None or following.cancel_first:
             return
         entry, prompts = following.entry, self._session.fold.prompts
+        self._withdrawn = False  # what a cancel meant that came earlier waits no longer, or was not this
         self._session.emit(prompts.send(entry.message_id).events)
         await self._session.live.durable()
         known = prompts.get(entry.message_id)
@@ -109,7 +110,8 @@ class Sending:
         except CallFailed as error:
             if error.needs_login and self._standing.upstream is not None:
                 self._standing.upstream.wants_login = True
-            self._reject(entry.message_id, error.error)
+            # PROMPT-V2-36: what an agent says of a prompt that it was told to cancel is no error.
+            self._reject(entry.message_id, CANCELLED if self._withdrawn else error.error)
         except LocalError as error:
             self._reject(entry.message_id, InvalidParams(error.detail).to_wire())
         else:
@@ -121,7 +123,7 @@ class Sending:
         self._session.attempt(lambda: self._session.emit(prompts.reject(message_id, error).events))
 
     def withdraw(self) -> None:
-        """What is about to be sent was cancelled."""
+        """What is about to be sent, or was sent and is not taken, was cancelled."""
         self._withdrawn = True
 
     async def stop(self) -> None:

@@ -93,14 +93,14 @@ class HubSession(Hearing):
 
     def advance(self) -> None:
         """Send the next prompt, if one may be taken now."""
-        if self.sending.busy or self.gone or self._hub.stopping:
+        if self.sending.busy or self.gone or self.closing or self._hub.stopping:
             return
         following = self.sending.next()
         if following is None:
             return
         if not following.cancel_first:
             self.sending.begin()
-        elif not self._cancelling:
+        else:
             self._cancel_turn()
 
     # --- cancelling and closing --------------------------------------------------------------------
@@ -112,13 +112,34 @@ class HubSession(Hearing):
         # What the agent has and has not answered, only the agent can give back (PROMPT-V2-33).
         meant = bool(sent) if message_id is None else message_id in sent
         about_to_begin = self.fold.turns.due and not cancelled.ignored
-        if cancelled.turn is not None or about_to_begin or meant or self.parent is not None:
+        if cancelled.turn is not None or about_to_begin or meant:
             self._cancel_turn(meta)
+        elif message_id is None:
+            # It may work without a word of its state: a v1 agent has none for a turn of its own, and a
+            # cancel of what is idle is for an agent to ignore (PROMPT-V2-43).
+            self._cancelled.tell_agent(meta)
 
     def _cancel_turn(self, meta: dict[str, Any] | None = None) -> None:
+        if self._cancelling:
+            return  # a second cancel would cut short what the agent does to end
         self._cancelling = True
         self.sending.withdraw()
         self._cancelled.turn(meta)
+
+    @property
+    def cancelling(self) -> bool:
+        """Whether what is open was cancelled and has not ended."""
+        return self._cancelling
+
+    def turn_opened(self) -> None:
+        if self._cancelling:
+            self._cancelled.opened()
+
+    def noticed_sent(self) -> None:
+        """A prompt is not on its way to the agent any more."""
+        if not (self.fold.turn is not None or self.fold.turns.due or self.fold.prompts.sent):
+            self._cancelling = False  # what was cancelled never began
+            self._ended.set()
 
     async def rest(self, deadline: float) -> None:
         """Wait until nothing is worked on, but not for long."""
@@ -150,14 +171,20 @@ class HubSession(Hearing):
     async def close(self) -> None:
         self.cancel()
         await self.rest(CLOSE_GRACE)
-        course = self.standing.course
+        await self.sending.stop()
+        course, upstream, closed = self.standing.course, self.standing.upstream, False
         if course is not None and course.session.abilities.close:
             with suppress(AntiphonError, TimeoutError):
                 async with asyncio.timeout(CLOSE_GRACE):
                     session = course.session
                     course.cut()
                     await session.close()
+                    closed = True
         self._part()
+        if course is not None and upstream is not None and not closed:
+            with suppress(TimeoutError):  # SESS-38: nothing of it goes on once the close is answered
+                async with asyncio.timeout(CLOSE_GRACE):
+                    await upstream.work_ended(course.session.id)
         await self.behind.end()
         self.emit(self.fold.close())
         await self._live.durable()

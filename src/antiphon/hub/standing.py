@@ -97,7 +97,8 @@ class Standing:
             if lossy:
                 self._session.emit([Updated.of(notice)])
             if self.course is None:
-                raise RequestError(AntiphonError.code, "The agent ended as it began")
+                lost = {"reason": "interrupted"}
+                raise RequestError(AntiphonError.code, "The agent ended as it began", data=lost)
             return self.course
 
     async def _open_again(self, upstream: Upstream) -> ClientSession | None:

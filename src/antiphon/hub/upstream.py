@@ -194,6 +194,12 @@ class Upstream:
         while session_id in self._ending:
             await self._ending[session_id].wait()
 
+    async def work_ended(self, session_id: str) -> None:
+        """Wait until nothing is at work in a session that was left: it was ended, or the agent was."""
+        await self.left_behind(session_id)
+        if not self.alive:
+            await asyncio.wait([self._task])
+
     def end(self, reason: str) -> None:
         """It is ended, for all sessions that it works for."""
         for course in tuple(self._courses.values()):

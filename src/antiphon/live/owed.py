@@ -19,21 +19,22 @@ from antiphon.engine.events import PromptAccepted
 from antiphon.engine.prompt_states import PromptState
 from antiphon.engine.prompts import Entry
 from antiphon.engine.turn import Turn
-from antiphon.engine.who import Who
 from antiphon.errors import ErrorObject, RequestCancelled
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.live.sending import Send
 from antiphon.schema import v2
 from antiphon.schema.version import META_KEY
 
+CLOSED = v2.SessionStateUpdate(state=v2.State.IDLE, stop_reason=v2.StopReason.CANCELLED)
+"""How a turn ends by the closing of its session."""
+
 
 class Owed:
-    """`who` is whom the others see in the client; `send` sends it an update."""
+    """`send` sends the client an update."""
 
-    def __init__(self, connection: Connection, writer: Writer, *, who: Who | None, send: Send) -> None:
+    def __init__(self, connection: Connection, writer: Writer, *, send: Send) -> None:
         self._connection = connection
         self._writer = writer
-        self._who = who
         self._send = send
         self._waiting: dict[str, list[Inbound]] = {}
         """Prompts that are not settled, by their message ids."""
@@ -45,8 +46,6 @@ class Owed:
         """Prompts of this client that wait since an earlier link."""
         self._answered: dict[Inbound, asyncio.Future[None]] = {}
         """All that is owed, and who waits for it."""
-        self.cancelled = False
-        """Whether this client has cancelled the turn that is open: its held prompts end as cancelled."""
 
     def __bool__(self) -> bool:
         return bool(self._answered)
@@ -82,7 +81,6 @@ class Owed:
             else:
                 self._take(message_id, inbound)
         self._answered.update(other._answered)
-        self.cancelled = other.cancelled
 
     # --- what the journal says -----------------------------------------------------------------------
 
@@ -98,14 +96,19 @@ class Owed:
             else:
                 self._answer(inbound, taken)
 
-    def refused(self, message_id: str, error: ErrorObject) -> None:
+    def refused(self, message_id: str, error: ErrorObject, *, withdrawn: bool = False) -> None:
+        """A prompt was not taken. `withdrawn`: somebody took it back, and no cancel did that."""
         for inbound in self._waiting.pop(message_id, ()):
-            id: Any = inbound.id
-            self._send_all(self._writer.refused(id, error, cancelled=self.cancelled), {id: inbound})
+            self.refuse(inbound, error, withdrawn=withdrawn)
+
+    def refuse(self, inbound: Inbound, error: ErrorObject, *, withdrawn: bool = False) -> None:
+        """Answer a prompt that was not taken. To a v1 client what was cancelled, by whomever, is a result and
+        no error (PROMPT-V1-14, -15)."""
+        id: Any = inbound.id
+        self._send_all(self._writer.refused(id, error, cancelled=not withdrawn), {id: inbound})
 
     def ended(self, update: v2.SessionStateUpdate) -> list[bytes | Callable[[], None]]:
         """The turn has ended: what follows its last update, in order. What is no update is called."""
-        self.cancelled = False
         taken, self._taken = self._taken, {}
         return [
             partial(self._answer, taken[one.request], one.given) if isinstance(one, Answer) else one
@@ -121,7 +124,9 @@ class Owed:
                 if turn is None or (entry.became or entry.message_id) not in turn.prompts:
                     self._over(entry)
             elif entry.state in (PromptState.REJECTED, PromptState.WITHDRAWN):
-                self.refused(entry.message_id, entry.error or RequestCancelled().to_wire())
+                withdrawn = entry.state is PromptState.WITHDRAWN
+                error = entry.error or RequestCancelled().to_wire()
+                self.refused(entry.message_id, error, withdrawn=withdrawn)
 
     def _over(self, entry: Entry) -> None:
         """The turn of a prompt ended where nobody was told."""
@@ -138,9 +143,7 @@ class Owed:
         id: Any = inbound.id
         if entry.state is not PromptState.ACCEPTED:
             error = entry.error or RequestCancelled().to_wire()
-            # Of this client's own, it was a cancel that rejected it with that code (PROMPT-V1-14).
-            own = entry.state is PromptState.REJECTED and entry.sender == self._who
-            self._send_all(self._writer.refused(id, error, cancelled=own), {id: inbound})
+            self.refuse(inbound, error, withdrawn=entry.state is PromptState.WITHDRAWN)
             return True
         shown = entry.became or entry.message_id
         ended = _end_of(entry, meta={META_KEY: {**REPEATED, "messageId": shown}})
@@ -150,6 +153,14 @@ class Owed:
         elif over:
             self._send_all(self._writer.ended(ended, [id]), {id: inbound})
         return over or taken is not None
+
+    def cancel(self) -> None:
+        """The session is closed and this client is told nothing more: its prompts end as cancelled."""
+        for message_id in tuple(self._waiting):
+            self.refused(message_id, RequestCancelled().to_wire())
+        taken, self._taken = self._taken, {}
+        if taken:
+            self._send_all(self._writer.ended(CLOSED, list(taken)), taken)
 
     def fail(self, error: ErrorObject) -> None:
         """Answer all of it so."""

@@ -223,6 +223,11 @@ class LiveSession:
             self._number_streamed()
         return self._fold
 
+    @property
+    def failed(self) -> bool:
+        """Whether its store has failed."""
+        return self._failure is not None
+
     def emit(self, bodies: Iterable[AnyBody]) -> int:
         """Number, fold and queue these facts; the number of the last one."""
         self._check_open()

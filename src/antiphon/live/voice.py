@@ -98,7 +98,7 @@ class Voice:
         self._attachment: Attachment | None = None
         self._turns = Turns()
         """As of what was written to this client."""
-        self.owed = Owed(connection, writer, who=who, send=self._send)
+        self.owed = Owed(connection, writer, send=self._send)
         self._waiting: Waiting | None = None
         self._asking = Asking(connection, writer, modes=modes, send=self._send, heard=self._hear)
         self._beside = (
@@ -149,6 +149,10 @@ class Voice:
     @property
     def pinned(self) -> bool:
         return self._attachment is not None
+
+    def follows(self, live: LiveSession) -> bool:
+        """Whether it follows this very session: one of the same id may have been opened since."""
+        return self._live is live
 
     def joined(self, introduction: dict[str, Any]) -> dict[str, Any] | None:
         """What stands beside the answer by which a client joins: where that was, and what there is to say of
@@ -235,8 +239,11 @@ class Voice:
             self._following.cancel()
             await asyncio.gather(self._following, return_exceptions=True)
 
-    def part(self) -> None:
-        """This client leaves by itself, and is still there: what it waits for goes on without it."""
+    def part(self, *, closed: bool = False) -> None:
+        """Answer the prompts of this client, which leaves. Those go on without it, unless the session is
+        `closed`."""
+        if closed:
+            self.owed.cancel()
         self.owed.fail(ErrorObject(AntiphonError.code, "The session was left", {"reason": "detached"}))
 
     async def caught_up(self) -> None:
@@ -321,7 +328,7 @@ class Voice:
             elif isinstance(body, PromptRejected):
                 self.owed.refused(body.message_id, body.error)
             elif isinstance(body, PromptWithdrawn):
-                self.owed.refused(body.message_id, RequestCancelled().to_wire())
+                self.owed.refused(body.message_id, RequestCancelled().to_wire(), withdrawn=True)
             elif isinstance(body, QuestionOpened):
                 self._opened(body, event.seq)
             elif isinstance(body, QuestionClosed):

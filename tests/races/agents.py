@@ -1,0 +1,241 @@
+"""The agents of a race: one made with the library, and one of each version, by hand, to be behind a hub.
+
+A prompt with `long` in it works until it is cancelled, or until the race is over (`finish`); any other says a
+word and ends. `Works` keeps which prompts are worked on, so that it can be seen what goes on after a close.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from antiphon.agent import Agent, AgentTurn
+from antiphon.stores.base import Batch, RecordPatch
+from antiphon.stores.memory import MemoryStore
+from antiphon.transports.base import Inbox
+from tests.races.schedule import Agent as Behaviour
+
+
+async def turns(count: int) -> None:
+    """Let the event loop turn so many times."""
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+class Lagging(MemoryStore):
+    """A store that takes some turns of the event loop for each commit."""
+
+    def __init__(self, lag: int) -> None:
+        super().__init__()
+        self._lag = lag
+
+    async def append(self, session_id: str, batch: Batch, *, record: RecordPatch | None = None) -> None:
+        await turns(self._lag)
+        await super().append(session_id, batch, record=record)
+
+
+class Works:
+    """The prompts that are worked on now."""
+
+    def __init__(self) -> None:
+        self.open: set[int] = set()
+        self.finish = asyncio.Event()
+        """The race is over: whatever is at work ends."""
+        self.cut_short = 0
+        """How often a second cancel came while the first was being followed."""
+        self._count = 0
+        self._again = asyncio.Event()
+
+    def begin(self) -> int:
+        self._count += 1
+        self.open.add(self._count)
+        self._again.set()
+        return self._count
+
+    def end(self, work: int) -> None:
+        self.open.discard(work)
+
+    async def began(self) -> None:
+        """Wait until something is worked on."""
+        while not self.open:
+            self._again.clear()
+            await self._again.wait()
+
+
+def library(behaviour: Behaviour, works: Works, store: MemoryStore) -> Agent:
+    agent = Agent("racer", store=store)
+
+    @agent.on_prompt
+    async def answer(turn: AgentTurn) -> None:
+        work = works.begin()
+        try:
+            await turn.say("begun")
+            for _ in turn.steered():
+                await turn.say("steered")
+            if "long" in turn.prompt.text:
+                await works.finish.wait()
+        except asyncio.CancelledError:
+            try:
+                await turns(behaviour.late_end)
+                await turn.say("late")
+            except asyncio.CancelledError:
+                works.cut_short += 1
+            raise
+        finally:
+            works.end(work)
+
+    return agent
+
+
+class ByHand:
+    """An agent without Antiphon, for a hub in this process: `serve` is one process of it."""
+
+    def __init__(self, version: int, behaviour: Behaviour, works: Works) -> None:
+        self._version = version
+        self._behaviour = behaviour
+        self._works = works
+        self._links: set[_Served] = set()
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[ByHand]:
+        yield self
+
+    async def serve(self, transport: Any) -> None:
+        served = _Served(transport, self._version, self._behaviour, self._works)
+        self._links.add(served)
+        try:
+            await served.run()
+        finally:
+            self._links.discard(served)
+
+    async def kill(self) -> None:
+        """Cut every link, as the death of the process does."""
+        for served in tuple(self._links):
+            await served.transport.aclose()
+
+
+class _Served:
+    def __init__(self, transport: Any, version: int, behaviour: Behaviour, works: Works) -> None:
+        self.transport = transport
+        self._version = version
+        self._behaviour = behaviour
+        self._works = works
+        self._tasks: dict[asyncio.Task[None], str] = {}
+        self._cancelled: set[asyncio.Task[None]] = set()
+        self._dead = False
+        self._count = 0
+
+    async def run(self) -> None:
+        inbox = Inbox(self.transport)
+        try:
+            while batch := await inbox.take():
+                for frame in map(json.loads, batch):
+                    await self._handle(frame)
+        finally:
+            self._dead = True
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+            await self.transport.aclose()
+
+    def _send(self, **frame: Any) -> None:
+        self.transport.send(json.dumps({"jsonrpc": "2.0", **frame}).encode())
+
+    def _tell(self, session: str, kind: str, **said: Any) -> None:
+        update = {"sessionUpdate": kind, **said}
+        self._send(method="session/update", params={"sessionId": session, "update": update})
+
+    def _say(self, session: str, text: str, message: str) -> None:
+        named = {"messageId": message} if self._version == 2 else {}
+        self._tell(session, "agent_message_chunk", content={"type": "text", "text": text}, **named)
+
+    async def _handle(self, frame: dict[str, Any]) -> None:
+        method, id, params = frame.get("method"), frame.get("id"), frame.get("params", {})
+        session = params.get("sessionId", "")
+        match method:
+            case "initialize":
+                self._send(id=id, result=self._opening())
+            case "session/new":
+                self._count += 1
+                self._send(id=id, result={"sessionId": f"upstream-{self._count}"})
+            case "session/prompt":
+                work = self._prompted if self._version == 2 else self._prompted_v1
+                task = asyncio.get_running_loop().create_task(work(id, params))
+                self._tasks[task] = session
+                task.add_done_callback(lambda done: self._tasks.pop(done, None))
+                await asyncio.sleep(0)  # it begins: a task that is cancelled before that answers nothing
+            case "session/cancel":
+                if self._behaviour.dies:
+                    await self.transport.aclose()
+                self._cancel(session)
+            case "session/close":
+                await self._end(session)
+                self._send(id=id, result={})
+            case "session/load" | "session/resume":
+                if self._version == 2:
+                    self._tell(session, "state_update", state="idle")
+                self._send(id=id, result={})
+            case _ if id is not None and method is not None:
+                self._send(id=id, error={"code": -32601, "message": f"no {method}"})
+
+    def _opening(self) -> dict[str, Any]:
+        info = {"name": "hand", "version": "1"}
+        if self._version == 2:
+            return {"protocolVersion": 2, "info": info, "capabilities": {"session": {}}}
+        able = {"resume": {}, **({"close": {}} if self._behaviour.closes else {})}
+        return {
+            "protocolVersion": 1,
+            "agentInfo": info,
+            "agentCapabilities": {"loadSession": True, "sessionCapabilities": able},
+        }
+
+    def _cancel(self, session: str) -> list[asyncio.Task[None]]:
+        tasks = [task for task, of in self._tasks.items() if of == session]
+        for task in tasks:
+            self._cancelled.add(task)
+            task.cancel()  # also a second time: the hub is not to send that
+        return tasks
+
+    async def _end(self, session: str) -> None:
+        tasks = [task for task, of in self._tasks.items() if of == session]
+        for task in tasks:
+            if task not in self._cancelled:
+                task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _prompted_v1(self, id: Any, params: dict[str, Any]) -> None:
+        reason = await self._work(params["sessionId"], params["prompt"], f"said-{id}")
+        self._send(id=id, result={"stopReason": reason})
+
+    async def _prompted(self, id: Any, params: dict[str, Any]) -> None:
+        session, message = params["sessionId"], f"user-{id}"
+        try:
+            await turns(self._behaviour.late_accept)
+        except asyncio.CancelledError:
+            self._send(id=id, error={"code": -32800, "message": "Request cancelled"})
+            return
+        self._send(id=id, result={"messageId": message})
+        self._tell(session, "user_message", messageId=message, content=params["prompt"])
+        self._tell(session, "state_update", state="running")
+        reason = await self._work(session, params["prompt"], f"said-{id}")
+        self._tell(session, "state_update", state="idle", stopReason=reason)
+
+    async def _work(self, session: str, prompt: list[Any], message: str) -> str:
+        work = self._works.begin()
+        try:
+            self._say(session, "begun", message)
+            if any("long" in block.get("text", "") for block in prompt):
+                await self._works.finish.wait()
+        except asyncio.CancelledError:
+            try:
+                await turns(self._behaviour.late_end)
+                self._say(session, "late", message)
+            except asyncio.CancelledError:
+                self._works.cut_short += not self._dead
+            return "cancelled"
+        finally:
+            self._works.end(work)
+        return "end_turn"
