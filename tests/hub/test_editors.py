@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 from pathlib import Path
@@ -13,7 +14,10 @@ import pytest
 from antiphon.client import Client, Permission, Permissions, connect
 from antiphon.errors import CallFailed
 from antiphon.hub import HubFolder
+from antiphon.transports.child import ChildTransport
+from tests.agent.talk import INFO, Talk
 from tests.cli.command import ended
+from tests.hub.parrots import parrot
 from tests.hub.running import AGENT, ANTIPHON, DEADLINE, served
 from tests.hub.test_sharing import heard, told
 
@@ -102,3 +106,28 @@ async def test_a_hub_that_an_editor_has_started_is_started_again(tmp_path: Path)
         if last is not None:
             os.kill(last.pid, signal.SIGTERM)
             assert ended(last.pid)
+
+
+@EDITORS
+async def test_an_editor_is_not_told_again_what_came_with_the_agents_own_meta(
+    tmp_path: Path, version: int
+) -> None:
+    """The agent puts `_meta` beside its updates, so our cursor does not stand there alone."""
+    said = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "once"}}
+    said = said if version == 1 else {**said, "messageId": "m"}
+    step = {"update": said, "beside": {"_meta": {"vendor.example/x": {"y": 1}}}}
+    waits = {"ask": ["_vendor.example/wait", {"sessionId": "$session"}]}
+    shape = "clientCapabilities" if version == 1 else "capabilities"
+    info = "clientInfo" if version == 1 else "info"
+    with served(tmp_path, agent=parrot(version)) as hub:
+        transport = await ChildTransport.spawn([*ANTIPHON, "acp", "--data", str(tmp_path)])
+        editor = Talk(transport)
+        await editor.call("i", "initialize", protocolVersion=version, **{info: INFO, shape: {}})
+        session = (await editor.call("n", "session/new", cwd="/", mcpServers=[]))["sessionId"]
+        editor.prompt("p", session, json.dumps([step, waits]))
+        await editor.request("_vendor.example/wait")
+        hub.kill()
+        await asyncio.to_thread(hub.restart)
+        await editor.answer_to("p") if version == 1 else await editor.update("state_update", state="idle")
+        assert editor.text().count("once") == 1
+        await transport.aclose()

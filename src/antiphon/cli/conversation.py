@@ -7,11 +7,13 @@ cursors, prompts and new sessions get operation ids, and what the hub asks gets 
 from __future__ import annotations
 
 import json
-import re
 import secrets
 from collections import deque
 from collections.abc import Iterator
 from typing import Any
+
+import msgspec
+from msgspec import Struct, field
 
 from antiphon.schema.version import META_KEY
 
@@ -24,8 +26,32 @@ OWN = "antiphon:"
 """How the ids of our own requests begin."""
 SETUP = ("cwd", "mcpServers", "additionalDirectories", "systemPrompt")
 
-_UPDATE = re.compile(rb'\{"jsonrpc":"2.0","method":"session/update","params":\{"sessionId":"([^"\\]*)"')
-_SEQ = re.compile(rb'"_meta":\{"antiphon":\{"seq":(\d+)(?:,"part":(\d+))?\}\}\}\}$')
+UPDATE = "session/update"
+_UPDATE = b'"session/update"'
+
+
+class _Ours(Struct):
+    seq: int | None = None
+    part: int | None = None
+
+
+class _Meta(Struct):
+    ours: _Ours | None = field(name=META_KEY, default=None)
+
+
+class _Params(Struct):
+    session_id: str = field(name="sessionId")
+    meta: _Meta | None = field(name="_meta", default=None)
+
+
+class _Update(Struct):
+    """A `session/update`, as far as it says how far the editor was told a session."""
+
+    method: str
+    params: _Params
+
+
+_decode_update = msgspec.json.Decoder(_Update).decode
 
 
 class _Session:
@@ -118,14 +144,9 @@ class Conversation:
 
     def from_hub(self, frame: bytes) -> bytes | None:
         """What goes to the editor."""
-        update = _UPDATE.match(frame)
+        update = _read_update(frame)
         if update is not None:
-            numbered = _SEQ.search(frame, max(0, len(frame) - 100))
-            session = self._sessions.get(update[1].decode())
-            if numbered is None or session is None:
-                return frame
-            part = None if numbered[2] is None else int(numbered[2])
-            return frame if session.take(int(numbered[1]), part) else None
+            return frame if self._is_news(update.params) else None
         said = read(frame)
         if said is None:
             return frame
@@ -141,6 +162,13 @@ class Conversation:
             asked = (said.get("params") or {}).get("requestId")
             return encode({**said, "params": {"requestId": known.get(asked, asked)}})
         return frame
+
+    def _is_news(self, params: _Params) -> bool:
+        """Whether the editor was not sent this update yet. The place of an update is noted."""
+        session, ours = self._sessions.get(params.session_id), params.meta and params.meta.ours
+        if session is None or ours is None or ours.seq is None:
+            return True
+        return session.take(ours.seq, ours.part)
 
     def _learn(self, asked: dict[str, Any] | None, result: Any) -> None:
         """From the answer to a request of the editor's."""
@@ -185,6 +213,18 @@ class Conversation:
         yield from map(encode, self._open.values())
         late, self._late = self._late, []
         yield from late
+
+
+def _read_update(frame: bytes) -> _Update | None:
+    """The place of a `session/update`; `None` for any other frame. An agent may have written anything beside
+    our keys, so the frame is decoded; the fields that are not needed are skipped."""
+    if _UPDATE not in frame:
+        return None
+    try:
+        update = _decode_update(frame)
+    except msgspec.MsgspecError:
+        return None
+    return update if update.method == UPDATE else None
 
 
 def _ours(holder: dict[str, Any]) -> dict[str, Any]:
