@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Raw
 
 from antiphon.errors import ErrorObject, InvalidRequest, ParseError
 from antiphon.jsonrpc import frames
@@ -107,6 +108,11 @@ def test_rpc_26_an_error_of_any_shape_is_still_an_error() -> None:
 def test_an_answer_without_jsonrpc_or_with_both_members_null_still_reaches_its_caller() -> None:
     assert isinstance(frames.decode(b'{"id":1,"result":{}}'), Response)
     assert isinstance(frames.decode(b'{"id":1,"result":null,"error":{"code":1,"message":"x"}}'), Failure)
+    for result in (b"{}", b"null", b"0"):
+        line = b'{"jsonrpc":"2.0","id":1,"result":%b,"error":null}' % result
+        assert frames.decode(line) == Response(1, Raw(result))
+        line = b'{"jsonrpc":"2.0","error": null,"result":%b,"id":1}' % result
+        assert frames.decode(line) == Response(1, Raw(result))
 
 
 def test_an_array_is_a_batch_with_its_items_untouched() -> None:

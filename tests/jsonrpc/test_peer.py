@@ -48,6 +48,21 @@ def test_a_call_goes_out_and_its_answer_comes_back() -> None:
     assert event.error is None
 
 
+@pytest.mark.parametrize(
+    "members", [{"result": {}, "error": {"code": 1, "message": "x"}}, {}], ids=["both", "neither"]
+)
+def test_rpc_12_a_malformed_response_fails_the_call_it_names(members: dict[str, Any]) -> None:
+    """No other answer will come: whoever waits for it is not left waiting."""
+    peer = Peer()
+    call, _ = peer.call("m", b"{}")
+    event = only(peer.receive(line(id=call.id, **members)))
+    assert isinstance(event, Answered)
+    assert event.call is call
+    assert event.error is not None
+    assert "`result`" in event.error.message
+    assert isinstance(only(peer.receive(line(id=call.id, **members))), Fault)  # it has been answered
+
+
 def test_rpc_07_the_same_id_may_be_live_both_ways() -> None:
     one, other = Peer(), Peer()
     first, to_other = one.call("a", b"{}")

@@ -53,7 +53,8 @@ class Batch(Struct, frozen=True):
 
 
 class MalformedResponse(Struct, frozen=True):
-    """Looks like a response and is none: dropped, never answered (RPC-12)."""
+    """Looks like a response and is none: never answered (RPC-12). Where `id` is that of a call, the call fails:
+    no other answer to it will come."""
 
     id: RequestId
     reason: str
@@ -103,16 +104,25 @@ def _response(envelope: _Envelope) -> Frame | MalformedResponse:
     if envelope.id is UNSET and envelope.result is UNSET and envelope.error is UNSET:
         raise InvalidRequest("neither a request nor a response")
     id = None if envelope.id is UNSET else envelope.id
-    if envelope.result is not UNSET and envelope.error is UNSET:
+    has_result = envelope.result is not UNSET and not _is_null(envelope.result)
+    has_error = envelope.error is not UNSET and not _is_null(envelope.error)
+    if has_result and has_error:
+        return MalformedResponse(id, "it has both `result` and `error`")
+    # Some peers write the other member as null. A null beside a value says nothing.
+    if envelope.result is not UNSET and not has_error:
         if envelope.id is UNSET:
             return MalformedResponse(None, "a result without an id")
         return Response(id, envelope.result)
-    if envelope.error is not UNSET and (envelope.result is UNSET or bytes(envelope.result) == b"null"):
-        try:
-            return Failure(id, _error.decode(envelope.error))
-        except msgspec.MsgspecError:
-            return Failure(id, ErrorObject(-32603, "Malformed error", msgspec.json.decode(envelope.error)))
-    return MalformedResponse(id, "needs exactly one of `result` and `error`")
+    if envelope.error is UNSET:
+        return MalformedResponse(id, "it has neither `result` nor `error`")
+    try:
+        return Failure(id, _error.decode(envelope.error))
+    except msgspec.MsgspecError:
+        return Failure(id, ErrorObject(-32603, "Malformed error", msgspec.json.decode(envelope.error)))
+
+
+def _is_null(raw: Raw | UnsetType) -> bool:
+    return bytes(raw) == b"null" if isinstance(raw, Raw) else False
 
 
 def _explain(line: bytes, error: msgspec.ValidationError) -> Batch | MalformedResponse:

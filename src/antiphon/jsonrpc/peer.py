@@ -156,6 +156,9 @@ class Peer:
             return frame
         if isinstance(frame, Failure):
             return self._answered(frame.id, None, frame.error, line)
+        if (type(frame.id), frame.id) in self._calls:
+            broken = ErrorObject(-32603, f"The response is malformed: {frame.reason}")
+            return self._answered(frame.id, None, broken, line)
         return Fault(f"a malformed response was dropped: {frame.reason}", line[:200])
 
     def _called(self, request: Request, line: bytes, reply: _BatchReply | None) -> Event:
