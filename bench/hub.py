@@ -7,6 +7,12 @@ nothing else. The readers are the same program on both sides, counting bytes fro
 compressed. A delivery is one chunk at one client. At full speed a delay is mostly the length of the queue,
 so delays are taken from a stream of their own, of so many chunks per second.
 
+A paced stream of one chunk each 10 ms to 20 clients is measured beside a bare relay (`hub_relay`), which
+runs on the same kind of event loop, parses nothing and commits nothing. Both are up in one run and take
+turns; the delay of every chunk at every client counts. The CPU that a hub spends on a chunk of a v1 agent,
+for one client, is measured beside our client library, which reads the same stream from the agent's pipe
+(`hub_client`).
+
 The last part has 500 sessions at one hub, each with one client, of which 100 are streamed to. Each session
 has an agent process of its own.
 """
@@ -18,11 +24,13 @@ import contextlib
 import functools
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,6 +49,8 @@ TURNS = 3
 PACE = 500
 PACED = 1000
 DEADLINE = 60.0
+BESIDE_RATE, BESIDE_CLIENTS = 100, 20  # one chunk each 10 ms
+BESIDE_CHUNKS, BESIDE_TURNS = 50, 10
 SESSIONS, STREAMING, EACH = 500, 100, 50
 V1, V2 = "v1", "v2"
 
@@ -77,11 +87,22 @@ def hub(*, agent: str = V2) -> Iterator[Target]:
             process.wait(DEADLINE)
 
 
-@contextlib.contextmanager
-def node(session_id: str) -> Iterator[tuple[Target, subprocess.Popen[bytes]]]:
+def node() -> AbstractContextManager[tuple[Target, subprocess.Popen[bytes]]]:
     env = {**os.environ, "WS": f"{had(install.ts_sdk)}/node_modules/ws"}
+    return relaying([had(install.node), str(BENCH / "node_ws.mjs")], env)
+
+
+def bare_relay() -> AbstractContextManager[tuple[Target, subprocess.Popen[bytes]]]:
+    return relaying([sys.executable, "-m", "bench.hub_relay"])
+
+
+@contextlib.contextmanager
+def relaying(
+    command: list[str], env: dict[str, str] | None = None
+) -> Iterator[tuple[Target, subprocess.Popen[bytes]]]:
+    """A server that starts the agent itself and prints its port; what it reads is for the agent."""
     process = subprocess.Popen(
-        [had(install.node), str(BENCH / "node_ws.mjs"), *AGENT, "--plain", session_id],
+        [*command, *AGENT, "--plain", "sess_" + "0" * 32],
         env=env,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -142,25 +163,66 @@ def ours(
         session_id = new_session(opener)
         clients = [{"dialect": dialect, "session": session_id} for _ in range(count)]
         clients += [{"dialect": dialect, "session": session_id, "deaf": True} for _ in range(deaf)]
-        with readers(target, clients) as reading:
-            before, memory = spent(target.process), target.process.memory_info().rss
-            prompt(opener, session_id, f"{chunks} {rate or ''}")
-            opener.socket.close()
-            found = seen(reading)
-            found["server"] = spent(target.process) - before
-            found["grown"] = (target.process.memory_info().rss - memory) / 2**20
+        opener.socket.close()
+        return hub_turn(target, session_id, clients, f"{chunks} {rate or ''}")
+
+
+def hub_turn(target: Target, session_id: str, clients: Sequence[Mapping[str, Any]], text: str) -> Any:
+    """One turn of a hub's session, as its readers saw it."""
+    opener = Client(target.port, token=target.token, dialect=V2, session=session_id)
+    with readers(target, clients) as reading:
+        before, memory = spent(target.process), target.process.memory_info().rss
+        prompt(opener, session_id, text)
+        opener.socket.close()
+        found = seen(reading)
+        found["server"] = spent(target.process) - before
+        found["grown"] = (target.process.memory_info().rss - memory) / 2**20
     return found
 
 
 def theirs(count: int, chunks: int, *, rate: int | None = None) -> dict[str, Any]:
-    with node("sess_" + "0" * 32) as (target, process), readers(target, [{}] * count) as reading:
+    with node() as (target, process):
+        return relay_turn(target, process, [{}] * count, f"{chunks} {rate or ''}")
+
+
+def relay_turn(
+    target: Target, process: subprocess.Popen[bytes], clients: Sequence[Mapping[str, Any]], text: str
+) -> Any:
+    with readers(target, clients) as reading:
         before = spent(target.process)
         assert process.stdin is not None
-        process.stdin.write(f"{chunks} {rate or ''}\n".encode())
+        process.stdin.write(f"{text}\n".encode())
         process.stdin.flush()
         found = seen(reading)
         found["server"] = spent(target.process) - before
         return found
+
+
+def beside_relay(agent: str) -> dict[str, Any]:
+    """A paced stream through the hub and through the bare relay, in turns; the median turn of each."""
+    text = f"{BESIDE_CHUNKS} {BESIDE_RATE}"
+    found: dict[str, list[float]] = {"hub p50": [], "hub p99": [], "relay p50": [], "relay p99": []}
+    with hub(agent=agent) as target, bare_relay() as (relay, process):
+        opener = Client(target.port, token=target.token, dialect=V2)
+        session_id = new_session(opener)
+        opener.socket.close()
+        clients = [{"dialect": V2, "session": session_id, "timed": True}] * BESIDE_CLIENTS
+        for _ in range(BESIDE_TURNS):
+            through_hub = hub_turn(target, session_id, clients, text)
+            through_relay = relay_turn(relay, process, [{"timed": True}] * BESIDE_CLIENTS, text)
+            for side, run in (("hub", through_hub), ("relay", through_relay)):
+                found[f"{side} p50"].append(run["p50"])
+                found[f"{side} p99"].append(run["p99"])
+    return {name: statistics.median(values) for name, values in found.items()}
+
+
+def stdio_client(chunks: int) -> dict[str, Any]:
+    """Our client library reads the stream of a v1 agent."""
+    command = [sys.executable, "-m", "bench.hub_client", str(chunks), "--", *AGENT, "--v1"]
+    found: dict[str, Any] = json.loads(subprocess.check_output(command, timeout=DEADLINE))
+    if found["chunks"] != chunks:
+        raise SystemExit(f"our client read {found['chunks']} of {chunks} chunks")
+    return found
 
 
 def beside_deaf() -> dict[str, Any]:
@@ -205,57 +267,55 @@ def enough(clients: int, *, slow: bool, quick: bool) -> int:
     return chunks
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="a run of about two minutes")
-    quick = parser.parse_args().quick
-    rounds = 3 if quick else 5
-    kept: dict[str, dict[str, Any]] = {}
-    measurements: list[Measurement] = []
+class Plan:
+    """What one run measures, and what it says of that. Several figures may come of one measurement."""
 
-    def run(name: str, measure: Any, figure: Any, unit: str) -> None:
+    def __init__(self, *, quick: bool) -> None:
+        self.quick = quick
+        self.measurements: list[Measurement] = []
+        self.ratios: list[Ratio | Figure] = []
+        self._kept: dict[str, dict[str, Any]] = {}
+
+    def run(self, name: str, measure: Any, figure: Any, unit: str) -> None:
         def measured() -> float:
-            kept[name] = measure()
-            return float(figure(kept[name]))
+            self._kept[name] = measure()
+            return float(figure(self._kept[name]))
 
-        measurements.append(Measurement(name, unit, measured))
+        self.measurements.append(Measurement(name, unit, measured))
 
-    def of(name: str, run: str, figure: Any, unit: str) -> None:
-        measurements.append(Measurement(name, unit, lambda: float(figure(kept[run]))))
+    def of(self, name: str, run: str, figure: Any, unit: str) -> None:
+        """Another figure of a measurement that came before."""
+        self.measurements.append(Measurement(name, unit, lambda: float(figure(self._kept[run]))))
 
-    def rate(clients: int) -> Any:
-        return lambda found: found["chunks"] * clients / found["seconds"]
 
-    def cost(clients: int) -> Any:
-        return lambda found: found["server"] / (found["chunks"] * clients) * 1e6
+def rate(clients: int) -> Any:
+    return lambda found: found["chunks"] * clients / found["seconds"]
 
+
+def cost(clients: int) -> Any:
+    return lambda found: found["server"] / (found["chunks"] * clients) * 1e6
+
+
+def plan_fan_out(plan: Plan) -> None:
+    quick = plan.quick
     for clients in (1, 10, 100, 500):
         for side, measure in (("antiphon", ours), ("node ws", theirs)):
             chunks = enough(clients, slow=side == "node ws", quick=quick)
             name = f"fan-out to {clients}, {side}"
-            run(name, lambda m=measure, c=clients, n=chunks: m(c, n), rate(clients), "deliveries/s")
-            of(f"… CPU, {clients}, {side}", name, cost(clients), "µs/delivery")
+            plan.run(name, lambda m=measure, c=clients, n=chunks: m(c, n), rate(clients), "deliveries/s")
+            plan.of(f"… CPU, {clients}, {side}", name, cost(clients), "µs/delivery")
             if not quick or clients in (1, 100):
                 paced = f"delay p50 at {PACE}/s to {clients}, {side}"
-                run(paced, lambda m=measure, c=clients: m(c, PACED, rate=PACE), lambda f: f["p50"], "ms")
-                of(f"delay p99 at {PACE}/s to {clients}, {side}", paced, lambda f: f["p99"], "ms")
+                plan.run(paced, lambda m=measure, c=clients: m(c, PACED, rate=PACE), lambda f: f["p50"], "ms")
+                plan.of(f"delay p99 at {PACE}/s to {clients}, {side}", paced, lambda f: f["p99"], "ms")
     for name, options in (("v1", {"dialect": V1}), ("of a v1 agent", {"agent": V1})):
-        run(
+        plan.run(
             f"fan-out to 100 {name}, antiphon",
             lambda o=options: ours(100, CHUNKS, **o),
             rate(100),
             "deliveries/s",
         )
-    run("99 readers", beside_deaf, lambda found: found["without"], "s")
-    of("99 readers and a deaf one", "99 readers", lambda found: found["with"], "s")
-    of("hub growth with a deaf one", "99 readers", lambda found: found["grown"], "MiB")
-    if not quick:
-        once = functools.cache(many)  # it takes a while, and nothing is compared to it
-        run(f"p99 delay, {STREAMING} of {SESSIONS} sessions", once, lambda found: found["p99"], "ms")
-        of("… CPU", measurements[-1].name, lambda found: found["cores"], "cores")
-        of("… memory of the hub", measurements[-2].name, lambda found: found["memory"], "MiB")
-
-    ratios: list[Ratio | Figure] = [
+    plan.ratios += [
         Ratio(
             f"fanout_{clients}_vs_node_ws",
             f"fan-out to {clients}, antiphon",
@@ -264,17 +324,76 @@ def main() -> None:
         )
         for clients, bar in ((10, None), (100, 10), (500, None))
     ]
-    ratios += [
+    plan.ratios += [
         Ratio("fanout_100_v1_vs_node_ws", "fan-out to 100 v1, antiphon", "fan-out to 100, node ws"),
         Ratio(
             "fanout_100_of_v1_agent_vs_node_ws",
             "fan-out to 100 of a v1 agent, antiphon",
             "fan-out to 100, node ws",
         ),
+    ]
+
+
+def plan_latency(plan: Plan) -> None:
+    for of_v1 in ("", " of a v1 agent"):
+        beside = f"paced p50{of_v1}, antiphon"
+        agent = V1 if of_v1 else V2
+        plan.run(beside, lambda a=agent: beside_relay(a), lambda found: found["hub p50"], "ms")
+        plan.of(f"paced p50{of_v1}, bare relay", beside, lambda found: found["relay p50"], "ms")
+        plan.of(f"paced p99{of_v1}, antiphon", beside, lambda found: found["hub p99"], "ms")
+        plan.of(f"paced p99{of_v1}, bare relay", beside, lambda found: found["relay p99"], "ms")
+        plan.ratios += [
+            Ratio(
+                f"paced_{part}{of_v1.replace(' ', '_')}_vs_bare_relay",
+                f"paced {part}{of_v1}, antiphon",
+                f"paced {part}{of_v1}, bare relay",
+            )
+            for part in ("p50", "p99")
+        ]
+    hub_cpu, client_cpu = "CPU of a v1 agent's chunk, hub", "CPU of a v1 agent's chunk, our client"
+    plan.run(hub_cpu, lambda: ours(1, LONG, agent=V1), cost(1), "µs/chunk")
+    plan.run(
+        client_cpu,
+        lambda: stdio_client(LONG),
+        lambda found: found["cpu"] / found["chunks"] * 1e6,
+        "µs/chunk",
+    )
+    plan.ratios.append(Ratio("hub_cpu_per_chunk_vs_stdio_client", hub_cpu, client_cpu))
+
+
+def plan_isolation(plan: Plan) -> None:
+    plan.run("99 readers", beside_deaf, lambda found: found["without"], "s")
+    plan.of("99 readers and a deaf one", "99 readers", lambda found: found["with"], "s")
+    plan.of("hub growth with a deaf one", "99 readers", lambda found: found["grown"], "MiB")
+    plan.ratios += [
         Ratio("slow_client_cost", "99 readers and a deaf one", "99 readers", at_most=1.15),
         Figure("slow_client_mib", "hub growth with a deaf one", at_most=64),
     ]
-    run_group("hub", measurements, ratios, rounds=rounds)
+
+
+def plan_many(plan: Plan) -> None:
+    once = functools.cache(many)  # it takes a while, and nothing is compared to it
+    name = f"p99 delay, {STREAMING} of {SESSIONS} sessions"
+    plan.run(name, once, lambda found: found["p99"], "ms")
+    plan.of("… CPU", name, lambda found: found["cores"], "cores")
+    plan.of("… memory of the hub", name, lambda found: found["memory"], "MiB")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="a run of about two minutes")
+    parser.add_argument("--latency", action="store_true", help="only the paced streams and the CPU per chunk")
+    asked = parser.parse_args()
+    plan = Plan(quick=asked.quick)
+    if not asked.latency:
+        plan_fan_out(plan)
+    plan_latency(plan)
+    if not asked.latency:
+        plan_isolation(plan)
+        if not asked.quick:
+            plan_many(plan)
+    group = "hub-latency" if asked.latency else "hub"
+    run_group(group, plan.measurements, plan.ratios, rounds=3 if asked.quick else 5)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ A client is a WebSocket by hand. With a dialect (`v1`, `v2`) it opens the protoc
 else it only opens the link; one that is `deaf` never reads again. Prints `ready` when all are there, then
 waits until the last chunk has come to the first client of each session, and as many bytes to all others of
 it as until there, and prints what it saw as JSON: when the last byte came, the sizes, and the delay of each
-chunk from its write to its read, looked at in those first clients.
+chunk from its write to its read, looked at in those first clients, and in the others that are `timed`.
 """
 
 from __future__ import annotations
@@ -48,12 +48,14 @@ class Client:
         dialect: str | None = None,
         session: str | None = None,
         deaf: bool = False,
+        timed: bool = False,
     ) -> None:
         self.socket = socket.socket()
         if deaf:  # what the kernel would take for it is not the server's doing
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 * 1024)
         self.socket.connect(("127.0.0.1", port))
         self.session = session
+        self.timed = timed
         self.count = 0
         self.need: int | None = None
         self.seen: list[tuple[int, int]] | None = None
@@ -133,7 +135,7 @@ def read(clients: list[Client]) -> int:
         client.count = len(client.unread)
         poll.register(client.socket.fileno(), select.EPOLLIN)
         by_fd[client.socket.fileno()] = client
-        if firsts.setdefault(client.session, client) is client:
+        if firsts.setdefault(client.session, client) is client or client.timed:
             client.seen, client.kept = [(time.monotonic_ns(), client.count)], [client.unread]
     left = len(clients)
     buffer = bytearray(BUFFER)
@@ -158,6 +160,7 @@ def read(clients: list[Client]) -> int:
                 at = time.monotonic_ns()
                 client.seen.append((at, size))
                 client.kept.append(bytes(view[:size]))
+            if firsts[client.session] is client:
                 last = b"".join(client.kept[-2:])
                 if client.need is None and end in last:
                     for other in clients:
