@@ -79,11 +79,18 @@ def test_a_v1_client_asks_for_its_opt_ins_one_by_one(ours, wanted):
     assert offer.agree(OptIns()) == Agreement(1, Dialect.V1, OptIns())
 
 
-def test_an_opt_in_is_confirmed_in_the_words_it_was_asked_in():
-    everything = OptIns(True, True, True)
-    answer = {"protocolVersion": 1, "agentCapabilities": {"_meta": {"antiphon": everything.to_meta()}}}
-    assert offer_v1(everything.to_meta()).wanted == everything
-    assert read_answer(answer) == Agreement(1, Dialect.V1, everything)
+@pytest.mark.parametrize("given", [OptIns(True, False, True), OptIns(False, True, True)])
+def test_an_opt_in_is_confirmed_in_the_words_it_was_asked_in(given):
+    answer = {"protocolVersion": 1, "agentCapabilities": {"_meta": {"antiphon": given.to_meta()}}}
+    assert offer_v1(given.to_meta()).wanted == given
+    assert read_answer(answer) == Agreement(1, Dialect.V1, given)
+
+
+def test_the_prompt_lifecycle_rules_out_turn_complete_whoever_says_both():
+    both = OptIns(True, True, True)
+    assert offer_v1(both.to_meta()).agree(both).opt_ins == OptIns(False, True, True)
+    answer = {"protocolVersion": 1, "agentCapabilities": {"_meta": {"antiphon": both.to_meta()}}}
+    assert read_answer(answer).opt_ins == OptIns(False, True, True)
 
 
 def test_v2_is_spoken_as_published_unless_the_proposed_dialect_is_asked_for():

@@ -30,7 +30,8 @@ def open_link(agent: Agent, offer: Offer) -> tuple[Agreement, v1.InitializeRespo
     agreement = offer.agree(OPT_INS, agent.extras)
     if offer.version == V1:
         if agent.turn_complete:
-            agreement = replace(agreement, opt_ins=replace(agreement.opt_ins, turn_complete=True))
+            everyone = replace(agreement.opt_ins, turn_complete=True).consistent()
+            agreement = replace(agreement, opt_ins=everyone)
         return agreement, _in_v1(agent, agreement)
     return agreement, _in_v2(agent, agreement, proposed=offer.proposed)
 

@@ -44,6 +44,13 @@ class OptIns(Struct, frozen=True):
             self.message_update and other.message_update,
         )
 
+    def consistent(self) -> OptIns:
+        """The opt-ins as they take effect together: `prompt_lifecycle` rules out `turn_complete`, because the
+        state updates already report the end of a turn."""
+        return OptIns(
+            self.turn_complete and not self.prompt_lifecycle, self.prompt_lifecycle, self.message_update
+        )
+
     def to_meta(self) -> dict[str, Any]:
         """As it stands on the wire, in a request and in its confirmation."""
         meta: dict[str, Any] = {}
@@ -151,7 +158,7 @@ class Offer(Struct, frozen=True):
         """The agreement with an agent that can give `able` of the opt-ins, and these extras."""
         given = self.extras & (extras or Extras())
         if self.version == V1:
-            return Agreement(V1, Dialect.V1, self.wanted & (able or OptIns()), given)
+            return Agreement(V1, Dialect.V1, (self.wanted & (able or OptIns())).consistent(), given)
         return Agreement(V2, Dialect.V2_PROPOSED if self.proposed else Dialect.V2, extras=given)
 
 
@@ -199,7 +206,8 @@ def read_answer(result: Any, *, supported: Sequence[int] = VERSIONS) -> Agreemen
         )
     if version == V1:
         confirmed = _ours(result.get("agentCapabilities"))
-        return Agreement(V1, Dialect.V1, OptIns.from_meta(confirmed), Extras.from_meta(confirmed))
+        opt_ins = OptIns.from_meta(confirmed).consistent()
+        return Agreement(V1, Dialect.V1, opt_ins, Extras.from_meta(confirmed))
     proposed = _ours(result).get("dialect") == "proposed"
     extras = Extras.from_meta(_ours(result.get("capabilities")))
     return Agreement(V2, Dialect.V2_PROPOSED if proposed else Dialect.V2, extras=extras)
