@@ -3,22 +3,26 @@
 A prompt's last text is JSON, a list of what it does: `{"update": U}` says U as it is,
 `{"notify": [METHOD, PARAMS]}` and `{"ask": [METHOD, PARAMS]}` tell and ask something else (how that was
 answered is said in a message), and `{"answer": RESULT}` is what the turn ends with. SETTING is JSON:
-`capabilities`, `new` (what the answer to a new session has beside its id), `proposed` (v2 as first proposed),
-`late` (a prompt is taken at once, its turn begins with `_parrot/go`), `mute` (it never says that it runs).
+`capabilities`, `initialize` (what else its answer to that has), `new` (what the answer to a new session has beside its id), `proposed` (v2 as first proposed),
+`late` (a prompt is taken at once, its turn begins with `_parrot/go`), `mute` (it never says that it runs),
+`answers` (results by method, for what it does not answer otherwise; an `error` is one), `gate` (a named pipe:
+it answers `initialize` once somebody has written into that).
 
-It answers `_parrot/echo` with its params, `_parrot/heard` with what it heard, and everything else that it
-does not know with -32601.
+It answers `_parrot/echo` with its params, `_parrot/heard` with what it heard, `_parrot/opening` with the params
+of `initialize`, and everything else that it does not know with -32601.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 VERSION = int(sys.argv[1])
 SETTING = json.loads(sys.argv[2]) if len(sys.argv) > 2 else {}
 heard: list[Any] = []
+opening: dict[str, Any] = {}
 sessions: list[str] = []
 asked = 0
 
@@ -80,11 +84,12 @@ def perform(session: str, prompt: list[Any]) -> dict[str, Any]:
 
 
 def initialized() -> dict[str, Any]:
-    able = SETTING.get("capabilities", {})
+    able, beside = SETTING.get("capabilities", {}), SETTING.get("initialize", {})
     named = {"name": "parrot", "version": "1"}
     if VERSION == 1:
-        return {"protocolVersion": 1, "agentInfo": named, "agentCapabilities": {"loadSession": True, **able}}
-    return {"protocolVersion": 2, "info": named, "capabilities": {"session": {}, **able}}
+        capabilities = {"loadSession": True, **able}
+        return {"protocolVersion": 1, "agentInfo": named, "agentCapabilities": capabilities, **beside}
+    return {"protocolVersion": 2, "info": named, "capabilities": {"session": {}, **able}, **beside}
 
 
 def prompted(id: Any, params: dict[str, Any]) -> None:
@@ -113,7 +118,14 @@ def handle(frame: dict[str, Any]) -> None:
             heard.append([method, params])
         return
     if method == "initialize":
+        opening.update(params)
+        if "gate" in SETTING:
+            Path(SETTING["gate"]).read_bytes()
         send(id=id, result=initialized())
+    elif method in SETTING.get("answers", {}):
+        heard.append([method, params])
+        answer = here(SETTING["answers"][method], params.get("sessionId", ""))
+        send(id=id, **(answer if "error" in answer else {"result": answer}))
     elif method == "session/new":
         sessions.append(f"parrot-session-{len(sessions)}")
         heard.append([method, params])
@@ -128,6 +140,8 @@ def handle(frame: dict[str, Any]) -> None:
         prompted(id, params)
     elif method == "_parrot/echo":
         send(id=id, result=params)
+    elif method == "_parrot/opening":
+        send(id=id, result=opening)
     elif method == "_parrot/heard":
         send(id=id, result={"heard": heard})
     else:

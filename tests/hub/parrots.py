@@ -5,10 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.agent.talk import Talk
+from antiphon.hub import Hub
+from antiphon.transports.memory import memory_pair
+from tests.agent.talk import INFO, Talk
 from tests.hub.running import DEADLINE
 
 EVERYTHING: dict[str, Any] = {
@@ -21,6 +25,23 @@ STATES = ("state_update", "user_message")
 
 def parrot(version: int, **setting: Any) -> list[str]:
     return [sys.executable, str(Path(__file__).parent / "parrot.py"), str(version), json.dumps(setting)]
+
+
+@asynccontextmanager
+async def talking(hub: Hub, version: int, **initialize: Any) -> AsyncIterator[Talk]:
+    """A client by hand of a hub in this process."""
+    ours, theirs = memory_pair()
+    serving = asyncio.get_running_loop().create_task(hub.serve(theirs))
+    talk = Talk(ours)
+    shape: dict[str, Any] = (
+        {"clientInfo": INFO, "clientCapabilities": {}} if version == 1 else {"info": INFO, "capabilities": {}}
+    )
+    await talk.call("init", "initialize", protocolVersion=version, **{**shape, **initialize})
+    try:
+        yield talk
+    finally:
+        await ours.aclose()
+        await serving
 
 
 def updates(talk: Talk, tag: str | None = None) -> list[dict[str, Any]]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,11 @@ import pytest
 
 from antiphon.client import ClientSession, connect
 from antiphon.client.workspace import Workspace
+from antiphon.errors import LocalError
 from antiphon.hub import Hub
-from antiphon.transports.memory import memory_pair
-from tests.agent.talk import INFO, Talk
+from tests.agent.talk import Talk
 from tests.hub.doors import doors
+from tests.hub.parrots import begin, ended, new_session, parrot, prompt, said, talking
 from tests.hub.test_logins import RICH
 from tests.hub.test_processes import DEADLINE, hub_of
 from tests.hub.test_sharing import settled, told
@@ -56,18 +56,9 @@ async def test_the_hub_s_own_files_can_be_wanted(tmp_path: Path) -> None:
         assert "failed: " in await done(session, "read /etc/hostname")  # outside of the session's folders
 
 
-@asynccontextmanager
-async def by_hand(hub: Hub, **offered: Any) -> AsyncIterator[Talk]:
+def by_hand(hub: Hub, **offered: Any) -> AbstractAsyncContextManager[Talk]:
     """An editor of v1, frame by frame."""
-    ours, theirs = memory_pair()
-    serving = asyncio.get_running_loop().create_task(hub.serve(theirs))
-    talk = Talk(ours)
-    await talk.call("i", "initialize", protocolVersion=1, clientInfo=INFO, clientCapabilities=offered)
-    try:
-        yield talk
-    finally:
-        await ours.aclose()
-        await serving
+    return talking(hub, 1, clientCapabilities=offered)
 
 
 async def run_there(editor: Talk, session: str, *, leaves: bool = False) -> None:
@@ -180,3 +171,67 @@ async def test_fs_05_a_v2_client_has_no_files_to_offer_and_the_hub_s_are_used(
     async with hub_of(tmp_path, RICH, version=1) as (hub, _), connect(hub, version=version) as client:
         session = await client.new_session(tmp_path)
         assert await done(session, f"read {tmp_path}/a.txt") == "saved"
+
+
+CAPABLE = {"readTextFile": True, "writeTextFile": True}
+
+
+def create(path: str) -> list[Any]:
+    """What an agent does that creates a file through its client: it reads it first."""
+    return [
+        {"ask": ["fs/read_text_file", {"sessionId": "$session", "path": path}]},
+        {"ask": ["fs/write_text_file", {"sessionId": "$session", "path": path, "content": "new"}]},
+        {"ask": ["fs/read_text_file", {"sessionId": "$session", "path": path}]},
+    ]
+
+
+@pytest.mark.parametrize("files", ["editor", "hub"])
+@pytest.mark.parametrize("version", [1, 2])
+async def test_fs_04_a_missing_file_is_told_by_code_message_and_data_and_can_then_be_written(
+    tmp_path: Path, files: str, version: int
+) -> None:
+    path = str(tmp_path / "folder" / "new file.txt")
+    async with hub_of(tmp_path, parrot(1), files=files) as (hub, _), talking(hub, version) as client:
+        session = await new_session(client, cwd=str(tmp_path))
+        await prompt(client, session, *create(path))
+        missing, *done = said(client)
+        assert missing["code"] == -32002
+        for words in ("Resource not found", "ENOENT", "No such file"):
+            assert words in missing["message"]
+        uri = f"{tmp_path.as_uri()}/folder/new%20file.txt"
+        assert missing["data"] == {"path": path, "uri": uri, "code": "ENOENT"}
+        assert done == [{}, {"content": "new"}]
+
+
+async def test_a_missing_file_of_an_editor_is_told_as_the_editor_tells_it(tmp_path: Path) -> None:
+    path = str(tmp_path / "new.txt")
+    word = {"code": -32603, "message": "Internal error", "data": {"details": "ENOENT: no such file"}}
+    async with hub_of(tmp_path, parrot(1)) as (hub, _), by_hand(hub, fs=CAPABLE) as editor:
+        session = await new_session(editor, cwd=str(tmp_path))
+        begin(editor, session, *create(path))
+        answers: list[dict[str, Any]] = [{"error": word}, {"result": {}}, {"result": {"content": "unsaved"}}]
+        for answer in answers:
+            asked = await editor.until(lambda frame: str(frame.get("method")).startswith("fs/"))
+            assert asked["params"]["sessionId"] == session
+            editor.send(id=asked["id"], **answer)
+        await ended(editor)
+        assert said(editor) == [word, {}, {"content": "unsaved"}]
+        assert not Path(path).exists()  # the editor has it
+
+
+async def test_with_no_files_an_agent_is_offered_neither_files_nor_terminals(tmp_path: Path) -> None:
+    create_terminal = {"ask": ["terminal/create", {"sessionId": "$session", "command": "true"}]}
+    async with hub_of(tmp_path, parrot(1), files="none") as (hub, _), by_hand(hub, fs=CAPABLE) as editor:
+        session = await new_session(editor, cwd=str(tmp_path))
+        offered = (await editor.call("o", "_parrot/opening", sessionId=session))["clientCapabilities"]
+        assert offered.get("fs", {}).get("readTextFile", False) is False
+        assert offered.get("fs", {}).get("writeTextFile", False) is False
+        assert offered.get("terminal", False) is False
+        await prompt(editor, session, *create(str(tmp_path / "new.txt")), create_terminal)
+        assert [answer["code"] for answer in said(editor)] == [-32601] * 4
+        assert not [frame for frame in editor.seen if str(frame.get("method")).startswith(("fs/", "terminal/"))]
+
+
+def test_files_of_nobody_known_are_refused() -> None:
+    with pytest.raises(LocalError, match="files must be one of editor, hub, none, not 'all'"):
+        Hub(["agent"], files="all")

@@ -144,10 +144,11 @@ Examples:
 )
 @click.option(
     "--files",
-    type=click.Choice(["editor", "hub"]),
+    type=click.Choice(["editor", "hub", "none"]),
     default="editor",
     show_default=True,
-    help="Whose files and terminals v1 agents use: an attached editor's, where it offers them, or the hub's.",
+    help="Whose files and terminals v1 agents use: an attached editor's, where it offers them, otherwise the "
+    "hub's; always the hub's; or none, so that the agent uses its own.",
 )
 @click.option(
     "--acp-version",

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import reduce
 from operator import or_
+from pathlib import Path
 from typing import BinaryIO
 
 from antiphon.errors import AntiphonError, InvalidParams, RequestError, ResourceNotFound
@@ -191,6 +192,13 @@ def _check_plain(found: os.stat_result) -> None:
         raise InvalidParams("the path is no plain file")  # a device, a pipe, a link put there just now
 
 
+def absent(path: str) -> ResourceNotFound:
+    """A missing file, as editors answer it (FS-04). Agents find out in different ways: some compare the code,
+    some look for `ENOENT` or `No such file` in the message, and some read `data`."""
+    data = {"path": path, "uri": Path(path).as_uri(), "code": "ENOENT"}
+    return ResourceNotFound(f"ENOENT: No such file or directory: {path}", data=data)
+
+
 @contextmanager
 def _told(path: str) -> Iterator[None]:
     """What goes wrong, as the other side is told."""
@@ -202,7 +210,7 @@ def _told(path: str) -> Iterator[None]:
         raise InvalidParams("the path is a folder") from None
     except OSError as error:
         if error.errno in _ABSENT:
-            raise ResourceNotFound("no such file", data={"path": path}) from None  # FS-04
+            raise absent(path) from None
         if error.errno == errno.ELOOP:
             raise InvalidParams(_OUTSIDE) from None
         raise RequestError(AntiphonError.code, f"{error.strerror or 'the file system failed'}") from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import structs
@@ -30,6 +31,16 @@ if TYPE_CHECKING:
 
 CREATE, OUTPUT, WAIT, _, RELEASE = TERMINALS
 NEEDED: dict[str, Can] = {READ: reads, WRITE: writes, CREATE: runs}
+
+
+class Files(StrEnum):
+    """Whose files and terminals a hub offers to agents of v1."""
+
+    EDITOR = "editor"
+    """An attached editor's, where one offers them; otherwise the hub's."""
+    HUB = "hub"
+    NONE = "none"
+    """Nobody's: the hub offers neither, and the agent uses its own."""
 
 
 class Attended(Protocol):

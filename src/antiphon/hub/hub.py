@@ -27,6 +27,7 @@ from antiphon.hub.audit import Audit
 from antiphon.hub.browsers import Browsers
 from antiphon.hub.doorkeeper import Doorkeeper
 from antiphon.hub.extensions import Extended, Passed
+from antiphon.hub.files import Files
 from antiphon.hub.inviting import invite
 from antiphon.hub.journals import journal_page
 from antiphon.hub.limits import HubLimits
@@ -83,7 +84,7 @@ class Hub(Extended):
         mark: str | None = None,
         share: bool = False,
         idle: float = IDLE,
-        files: str = "editor",
+        files: str = Files.EDITOR,
         grace: float = GRACE,
         questions: str = Policy.FIRST,
         question_expiry: float | None = None,
@@ -101,7 +102,7 @@ class Hub(Extended):
         left running is ended. `share`: one process for all sessions of an agent, and not one for each. `idle`
         is after how many seconds of rest an agent is stopped that can bring its session back; 0 for never.
         `files`: whose files and terminals v1 agents use, those of an attached `editor` that offers its own,
-        or always the `hub`'s. `grace` is how many seconds turns get to end when the hub is to end.
+        always the `hub`'s, or `none`: then the hub offers neither to them. `grace` is how many seconds turns get to end when the hub is to end.
         `questions`: who is asked, the `first` to answer of all, an `owner`, or the `designated` client, which
         sent the prompt. `question_expiry` is after how many seconds a question ends without an answer.
         `limits` is how much clients may take. `tokens` is the file of further tokens, and `audit` that of
@@ -110,8 +111,8 @@ class Hub(Extended):
             raise LocalError(f"with nobody there, it is one of {', '.join(Unattended)}, not {unattended!r}")
         if questions not in tuple(Policy):
             raise LocalError(f"questions are put to one of {', '.join(Policy)}, not {questions!r}")
-        if files not in ("editor", "hub"):
-            raise LocalError(f"files are those of an attached `editor` or the `hub`'s, not {files!r}")
+        if files not in tuple(Files):
+            raise LocalError(f"files must be one of {', '.join(Files)}, not {files!r}")
         super().__init__(
             "antiphon-hub",
             version="0.1.0",
@@ -145,7 +146,7 @@ class Hub(Extended):
         self._speaks = version
         self._mark = mark
         self._grace = grace
-        self._editors = files == "editor"
+        self._files = Files(files)
         self.browsers = Browsers(self)
         self.page: Page = {} if page is None else page
         self.upstreams = Upstreams(self.agents, self._start, share=share)
@@ -299,7 +300,7 @@ class Hub(Extended):
     def _start(self, name: str) -> Upstream:
         env = {} if self._mark is None else {MARK: self._mark}
         version = self._speaks.get(name) if isinstance(self._speaks, Mapping) else self._speaks
-        upstream = Upstream(name, self.agents[name], env=env, version=version, editors=self._editors)
+        upstream = Upstream(name, self.agents[name], env=env, version=version, files=self._files)
         passed, offered = Passed(upstream), Offered(upstream, lambda: self._links)
 
         def begin(client: Client) -> None:

@@ -17,7 +17,7 @@ from antiphon.client.elicitation import Elicitation
 from antiphon.client.workspace import Workspace
 from antiphon.errors import AntiphonError, LinkLost
 from antiphon.hub.course import Course, Hears
-from antiphon.hub.files import EditorWorkspace
+from antiphon.hub.files import EditorWorkspace, Files
 from antiphon.hub.targets import Target
 from antiphon.schema import v2
 
@@ -42,14 +42,14 @@ class Upstream:
         *,
         env: Mapping[str, str],
         version: int | None,
-        editors: bool = True,
+        files: Files = Files.EDITOR,
     ) -> None:
-        """`editors`: the files and terminals of those who are attached are preferred to the hub's own."""
+        """`files`: whose files and terminals an agent of v1 may use."""
         self.name = name
         self._target = target
         self._env = env
         self._version = version
-        self._editors = editors
+        self._files = files
         self.users = 0
         """How many sessions it works for."""
         self.mixes = False
@@ -102,7 +102,7 @@ class Upstream:
                 answers=self,
                 name="antiphon-hub",
                 env=self._env if command else None,
-                workspace=EditorWorkspace(self._hearer) if self._editors else Workspace(),
+                workspace=self._workspace(),
                 relay=self._follow,
                 on_stderr=self._log,
             ) as client:
@@ -127,6 +127,15 @@ class Upstream:
             late.cancel()
             if not self._ready.done():
                 self._ready.cancel()
+
+    def _workspace(self) -> Workspace | None:
+        match self._files:
+            case Files.EDITOR:
+                return EditorWorkspace(self._hearer)
+            case Files.HUB:
+                return Workspace()
+            case Files.NONE:
+                return None
 
     def _too_late(self) -> None:
         """Who waits is told at once, however long it takes to end it."""
