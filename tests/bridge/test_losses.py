@@ -20,9 +20,10 @@ from antiphon.bridge.prompts import Answer
 from antiphon.bridge.upgrade import Upgrade
 from antiphon.bridge.upgrade_configuration import Configuration
 from antiphon.errors import ErrorObject, InvalidParams
-from antiphon.schema import v1
+from antiphon.schema import v1, v2
 from antiphon.schema.codec import codec
 from antiphon.schema.methods import Kind
+from antiphon.schema.v1.models import SetSessionModelResponse
 from antiphon.schema.wire import Unknown
 from tests.bridge.wire import (
     b64,
@@ -217,6 +218,9 @@ def lifted(name: str, report: Callable[[Loss, Any], None]) -> list[Any]:
     return [*map(plain, up.failed(1, ErrorObject(-32603, "Aborted")))]
 
 
+MODELS = b'"sessionId":"s","models":{"currentModelId":"a","availableModels":[{"modelId":"b","name":"B"}]}'
+
+
 def other_ways(name: str, to: V1Writer, report: Callable[[Loss, Any], None]) -> list[Any]:
     """What reaches a row that no update to a plain client reaches."""
     options = [
@@ -238,6 +242,13 @@ def other_ways(name: str, to: V1Writer, report: Callable[[Loss, Any], None]) -> 
         case "auth_method":
             odd: Any = Unknown({"type": "_odd", "methodId": "m", "name": "M"})
             return [*methods_v1([odd], report=report)]
+        case "model":
+            up = Upgrade()
+            given = up.configuration.new_session(codec(1).result("session/new", b"{%b}" % MODELS))
+            to.opened(given)
+            chosen = up.configuration.set_model("b", SetSessionModelResponse())
+            told: Any = v2.ConfigOptionUpdate(config_options=chosen.config_options)
+            return [plain(raw) for raw in to.write(told, msgspec.json.encode(told))]
         case "subagent_state":
             able = V1Writer(capabilities(subagents={}), report=report)
             given = read(SUBAGENT)

@@ -229,7 +229,9 @@ async def test_with_no_files_an_agent_is_offered_neither_files_nor_terminals(tmp
         assert offered.get("terminal", False) is False
         await prompt(editor, session, *create(str(tmp_path / "new.txt")), create_terminal)
         assert [answer["code"] for answer in said(editor)] == [-32601] * 4
-        assert not [frame for frame in editor.seen if str(frame.get("method")).startswith(("fs/", "terminal/"))]
+        assert not [
+            frame for frame in editor.seen if str(frame.get("method")).startswith(("fs/", "terminal/"))
+        ]
 
 
 def test_files_of_nobody_known_are_refused() -> None:

@@ -48,6 +48,10 @@ NOT_IN_THE_SCHEMA = {
     (1, "StateUpdate", "stop_reason"): "SD-02: the proposed key of the reason",
     (2, "StateUpdate", "stop_reason"): "SD-02: the proposed key of the reason",
     (2, "SessionStateUpdate", "stop_reason"): "SD-02: the proposed key of the reason",
+    **{
+        (1, f"{verb}SessionResponse", "models"): "the models of a session, which v1 once had as unstable"
+        for verb in ("New", "Load", "Fork", "Resume")
+    },
 }
 """Fields of generated types that no pinned schema has, and why."""
 

@@ -228,10 +228,22 @@ EXTRA_FIELDS = {
     (1, "SessionCapabilities"): (("turnComplete", "turn_complete", "dict[str, Any] | None"),),
     (1, "StateUpdate"): (("stop_reason", "proposed_reason", "IdleStopReason | None"),),
     (2, "StateUpdate"): (("stop_reason", "proposed_reason", "StopReason | None"),),
+    **{
+        (1, f"{verb}SessionResponse"): (("models", "models", "SessionModelState | None"),)
+        for verb in ("New", "Load", "Fork", "Resume")
+    },
 }
 """Fields that no pinned schema has, by their key, their name and their type: the capability of the
-`turn_complete` update (TC-05), and the proposed key of a stop reason, which is read and never written
-(SD-02)."""
+`turn_complete` update (TC-05), the proposed key of a stop reason, which is read and never written (SD-02), and
+the models of a session, which v1 had while they were unstable and agents still send."""
+
+EXTRA_TYPES = {(1, "SessionModelState"): "models"}
+"""Hand-written types that extra fields have, and the modules they are in."""
+
+EXTRA_METHODS = {
+    1: (("session/set_model", "models.SetSessionModelRequest", "models.SetSessionModelResponse"),),
+}
+"""Requests of clients that no pinned schema has; each names a session."""
 
 STOP_REASON = {1: "IdleStopReason", 2: "StopReason"}
 """The open enum of the stop reasons on a state update; v1 has a closed `StopReason` of its own."""

@@ -108,26 +108,30 @@ def leniency(version: Version) -> str:
         if item.open_field:
             states.append(f'    {item.page}.{item.name}: "{item.open_field}",')
             used.add(item.page)
-    home = next(
+    variants = {
         home for (number, _), (home, _) in decisions.EXTRA_VARIANTS.items() if number == version.number
-    )
+    }
+    types = {home for (number, _), home in decisions.EXTRA_TYPES.items() if number == version.number}
+    homes = sorted(variants | types)
     body = (
         "ERROR, SKIP, NULL = Lenient.ERROR, Lenient.SKIP, Lenient.NULL\n\n"
         "LENIENT: dict[type[Wire], dict[str, Lenient]] = {\n"
         + "\n".join(entries)
-        + f"\n    **{home}.LENIENT,\n}}\n"
+        + "".join(f"\n    **{home}.LENIENT," for home in homes)
+        + "\n}\n"
         '"""`_meta` is lenient wherever it is (EXT-04) and not listed."""\n\n'
         "OPEN: tuple[Open, ...] = (\n" + "\n".join(unions) + "\n)\n"
         '"""The unions that keep an unknown tag, with what an unknown variant needs."""\n\n'
         "OPEN_STRUCTS: dict[type[Wire], str] = {\n"
         + "\n".join(states)
-        + f"\n    **{home}.OPEN_STRUCTS,\n}}\n"
+        + "".join(f"\n    **{home}.OPEN_STRUCTS," for home in sorted(variants))
+        + "\n}\n"
         '"""Structs that are a union themselves: another value of the field makes the object `Unknown`."""\n'
     )
     package = f"antiphon.schema.v{version.number}"
     typing = "from typing import Any\n\n" if " Any" in body else ""
     imported = (
-        typing + f"from {package} import {', '.join(sorted({*used, home}))}\n"
+        typing + f"from {package} import {', '.join(sorted({*used, *homes}))}\n"
         "from antiphon.schema.wire import Lenient, Open, Wire"
     )
     return module(
@@ -153,7 +157,8 @@ def stability(version: Version) -> str:
     def pairs(items: set[tuple[str, str]]) -> str:
         return ", ".join(f'("{first}", "{second}")' for first, second in sorted(items))
 
-    missing = {row.name for row in version.methods if not row.stable}
+    extra = {name for name, _, _ in decisions.EXTRA_METHODS.get(version.number, ())}
+    missing = {row.name for row in version.methods if not row.stable} - extra
     body = (
         f"METHODS = frozenset({{{names(missing)}}})\n\n"
         f"DEFINITIONS = frozenset({{{names(version.unstable_definitions)}}})\n"

@@ -37,6 +37,10 @@ def read_methods(reader: Reader) -> list[Row]:
                 _has_session(reader.version, reader.version.types[name]),
             )
         )
+    rows += [
+        Row(name, "REQUEST", "CLIENT", False, params, result, True)
+        for name, params, result in decisions.EXTRA_METHODS.get(reader.number, ())
+    ]
     return sorted(rows, key=lambda row: (row.name, row.kind))
 
 

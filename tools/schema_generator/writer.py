@@ -60,6 +60,9 @@ def imports(version: Version, page: str, body: str) -> str:
             if clash := version.types.keys() & set(names):
                 raise ValueError(f"{home} and the schema both have {sorted(clash)}")
             homes[f"antiphon.schema.v{number}.{home}"] = set(names)
+    for (number, name), home in decisions.EXTRA_TYPES.items():
+        if number == version.number and name in used:
+            homes.setdefault(f"antiphon.schema.v{number}.{home}", set()).add(name)
     lines += [(source, sorted(names, key=_import_order)) for source, names in homes.items()]
     standard = [line for line in lines if line[0] in ("enum", "typing")]
     foreign = [line for line in lines if line[0] == "msgspec"]

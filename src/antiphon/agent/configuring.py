@@ -1,4 +1,4 @@
-"""Config options and modes on the wire: what a client sets."""
+"""Config options, modes and models on the wire: what a client sets."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from antiphon.engine.configuration import Value, find_option, takes
 from antiphon.errors import InvalidParams, LocalError, StoreError
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.schema import v1, v2
+from antiphon.schema.v1.models import SetSessionModelRequest, SetSessionModelResponse
 from antiphon.schema.version import without_ours
 
 if TYPE_CHECKING:
@@ -37,7 +38,17 @@ def handlers(link: Link) -> Handlers:
         await _as_written(link, session)
         return v1.SetSessionModeResponse()
 
-    return {"session/set_config_option": set_option, "session/set_mode": set_mode}
+    async def set_model(params: SetSessionModelRequest, inbound: Inbound) -> Any:
+        _, session = link.voice(params.session_id)
+        await _set(session, upward.set_model(params, options_of(session.fold)))
+        await _as_written(link, session)
+        return SetSessionModelResponse()
+
+    return {
+        "session/set_config_option": set_option,
+        "session/set_mode": set_mode,
+        "session/set_model": set_model,
+    }
 
 
 async def _set(

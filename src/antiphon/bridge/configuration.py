@@ -1,23 +1,32 @@
-"""Config options, modes and commands of a v2 session as v1 has them: in results and in updates (24.2, 24.4).
+"""Config options, modes, models and commands of a v2 session as v1 has them: in results and in updates (24.2,
+24.4).
 
 v1 names an option `id` and a group `group`, knows booleans only where the client asked, and has modes beside
-options: they mirror the first select option of category `mode` (CONF-V1-04).
+options: they mirror the first select option of category `mode` (CONF-V1-04). It also had models once, which
+agents still send: a v1 client gets them only where the agent sent them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from antiphon.bridge import losses
 from antiphon.bridge.content import recast
 from antiphon.bridge.losses import Ledger, mark
 from antiphon.schema import v1, v2
-from antiphon.schema.version import META_KEY, without_ours
+from antiphon.schema.v1.models import ModelId, ModelInfo, SessionModelState
+from antiphon.schema.version import META_KEY, ours_in, without_ours
 from antiphon.schema.wire import Unknown
 
 MADE_OF_MODES: Final = {"modes": True}
 """Marks, under our key, an option that a v1 agent has as its modes: v1 clients get it back as those alone."""
+MODELS: Final = "models"
+"""The key, under our own, that marks the option that a v1 agent has as its models."""
+MADE_OF_MODELS: Final = "made"
+"""The mark of an option made of the models: v1 clients get it back as models alone."""
+ALSO_MODELS: Final = "also"
+"""The mark of an option of the agent's own beside which it sent models: v1 clients get both."""
 
 Sent: TypeAlias = v1.AvailableCommandsUpdate | v1.ConfigOptionUpdate | v1.CurrentModeUpdate
 
@@ -25,13 +34,14 @@ Sent: TypeAlias = v1.AvailableCommandsUpdate | v1.ConfigOptionUpdate | v1.Curren
 class Configuration:
     """What one v1 client knows of a session's options, modes and commands."""
 
-    __slots__ = ("_boolean", "_ledger", "_mode", "_told")
+    __slots__ = ("_boolean", "_ledger", "_mode", "_model", "_told")
 
     def __init__(self, ledger: Ledger, *, boolean: bool) -> None:
         self._ledger = ledger
         self._boolean = boolean
         """Whether the client takes boolean options (CONF-V1-06)."""
         self._mode: str | None = None
+        self._model: str | None = None
         self._told: list[v1.SessionConfigOption] = []
 
     def new_session(self, result: v2.NewSessionResponse) -> v1.NewSessionResponse:
@@ -39,6 +49,7 @@ class Configuration:
         return v1.NewSessionResponse(
             session_id=v1.SessionId(result.session_id),
             modes=self._modes(result.config_options),
+            models=self._models(result.config_options),
             config_options=options or None,
             meta=result.meta,
         )
@@ -48,6 +59,7 @@ class Configuration:
         return v1.ForkSessionResponse(
             session_id=v1.SessionId(result.session_id),
             modes=self._modes(result.config_options),
+            models=self._models(result.config_options),
             config_options=options or None,
             meta=result.meta,
         )
@@ -55,7 +67,10 @@ class Configuration:
     def load_session(self, result: v2.ResumeSessionResponse) -> v1.LoadSessionResponse:
         options, _ = self._options(result.config_options)
         return v1.LoadSessionResponse(
-            modes=self._modes(result.config_options), config_options=options or None, meta=result.meta
+            modes=self._modes(result.config_options),
+            models=self._models(result.config_options),
+            config_options=options or None,
+            meta=result.meta,
         )
 
     def resume_session(self, result: v2.ResumeSessionResponse) -> v1.ResumeSessionResponse:
@@ -66,8 +81,9 @@ class Configuration:
     ) -> v1.SetSessionConfigOptionResponse:
         """The answer to the client that set it; its modes are in step with that from here on."""
         options, dropped = self._options(result.config_options)
-        mode = mode_option(result.config_options)
+        mode, model = mode_option(result.config_options), _marked_as_models(result.config_options)
         self._mode = None if mode is None else mode.current_value
+        self._model = None if model is None else model.current_value
         return v1.SetSessionConfigOptionResponse(
             config_options=options,
             meta=mark(result.meta, {"configOptions": dropped}) if dropped else result.meta,
@@ -98,14 +114,18 @@ class Configuration:
         before = self._told
         shown, dropped = self._options(update.config_options)
         meta = mark(update.meta, {"configOptions": dropped}) if dropped else update.meta
-        mode = mode_option(update.config_options)
+        mode, model = mode_option(update.config_options), _marked_as_models(update.config_options)
         sent: list[Sent] = []
-        if shown != before or not _is_made_of_modes(mode):
+        if shown != before or not (_is_made_of_modes(mode) or _is_made_of_models(model)):
             sent.append(v1.ConfigOptionUpdate(config_options=shown, meta=meta))
         # A client that was never given modes cannot be told of another current one.
         if mode is not None and self._mode is not None and mode.current_value != self._mode:
             sent.append(v1.CurrentModeUpdate(current_mode_id=v1.SessionModeId(mode.current_value)))
             self._mode = mode.current_value
+        if model is not None and self._model is not None and model.current_value != self._model:
+            if _is_made_of_models(model):
+                self._ledger.lose(losses.MODEL, update)
+            self._model = model.current_value
         return sent
 
     def _modes(self, options: Iterable[v2.SessionConfigOption]) -> v1.SessionModeState | None:
@@ -128,6 +148,26 @@ class Configuration:
             meta=without_ours(mode.meta) if _is_made_of_modes(mode) else None,
         )
 
+    def _models(self, options: Iterable[v2.SessionConfigOption]) -> SessionModelState | None:
+        model = _marked_as_models(options)
+        if model is None:
+            return None
+        self._model = model.current_value
+        return SessionModelState(
+            current_model_id=ModelId(model.current_value),
+            available_models=[
+                ModelInfo(
+                    model_id=ModelId(value.value),
+                    name=value.name,
+                    description=value.description,
+                    meta=value.meta,
+                )
+                for group in model.options
+                for value in _values(group)
+            ],
+            meta=without_ours(model.meta) if _is_made_of_models(model) else None,
+        )
+
     def _options(
         self, options: Iterable[v2.SessionConfigOption]
     ) -> tuple[list[v1.SessionConfigOption], list[v2.SessionConfigOption]]:
@@ -135,7 +175,7 @@ class Configuration:
         dropped: list[v2.SessionConfigOption] = []
         for option in options:
             if isinstance(option, v2.SessionConfigSelect):
-                if not _is_made_of_modes(option):
+                if not (_is_made_of_modes(option) or _is_made_of_models(option)):
                     shown.append(_select(option))
             elif isinstance(option, v2.SessionConfigBoolean) and self._boolean:
                 shown.append(
@@ -181,6 +221,47 @@ def mode_option(options: Iterable[v2.SessionConfigOption]) -> v2.SessionConfigSe
     return None
 
 
+def model_option(options: Iterable[v2.SessionConfigOption]) -> v2.SessionConfigSelect | None:
+    """The option that `session/set_model` sets: the one that was sent as models, or else the first select of
+    category `model`."""
+    options = list(options)
+    return _marked_as_models(options) or own_model_option(options)
+
+
+def own_model_option(options: Iterable[v2.SessionConfigOption]) -> v2.SessionConfigSelect | None:
+    """The first select of category `model`."""
+    for option in options:
+        if (
+            isinstance(option, v2.SessionConfigSelect)
+            and option.category == v2.SessionConfigOptionCategory.MODEL
+        ):
+            return option
+    return None
+
+
+def _marked_as_models(options: Iterable[v2.SessionConfigOption]) -> v2.SessionConfigSelect | None:
+    for option in options:
+        if isinstance(option, v2.SessionConfigSelect) and ours_in(option.meta).get(MODELS) in (
+            MADE_OF_MODELS,
+            ALSO_MODELS,
+        ):
+            return option
+    return None
+
+
+def _is_made_of_models(option: v2.SessionConfigSelect | None) -> bool:
+    return option is not None and ours_in(option.meta).get(MODELS) == MADE_OF_MODELS
+
+
+def _unmarked(option: v2.SessionConfigSelect) -> dict[str, Any] | None:
+    """The `_meta` of an option without our mark."""
+    ours = {key: value for key, value in ours_in(option.meta).items() if key != MODELS}
+    if len(ours) == len(ours_in(option.meta)):
+        return option.meta
+    rest = without_ours(option.meta) or {}
+    return {**rest, META_KEY: ours} if ours else rest or None
+
+
 def _is_made_of_modes(option: v2.SessionConfigSelect | None) -> bool:
     return option is not None and (option.meta or {}).get(META_KEY) == MADE_OF_MODES
 
@@ -214,7 +295,7 @@ def _select(option: v2.SessionConfigSelect) -> v1.SessionConfigSelect:
         category=_category(option.category),
         current_value=v1.SessionConfigValueId(option.current_value),
         options=groups or values,
-        meta=option.meta,
+        meta=_unmarked(option),
     )
 
 

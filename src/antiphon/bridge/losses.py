@@ -127,6 +127,12 @@ CONFIG_OPTION = _fact(
     "a list without it",
     _META,
 )
+MODEL = _fact(
+    "model",
+    "another current model, of an agent that has models and no config option for them",
+    "nothing; the answer to the next load or resume names it",
+    _REPORTED,
+)
 NOTICE = _fact("notice", "a notice for a client that takes none", "an agent message with its text", _META)
 COMPACTION = _fact("compaction", "a compaction for a client that takes none", "nothing", _REPORTED)
 SUBAGENT = _fact("subagent", "subagent updates for a client that takes none", "nothing", _REPORTED)

@@ -10,11 +10,12 @@ from collections.abc import Iterable
 from typing import Any, TypeAlias, TypedDict
 
 from antiphon.bridge import losses
-from antiphon.bridge.configuration import mode_option
+from antiphon.bridge.configuration import mode_option, model_option
 from antiphon.bridge.content import ContentUp, recast
 from antiphon.bridge.losses import Ledger, Report, refused
 from antiphon.errors import InvalidParams
 from antiphon.schema import v1, v2
+from antiphon.schema.v1.models import SetSessionModelRequest
 
 SetOption: TypeAlias = v2.SetSessionConfigOptionId | v2.SetSessionConfigOptionBoolean
 
@@ -113,6 +114,19 @@ def set_mode(params: v1.SetSessionModeRequest, options: Iterable[v2.SessionConfi
         session_id=v2.SessionId(params.session_id),
         config_id=mode.config_id,
         value=v2.SessionConfigValueId(params.mode_id),
+        meta=params.meta,
+    )
+
+
+def set_model(params: SetSessionModelRequest, options: Iterable[v2.SessionConfigOption]) -> SetOption:
+    """A model is set through the option that has the models, of the session's `options`."""
+    model = model_option(options)
+    if model is None:
+        raise InvalidParams("the session has no models")
+    return v2.SetSessionConfigOptionId(
+        session_id=v2.SessionId(params.session_id),
+        config_id=model.config_id,
+        value=v2.SessionConfigValueId(params.model_id),
         meta=params.meta,
     )
 

@@ -16,9 +16,13 @@ from antiphon.bridge.upgrade_configuration import Configuration
 from antiphon.bridge.upgrade_facts import is_rfc3339
 from antiphon.errors import InvalidParams
 from antiphon.schema import v1, v2
+from antiphon.schema.v1.models import ModelId, SetSessionModelRequest
 
 SetOption: TypeAlias = (
-    v1.SetSessionModeRequest | v1.SetSessionConfigOptionId | v1.SetSessionConfigOptionBoolean
+    v1.SetSessionModeRequest
+    | SetSessionModelRequest
+    | v1.SetSessionConfigOptionId
+    | v1.SetSessionConfigOptionBoolean
 )
 
 
@@ -138,7 +142,8 @@ def delete_session(params: v2.DeleteSessionRequest) -> v1.DeleteSessionRequest:
 
 
 def set_config_option(params: v2.SetSessionConfigOptionRequest, configuration: Configuration) -> SetOption:
-    """The option that was made of the session's modes is set by `session/set_mode`."""
+    """The option that was made of the session's modes is set by `session/set_mode`, that of its models by
+    `session/set_model`."""
     if isinstance(params, dict):
         raise refused(losses.CONFIG_VALUE, "a value is of type `id` or `boolean`")
     if params.config_id == configuration.mode:
@@ -148,6 +153,12 @@ def set_config_option(params: v2.SetSessionConfigOptionRequest, configuration: C
             session_id=v1.SessionId(params.session_id),
             mode_id=v1.SessionModeId(params.value),
             meta=params.meta,
+        )
+    if params.config_id == configuration.model:
+        if isinstance(params.value, bool) or not configuration.has_model(params.value):
+            raise InvalidParams("the session has no such model")
+        return SetSessionModelRequest(
+            session_id=v1.SessionId(params.session_id), model_id=ModelId(params.value), meta=params.meta
         )
     if isinstance(params, v2.SetSessionConfigOptionBoolean):
         return recast(params, v1.SetSessionConfigOptionBoolean)

@@ -1,7 +1,8 @@
-"""Config options, modes and commands of a v1 agent as v2 has them (24.2, 24.4, CONF).
+"""Config options, modes, models and commands of a v1 agent as v2 has them (24.2, 24.4, CONF).
 
 v2 has no modes: they are an option of category `mode`. Where the agent has such an option itself, that one is
-meant and its modes are the same thing told twice (CONF-V1-05); otherwise one is made of them.
+meant and its modes are the same thing told twice (CONF-V1-05); otherwise one is made of them. The models that v1
+once had become an option of category `model` in the same way.
 """
 
 from __future__ import annotations
@@ -12,32 +13,48 @@ from typing import Any, Final
 from msgspec import structs
 
 from antiphon.bridge import losses
-from antiphon.bridge.configuration import MADE_OF_MODES, mode_option
+from antiphon.bridge.configuration import (
+    ALSO_MODELS,
+    MADE_OF_MODELS,
+    MADE_OF_MODES,
+    MODELS,
+    mode_option,
+    own_model_option,
+)
 from antiphon.bridge.content import recast
 from antiphon.bridge.losses import Ledger, mark
 from antiphon.schema import v1, v2
+from antiphon.schema.v1.models import ModelId, SessionModelState, SetSessionModelResponse
 from antiphon.schema.version import with_ours
 
 MODE: Final = v2.SessionConfigId("mode")
 MODE_NAME: Final = "Session Mode"
+MODEL: Final = v2.SessionConfigId("model")
+MODEL_NAME: Final = "Model"
 
 
 class Configuration:
-    """The options and modes of one session."""
+    """The options, modes and models of one session."""
 
-    __slots__ = ("_dropped", "_ledger", "_modes", "_options")
+    __slots__ = ("_dropped", "_ledger", "_models", "_modes", "_options")
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._options: list[v2.SessionConfigOption] = []
         self._dropped: list[v1.SessionConfigOption] = []
         self._modes: v1.SessionModeState | None = None
+        self._models: SessionModelState | None = None
 
     @property
     def options(self) -> list[v2.SessionConfigOption]:
         """The complete list (CONF-01)."""
-        made = self._made()
-        return self._options.copy() if made is None else [*self._options, made]
+        own: list[v2.SessionConfigOption] = self._options.copy()
+        model = None if self._models is None else own_model_option(own)
+        if model is not None:
+            own[own.index(model)] = structs.replace(
+                model, meta=with_ours(model.meta, **{MODELS: ALSO_MODELS})
+            )
+        return [*own, *(made for made in (self._made(), self._made_of_models()) if made is not None)]
 
     @property
     def mode(self) -> v2.SessionConfigId | None:
@@ -47,6 +64,16 @@ class Configuration:
 
     def has_mode(self, mode_id: str) -> bool:
         return self._modes is not None and any(mode.id == mode_id for mode in self._modes.available_modes)
+
+    @property
+    def model(self) -> v2.SessionConfigId | None:
+        """The option that is set by `session/set_model`, because it was made of the models."""
+        made = self._made_of_models()
+        return None if made is None else made.config_id
+
+    def has_model(self, model_id: str) -> bool:
+        known = () if self._models is None else self._models.available_models
+        return any(model.model_id == model_id for model in known)
 
     def new_session(self, result: v1.NewSessionResponse) -> v2.NewSessionResponse:
         return v2.NewSessionResponse(
@@ -75,6 +102,12 @@ class Configuration:
         """The answer to the option that was made of the modes: the list, rebuilt (24.2)."""
         if self._modes is not None:
             self._modes = structs.replace(self._modes, current_mode_id=v1.SessionModeId(mode_id))
+        return v2.SetSessionConfigOptionResponse(config_options=self.options, meta=result.meta)
+
+    def set_model(self, model_id: str, result: SetSessionModelResponse) -> v2.SetSessionConfigOptionResponse:
+        """The answer to the option that was made of the models: the list, rebuilt."""
+        if self._models is not None:
+            self._models = structs.replace(self._models, current_model_id=ModelId(model_id))
         return v2.SetSessionConfigOptionResponse(config_options=self.options, meta=result.meta)
 
     def option_update(self, update: v1.ConfigOptionUpdate) -> list[v2.ConfigOptionUpdate]:
@@ -118,7 +151,7 @@ class Configuration:
         | v1.LoadSessionResponse
         | v1.ResumeSessionResponse,
     ) -> list[v2.SessionConfigOption]:
-        self._modes = result.modes
+        self._modes, self._models = result.modes, result.models
         self._take(result.config_options or ())
         return self.options
 
@@ -163,29 +196,59 @@ class Configuration:
         modes = self._modes
         if modes is None or mode_option(self._options) is not None:
             return None
-        id, taken = MODE, {_id(option) for option in self._options}
-        while id in taken:
-            id = v2.SessionConfigId(f"_{id}")
-        values = [
-            v2.SessionConfigSelectOption(
-                value=v2.SessionConfigValueId(mode.id),
-                name=mode.name,
-                description=mode.description,
-                meta=mode.meta,
-            )
-            for mode in modes.available_modes
-        ]
         current = v2.SessionConfigValueId(modes.current_mode_id)
-        if all(value.value != current for value in values):  # CONF-V2-04: the current value is a listed one
-            values.append(v2.SessionConfigSelectOption(value=current, name=current))
         return v2.SessionConfigSelect(
-            config_id=id,
+            config_id=self._free(MODE),
             name=MODE_NAME,
             category=v2.SessionConfigOptionCategory.MODE,
             current_value=current,
-            options=values,
+            options=_listed(
+                current, ((mode.id, mode.name, mode.description, mode.meta) for mode in modes.available_modes)
+            ),
             meta=with_ours(modes.meta, **MADE_OF_MODES),
         )
+
+    def _made_of_models(self) -> v2.SessionConfigSelect | None:
+        models = self._models
+        if models is None or own_model_option(self._options) is not None:
+            return None
+        current = v2.SessionConfigValueId(models.current_model_id)
+        return v2.SessionConfigSelect(
+            config_id=self._free(MODEL),
+            name=MODEL_NAME,
+            category=v2.SessionConfigOptionCategory.MODEL,
+            current_value=current,
+            options=_listed(
+                current,
+                (
+                    (model.model_id, model.name, model.description, model.meta)
+                    for model in models.available_models
+                ),
+            ),
+            meta=with_ours(models.meta, **{MODELS: MADE_OF_MODELS}),
+        )
+
+    def _free(self, id: v2.SessionConfigId) -> v2.SessionConfigId:
+        """The id of an option that is made here, such as none of the agent's has."""
+        taken = {_id(option) for option in self._options}
+        while id in taken:
+            id = v2.SessionConfigId(f"_{id}")
+        return id
+
+
+def _listed(
+    current: str, offered: Iterable[tuple[str, str, str | None, dict[str, Any] | None]]
+) -> list[v2.SessionConfigSelectOption]:
+    """The values of an option that is made here; the current one is among them (CONF-V2-04)."""
+    values = {
+        id: v2.SessionConfigSelectOption(
+            value=v2.SessionConfigValueId(id), name=name, description=description, meta=meta
+        )
+        for id, name, description, meta in offered
+    }
+    if current not in values:
+        values[current] = v2.SessionConfigSelectOption(value=v2.SessionConfigValueId(current), name=current)
+    return list(values.values())
 
 
 def _entries(options: v1.SessionConfigSelectOptions) -> v2.SessionConfigSelectOptions | None:

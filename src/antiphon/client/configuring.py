@@ -1,4 +1,4 @@
-"""Config options as a client sets them: the same for both versions, v1's modes among them."""
+"""Config options as a client sets them: the same for both versions, v1's modes and models among them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from antiphon.connection import Connection
 from antiphon.engine.configuration import Value, config_id, find_option, takes
 from antiphon.errors import InvalidParams, LocalError
 from antiphon.schema import v1, v2
+from antiphon.schema.v1.models import SetSessionModelRequest
 
 
 class Configuring:
@@ -81,6 +82,8 @@ class Configuring:
             raise LocalError(error.detail) from None  # nothing was sent: it is ours
         if isinstance(params, v1.SetSessionModeRequest):
             return "session/set_mode", params
+        if isinstance(params, SetSessionModelRequest):
+            return "session/set_model", params
         return "session/set_config_option", params
 
     def _answered(self, params: Any, result: Any) -> list[v2.SessionConfigOption]:
@@ -88,6 +91,8 @@ class Configuring:
             configuration = self._spoken.upgrade.configuration
             if isinstance(params, v1.SetSessionModeRequest):
                 return configuration.set_mode(params.mode_id, result).config_options
+            if isinstance(params, SetSessionModelRequest):
+                return configuration.set_model(params.model_id, result).config_options
             return configuration.set_config_option(result).config_options
         return list(result.config_options)
 

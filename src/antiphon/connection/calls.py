@@ -24,6 +24,7 @@ IN_LANE = frozenset(
         "session/close",
         "session/set_config_option",  # its answer is the complete list, as an update is
         "session/set_mode",
+        "session/set_model",
     }
 )
 """Calls whose answers are delivered in the lane of the session they name."""

@@ -37,6 +37,7 @@ ACTS = {
     "_antiphon/answer": "answer",
     "session/set_config_option": "config",
     "session/set_mode": "config",
+    "session/set_model": "config",
     "session/set_title": "config",
     "_antiphon/move_inject": "config",
     "_antiphon/resume_queue": "config",

@@ -49,6 +49,7 @@ NEEDS: dict[str, Role] = {
     "session/prompt": Role.CONTROLLER,
     "session/set_config_option": Role.CONTROLLER,
     "session/set_mode": Role.CONTROLLER,
+    "session/set_model": Role.CONTROLLER,
     "session/set_title": Role.CONTROLLER,
     "terminal/cancel": Role.CONTROLLER,
     "tool_call/cancel": Role.CONTROLLER,

@@ -12,6 +12,7 @@ from antiphon.schema.v1 import (
     initialization,
     mcp,
     messages,
+    models,
     modes,
     notices,
     optins,
@@ -140,13 +141,13 @@ LENIENT: dict[type[Wire], dict[str, Lenient]] = {
     },
     session_list.SessionInfoUpdate: {"title": ERROR, "updated_at": ERROR},
     session_setup.ForkSessionRequest: {"additional_directories": NULL, "mcp_servers": NULL},
-    session_setup.ForkSessionResponse: {"modes": ERROR, "config_options": ERROR | SKIP},
+    session_setup.ForkSessionResponse: {"modes": ERROR, "config_options": ERROR | SKIP, "models": ERROR},
     session_setup.LoadSessionRequest: {"mcp_servers": NULL, "additional_directories": NULL},
-    session_setup.LoadSessionResponse: {"modes": ERROR, "config_options": ERROR | SKIP},
+    session_setup.LoadSessionResponse: {"modes": ERROR, "config_options": ERROR | SKIP, "models": ERROR},
     session_setup.NewSessionRequest: {"additional_directories": NULL, "mcp_servers": NULL},
-    session_setup.NewSessionResponse: {"modes": ERROR, "config_options": ERROR | SKIP},
+    session_setup.NewSessionResponse: {"modes": ERROR, "config_options": ERROR | SKIP, "models": ERROR},
     session_setup.ResumeSessionRequest: {"additional_directories": NULL, "mcp_servers": NULL},
-    session_setup.ResumeSessionResponse: {"modes": ERROR, "config_options": ERROR | SKIP},
+    session_setup.ResumeSessionResponse: {"modes": ERROR, "config_options": ERROR | SKIP, "models": ERROR},
     subagents.SessionMessage: {
         "sender_session_id": ERROR,
         "recipient_session_id": ERROR,
@@ -183,6 +184,7 @@ LENIENT: dict[type[Wire], dict[str, Lenient]] = {
     },
     usage.Usage: {"thought_tokens": ERROR, "cached_read_tokens": ERROR, "cached_write_tokens": ERROR},
     usage.UsageUpdate: {"cost": ERROR},
+    **models.LENIENT,
     **optins.LENIENT,
 }
 """`_meta` is lenient wherever it is (EXT-04) and not listed."""

@@ -71,6 +71,8 @@ ROWS = (
         "config_options.SetSessionConfigOptionRequest", "config_options.SetSessionConfigOptionResponse"),
     Row("session/set_mode", REQUEST, CLIENT, True, True,
         "modes.SetSessionModeRequest", "modes.SetSessionModeResponse"),
+    Row("session/set_model", REQUEST, CLIENT, False, True,
+        "models.SetSessionModelRequest", "models.SetSessionModelResponse"),
     Row("session/set_title", REQUEST, CLIENT, False, True,
         "session_list.SetSessionTitleRequest", "session_list.SetSessionTitleResponse"),
     Row("session/status", REQUEST, CLIENT, False, True,

@@ -9,6 +9,7 @@ from antiphon.schema.v1.config_options import SessionConfigOption
 from antiphon.schema.v1.content import ContentBlock
 from antiphon.schema.v1.identifiers import SessionId
 from antiphon.schema.v1.mcp import McpServer
+from antiphon.schema.v1.models import SessionModelState
 from antiphon.schema.v1.modes import SessionModeState
 from antiphon.schema.wire import OpenEnum, Wire
 
@@ -19,6 +20,7 @@ class NewSessionResponse(Wire, frozen=True, kw_only=True):
     session_id: SessionId
     modes: SessionModeState | None = None
     config_options: list[SessionConfigOption] | None = None
+    models: SessionModelState | None = None
     meta: dict[str, Any] | None = field(name="_meta", default=None)
 
 
@@ -27,6 +29,7 @@ class LoadSessionResponse(Wire, frozen=True, kw_only=True):
 
     modes: SessionModeState | None = None
     config_options: list[SessionConfigOption] | None = None
+    models: SessionModelState | None = None
     meta: dict[str, Any] | None = field(name="_meta", default=None)
 
 
@@ -36,6 +39,7 @@ class ForkSessionResponse(Wire, frozen=True, kw_only=True):
     session_id: SessionId
     modes: SessionModeState | None = None
     config_options: list[SessionConfigOption] | None = None
+    models: SessionModelState | None = None
     meta: dict[str, Any] | None = field(name="_meta", default=None)
 
 
@@ -44,6 +48,7 @@ class ResumeSessionResponse(Wire, frozen=True, kw_only=True):
 
     modes: SessionModeState | None = None
     config_options: list[SessionConfigOption] | None = None
+    models: SessionModelState | None = None
     meta: dict[str, Any] | None = field(name="_meta", default=None)
 
 
