@@ -3,13 +3,14 @@
 A prompt's last text is JSON, a list of what it does: `{"update": U}` says U as it is,
 `{"notify": [METHOD, PARAMS]}` and `{"ask": [METHOD, PARAMS]}` tell and ask something else (how that was
 answered is said in a message), and `{"answer": RESULT}` is what the turn ends with. SETTING is JSON:
-`capabilities`, `initialize` (what else its answer to that has), `new` (what the answer to a new session has beside its id), `proposed` (v2 as first proposed),
-`late` (a prompt is taken at once, its turn begins with `_parrot/go`), `mute` (it never says that it runs),
-`answers` (results by method, for what it does not answer otherwise; an `error` is one), `gate` (a named pipe:
-it answers `initialize` once somebody has written into that).
+`capabilities`, `initialize` (what else its answer to that has), `new` (what the answer to a new session has
+beside its id), `proposed` (v2 as first proposed), `late` (a prompt is taken at once, its turn begins with
+`_parrot/go`), `mute` (it never says that it runs), `answers` (results by method, for what it does not answer
+otherwise; an `error` is one), `refuses` (methods that fail once the file `from` is there), `gate` (a named
+pipe: it answers `initialize` once somebody has written into that).
 
-It answers `_parrot/echo` with its params, `_parrot/heard` with what it heard, `_parrot/opening` with the params
-of `initialize`, and everything else that it does not know with -32601.
+It answers `_parrot/echo` with its params, `_parrot/heard` with what it heard, `_parrot/opening` with the
+params of `initialize`, and everything else that it does not know with -32601.
 """
 
 from __future__ import annotations
@@ -122,6 +123,8 @@ def handle(frame: dict[str, Any]) -> None:
         if "gate" in SETTING:
             Path(SETTING["gate"]).read_bytes()
         send(id=id, result=initialized())
+    elif method in SETTING.get("refuses", ()) and Path(SETTING["from"]).exists():
+        send(id=id, error={"code": -32010, "message": f"no {method} any more"})
     elif method in SETTING.get("answers", {}):
         heard.append([method, params])
         answer = here(SETTING["answers"][method], params.get("sessionId", ""))

@@ -234,8 +234,8 @@ EXTRA_FIELDS = {
     },
 }
 """Fields that no pinned schema has, by their key, their name and their type: the capability of the
-`turn_complete` update (TC-05), the proposed key of a stop reason, which is read and never written (SD-02), and
-the models of a session, which v1 had while they were unstable and agents still send."""
+`turn_complete` update (TC-05), the proposed key of a stop reason, which is read and never written (SD-02),
+and the models of a session, which v1 had while they were unstable and agents still send."""
 
 EXTRA_TYPES = {(1, "SessionModelState"): "models"}
 """Hand-written types that extra fields have, and the modules they are in."""

@@ -1,8 +1,8 @@
 """Config options, modes, models and commands of a v1 agent as v2 has them (24.2, 24.4, CONF).
 
 v2 has no modes: they are an option of category `mode`. Where the agent has such an option itself, that one is
-meant and its modes are the same thing told twice (CONF-V1-05); otherwise one is made of them. The models that v1
-once had become an option of category `model` in the same way.
+meant and its modes are the same thing told twice (CONF-V1-05); otherwise one is made of them. The models that
+v1 once had become an option of category `model` in the same way.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from antiphon.bridge.configuration import (
     mode_option,
     own_model_option,
 )
+from antiphon.bridge.configuration import Configuration as Lowered
 from antiphon.bridge.content import recast
 from antiphon.bridge.losses import Ledger, mark
 from antiphon.schema import v1, v2
@@ -91,6 +92,17 @@ class Configuration:
 
     def reopened(self, result: v1.LoadSessionResponse | v1.ResumeSessionResponse) -> v2.ResumeSessionResponse:
         return v2.ResumeSessionResponse(config_options=self._given(result), meta=self._told(result.meta))
+
+    def assume(self, options: Sequence[v2.SessionConfigOption]) -> None:
+        """Take it that the agent still has these options, modes and models, as far as it named none of that
+        kind when it opened the session again: v1 does not make it name them."""
+        lowered = Lowered(Ledger(), boolean=True).load_session(
+            v2.ResumeSessionResponse(config_options=list(options))
+        )
+        if not self._options:
+            self._take(lowered.config_options or ())
+        self._modes = self._modes or lowered.modes
+        self._models = self._models or lowered.models
 
     def set_config_option(
         self, result: v1.SetSessionConfigOptionResponse

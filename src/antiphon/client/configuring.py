@@ -56,6 +56,16 @@ class Configuring:
         if options != self.options:
             self._view.tell(v2.ConfigOptionUpdate(config_options=options))
 
+    def assume(self, options: list[v2.SessionConfigOption]) -> list[str]:
+        """Take it that an agent of v1, which opened the session again, still has these options where it named
+        none of their kind. Returns the ids of those: their values are not known."""
+        if not isinstance(self._spoken, SpokenV1):
+            return []
+        before = by_id(self.options)
+        self._spoken.upgrade.configuration.assume(options)
+        self.told(self._spoken.upgrade.configuration.options)
+        return [id for id in by_id(self.options) if id not in before]
+
     def _wanted(self, id: str, value: Value, meta: dict[str, Any] | None) -> v2.SetSessionConfigOptionRequest:
         option = find_option(self.options, id)
         if option is None:

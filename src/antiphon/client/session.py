@@ -182,6 +182,11 @@ class ClientSession:
         """The config options by their ids. A v1 agent's modes are one of them, of category `mode`."""
         return by_id(self.config_options)
 
+    def assume_config(self, options: Sequence[v2.SessionConfigOption]) -> list[str]:
+        """For a session that was opened again: take it that the agent still has these options, where it named
+        none of their kind, so that they can be set. Returns the ids of those whose values are not known."""
+        return self._configuring.assume(list(options))
+
     async def set_config(self, id: str, value: str | bool, *, meta: dict[str, Any] | None = None) -> None:
         """Choose another value. Raises `LocalError` for one that is not offered, `CallFailed` where the agent
         refuses; otherwise `config` has what came of it, in other options too."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct
 
 from antiphon.client import ClientSession
 from antiphon.client.spoken import SpokenV1
-from antiphon.engine.configuration import Value, config_id, find_option, takes
 from antiphon.engine.session import Session
 from antiphon.engine.transcript import MessageType
 from antiphon.hub.upstream import Upstream
@@ -88,19 +87,6 @@ def news(session: ClientSession, fold: Session) -> list[v2.SessionUpdate]:
     if session.fold.turn is not None:
         told.append(session.fold.turns.snapshot())  # it works on: a hub itself, perhaps
     return told
-
-
-def changed(
-    chosen: Sequence[v2.SessionConfigOption], now: Sequence[v2.SessionConfigOption]
-) -> Iterator[tuple[str, Value]]:
-    """The values that options had, where they have others now and still take those."""
-    for option in chosen:
-        id, value = config_id(option), getattr(option, "current_value", None)
-        if id is None or value is None:
-            continue
-        found = find_option(now, id)
-        if found is not None and takes(found, value) and getattr(found, "current_value", None) != value:
-            yield id, value
 
 
 def is_command(content: Sequence[v2.ContentBlock], fold: Session) -> bool:

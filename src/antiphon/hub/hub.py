@@ -102,11 +102,12 @@ class Hub(Extended):
         left running is ended. `share`: one process for all sessions of an agent, and not one for each. `idle`
         is after how many seconds of rest an agent is stopped that can bring its session back; 0 for never.
         `files`: whose files and terminals v1 agents use, those of an attached `editor` that offers its own,
-        always the `hub`'s, or `none`: then the hub offers neither to them. `grace` is how many seconds turns get to end when the hub is to end.
-        `questions`: who is asked, the `first` to answer of all, an `owner`, or the `designated` client, which
-        sent the prompt. `question_expiry` is after how many seconds a question ends without an answer.
-        `limits` is how much clients may take. `tokens` is the file of further tokens, and `audit` that of
-        what was done. `page`: files for browsers, by their paths, each with its content type."""
+        always the `hub`'s, or `none`: then the hub offers neither to them. `grace` is how many seconds turns
+        get to end when the hub is to end. `questions`: who is asked, the `first` to answer of all, an
+        `owner`, or the `designated` client, which sent the prompt. `question_expiry` is after how many
+        seconds a question ends without an answer. `limits` is how much clients may take. `tokens` is the file
+        of further tokens, and `audit` that of what was done. `page`: files for browsers, by their paths, each
+        with its content type."""
         if unattended not in tuple(Unattended):
             raise LocalError(f"with nobody there, it is one of {', '.join(Unattended)}, not {unattended!r}")
         if questions not in tuple(Policy):

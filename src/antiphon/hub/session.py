@@ -197,7 +197,7 @@ class HubSession(Hearing):
 
     async def take_config(self, id: str, value: Value, meta: dict[str, Any] | None) -> None:
         """The agent decides; what comes of it is told as any update of its own."""
-        course = await self.standing.bring()
+        course = await self.standing.bring(may_lose_options=True)
         try:
             await course.session.set_config(id, value, meta=meta)
         except LocalError as error:

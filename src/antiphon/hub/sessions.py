@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from antiphon.agent import Agent, AgentSession
+from antiphon.agent.declaring import options_of
 from antiphon.client import ClientSession
-from antiphon.errors import AntiphonError, InvalidParams, RequestError, StoreError
+from antiphon.errors import AntiphonError, InvalidParams, LinkLost, RequestError, StoreError
 from antiphon.hub.announcing import announce
 from antiphon.hub.audit import Audit
 from antiphon.hub.bringing import Place, open_new
+from antiphon.hub.course import Course
 from antiphon.hub.faults import told
 from antiphon.hub.forking import fork_there
+from antiphon.hub.kept_options import refusal, restore_options
 from antiphon.hub.logins import AgentLogins
 from antiphon.hub.resting import Resting
 from antiphon.hub.session import HubSession
@@ -120,6 +123,8 @@ class HubSessions(Agent):
         if there is not None:
             self.upstreams.join(there[0])
         try:
+            if there is not None:
+                await self._keep_options(source, there[1])
             session = await super().fork(params, at=at)
         except BaseException:
             if there is not None:
@@ -133,6 +138,15 @@ class HubSessions(Agent):
         else:
             await session.standing.on(*there, again=True)
         return session
+
+    async def _keep_options(self, source: HubSession, fork: Course) -> None:
+        """A fork at an agent gets the options of its source before anything is prompted there."""
+        try:
+            lost = await restore_options(fork.session, options_of(source.fold), reopened=True)
+        except LinkLost as error:
+            raise told(error) from error
+        if lost:
+            raise refusal(lost)
 
     async def open(self, session_id: str, *, voice: Voice | None = None) -> AgentSession:
         session = await super().open(session_id, voice=voice)

@@ -6,7 +6,6 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +16,9 @@ from antiphon.errors import AntiphonError, CallFailed, InvalidResult, LocalError
 from antiphon.hub import bringing
 from antiphon.hub.course import Course
 from antiphon.hub.faults import told
+from antiphon.hub.kept_options import refusal, restore_options, warning
 from antiphon.hub.renaming import Renamed
 from antiphon.hub.upstream import Upstream
-from antiphon.schema import v2
 from antiphon.schema.version import without_ours
 
 if TYPE_CHECKING:
@@ -65,8 +64,9 @@ class Standing:
         """Whether it is about to be at an agent."""
         return self._bringing.locked()
 
-    async def bring(self) -> Course:
-        """The session at its agent, which is started if it is not there. Raises `RequestError`."""
+    async def bring(self, *, may_lose_options: bool = False) -> Course:
+        """The session at its agent, which is started if it is not there. Raises `RequestError`; also for a
+        fork that cannot keep the options of its source, unless it `may_lose_options`."""
         async with self._bringing:
             if self.course is not None:
                 return self.course
@@ -79,7 +79,9 @@ class Standing:
                 if self.chain:
                     again = await self._open_again(upstream)
                 session = again or await self._hub.open_new(upstream, self._session.place)
-                await _choose(session, options_of(self._session.fold))
+                lost = await restore_options(
+                    session, options_of(self._session.fold), reopened=again is not None
+                )
             except (AntiphonError, OSError, asyncio.CancelledError) as error:
                 if upstream is None or not upstream.wants_login:
                     self.fail()
@@ -90,12 +92,18 @@ class Standing:
                 raise told(error) from error
             lossy = again is None and bool(self._session.fold.messages)
             forked = self._session.forked_from is not None and not self.chain
+            if lost and forked and not may_lose_options:
+                upstream.leave(upstream.course(session))
+                self._hub.upstreams.let_go(upstream)
+                raise refusal(lost)
             notice = bringing.RETOLD if forked else bringing.LOST  # an imported copy has no chain either
             if lossy:
                 self.untold, self.mark = True, f"~{secrets.token_hex(3)}"
             await self.on(upstream, upstream.course(session), again=again is not None)
-            if lossy:
-                self._session.emit([Updated.of(notice)])
+            notices = [notice] if lossy else []
+            notices += [warning(lost)] if lost else []
+            if notices:
+                self._session.emit([Updated.of(each) for each in notices])
             if self.course is None:
                 lost = {"reason": "interrupted"}
                 raise RequestError(AntiphonError.code, "The agent ended as it began", data=lost)
@@ -161,12 +169,3 @@ class Standing:
         if upstream is not None and course is not None:
             upstream.leave(course)
             self._hub.upstreams.let_go(upstream)
-
-
-async def _choose(session: ClientSession, chosen: Sequence[v2.SessionConfigOption]) -> None:
-    """What was chosen before holds: an agent may come back without it."""
-    for id, value in bringing.changed(chosen, session.config_options):
-        try:
-            await session.set_config(id, value)
-        except (CallFailed, InvalidResult, LocalError) as error:
-            logger.warning("the agent does not take %s again for %r: %s", value, id, error)

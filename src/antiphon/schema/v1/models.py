@@ -1,7 +1,7 @@
 """The models of a session, as v1 had them while they were unstable. Written by hand.
 
-No pinned schema has them any more; config options took their place. Agents still send them, some as their only
-choice of a model. There is no update for them: an agent tells the current model only in answers.
+No pinned schema has them any more; config options took their place. Agents still send them, some as their
+only choice of a model. There is no update for them: an agent tells the current model only in answers.
 """
 
 from __future__ import annotations
