@@ -105,8 +105,8 @@ class Standing:
             if notices:
                 self._session.emit([Updated.of(each) for each in notices])
             if self.course is None:
-                lost = {"reason": "interrupted"}
-                raise RequestError(AntiphonError.code, "The agent ended as it began", data=lost)
+                reason = {"reason": "interrupted"}
+                raise RequestError(AntiphonError.code, "The agent ended as it began", data=reason)
             return self.course
 
     async def _open_again(self, upstream: Upstream) -> ClientSession | None:
