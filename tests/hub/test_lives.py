@@ -282,8 +282,7 @@ async def test_an_agent_that_does_not_stop_is_ended(monkeypatch: pytest.MonkeyPa
         await heard(session, "first and last words")
         await session.cancel()
         end = await turn.drained()
-        assert end.error is not None
-        assert end.error.data == {"reason": "interrupted"}
+        assert (end.stop_reason, end.error) == ("cancelled", None)  # what was cancelled ends as that
 
 
 @pytest.mark.parametrize("command", [["/no/such/agent"], ["false"], ["echo", "no protocol"]])

@@ -98,13 +98,15 @@ class ByHand:
         self._behaviour = behaviour
         self._works = works
         self._links: set[_Served] = set()
+        self.cancelled = asyncio.Event()
+        """Whether a cancel has come."""
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[ByHand]:
         yield self
 
     async def serve(self, transport: Any) -> None:
-        served = _Served(transport, self._version, self._behaviour, self._works)
+        served = _Served(transport, self._version, self._behaviour, self._works, self.cancelled)
         self._links.add(served)
         try:
             await served.run()
@@ -118,8 +120,11 @@ class ByHand:
 
 
 class _Served:
-    def __init__(self, transport: Any, version: int, behaviour: Behaviour, works: Works) -> None:
+    def __init__(
+        self, transport: Any, version: int, behaviour: Behaviour, works: Works, cancel_came: asyncio.Event
+    ) -> None:
         self.transport = transport
+        self._cancel_came = cancel_came
         self._version = version
         self._behaviour = behaviour
         self._works = works
@@ -168,6 +173,7 @@ class _Served:
                 task.add_done_callback(lambda done: self._tasks.pop(done, None))
                 await asyncio.sleep(0)  # it begins: a task that is cancelled before that answers nothing
             case "session/cancel":
+                self._cancel_came.set()
                 if self._behaviour.dies:
                     await self.transport.aclose()
                 self._cancel(session)
@@ -215,7 +221,7 @@ class _Served:
         try:
             await turns(self._behaviour.late_accept)
         except asyncio.CancelledError:
-            self._send(id=id, error={"code": -32800, "message": "Request cancelled"})
+            self._send(id=id, error={"code": self._behaviour.refuses, "message": "It was aborted"})
             return
         self._send(id=id, result={"messageId": message})
         self._tell(session, "user_message", messageId=message, content=params["prompt"])

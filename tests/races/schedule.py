@@ -79,6 +79,8 @@ class Agent:
     """Turns of the event loop before a v2 agent accepts a prompt."""
     late_end: int = 0
     """Turns of the event loop between a cancel and the end of the turn."""
+    refuses: int = -32800
+    """The code by which a v2 agent refuses a prompt that is cancelled before it was accepted."""
     dies: bool = False
     """Whether it is gone as soon as it is cancelled."""
     closes: bool = True
