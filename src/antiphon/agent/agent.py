@@ -19,6 +19,7 @@ from antiphon.agent.link import Link
 from antiphon.agent.logins import Logins, run_flow
 from antiphon.agent.permits import EVERYTHING, Permit
 from antiphon.agent.session import GRACE, AgentSession, Handler, new_id
+from antiphon.agent.session_start import SessionStart
 from antiphon.agent.subagents import retire
 from antiphon.agent.system_prompts import modes, read_system_prompt
 from antiphon.agent.turn import AgentTurn
@@ -272,6 +273,7 @@ class Agent(Declaring, Logins, Extending):
         if news:
             session.emit(news)
             await live.durable()  # the answer tells of it
+        session.start = SessionStart.of(session.fold)
         return session
 
     async def fork(self, params: v2.ForkSessionRequest, *, at: str | None = None) -> AgentSession:

@@ -11,11 +11,11 @@ import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from antiphon.agent.declaring import commands_of, options_of
 from antiphon.agent.operations import operation_id_of
 from antiphon.agent.session import AgentSession, new_id
+from antiphon.agent.session_start import SessionStart
 from antiphon.agent.subagents import follow_all
 from antiphon.errors import SessionUnknown
 from antiphon.jsonrpc.peer import Inbound
@@ -28,12 +28,6 @@ if TYPE_CHECKING:
 
 Wanted = v2.NewSessionRequest | v2.ForkSessionRequest
 Make = Callable[[], Awaitable[AgentSession]]
-
-
-class Begun(NamedTuple):
-    session: AgentSession
-    again: bool = False
-    """Whether it had been begun before."""
 
 
 def session_id_of(wanted: Wanted) -> str:
@@ -51,29 +45,27 @@ class Beginning:
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
-        self._tasks: dict[str, asyncio.Task[Begun]] = {}
+        self._tasks: dict[str, asyncio.Task[AgentSession]] = {}
 
-    async def begin(self, wanted: Wanted, make: Make) -> Begun:
+    async def begin(self, wanted: Wanted, make: Make) -> AgentSession:
         """The session that is wanted. Under an operation id it is made also for a client that is gone
         meanwhile; what fails leaves nothing behind that would keep it from being tried again."""
         if operation_id_of(ours_in(wanted.meta)) is None:
-            return Begun(await make())
+            return await make()
         id = session_id_of(wanted)
         task = self._tasks.get(id)
-        joins = task is not None
         if task is None:
             task = self._tasks[id] = asyncio.get_running_loop().create_task(self._once(id, make))
             task.add_done_callback(lambda _: self._tasks.pop(id, None))
             task.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may wait
-        begun = await asyncio.shield(task)
-        return Begun(begun.session, again=True) if joins else begun
+        return await asyncio.shield(task)
 
-    async def _once(self, id: str, make: Make) -> Begun:
+    async def _once(self, id: str, make: Make) -> AgentSession:
         if await self._agent.store.get(id) is not None:
             with suppress(SessionUnknown):
-                return Begun(await self._agent.open(id), again=True)
+                return await self._agent.open(id)
             await self._agent.store.delete(id)  # cut off before its first event
-        return Begun(await make())
+        return await make()
 
     async def aclose(self) -> None:
         tasks = tuple(self._tasks.values())
@@ -85,23 +77,28 @@ class Beginning:
 
 def enter(
     link: Link,
-    begun: Begun,
+    session: AgentSession,
     inbound: Inbound,
     answer: type[v2.NewSessionResponse] | type[v2.ForkSessionResponse],
 ) -> Any:
-    """Attach the client to the session it has begun, and answer. One that was begun before is shown as it is
-    now, behind the answer, unless the client follows it already."""
-    session, again = begun
+    """Attach the client to the session it has begun, and answer. It is sent all that happened since the
+    session began, behind the answer. A session that was begun before is shown as it is now, unless the
+    client follows it already."""
     voice, follows = link.voices.get(session.id), True
+    start, again = None, False
     if voice is None:
         voice, follows = link.new_voice(session.id), False
-        voice.pin(session.live, session.heard, history=again)
+        start, session.start = session.start, None
+        again = start is None
+        after = None if start is None else start.seq
+        voice.pin(session.live, session.heard, history=again, after=after, begins=not again)
         link.voices[session.id] = voice
+    said = start or SessionStart.of(session.fold)
     result, later = voice.writer.opened(
         answer(
             session_id=v2.SessionId(session.id),
-            config_options=options_of(session.fold),
-            available_commands=[] if again and link.v1 else commands_of(session.fold),
+            config_options=list(said.config_options),
+            available_commands=[] if again and link.v1 else list(said.commands),
             meta={**session.opened_meta, **(voice.joined(session.introduction) or {})} or None,
         )
     )
@@ -110,8 +107,9 @@ def enter(
         return result
     for raw in later:
         voice.say(raw)
+    if start is not None:
+        start.send_notes(voice.notify_at)
     voice.start(state=again)
     link.agent.opened(session)
-    if again:
-        follow_all(link, session)
+    follow_all(link, session)
     return result

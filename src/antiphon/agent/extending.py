@@ -109,15 +109,14 @@ async def ask_clients(links: Sequence[Link], session_id: str | None, method: str
             await asyncio.wait(asked)
 
 
-async def tell_clients(links: Sequence[Link], session_id: str | None, method: str, params: Any) -> None:
-    """Tell everybody, each behind what it was told of the session before (PROXY-07)."""
-
-    async def tell(link: Link) -> None:
-        await _caught_up(link, session_id)
-        with suppress(LinkLost):
-            await link.connection.notify(method, params)
-
-    await asyncio.gather(*map(tell, links))
+def tell_clients(session: AgentSession, method: str, params: Any) -> None:
+    """Send a notification to every client of a session: behind all that happened in the session so far, and
+    before all that happens later (PROXY-07). Nobody waits for a slow client."""
+    seq = session.fold.last_seq
+    for link in session.clients():
+        link.voices[session.id].notify_at(seq, method, params)
+    if session.start is not None:  # the client that begins the session is about to follow it
+        session.start.note(seq, method, params)
 
 
 async def _caught_up(link: Link, session_id: str | None) -> None:

@@ -47,8 +47,8 @@ def handlers(link: Link) -> Handlers:
         wanted: v2.ForkSessionRequest = upward.fork_session(params) if link.v1 else params
         check_setup(wanted, link.agent.system_prompts)
         at = _message(wanted.meta)
-        begun = await link.agent.beginning.begin(wanted, lambda: link.agent.fork(wanted, at=at))
-        return enter(link, begun, inbound, v2.ForkSessionResponse)
+        session = await link.agent.beginning.begin(wanted, lambda: link.agent.fork(wanted, at=at))
+        return enter(link, session, inbound, v2.ForkSessionResponse)
 
     return {"session/fork": fork}
 

@@ -24,6 +24,7 @@ from antiphon.agent.declaring import Declaring
 from antiphon.agent.extending import ask_clients, tell_clients
 from antiphon.agent.mcp import McpServer, using
 from antiphon.agent.questioning import Questioning
+from antiphon.agent.session_start import SessionStart
 from antiphon.agent.system_prompts import SystemPrompt
 from antiphon.agent.telling import Telling
 from antiphon.agent.turn import AgentTurn, Prompt, StopTurn
@@ -95,6 +96,8 @@ class AgentSession(Questioning, Telling):
         """Whether no client knows of it yet."""
         self.closing = False
         """Whether it is being closed: nothing new is begun in it."""
+        self.start: SessionStart | None = None
+        """Where the client that begins it starts to follow; `None` once that client is attached."""
         self.gone = False
         """Whether it was put away."""
         self.grace = GRACE
@@ -176,7 +179,7 @@ class AgentSession(Questioning, Telling):
 
     async def notify_extension(self, method: str, params: dict[str, Any] | None = None) -> None:
         """Tell the clients something that the protocol does not have."""
-        await tell_clients(self.clients(), self.id, method, {"sessionId": self.id, **(params or {})})
+        tell_clients(self, method, {"sessionId": self.id, **(params or {})})
 
     # --- what happens ------------------------------------------------------------------------------
 

@@ -200,13 +200,10 @@ def announcements(session: AgentSession, voice: Voice) -> list[bytes]:
 
 def follow_all(link: Link, session: AgentSession) -> None:
     """A client has joined: it follows the children that are at work, too."""
-    voice = link.voices.get(session.id)
-    if voice is None:
-        return
     for told in session.fold.subagents:
         child = link.agent.find(told.id)
         if child is not None and child.parent is session:
-            follow(link, session, child, voice.joined_at)
+            follow(link, session, child, session.fold.last_seq)
 
 
 def with_children(link: Link, session_ids: tuple[str, ...]) -> list[str]:

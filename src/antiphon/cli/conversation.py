@@ -165,7 +165,8 @@ class Conversation:
 
     def _is_news(self, params: _Params) -> bool:
         """Whether the editor was not sent this update yet. The place of an update is noted."""
-        session, ours = self._sessions.get(params.session_id), params.meta and params.meta.ours
+        session = self._sessions.get(params.session_id)
+        ours = None if params.meta is None else params.meta.ours
         if session is None or ours is None or ours.seq is None:
             return True
         return session.take(ours.seq, ours.part)

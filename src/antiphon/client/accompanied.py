@@ -21,6 +21,9 @@ class Accompanied:
         self._follower = follower
         self._meta = meta
 
+    def opened(self) -> None:
+        self._follower.opened()
+
     def taken(self, turn: ClientTurn) -> None:
         self._follower.taken(turn)
 

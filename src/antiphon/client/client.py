@@ -237,7 +237,7 @@ class Client(Logins, Sessions, Extending):
             session.receive(params)
             return None if self.relay is None else session.pace()
         if params.session_id not in self._left:
-            self.opening.keep(params)
+            self.opening.keep(params.session_id, partial(self.updated, params))
             self.following.keep(params)
         return None
 

@@ -39,7 +39,10 @@ class Opening:
         """What a v1 agent can do; `None` for one that speaks v2."""
         self._pending = 0
         """How many new sessions were asked for and are not named yet."""
-        self._early: dict[str, list[Any]] = {}
+        self._early: dict[str, list[Callable[[], object]]] = {}
+        self._unnamed: list[Callable[[], object]] = []
+        """What came before anything of a new session, and names none."""
+        self._awaited: list[asyncio.Future[None]] = []
 
     async def new(self, wanted: v2.NewSessionRequest | v2.ForkSessionRequest, add: Add) -> ClientSession:
         """A session that is new, or goes on from another one."""
@@ -53,8 +56,11 @@ class Opening:
             session = add(answer.session_id, wanted.cwd)
             session.place.set_up(wanted)
             self._opened(session, answer)
-            for early in self._early.pop(session.id, ()):
-                session.receive(early)
+            session.opened()
+            unnamed, self._unnamed = self._unnamed, []
+            for receive in (*unnamed, *self._early.pop(session.id, ())):
+                receive()
+            self._wake()
             return session
 
         self._pending += 1
@@ -65,6 +71,8 @@ class Opening:
             self._pending -= 1
             if not self._pending:
                 self._early.clear()
+                self._unnamed.clear()
+            self._wake()
 
     async def again(
         self, wanted: v2.ResumeSessionRequest, session: ClientSession, *, first: bool = False
@@ -115,15 +123,36 @@ class Opening:
 
         await self._call("session/load", _ours(requests_v1.resume_session, wanted, able), named, first=True)
 
-    def keep(self, params: Any) -> None:
-        """An update of a session that is not known: perhaps not yet (SESS-08)."""
+    def keep(self, session_id: str, receive: Callable[[], object]) -> None:
+        """Something came of a session that is not known: perhaps not yet (SESS-08). Then `receive` is called
+        once the session is there, in the order in which these came."""
         if not self._pending:
             return
-        self._early.setdefault(params.session_id, []).append(params)
+        self._early.setdefault(session_id, []).append(receive)
         if sum(map(len, self._early.values())) > EARLY:
             dropped = next(iter(self._early))
             logger.warning("updates of the unknown session %s were dropped", dropped)
             del self._early[dropped]
+
+    def keep_unnamed(self, receive: Callable[[], object]) -> None:
+        """Something came that names no session, while new sessions are asked for: `receive` is called once
+        the next one is there, at its place among what came of that one."""
+        if self._pending and sum(map(len, self._early.values())) + len(self._unnamed) < EARLY:
+            for kept in self._early.values() or (self._unnamed,):
+                kept.append(receive)
+
+    async def until(self, known: Callable[[], bool]) -> None:
+        """Wait until something is known of a new session, or no new session is asked for."""
+        while self._pending and not known():
+            named: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._awaited.append(named)
+            await named
+
+    def _wake(self) -> None:
+        awaited, self._awaited = self._awaited, []
+        for named in awaited:
+            if not named.done():
+                named.set_result(None)
 
     async def _call(
         self,

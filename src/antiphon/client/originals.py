@@ -26,6 +26,10 @@ def keep_originals(client: Client) -> None:
 def _updated(client: Client, read: tuple[Any, bytes | Raw]) -> Awaitable[None] | None:
     params, line = read
     session = client.find(params.session_id)
+    if session is None and not client.has_left(params.session_id):
+        client.opening.keep(params.session_id, partial(_updated, client, read))
+        client.following.keep(params)
+        return None
     if is_plain(params.update) or session is None or not isinstance(session.spoken, SpokenV1):
         return client.updated(params)
     spoken = session.spoken

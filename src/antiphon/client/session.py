@@ -395,6 +395,11 @@ class ClientSession:
             if isinstance(view.follower, Accompanied):
                 view.follower = follower
 
+    def opened(self) -> None:
+        """All is applied that the answer says by which it was opened."""
+        if self._view.follower is not None:
+            self._view.follower.opened()
+
     def pace(self) -> Awaitable[None] | None:
         """What the agent has to wait for before more is read of it."""
         return None if self._view.follower is None else self._view.follower.pace()

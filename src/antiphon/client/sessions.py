@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from functools import partial
 from typing import Any
 
 from antiphon.client.folders import Folder, folder
@@ -58,8 +57,12 @@ class Sessions(Keeping):
         return self._sessions.get(session_id)
 
     async def known(self, session_id: str) -> ClientSession | None:
-        """A session that is open here, or that what was received so far announces."""
-        return await self.following.known(session_id, tuple(self._sessions), self.connection.behind)
+        """A session that is open here, that what was received so far announces, or that is about to be named
+        by the answer to a request for a new one."""
+        found = await self.following.known(session_id, tuple(self._sessions), self.connection.behind)
+        if found is None:
+            await self.opening.until(lambda: session_id in self._sessions)
+        return found or self._sessions.get(session_id)
 
     def has_left(self, session_id: str) -> bool:
         """Whether a session was open here and goes on without this client."""
@@ -98,11 +101,22 @@ class Sessions(Keeping):
         return await self.begin_session(wanted, mcp_servers)
 
     async def begin_session(
-        self, wanted: v2.NewSessionRequest | v2.ForkSessionRequest, mcp_servers: Sequence[AnyMcpServer]
+        self,
+        wanted: v2.NewSessionRequest | v2.ForkSessionRequest,
+        mcp_servers: Sequence[AnyMcpServer],
+        *,
+        prepare: Callable[[ClientSession], None] = lambda _: None,
     ) -> ClientSession:
-        """Ask for a session that is new, or goes on from another one."""
-        add = self._begun if "operationId" in ours_in(wanted.meta) else self._add
-        opening = self.opening.new(wanted, partial(add, directories=wanted.additional_directories))
+        """Ask for a session that is new, or goes on from another one. `prepare` is called with it before
+        anything that the agent sent of it is received."""
+        find = self._begun if "operationId" in ours_in(wanted.meta) else self._add
+
+        def add(session_id: str, cwd: str) -> ClientSession:
+            session = find(session_id, cwd, directories=wanted.additional_directories)
+            prepare(session)
+            return session
+
+        opening = self.opening.new(wanted, add)
         session = await self.providing.during(mcp_servers, opening)
         self._folders[session.id] = wanted.cwd
         return session

@@ -40,6 +40,10 @@ PASSED_ON = frozenset([*TYPE_OF, v2.TerminalOutputChunk, v2.CompactionSummaryChu
 class Follows(Protocol):
     """Hears of everything in the lane, at once: what comes behind it has not happened yet."""
 
+    def opened(self) -> None:
+        """What the answer that opened the session says has happened; what the agent sent beside it comes
+        now."""
+
     def taken(self, turn: ClientTurn) -> None:
         """The agent has taken a prompt, which has its message id."""
 

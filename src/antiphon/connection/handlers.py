@@ -19,6 +19,7 @@ class Handlers:
     """`requests`, `notifications` and `unbegun` are by the names of methods."""
 
     __slots__ = (
+        "in_one_stream",
         "notifications",
         "on_extension",
         "on_extension_notified",
@@ -43,3 +44,5 @@ class Handlers:
         """Answers requests of methods that begin with `_` and have no handler (EXT-01)."""
         self.on_extension_notified: Callable[[str, Any], Awaitable[None] | None] | None = None
         """The same for notifications (EXT-02)."""
+        self.in_one_stream = False
+        """Whether extension notifications that name no session wait for the updates that came before them."""

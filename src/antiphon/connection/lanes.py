@@ -137,6 +137,19 @@ class Lanes:
         lane = self._lanes.get(key)
         return lane is None or lane.idle
 
+    def put_behind_all(self, size: int, act: Act, argument: Any) -> None:
+        """Queue a step behind all that every lane has now. It is done at its place in the last of them."""
+        busy = [lane for lane in self._lanes.values() if not lane.idle] or [self.get(None)]
+        left = len(busy)
+
+        def passed(_: Any) -> Awaitable[None] | None:
+            nonlocal left
+            left -= 1
+            return None if left else act(argument)
+
+        for lane in busy:
+            lane.put(size, passed, (None,))
+
     def over_bound(self, lane: Lane) -> None:
         self.over.add(lane)
         if lane.waiting and lane.size > self.bound * HARD_FACTOR:

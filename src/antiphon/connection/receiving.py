@@ -148,7 +148,11 @@ class Receiving:
             logger.warning("a %s %s: %s", method, "was dropped" if params is None else "is odd", error)
             if params is None:
                 return
-        lane = self._lanes.get(session_of(params))
+        session = session_of(params)
+        if session is None and handlers.in_one_stream and method.startswith("_"):
+            self._lanes.put_behind_all(size, handler, params)
+            return
+        lane = self._lanes.get(session)
         if on_written is not None:
             lane.put(size, on_written, ((params, notification.params),))
         else:

@@ -44,8 +44,9 @@ class Answering(AgentSession):
         return [link.voices[self.id] for link in self.clients() if link.permit.answers(link, self, asked)]
 
     def decide_alone(self, permission: Permission) -> v2.PermissionOption | None:
-        """What is decided where nobody is there who may; `None` where somebody is to be waited for."""
-        if self.unattended == Unattended.WAIT or self.answering():
+        """What is decided where nobody is there who may; `None` where somebody is to be waited for: also the
+        client that begins the session and is about to follow it."""
+        if self.unattended == Unattended.WAIT or self.answering() or self.start is not None:
             return None
         if self.unattended == Unattended.REJECT:
             decided: v2.PermissionOption | None = permission.reject() or NO_OPTION

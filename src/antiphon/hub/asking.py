@@ -98,7 +98,8 @@ class HubQuestions(Answering):
     async def agent_elicits(self, elicitation: Elicitation) -> Any:
         voices = self.answering()
         able = any(elicitation.mode in voice.modes for voice in voices)
-        if (voices and not able) or (not voices and self.unattended == "reject"):
+        alone = not voices and self.start is None
+        if (voices and not able) or (alone and self.unattended == "reject"):
             return CANCEL  # ELIC-02: nobody who is there could answer
         if elicitation.session is not None and elicitation.session.parent is not None:
             here = structs.replace(elicitation.request, session_id=v2.SessionId(self.id))

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
-from typing import Any, Protocol
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple, Protocol
 
 from antiphon.client import ClientSession, ClientTurn, Permission, SessionEvent
 from antiphon.client.elicitation import Elicitation
-from antiphon.engine.transcript import MessageChunk
+from antiphon.engine.transcript import TYPE_OF, MessageChunk
 from antiphon.errors import LinkLost
 from antiphon.hub.files import Attended
+from antiphon.schema import v2
+
+TRANSCRIPT = (*TYPE_OF, v2.SessionToolCallUpdate, v2.ToolCallContentChunk)
 
 
 class Hears(Attended, Protocol):
@@ -18,10 +22,18 @@ class Hears(Attended, Protocol):
     def agent_took(self, turn: ClientTurn) -> None: ...
     def agent_did(self, event: SessionEvent) -> None: ...
     def agent_streamed(self, chunk: MessageChunk) -> None: ...
+    def agent_notified(self, method: str, params: Any) -> None: ...
     def agent_left(self, reason: str) -> None: ...
     def agent_paced(self) -> Awaitable[None] | None: ...
     async def agent_asks(self, permission: Permission) -> str | None: ...
     async def agent_elicits(self, elicitation: Elicitation) -> Any: ...
+
+
+class Notified(NamedTuple):
+    """An extension notification, at its place among what happened."""
+
+    method: str
+    params: Any
 
 
 class Course:
@@ -29,30 +41,68 @@ class Course:
 
     def __init__(self, session: ClientSession) -> None:
         self.session = session
-        self._early: list[SessionEvent] = []
+        self._early: list[SessionEvent | Notified] = []
+        self._answered = 0
+        """How many of the early ones were said by the answer that opened the session."""
         self._hears: Hears | None = None
+        self._led = asyncio.Event()
         self.ended: str | None = None
 
-    def lead(self, hears: Hears, *, early: bool) -> None:
-        """To this session, from here on; with `early`, also what came until now."""
+    def lead(self, hears: Hears, *, early: bool, begun: Callable[[], None] = lambda: None) -> None:
+        """To this session, from here on; with `early`, also what came until now. `begun` is called between
+        what the answer that opened the session has said and what the agent sent beside it."""
         self._hears = hears
         kept, self._early = self._early, []
-        if early:
-            for event in kept:
-                hears.agent_did(event)
+        for event in kept[: self._answered] if early else ():
+            self._hand_over(event, hears)
+        begun()
+        for event in kept[self._answered :] if early else ():
+            self._hand_over(event, hears)
+        self._led.set()
         if self.ended is not None:
             hears.agent_left(self.ended)
+
+    def drop_replay(self) -> None:
+        """Drop the messages and tool calls that came until now, if the agent replays: then there is a user's
+        message among them, although nobody has prompted. A fork begins with a copy of them."""
+        kinds = [type(each.update) for each in self._early if isinstance(each, SessionEvent)]
+        if v2.UserMessage in kinds or v2.UserMessageChunk in kinds:
+            answered, came = self._early[: self._answered], self._early[self._answered :]
+            self._early = [*answered, *(each for each in came if not _is_of_the_transcript(each))]
+
+    @staticmethod
+    def _hand_over(each: SessionEvent | Notified, hears: Hears) -> None:
+        if isinstance(each, Notified):
+            hears.agent_notified(*each)
+        else:
+            hears.agent_did(each)
 
     def cut(self) -> None:
         """To nobody any more."""
         self._hears = None
         self.ended = self.ended or "the hub let it go"
+        self._led.set()
 
     @property
     def hears(self) -> Hears | None:
         return self._hears
 
+    async def heard_by(self) -> Hears | None:
+        """The hub session, once it is there: an agent may ask before. `None` where there will be none."""
+        await self._led.wait()
+        return self._hears
+
+    def notified(self, method: str, params: Any) -> None:
+        """The agent sent an extension notification."""
+        if self._hears is not None:
+            self._hears.agent_notified(method, params)
+        elif self.ended is None:
+            self._early.append(Notified(method, params))
+
     # What the client tells
+
+    def opened(self) -> None:
+        self._answered = len(self._early)
 
     def taken(self, turn: ClientTurn) -> None:
         if self._hears is not None:
@@ -73,8 +123,13 @@ class Course:
     def left(self, reason: LinkLost | str) -> None:
         if self.ended is None:
             self.ended = reason.reason if isinstance(reason, LinkLost) else reason
+            self._led.set()
             if self._hears is not None:
                 self._hears.agent_left(self.ended)
 
     def pace(self) -> Awaitable[None] | None:
         return None if self._hears is None else self._hears.agent_paced()
+
+
+def _is_of_the_transcript(each: SessionEvent | Notified) -> bool:
+    return isinstance(each, SessionEvent) and isinstance(each.update, TRANSCRIPT)

@@ -7,12 +7,10 @@ that works unless another is chosen, or to all clients of the agent's sessions. 
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from antiphon.agent.extending import ask_clients, session_in, tell_clients
+from antiphon.agent.extending import ask_clients, session_in
 from antiphon.agent.link import Link
 from antiphon.agent.session import AgentSession
 from antiphon.client import Client
@@ -21,15 +19,12 @@ from antiphon.hub.faults import told
 from antiphon.hub.session import HubSession
 from antiphon.hub.sessions import HubSessions
 from antiphon.jsonrpc.peer import Inbound
+from antiphon.live.voice import Voice
 
 if TYPE_CHECKING:
     from antiphon.hub.upstream import Upstream
 
-logger = logging.getLogger("antiphon.hub")
-
 OURS = "_antiphon/"
-WAITING = 1000
-"""How many notifications may wait for clients that are behind; more are dropped, as nothing keeps them."""
 
 
 class Extended(HubSessions):
@@ -70,12 +65,12 @@ class Passed:
     def __init__(self, upstream: Upstream) -> None:
         self._upstream = upstream
         self._client: Client
-        self._waiting = 0
 
     def begin(self, client: Client) -> None:
         self._client = client
         client.connection.handlers.on_extension = self._asked
-        client.connection.handlers.on_extension_notified = self._told
+        client.connection.handlers.on_extension_notified = self._notified
+        client.connection.handlers.in_one_stream = True
 
     async def _asked(self, params: Any, inbound: Inbound) -> Any:
         named, here, links = self._clients(inbound.method, params)
@@ -87,20 +82,35 @@ class Passed:
         self._client.connection.answer(inbound, result)
         return result
 
-    def _told(self, method: str, params: Any) -> None:
-        if self._waiting >= WAITING:
-            logger.warning("a %s was dropped: the clients are behind", method)
+    def _notified(self, method: str, params: Any) -> None:
+        """In the lane of the session that is named: behind what the agent sent before, and before all
+        else."""
+        if method.startswith(OURS):
             return
-        with suppress(MethodNotFound):
-            _, here, links = self._clients(method, params)
-            self._client.connection.start_soon(self._tell(links, here, method, params))
+        named = params.get("sessionId") if isinstance(params, dict) else None
+        if not isinstance(named, str):
+            self._tell_all(method, params)
+            return
+        course = self._upstream.find(named)
+        if course is not None:
+            course.notified(method, params)
+        else:
+            self._client.opening.keep(named, lambda: self._notified(method, params))
 
-    async def _tell(self, links: list[Link], here: str | None, method: str, params: Any) -> None:
-        self._waiting += 1
-        try:
-            await tell_clients(links, here, method, _renamed(params, here))
-        finally:
-            self._waiting -= 1
+    def _tell_all(self, method: str, params: Any) -> None:
+        """To every client once, behind what it is sent of each of the agent's sessions that it follows."""
+        places: dict[Link, list[tuple[Voice, int]]] = {}
+        for hears in self._upstream.hearers:
+            for link in hears.clients():
+                places.setdefault(link, []).append((link.voices[hears.id], hears.fold.last_seq))
+        for voices in places.values():
+            _notify_behind(voices, method, params)
+        if places:
+            return
+        for course in self._upstream.courses:  # the client that begins one may not be there yet
+            course.notified(method, params)
+        if not self._upstream.courses:
+            self._client.opening.keep_unnamed(lambda: self._tell_all(method, params))
 
     def _clients(self, method: str, params: Any) -> tuple[str | None, str | None, list[Link]]:
         """The session that is named there, and here, and who is attached to it."""
@@ -114,6 +124,15 @@ class Passed:
         if hears is None:
             raise MethodNotFound(method)  # nobody is there who could know it
         return named, hears.id, hears.clients()
+
+
+def _notify_behind(places: Sequence[tuple[Voice, int]], method: str, params: Any) -> None:
+    """Notify one client behind the events that are given of each of its sessions."""
+    (voice, seq), *others = places
+    if others:
+        voice.send_at(seq, 0, lambda: _notify_behind(others, method, params))
+    else:
+        voice.notify_at(seq, method, params)
 
 
 def _unique(sessions: Iterable[Any]) -> list[Link]:

@@ -6,6 +6,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from antiphon.errors import CallFailed, InvalidResult, LinkLost, LocalError, RequestError
+from antiphon.hub.bringing import go_on
 from antiphon.hub.course import Course
 from antiphon.hub.upstream import Upstream
 from antiphon.schema import v2
@@ -36,7 +37,8 @@ async def fork_there(
             meta=None if at is None else {META_KEY: {"messageId": at}},
         )
         upstream.offer(wanted.mcp_servers)
-        session = await course.session.client.begin_session(there, wanted.mcp_servers)
+        begin = course.session.client.begin_session
+        session = await begin(there, wanted.mcp_servers, prepare=lambda fork: go_on(fork, source.fold))
     except (CallFailed, InvalidResult, LinkLost, LocalError, RequestError) as error:
         logger.warning("the agent does not fork session %s: %s", source.id, error)
         return None

@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec import UNSET, structs
 
+from antiphon.agent.extending import tell_clients
 from antiphon.agent.titles import is_title_chosen
 from antiphon.client import ClientTurn, SessionEvent
 from antiphon.client.spoken import STREAMED
@@ -59,6 +60,11 @@ class Hearing(HubQuestions):
 
     def agent_streamed(self, chunk: MessageChunk) -> None:
         self._live.stream(chunk)
+
+    def agent_notified(self, method: str, params: Any) -> None:
+        """The agent sent an extension notification. Where it names its session, that has another id here."""
+        named = isinstance(params, dict) and "sessionId" in params
+        tell_clients(self, method, {**params, "sessionId": self.id} if named else params)
 
     def agent_paced(self) -> Awaitable[None] | None:
         return self._live.durable() if self._live.ahead else None

@@ -52,6 +52,9 @@ class Renamed:
     def agent_took(self, turn: ClientTurn) -> None:
         self._hears.agent_took(turn)
 
+    def agent_notified(self, method: str, params: Any) -> None:
+        self._hears.agent_notified(method, params)
+
     def agent_left(self, reason: str) -> None:
         self._hears.agent_left(reason)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
 
+from antiphon.agent.session_start import SessionStart
 from antiphon.agent.turn import AgentTurn
 from antiphon.engine.configuration import Value
 from antiphon.engine.events import Delivery
@@ -68,6 +69,11 @@ class HubSession(Hearing):
         if isinstance(self.parent, HubSession):
             return self.parent.introduction
         return {"agent": self.standing.agent}
+
+    def note_start(self) -> None:
+        """What the agent's answer says of the session has been told: the client that begins the session is
+        sent everything that comes from here on."""
+        self.start = SessionStart.of(self.fold)
 
     @property
     def attended_by_agent(self) -> bool:

@@ -83,18 +83,21 @@ class HubSessions(Agent):
         name = self._chosen(params.meta)
         directories, servers = tuple(params.additional_directories), tuple(params.mcp_servers)
         place = Place(params.cwd, directories, servers, meta=without_ours(params.meta))
-        upstream = session = None
+        upstream = opened = session = None
         try:
             upstream = await self.upstreams.take(name)
             opened = await self.open_new(upstream, place)
             session = await super().create(params)
             assert isinstance(session, HubSession)
             session.standing.agent = name
-            await session.standing.on(upstream, upstream.course(opened), again=False)
+            course = upstream.course(opened)
+            await session.standing.on(upstream, course, again=False, begun=session.note_start)
         except BaseException as error:  # also a client that is gone meanwhile
             if session is not None:
                 await self.release(session)
             elif upstream is not None:
+                if opened is not None:
+                    upstream.leave(upstream.course(opened))
                 self.upstreams.let_go(upstream)
             if isinstance(error, AntiphonError | OSError) and not isinstance(error, StoreError):
                 raise told(error) from error
@@ -136,7 +139,9 @@ class HubSessions(Agent):
         if there is None:
             await self.note(session)  # whose agent it has is known, also if the hub ends before it is brought
         else:
-            await session.standing.on(*there, again=True)
+            upstream, course = there
+            course.drop_replay()
+            await session.standing.on(upstream, course, again=False, begun=session.note_start)
         return session
 
     async def _keep_options(self, source: HubSession, fork: Course) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import secrets
 import time
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -122,18 +123,28 @@ class Standing:
             self._hub.upstreams.forgetful.add(upstream.name)
             return None
 
-    async def on(self, upstream: Upstream, course: Course, *, again: bool) -> None:
-        """From here on this is where the session's work is done."""
+    async def on(
+        self,
+        upstream: Upstream,
+        course: Course,
+        *,
+        again: bool,
+        begun: Callable[[], None] = lambda: None,
+    ) -> None:
+        """From here on this is where the session's work is done. `again`: the agent had the session before,
+        so what it sent until now is a replay. `begun` is called between what the agent's answer says and
+        what the agent sent beside it."""
         session = course.session
         if not self.chain or self.chain[-1] != session.id:
             self.chain.append(session.id)
-        bringing.go_on(session, self._session.fold)
+        if again:
+            bringing.go_on(session, self._session.fold)
         self._session.opened_meta = without_ours(session.opened_meta) or {}  # OBS-02
         self.upstream, self.course = upstream, course
         self._session.forget_questions()
         self._session.children.stand(upstream, course)
         hears = Renamed(self._session, self.mark) if self.mark else self._session
-        course.lead(hears, early=not again)
+        course.lead(hears, early=not again, begun=begun)
         if again:
             upstream.cut_children(session)
             for update in bringing.news(session, self._session.fold):

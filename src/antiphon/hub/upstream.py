@@ -164,6 +164,11 @@ class Upstream:
         """The hub sessions that it works for."""
         return [course.hears for course in self._courses.values() if course.hears is not None]
 
+    @property
+    def courses(self) -> list[Course]:
+        """The sessions that it has, also those that no hub session works on yet."""
+        return list(self._courses.values())
+
     def offer(self, servers: Iterable[v2.McpServer]) -> None:
         """It is about to be told of these MCP servers."""
         self.offered |= {server.server_id for server in servers if isinstance(server, v2.McpServerAcp)}
@@ -236,15 +241,22 @@ class Upstream:
         course = self._courses.get(session.id)
         return None if course is None else course.hears
 
+    async def _heard_by(self, session: ClientSession) -> Hears | None:
+        """The same; an agent may ask before the hub session is there that is to be asked."""
+        while session.parent is not None:
+            session = session.parent
+        course = self._courses.get(session.id)
+        return None if course is None else await course.heard_by()
+
     async def decide(self, permission: Permission) -> str | None:
-        hears = self._asked(permission.session)
+        hears = await self._heard_by(permission.session)
         return None if hears is None else await hears.agent_asks(permission)
 
     async def elicit(self, elicitation: Elicitation) -> Any:
         session = elicitation.session
         if session is None:
             return CANCEL if self.asks is None else await self._pass_on(elicitation, self.asks)
-        hears = self._asked(session)
+        hears = await self._heard_by(session)
         return CANCEL if hears is None else await hears.agent_elicits(elicitation)
 
     async def _pass_on(self, elicitation: Elicitation, to: Channel) -> Any:

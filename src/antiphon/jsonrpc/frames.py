@@ -53,8 +53,8 @@ class Batch(Struct, frozen=True):
 
 
 class MalformedResponse(Struct, frozen=True):
-    """Looks like a response and is none: never answered (RPC-12). Where `id` is that of a call, the call fails:
-    no other answer to it will come."""
+    """Looks like a response and is none: never answered (RPC-12). Where `id` is that of a call, the call
+    fails: no other answer to it will come."""
 
     id: RequestId
     reason: str

@@ -37,7 +37,9 @@ from antiphon.errors import (
     SessionUnknown,
     StoreError,
 )
+from antiphon.jsonrpc.frames import encode_notification
 from antiphon.jsonrpc.peer import Inbound
+from antiphon.live.asides import Asides
 from antiphon.live.asking import Asking
 from antiphon.live.attachment import Attachment
 from antiphon.live.beside import Beside
@@ -107,7 +109,10 @@ class Voice:
             else None
         )
         self._begun = False
-        """Whether what was there when it joined is told, and questions may be put."""
+        """Whether what was there when it joined is told."""
+        self._asks = False
+        """Whether questions may be put."""
+        self._asides = Asides()
         self._following: asyncio.Task[None] | None = None
         self._previewed = 0
         self._after: int | None = None
@@ -133,16 +138,17 @@ class Voice:
         history: bool = False,
         items: Sequence[Item] = (),
         after: int | None = None,
+        begins: bool = False,
     ) -> None:
         """Follow the session from here, this very step: what is to be replayed is what the fold has now,
         beside what was shown before, or some `items` of it. With `after`, the events since that one are sent
-        instead."""
-        self._live, self._heard = live, heard
+        instead; `begins`: they are all news to the client, which has begun the session with that one."""
+        self._live, self._heard, self._asks = live, heard, begins
         self._after = after
         if after is None:
             self._turns.restore(live.fold.turns.part())
         self._replay = Replay.take(live.fold, live.fold.items[self._previewed :] if history else items)
-        self.joined_at = self._replay.seq
+        self.joined_at = after if begins and after is not None else self._replay.seq
         self._envelope = self._sending.envelope()
         self._attachment = Attachment(live, self._write, self._connection, cursor=after)
 
@@ -167,6 +173,7 @@ class Voice:
         for; `then` is called before anything newer is sent."""
         attachment = self._attachment
         assert attachment is not None
+        begins = self._asks  # it has begun the session, so it was told nothing before
         self._live.presence.join(self)
 
         async def begin() -> None:
@@ -176,7 +183,7 @@ class Voice:
                 for raw in updates:
                     self._send(raw)
                 await self._connection.drain()
-            if self._after and self.writer.recalls:
+            if self._after and self.writer.recalls and not begins:
                 await recall(self._live, self.writer, self._turns, upto=self._after)
             await attachment.catch_up(replay.seq)
             for raw in self.writer.flush():
@@ -191,8 +198,9 @@ class Voice:
                 self._waiting = Waiting(replay.queue, replay.prompts, replay.seq, send=self._send)
             if self._beside is not None:
                 self._beside.begin(replay.questions, replay.seq)
-            self._begun = True
+            self._begun = self._asks = True
             self.ask(replay.questions)
+            self._asides.flush(attachment.cursor)
 
         self._following = asyncio.get_running_loop().create_task(self._follow(attachment, begin))
 
@@ -281,6 +289,29 @@ class Voice:
         with contextlib.suppress(LinkLost):
             await self._connection.notify(method, params)
 
+    def notify_at(self, seq: int, method: str, params: Any) -> None:
+        """Send a notification behind the event `seq`, and before every later one."""
+        frame = encode_notification(method, b"{}" if params is None else encode(params))
+        self.send_at(seq, len(frame), lambda: self._connection.send(frame))
+
+    def send_at(self, seq: int, size: int, send: Callable[[], None]) -> None:
+        """Call `send` once the event `seq` is written to this client, and before any later one is. Nobody
+        waits for this client: where it is behind, a bounded number of bytes waits for it."""
+        assert self._attachment is not None
+        reached = self._begun and self._attachment.cursor >= seq and not self._asides
+        if reached and not self._connection.congested:
+            send()
+            return
+        if reached:
+            self._connection.start_soon(self._send_asides())
+        self._asides.put(seq, size, send)
+
+    async def _send_asides(self) -> None:
+        with contextlib.suppress(LinkLost):
+            await self._connection.drain()
+            if self._attachment is not None:
+                self._asides.flush(self._attachment.cursor)
+
     # --- its prompts -------------------------------------------------------------------------------
 
     def prompted(self, message_id: str, inbound: Inbound) -> asyncio.Future[None]:
@@ -293,6 +324,12 @@ class Voice:
     # --- writing -----------------------------------------------------------------------------------
 
     def _write(self, stretch: Stretch) -> None:
+        if self._asides:
+            self._asides.write(stretch, self._write_runs)
+        else:
+            self._write_runs(stretch)
+
+    def _write_runs(self, stretch: Stretch) -> None:
         envelope, passes = self._envelope, self.writer.passes
         for run in stretch.runs:
             if envelope is not None and run.update is not None and passes(run.update):
@@ -360,7 +397,7 @@ class Voice:
     def ask(self, questions: Sequence[Question]) -> None:
         """Put these to this client, those of them that it is to be asked and has not been asked yet."""
         for question in questions:
-            if self._begun and self._answers(question):
+            if self._asks and self._answers(question):
                 self._asking.ask(question)
 
     def asks(self, question_id: str) -> bool:
@@ -371,7 +408,7 @@ class Voice:
         if self._beside is not None:
             self._beside.opened(body, seq)
         question = self._live.fold.questions.get(body.question_id)
-        if self._begun and question is not None and question.state is QuestionState.OPEN:
+        if self._asks and question is not None and question.state is QuestionState.OPEN:
             self.ask([question])
 
     def _closed(self, body: QuestionClosed, seq: int) -> None:

@@ -1,0 +1,60 @@
+"""Asides: notifications that are no part of a journal, each with its place among the events of one client.
+
+An agent's extension notifications are not kept. They still go to a client behind every event that the agent
+caused before, and before every event that it causes later.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+
+from antiphon.live.tail import Stretch
+
+logger = logging.getLogger("antiphon.live")
+
+MOST = 1000
+MOST_BYTES = 1024 * 1024
+"""How many notifications may wait for one client, and of what size; more are dropped, as nothing keeps
+them."""
+
+Send = Callable[[], None]
+
+
+class Asides:
+    """The notifications that wait for events which their client was not sent yet, in their order."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[tuple[int, int, Send]] = deque()
+        self._size = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def put(self, seq: int, size: int, send: Send) -> None:
+        """Let `send` wait for the event `seq`. It is called at once after that, or dropped if too much
+        waits."""
+        if len(self._waiting) >= MOST or (self._waiting and self._size + size > MOST_BYTES):
+            logger.warning("notification dropped: %d wait for a slow client", len(self._waiting))
+            return
+        self._waiting.append((seq, size, send))
+        self._size += size
+
+    def flush(self, upto: int) -> None:
+        """Send what waits for events up to `upto`."""
+        while self._waiting and self._waiting[0][0] <= upto:
+            _, size, send = self._waiting.popleft()
+            self._size -= size
+            send()
+
+    def write(self, stretch: Stretch, write: Callable[[Stretch], None]) -> None:
+        """Write events, and between them the notifications that have their place there."""
+        cursor = stretch.events[0].seq - 1
+        self.flush(cursor)
+        while self._waiting and (place := self._waiting[0][0]) < stretch.last:
+            write(stretch.between(cursor, place))
+            cursor = place
+            self.flush(cursor)
+        write(stretch.between(cursor, stretch.last))
+        self.flush(stretch.last)
