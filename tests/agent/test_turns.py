@@ -271,7 +271,7 @@ async def test_msg_13_a_replaced_message_is_an_upsert_in_v2_and_message_update_i
     async with session(agent, 1, **wanted) as (talk, id):
         talk.prompt(1, id, "x")
         replaced = await talk.update("message_update", updateType="replace")
-        assert replaced["content"] == [{"type": "text", "text": "right"}]
+        assert replaced["content"] == {"type": "text", "text": "right"}
 
 
 async def test_rpc_25_a_prompt_to_an_unknown_session_is_32002_with_its_id(agent: Agent) -> None:

@@ -199,7 +199,7 @@ class TestMessageUpdate:
                 "sessionUpdate": "message_update",
                 "messageId": "m",
                 "updateType": "replace",
-                "content": [text("Right")],
+                "content": text("Right"),
                 "_meta": {"k": 1},
             }
         ]

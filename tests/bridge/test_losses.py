@@ -103,6 +103,7 @@ SUBAGENT = {
 UPDATES: dict[str, list[dict[str, Any]]] = {
     "message_replaced": [SAID, message(content=[text("b")])],
     "message_cleared": [SAID, message(content=None)],
+    "message_deleted": [SAID, message(content=[], _meta={"antiphon": {"deleted": True}})],
     "message_meta": [SAID, message(_meta={"k": 1})],
     "message_id": [SAID, {"sessionUpdate": "agent_thought", "messageId": "m", "content": [text("a")]}],
     "content_type": [block(ODD)],

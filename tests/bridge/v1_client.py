@@ -22,7 +22,9 @@ class V1Client:
                 content.append(update["content"])
             case "message_update":
                 role, _ = self.messages[update["messageId"]]
-                self.messages[update["messageId"]] = (role, list(update["content"]))
+                content = update.get("content", [])
+                blocks = content if isinstance(content, list) else [content]
+                self.messages[update["messageId"]] = (role, blocks)
             case "tool_call":
                 assert update["toolCallId"] not in self.tools
                 self.tools[update["toolCallId"]] = {

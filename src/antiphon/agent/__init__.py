@@ -1,6 +1,7 @@
 """For people who write agents: an agent in a few lines, correct in every version and dialect."""
 
 from antiphon.agent.agent import Agent
+from antiphon.agent.annotation_hook import AnnotationNews
 from antiphon.agent.asking import Answer, Consent
 from antiphon.agent.client_terminals import ClientOutput, ClientTerminal
 from antiphon.agent.formats import Email, Uri
@@ -17,6 +18,7 @@ __all__ = [
     "Agent",
     "AgentSession",
     "AgentTurn",
+    "AnnotationNews",
     "Answer",
     "ClientOutput",
     "ClientTerminal",

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from antiphon.agent import forking
+from antiphon.agent.annotation_hook import AnnotationHook
 from antiphon.agent.beginning import Beginning, session_id_of
 from antiphon.agent.declaring import Declaring
 from antiphon.agent.extending import Extending
@@ -70,7 +71,7 @@ def _read_address(address: str) -> tuple[str, int, str]:
     raise LocalError(f"{address!r} is no address to serve at: it looks like ws://127.0.0.1:9000")
 
 
-class Agent(Declaring, Logins, Extending):
+class Agent(Declaring, Logins, Extending, AnnotationHook):
     """`@agent.on_prompt` gives it its work, `agent.run()` serves an editor over stdio.
 
     Sessions are kept in memory unless a store is given.
@@ -100,6 +101,7 @@ class Agent(Declaring, Logins, Extending):
         super().__init__()
         Logins.__init__(self, login_required=login_required)
         Extending.__init__(self)
+        AnnotationHook.__init__(self)
         self.name = name
         self.version = version
         self.busy = Delivery(busy)

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from antiphon.agent.references import Referable
 from antiphon.agent.writers import ToolCallWriter
 from antiphon.errors import InvalidParams
 from antiphon.jsonrpc.peer import Inbound
@@ -76,6 +77,7 @@ async def tool_call(
     name: str | None,
     cancellable: bool,
     pending: bool,
+    about: Referable | None = None,
 ) -> AsyncIterator[ToolCallWriter]:
     """A tool call of a turn: in progress inside the block, and ended by it."""
     call, scope = ToolCallWriter(session, foreground=True), Scope()
@@ -85,7 +87,13 @@ async def tool_call(
     scope.enter()
     try:
         await call.open(
-            title, kind=kind, raw_input=raw_input, name=name, cancellable=cancellable, pending=pending
+            title,
+            kind=kind,
+            raw_input=raw_input,
+            name=name,
+            cancellable=cancellable,
+            pending=pending,
+            about=about,
         )
         session.calling(id, on=not pending)
         yield call

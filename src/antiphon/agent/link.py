@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import structs
 
 from antiphon.agent import (
+    annotation_methods,
     answers,
     attaching,
     authentication,
@@ -35,15 +36,16 @@ from antiphon.agent.guests import Guest, read_guest
 from antiphon.agent.opening import open_link
 from antiphon.agent.permits import EVERYTHING, Permit, heard, permitted
 from antiphon.agent.session import AgentSession
-from antiphon.bridge.dialects import writer
+from antiphon.bridge.dialects import MESSAGE_DELETED, writer
 from antiphon.bridge.elicitations import modes
 from antiphon.connection import Connection, Role
+from antiphon.engine.annotations import ANNOTATION_UPDATES
 from antiphon.engine.questions import Question
 from antiphon.errors import LinkLost, ResourceNotFound
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.live.voice import Voice
 from antiphon.schema import v1, v2
-from antiphon.schema.version import V1, Agreement, Offer, with_ours
+from antiphon.schema.version import V1, Agreement, Extras, Offer, with_ours
 from antiphon.transports.base import Transport
 
 if TYPE_CHECKING:
@@ -92,6 +94,7 @@ class Link:
                     **queueing.handlers(self.voice),
                     **cancelling.handlers(self),
                     **answers.handlers(self),
+                    **annotation_methods.handlers(self),
                 }
             ),
             notifications={
@@ -148,7 +151,7 @@ class Link:
         guest = guest or self.guest
         agreement = self.connection.agreement
         assert agreement is not None
-        speaks = writer(agreement, capabilities=self.v1_client)
+        speaks = writer(agreement, capabilities=self.v1_client, extensions=_extensions(agreement.extras))
         return Voice(
             session_id,
             self.connection,
@@ -214,3 +217,9 @@ class Link:
                         session.left()
                     voice.part(closed=closed)
                     await voice.stop()
+
+
+def _extensions(extras: Extras) -> frozenset[str]:
+    """The updates of our own that stand in the journal and that a client asked for."""
+    asked = ANNOTATION_UPDATES if extras.annotations else frozenset()
+    return asked | {MESSAGE_DELETED} if extras.message_deleted else asked

@@ -21,14 +21,13 @@ from antiphon.agent.background import Background, Work
 from antiphon.agent.cancelling import Cancels, Scope
 from antiphon.agent.checks import check_update, check_value
 from antiphon.agent.declaring import Declaring
+from antiphon.agent.edits import Edits
 from antiphon.agent.extending import ask_clients, tell_clients
 from antiphon.agent.mcp import McpServer, using
 from antiphon.agent.questioning import Questioning
 from antiphon.agent.session_start import SessionStart
 from antiphon.agent.system_prompts import SystemPrompt
-from antiphon.agent.telling import Telling
 from antiphon.agent.turn import AgentTurn, Prompt, StopTurn
-from antiphon.agent.writers import MessageWriter
 from antiphon.engine.configuration import Value
 from antiphon.engine.events import AnyBody, Delivery, QuestionClosed, Updated
 from antiphon.engine.prompts import Entry, Outcome
@@ -58,10 +57,10 @@ def new_id(kind: str) -> str:
     return f"{kind}_{secrets.token_hex(12)}"
 
 
-class AgentSession(Questioning, Telling):
+class AgentSession(Questioning, Edits):
     def __init__(self, live: LiveSession, handler: Handler, declared: Declaring | None = None) -> None:
         Questioning.__init__(self)
-        Telling.__init__(self, declared)
+        Edits.__init__(self, declared)
         self._live = live
         self._handler = handler
         self._turn: AgentTurn | None = None
@@ -205,10 +204,6 @@ class AgentSession(Questioning, Telling):
             self._live.emit((Updated.of(update),))
         except (StoreError, SessionUnknown, LocalError):
             return  # the session is being let go, or gone
-
-    async def replace_message(self, message_id: str, *content: str | v2.ContentBlock) -> None:
-        """Put this in place of a message of the agent's that was said before, in whatever turn."""
-        await MessageWriter(self, thought=False, message_id=message_id).replace(*content)
 
     # --- prompts and turns -------------------------------------------------------------------------
 

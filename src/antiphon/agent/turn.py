@@ -11,6 +11,7 @@ from msgspec import Struct
 from antiphon.agent.asking import Asks, Channel, SessionChannel
 from antiphon.agent.cancelling import tool_call
 from antiphon.agent.reaching import TurnClient
+from antiphon.agent.references import Referable
 from antiphon.agent.tokens import add_tokens
 from antiphon.agent.tracing import trace_of
 from antiphon.agent.writers import MessageWriter, ToolCallWriter
@@ -78,18 +79,19 @@ class AgentTurn(Asks):
         return {} if self._prompt is None else trace_of(self._prompt.meta)
 
     @asynccontextmanager
-    async def message(self) -> AsyncIterator[MessageWriter]:
-        """A message of the agent, streamed: every `write` is a chunk of it."""
-        yield MessageWriter(self.session, thought=False)
+    async def message(self, *, about: Referable | None = None) -> AsyncIterator[MessageWriter]:
+        """A message of the agent, streamed: every `write` is a chunk of it. `about` names the message that it
+        answers: a prompt, a message, or an id."""
+        yield MessageWriter(self.session, thought=False, about=about)
 
     @asynccontextmanager
-    async def thought(self) -> AsyncIterator[MessageWriter]:
+    async def thought(self, *, about: Referable | None = None) -> AsyncIterator[MessageWriter]:
         """A thought, streamed like a message."""
-        yield MessageWriter(self.session, thought=True)
+        yield MessageWriter(self.session, thought=True, about=about)
 
-    async def say(self, text: str) -> str:
+    async def say(self, text: str, *, about: Referable | None = None) -> str:
         """A whole message at once; its id, by which it can be replaced later."""
-        writer = MessageWriter(self.session, thought=False)
+        writer = MessageWriter(self.session, thought=False, about=about)
         await writer.replace(text)
         return writer.message_id
 
@@ -103,9 +105,10 @@ class AgentTurn(Asks):
         name: str | None = None,
         cancellable: bool = False,
         pending: bool = False,
+        about: Referable | None = None,
     ) -> AsyncIterator[ToolCallWriter]:
         """A tool call: in progress inside the block, completed after it, failed if the block raises. One that
-        is `pending` does not run yet; `call.resume()` begins it.
+        is `pending` does not run yet; `call.resume()` begins it. `about` names the message that triggered it.
 
         Where it is `cancellable`, a v2 client may cancel it alone: the block is cancelled, as a task is, and
         the turn goes on behind it, with `call.cancelled` set."""
@@ -117,6 +120,7 @@ class AgentTurn(Asks):
             name=name,
             cancellable=cancellable,
             pending=pending,
+            about=about,
         )
         async with opened as call:
             yield call

@@ -11,7 +11,10 @@ from msgspec import UNSET
 
 from antiphon.agent.asking import Asks, Channel, SessionChannel
 from antiphon.agent.commands import run_command
+from antiphon.agent.references import Referable, reference
+from antiphon.agent.upserts import as_blocks, replacement
 from antiphon.bridge.diffs import whole_diff
+from antiphon.engine.transcript import WHOLE, MessageType
 from antiphon.errors import LocalError
 from antiphon.schema import v2
 
@@ -30,15 +33,27 @@ CANCELLABLE = v2.ToolCallCapabilities(cancel=v2.ToolCallCancelCapabilities())
 class MessageWriter:
     """One message: chunks are appended, and the whole can be replaced."""
 
-    def __init__(self, session: AgentSession, *, thought: bool, message_id: str | None = None) -> None:
+    def __init__(
+        self,
+        session: AgentSession,
+        *,
+        thought: bool,
+        message_id: str | None = None,
+        about: Referable | None = None,
+    ) -> None:
         self._session = session
         self._live = session.live
-        self._thought = thought
+        self._type = MessageType.THOUGHT if thought else MessageType.AGENT
+        self._due = None if about is None else reference(about)
+        """The `_meta` that goes before, or with, the first content."""
         self._chunk = v2.AgentThoughtChunk if thought else v2.AgentMessageChunk
         self.message_id = v2.MessageId(message_id or f"msg_{secrets.token_hex(12)}")
 
     async def write(self, content: str | v2.ContentBlock) -> None:
         """Append a piece."""
+        if self._due is not None:
+            due, self._due = self._due, None
+            await self._session.update(WHOLE[self._type](message_id=self.message_id, meta=due))
         if isinstance(content, str):
             live = self._live
             live.stream(self._chunk(message_id=self.message_id, content=v2.TextContent(text=content)))
@@ -49,9 +64,10 @@ class MessageWriter:
 
     async def replace(self, *content: str | v2.ContentBlock) -> None:
         """Put this in place of all that was written."""
-        blocks = [v2.TextContent(text=one) if isinstance(one, str) else one for one in content]
-        kind = v2.AgentThought if self._thought else v2.AgentMessage
-        await self._session.update(kind(message_id=self.message_id, content=blocks))
+        due, self._due = self._due, None
+        message = self._session.fold.message(self._type, self.message_id)
+        blocks = as_blocks(content)
+        await self._session.update(replacement(message, self._type, self.message_id, blocks, meta=due))
 
 
 class ToolCallWriter(Asks):
@@ -80,6 +96,7 @@ class ToolCallWriter(Asks):
         name: str | None,
         cancellable: bool = False,
         pending: bool = False,
+        about: Referable | None = None,
     ) -> None:
         self._cancellable = cancellable
         await self._patch(
@@ -89,6 +106,7 @@ class ToolCallWriter(Asks):
             status=v2.ToolCallStatus.PENDING if pending else v2.ToolCallStatus.IN_PROGRESS,
             raw_input=UNSET if raw_input is None else raw_input,
             name=UNSET if name is None else name,
+            meta=UNSET if about is None else reference(about),
         )
 
     async def write(self, content: str | v2.ContentBlock) -> None:

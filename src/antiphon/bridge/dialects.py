@@ -20,6 +20,7 @@ from antiphon.bridge.losses import Report
 from antiphon.bridge.permissions import Asked, ask, ask_as_written, ask_v1
 from antiphon.bridge.prompts import Answer, RequestId, Taken, end_v1, refuse_v1
 from antiphon.bridge.spelling import as_proposed
+from antiphon.engine.transcript import TYPE_OF, WHOLE, is_deletion
 from antiphon.errors import ErrorObject
 from antiphon.schema import v1, v2
 from antiphon.schema.v1.optins import PromptAccepted, TurnComplete
@@ -27,6 +28,8 @@ from antiphon.schema.v2.proposed import PromptTaken
 from antiphon.schema.version import META_KEY, Agreement, Dialect, OptIns
 from antiphon.schema.wire import Unknown, Wire
 
+MESSAGE_DELETED = "_antiphon_message_deleted"
+"""The update behind the one that empties a deleted message."""
 OURS = "_antiphon_"
 """How the updates of our own begin: only a client that asked for one gets it."""
 
@@ -42,6 +45,7 @@ class _Tagged(Wire, frozen=True, kw_only=True):
 
 
 _tag = msgspec.json.Decoder(_Tagged).decode
+_WHOLE = frozenset(WHOLE.values())
 
 
 class Writer(ABC):
@@ -53,6 +57,7 @@ class Writer(ABC):
 
     def __init__(self, *, extensions: Collection[str] = ()) -> None:
         self._extensions = frozenset(extensions)
+        self._tells_deletions = MESSAGE_DELETED in self._extensions
 
     @abstractmethod
     def write(self, update: v2.SessionUpdate, raw: bytes) -> Sequence[bytes]:
@@ -111,6 +116,17 @@ class Writer(ABC):
     def configured(self, result: v2.SetSessionConfigOptionResponse) -> Wire:
         """The result of `session/set_config_option`."""
 
+    def original_of(self, message_id: str) -> tuple[str, str] | None:
+        """The role and the id of the message that this client knows by an id, where it has one of its own."""
+        return None
+
+    def _deletion(self, update: Any, known_as: str) -> Sequence[bytes]:
+        """What tells a client that asked for it that a message was deleted."""
+        if not self._tells_deletions or type(update) not in _WHOLE or not is_deletion(update):
+            return ()
+        told = {"sessionUpdate": MESSAGE_DELETED, "messageId": known_as, "role": TYPE_OF[type(update)]}
+        return (_encode(told),)
+
     def _withheld(self, update: v2.SessionUpdate) -> bool:
         if type(update) is not Unknown:
             return False
@@ -124,9 +140,14 @@ class V2Writer(Writer):
     dialect = Dialect.V2
 
     def write(self, update: v2.SessionUpdate, raw: bytes) -> Sequence[bytes]:
+        if self._tells_deletions and type(update) in _WHOLE:
+            whole: Any = update
+            return (raw, *self._deletion(whole, whole.message_id))
         return () if self._withheld(update) else (raw,)
 
     def passes(self, update: v2.SessionUpdate) -> bool:
+        if self._tells_deletions and type(update) in _WHOLE:
+            return False
         return not self._withheld(update)
 
     def inserted(self, message_id: str, *, beside: dict[str, Any] | None = None) -> Taken | None:
@@ -189,7 +210,15 @@ class V1Writer(Writer):
     def write(self, update: v2.SessionUpdate, raw: bytes) -> Sequence[bytes]:
         if self._passes(update):
             return (raw,)
-        return _all(self.downgrade.apply(update))
+        sent = _all(self.downgrade.apply(update))
+        if self._tells_deletions and type(update) in _WHOLE:
+            whole: Any = update
+            known_as = self.downgrade.messages.known_as(TYPE_OF[type(whole)], whole.message_id)
+            return [*sent, *self._deletion(whole, known_as)]
+        return sent
+
+    def original_of(self, message_id: str) -> tuple[str, str] | None:
+        return self.downgrade.messages.original_of(message_id)
 
     def passes(self, update: v2.SessionUpdate) -> bool:
         return self._passes(update)

@@ -20,6 +20,7 @@ from antiphon.bridge.downgrade_plans import Plans
 from antiphon.bridge.downgrade_tools import Tools
 from antiphon.bridge.losses import Ledger, Report, mark
 from antiphon.bridge.spelling import normalize
+from antiphon.engine.annotations import ANNOTATION_UPDATES
 from antiphon.schema import v1, v2
 from antiphon.schema.v1 import optins
 from antiphon.schema.v2.proposed import StateChange
@@ -244,9 +245,14 @@ class Downgrade:
 
     def _unknown(self, update: Unknown) -> list[v1.SessionUpdate]:
         if update.get("sessionUpdate") in self._extensions:
-            return [update]
+            return [self._renamed(update) if update["sessionUpdate"] in ANNOTATION_UPDATES else update]
         self.ledger.lose(losses.UNKNOWN_UPDATE, update)  # EXT-10: v1's union is closed
         return []
+
+    def _renamed(self, update: Unknown) -> Unknown:
+        """An annotation names its message by the id that this client knows."""
+        id = self.messages.known_as(update["role"], update["messageId"])
+        return Unknown({**update, "messageId": id})
 
 
 def _error(error: v2.Error) -> v1.Error:

@@ -13,9 +13,10 @@ from msgspec import UNSET
 from antiphon.bridge import losses
 from antiphon.bridge.content import ContentDown
 from antiphon.bridge.losses import Ledger, mark
+from antiphon.engine.transcript import is_deletion
 from antiphon.schema import v1, v2
 from antiphon.schema.v1 import optins
-from antiphon.schema.version import OptIns
+from antiphon.schema.version import OptIns, with_ours
 
 Chunk: TypeAlias = v2.UserMessageChunk | v2.AgentMessageChunk | v2.AgentThoughtChunk
 Whole: TypeAlias = v2.UserMessage | v2.AgentMessage | v2.AgentThought
@@ -131,7 +132,7 @@ def _flat(block: v2.ContentBlock) -> bytes:
 
 
 class _Message:
-    __slots__ = ("id", "marks", "meta", "meta_due", "role", "shown", "silent")
+    __slots__ = ("id", "known", "marks", "meta", "meta_due", "role", "shown", "silent")
 
     def __init__(self, role: Role, id: str) -> None:
         self.role = role
@@ -141,6 +142,8 @@ class _Message:
         """What the next chunk tells about its original."""
         self.meta: dict[str, Any] = {}
         self.meta_due = False
+        self.known = False
+        """Whether the client was sent something of it: then it knows the role."""
         self.shown = _Shown()
         self.silent = False
         """Whether the client has it because it wrote it."""
@@ -184,6 +187,15 @@ class Messages:
         for message_id in other._owned:
             self.own(message_id)
 
+    def known_as(self, role: str, id: str) -> str:
+        """The id that a message has for the client."""
+        message = self._messages.get((Role(role), id))
+        return id if message is None else message.id
+
+    def original_of(self, id: str) -> tuple[str, str] | None:
+        """The role and the id of the message that the client knows by this id."""
+        return next(((str(role), own) for (role, own), m in self._messages.items() if m.id == id), None)
+
     def passes(self, update: v2.SessionUpdate) -> bool:
         """Whether an update is in v1 what it is in v2, byte for byte. If so, it counts as sent."""
         if type(update) not in _CHUNKS:
@@ -196,6 +208,7 @@ class Messages:
             message = self._message(ROLE_OF[type(chunk)], chunk.message_id)
             if message.id != chunk.message_id or message.silent or message.meta_due or message.marks:
                 return False
+            message.known = True
             self._passing_type, self._passing_id = type(chunk), message.id
             self._pass = message.shown.add
         self._pass(content)
@@ -217,6 +230,8 @@ class Messages:
             if meta_changed and message.shown.any:
                 self._ledger.lose(losses.MESSAGE_META, update)
             return []
+        if is_deletion(update):
+            return self._delete(message, update)
         content = update.content or []
         rest = message.shown.rest(content)
         if rest is not None:
@@ -233,11 +248,12 @@ class Messages:
             message.shown.add(block)
         if self._opt_ins.message_update and not message.silent:
             message.meta_due = False
+            blocks = self._content.blocks(content)
             return [
                 optins.MessageUpdate(
                     message_id=v1.MessageId(message.id),
                     update_type="replace",
-                    content=self._content.blocks(content),
+                    content=blocks[0] if len(blocks) == 1 else blocks,
                     meta=dict(message.meta) or None,
                 )
             ]
@@ -247,6 +263,18 @@ class Messages:
         message.meta_due = bool(message.meta)
         message.id = self._free_id(update.message_id)
         return [self._chunk(message, block) for block in content]
+
+    def _delete(self, message: _Message, update: Whole) -> list[Sent]:
+        """Without the opt-in the client keeps what it was sent: an undone deletion adds nothing to it."""
+        if not self._opt_ins.message_update or message.silent:
+            self._ledger.lose(losses.MESSAGE_DELETED, update)
+            return []
+        message.shown = _Shown()
+        meta = dict(message.meta)
+        if not message.known:  # a replay: nothing else says which role the message has
+            meta = with_ours(meta, role=str(message.role))
+        message.meta_due, message.known = False, True
+        return [optins.MessageUpdate(message_id=v1.MessageId(message.id), update_type="delete", meta=meta)]
 
     def _as_patch(self, message: _Message, update: Whole) -> optins.UserMessage:
         """Under the future flag user messages are patches in v1 too."""
@@ -267,6 +295,7 @@ class Messages:
         if message.marks is not None:
             meta = mark(meta, message.marks)
             message.marks = None
+        message.known = True
         return _CHUNK_OF[message.role](
             content=self._content.block(block), message_id=v1.MessageId(message.id), meta=meta
         )

@@ -69,6 +69,9 @@ MESSAGE_CLEARED = _message(
     "what was sent stays; what follows gets a new id",
     _REPORTED,
 )
+MESSAGE_DELETED = _message(
+    "message_deleted", "a message is deleted", "what was sent stays; a replay leaves it out", _REPORTED
+)
 MESSAGE_META = _message(
     "message_meta",
     "`_meta` of a message already sent",

@@ -78,7 +78,7 @@ class Upgrade:
             v1.SessionMessage: lambda update: [facts.session_message(update)],
             v1.SessionMessageChunk: lambda chunk: [facts.session_message_chunk(chunk)],
             optins.TurnComplete: self._turn_complete,
-            optins.MessageUpdate: lambda update: [self.messages.replaced(update)],
+            optins.MessageUpdate: self.messages.changed,
             optins.UserMessage: lambda update: [self.messages.user_message(update)],
             optins.SessionStateUpdate: self._state_update,
             Unknown: self._unknown,

@@ -14,10 +14,9 @@ from msgspec import UNSET, UnsetType
 
 from antiphon.bridge.content import ContentUp
 from antiphon.engine.transcript import WHOLE, MessageType
-from antiphon.engine.who import sender_in
 from antiphon.schema import v1, v2
 from antiphon.schema.v1 import optins
-from antiphon.schema.version import META_KEY
+from antiphon.schema.version import META_KEY, ours_in, with_ours
 
 Chunk: TypeAlias = v1.UserMessageChunk | v1.AgentMessageChunk | v1.AgentThoughtChunk
 ChunkUp: TypeAlias = v2.UserMessageChunk | v2.AgentMessageChunk | v2.AgentThoughtChunk
@@ -31,6 +30,9 @@ _UP: dict[type, tuple[MessageType, type[ChunkUp]]] = {
     v1.AgentMessageChunk: (MessageType.AGENT, v2.AgentMessageChunk),
     v1.AgentThoughtChunk: (MessageType.THOUGHT, v2.AgentThoughtChunk),
 }
+_CHUNK_UP: dict[MessageType, type[ChunkUp]] = dict(_UP.values())
+_OF_MESSAGES: Final = ("sender", "about", "revision")
+"""What stands under our key of a chunk's `_meta` and belongs to its message."""
 _Text = v1.TextContent
 
 
@@ -120,7 +122,7 @@ class Messages:
         )
         if begun and self.replaying:
             return [WHOLE[message](message_id=v2.MessageId(id), content=[], meta=_signature(chunk)), made]
-        if begun and sender_in(chunk.meta) is not None:
+        if begun and _signature(chunk) is not UNSET:
             return [WHOLE[message](message_id=v2.MessageId(id), meta=_signature(chunk)), made]
         return [made]
 
@@ -154,18 +156,26 @@ class Messages:
         if self._named(type, update.message_id):
             self.cut()
 
-    def replaced(self, update: optins.MessageUpdate) -> WholeUp:
-        """A message that is said anew. v1 does not say of which type, but its ids are unique (MSG-07)."""
-        id = update.message_id
-        type = next((type for type in MessageType if (type, id) in self._seen), MessageType.AGENT)
-        if self._named(type, update.message_id):
+    def changed(self, update: optins.MessageUpdate) -> list[Lifted]:
+        """A message that is changed by its id. v1 does not say of which type it is, but its ids are unique
+        (MSG-07); an agent of ours says it of a message that it has not sent before."""
+        id, said = v2.MessageId(update.message_id), ours_in(update.meta).get("role")
+        unseen = MessageType(said) if said in tuple(MessageType) else MessageType.AGENT
+        type = next((type for type in MessageType if (type, id) in self._seen), unseen)
+        if self._named(type, id):
             self.cut()
-        meta: dict[str, Any] | UnsetType = UNSET if update.meta is None else update.meta
-        return WHOLE[type](
-            message_id=v2.MessageId(update.message_id),
-            content=self._content.blocks(update.content),
-            meta=meta,
-        )
+        meta: dict[str, Any] | UnsetType = UNSET if update.meta is None else _without_role(update.meta)
+        given = update.content
+        blocks = self._content.blocks(given if isinstance(given, list) else [given] if given else [])
+        match update.update_type:
+            case "append":
+                patched = [] if meta is UNSET else [WHOLE[type](message_id=id, meta=meta)]
+                return [*patched, *(_CHUNK_UP[type](message_id=id, content=block) for block in blocks)]
+            case "delete":
+                return [WHOLE[type](message_id=id, content=[], meta=with_ours(meta or None, deleted=True))]
+            case "edit" if given is UNSET:
+                return [WHOLE[type](message_id=id, meta=meta)]
+        return [WHOLE[type](message_id=id, content=blocks, meta=meta)]
 
     def _named(self, type: MessageType, id: str) -> bool:
         """The agent names a message; whether it is a new one."""
@@ -198,9 +208,16 @@ class Messages:
 
 
 def _signature(chunk: Chunk) -> dict[str, Any] | UnsetType:
-    """Who sent a message, which its first chunk says, is said of all of it."""
-    sender = sender_in(chunk.meta)
-    return UNSET if sender is None else {META_KEY: {"sender": sender.to_meta()}}
+    """What the first chunk of a message says of all of it: who sent it, what it is about, its version."""
+    said = ours_in(chunk.meta)
+    kept = {key: said[key] for key in _OF_MESSAGES if isinstance(said.get(key), dict)}
+    return {META_KEY: kept} if kept else UNSET
+
+
+def _without_role(meta: dict[str, Any]) -> dict[str, Any]:
+    """A `_meta` without the role of a message, which its type says."""
+    ours = {key: value for key, value in ours_in(meta).items() if key != "role"}
+    return {**meta, META_KEY: ours} if META_KEY in meta else meta
 
 
 def _is_empty(content: v1.ContentBlock) -> bool:

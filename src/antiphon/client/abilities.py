@@ -39,6 +39,8 @@ class Abilities(Struct, frozen=True, kw_only=True):
     close: bool = False
     delete: bool = False
     fork: bool = False
+    annotations: bool = False
+    """Whether clients can put reactions and notes on messages."""
     fork_at: bool = False
     """Whether a session can be forked after any of its messages."""
     archive: bool = False
@@ -182,6 +184,7 @@ def _added(meta: dict[str, Any] | None) -> dict[str, Any]:
         "queue": isinstance(ours.get("inject"), dict),
         "operations": frozenset(map(str, operations)) if isinstance(operations, list) else frozenset(),
         "replay_after": ours.get("replayAfter") is True,
+        "annotations": ours.get("annotations") is True,
         "fork_at": ours.get("forkAt") is True,
         "delivery": frozenset(delivery) if isinstance(delivery, list) else frozenset(),
     }

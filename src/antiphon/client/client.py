@@ -100,7 +100,7 @@ class Client(Logins, Sessions, Extending):
         self._terminal_login = terminal_login
         # Who passes everything on has clients, a queue and questions of its own.
         alone = relay is None
-        self._extras = Extras(queue_updates=alone, seq=numbered or lasting, presence=alone)
+        self._extras = Extras(queue_updates=alone, seq=numbered or lasting, presence=alone, annotations=True)
         Sessions.__init__(self)
         self.offering = Offering(workspace, self._live)
         """The files and terminals that an agent of v1 may use here."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from antiphon.client.abilities import Abilities
 from antiphon.client.accompanied import Accompanied
+from antiphon.client.annotations import AnyMessage, annotate, remove_annotation
 from antiphon.client.asking import Asking
 from antiphon.client.cancelling import Cancelling
 from antiphon.client.cancelling_items import CancellingItems
@@ -26,6 +27,7 @@ from antiphon.client.spoken import News, Spoken
 from antiphon.client.subagents import Subagent, check_cancel, check_own
 from antiphon.client.turn import ClientTurn, SessionEvent, TurnEnd
 from antiphon.client.view import View
+from antiphon.engine.annotations import Annotation, AnnotationKind
 from antiphon.engine.compactions import Compaction
 from antiphon.engine.elicitations import Elicited
 from antiphon.engine.events import Delivery
@@ -294,6 +296,21 @@ class ClientSession:
         check_own(self)
         if self._view.over is not None and self.client.lost is None:
             raise LocalError("this session was left: open it again")
+
+    # --- annotations -------------------------------------------------------------------------------
+
+    async def react(self, message: AnyMessage, value: str, *, operation_id: str | None = None) -> str:
+        """Put a sign, such as an emoji, on a message; gives the id of the annotation. The message's
+        `annotations` has it once the agent tells it, as it does to every client that asked."""
+        return await annotate(self, message, value, kind=AnnotationKind.REACTION, operation_id=operation_id)
+
+    async def annotate(self, message: AnyMessage, note: str, *, operation_id: str | None = None) -> str:
+        """Put a note on a message; gives the id of the annotation."""
+        return await annotate(self, message, note, kind=AnnotationKind.NOTE, operation_id=operation_id)
+
+    async def remove_annotation(self, annotation: Annotation | str) -> None:
+        """Remove a reaction or note of this client's, by its id."""
+        await remove_annotation(self, annotation)
 
     # --- cancelling and closing --------------------------------------------------------------------
 

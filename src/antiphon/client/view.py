@@ -18,6 +18,7 @@ from antiphon.client.spans import Spans
 from antiphon.client.spoken import STREAMED
 from antiphon.client.turn import ClientTurn, SessionEvent, TurnEnd
 from antiphon.client.watching import Feed
+from antiphon.engine.annotations import ANNOTATION_UPDATES
 from antiphon.engine.events import AnyBody, Event, QuestionClosed, QuestionOpened, Updated
 from antiphon.engine.folding import is_state
 from antiphon.engine.questions import Question
@@ -29,7 +30,7 @@ from antiphon.schema import v2
 from antiphon.schema.wire import Unknown
 
 QUEUE = "_antiphon_queue"
-BESIDE = frozenset([QUEUE, PRESENCE, QUESTION])
+BESIDE = frozenset([QUEUE, PRESENCE, QUESTION]) | ANNOTATION_UPDATES
 """Updates of our own, which belong to no turn."""
 _KEPT_BY_THE_AGENT = Raw(b"")
 _USER = (v2.UserMessage, v2.UserMessageChunk)

@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol, Self, TypeAlias, TypeGuard
 from msgspec.structs import replace
 
 from antiphon.engine import events as e
+from antiphon.engine.annotations import ANNOTATION, ANNOTATION_REMOVED, Annotations
 from antiphon.engine.compactions import Compactions
 from antiphon.engine.events import Event, Translated, Updated
 from antiphon.engine.facts import Facts
@@ -58,9 +59,9 @@ class Folding:
     """A session folded up to `last_seq`. Read it; change it by `apply` alone."""
 
     __slots__ = (
-        "_dirty", "_gone", "_items", "closed", "compactions", "created", "facts", "last_seq", "operations",
-        "plans", "prompts", "questions", "session_messages", "subagents", "terminals", "tools", "transcript",
-        "turns", "unknown",
+        "_dirty", "_gone", "_items", "annotations", "closed", "compactions", "created", "facts", "last_seq",
+        "operations", "plans", "prompts", "questions", "session_messages", "subagents", "terminals", "tools",
+        "transcript", "turns", "unknown",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -69,6 +70,7 @@ class Folding:
         self.closed = False
         self.turns: Final = Turns()
         self.transcript: Final = Transcript()
+        self.annotations: Final = Annotations(self.transcript)
         self.tools: Final = ToolCalls()
         self.terminals: Final = Terminals()
         self.plans: Final = Plans()
@@ -223,6 +225,15 @@ class Folding:
             gone = self.unknown.add(made)
             if gone is not None:
                 self._drop(gone)
+        elif update["sessionUpdate"] == ANNOTATION:
+            annotation = self.annotations.add(update, event.seq)
+            if annotation is not None:
+                self._items[annotation.key] = annotation
+                self._dirty.add(annotation.key)
+        elif update["sessionUpdate"] == ANNOTATION_REMOVED:
+            removed = self.annotations.remove(update)
+            if removed is not None:
+                self._drop(removed)
 
     def _prompt(self, body: Any, event: Event) -> None:
         self._dirty.add("queue")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from antiphon.engine.annotations import Annotation
 from antiphon.engine.folding import Folding, Item
 from antiphon.engine.subagents import SubagentInfo
 from antiphon.engine.transcript import Message, MessageType
@@ -32,7 +33,12 @@ def forked(session: Folding, *, at: str | None = None) -> list[Any] | None:
         for item in taken
         if (whole or item.key != USAGE) and not isinstance(item, SubagentInfo)  # they work for the source
     ]
-    return made + [item.materialize() for item in items[len(taken) :] if item.key in FACTS]
+    messages = {(item.type, item.id) for item in taken if isinstance(item, Message)}
+    return made + [
+        item.materialize()
+        for item in items[len(taken) :]
+        if item.key in FACTS or (isinstance(item, Annotation) and (item.role, item.message_id) in messages)
+    ]
 
 
 def _before_turn(session: Folding) -> int:

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from msgspec import UNSET
 
 from antiphon.engine.content import patch_meta
+from antiphon.engine.transcript import about_in
 from antiphon.schema.v2.identifiers import ToolCallId
 from antiphon.schema.v2.tool_calls import (
     SessionToolCallUpdate,
@@ -54,6 +55,11 @@ class ToolCall:
     def final(self) -> bool:
         """Whether it has ended; an unknown status is still in progress (TOOL-V2-07)."""
         return self.status in FINAL
+
+    @property
+    def about(self) -> str | None:
+        """The id of the message that triggered it, where the agent names one."""
+        return about_in(self.meta)
 
     def patch(self, update: AnyToolCallUpdate) -> None:
         for name in _SCALARS:

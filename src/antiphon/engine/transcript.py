@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from msgspec import UNSET
 
@@ -19,6 +19,10 @@ from antiphon.schema.v2.messages import (
     UserMessage,
     UserMessageChunk,
 )
+from antiphon.schema.version import ours_in
+
+if TYPE_CHECKING:
+    from antiphon.engine.annotations import Annotation
 
 MessageUpdate: TypeAlias = UserMessage | AgentMessage | AgentThought
 MessageChunk: TypeAlias = UserMessageChunk | AgentMessageChunk | AgentThoughtChunk
@@ -52,7 +56,7 @@ MESSAGE_CHUNKS = frozenset([UserMessageChunk, AgentMessageChunk, AgentThoughtChu
 class Message:
     """One message. It stays where it first appeared (MSG-22)."""
 
-    __slots__ = ("_content", "append", "id", "key", "meta", "position", "type")
+    __slots__ = ("_content", "annotated", "append", "id", "key", "meta", "position", "type")
 
     def __init__(self, type: MessageType, id: MessageId, *, position: int) -> None:
         self.type = type
@@ -60,6 +64,7 @@ class Message:
         self.key = f"message/{type}/{id}"
         self.position = position
         self.meta: dict[str, Any] = {}
+        self.annotated: dict[str, Annotation] = {}
         self._content = Content()
         self.append: Final = self._content.append
 
@@ -85,6 +90,27 @@ class Message:
         """The client whose prompt it was, where that is told."""
         return sender_in(self.meta)
 
+    @property
+    def deleted(self) -> bool:
+        """Whether the agent has deleted it. What comes later for the same id makes it a message again."""
+        return marks_deleted(self.meta) and not self._content.blocks
+
+    @property
+    def edited(self) -> bool:
+        """Whether it shows another version than its first one."""
+        revision = ours_in(self.meta).get("revision")
+        return isinstance(revision, dict) and revision.get("at") not in (None, 0)
+
+    @property
+    def about(self) -> str | None:
+        """The id of the message that it answers or was triggered by, where the agent names one."""
+        return about_in(self.meta)
+
+    @property
+    def annotations(self) -> list[Annotation]:
+        """What clients have put on it: reactions and notes, the oldest first."""
+        return list(self.annotated.values())
+
     def patch(self, update: MessageUpdate) -> None:
         if update.content is not UNSET:
             self._content.replace(update.content or ())  # MSG-13
@@ -93,6 +119,23 @@ class Message:
     def materialize(self) -> MessageUpdate:
         """The whole message as one upsert; it replaces what a client holds (SESS-23)."""
         return WHOLE[self.type](message_id=self.id, content=self.content, meta=self.meta or None)
+
+
+def marks_deleted(meta: Any) -> bool:
+    """Whether a `_meta` says that its message was deleted."""
+    return ours_in(meta).get("deleted") is True
+
+
+def is_deletion(update: MessageUpdate) -> bool:
+    """Whether an upsert deletes its message: it empties the message and says so."""
+    return not update.content and update.content is not UNSET and marks_deleted(update.meta)
+
+
+def about_in(meta: Any) -> str | None:
+    """The id of the message that a message or tool call is about, where its `_meta` names one."""
+    about = ours_in(meta).get("about")
+    id = about.get("messageId") if isinstance(about, dict) else None
+    return id if isinstance(id, str) else None
 
 
 class Transcript:
@@ -107,6 +150,11 @@ class Transcript:
 
     def get(self, type: MessageType, id: str) -> Message | None:
         return self._by_update[WHOLE[type]].get(id)
+
+    def find(self, id: str) -> Message | None:
+        """The message of this id, of any type; where types share the id, the agent's comes first (MSG-08)."""
+        order = (MessageType.AGENT, MessageType.USER, MessageType.THOUGHT)
+        return next((found for type in order if (found := self.get(type, id)) is not None), None)
 
     def of(self, update: MessageChunk) -> Message:
         """The message of a chunk that was appended."""

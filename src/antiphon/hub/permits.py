@@ -35,6 +35,8 @@ ACTS = {
     "terminal/cancel": "cancel",
     "_antiphon/revoke_inject": "cancel",
     "_antiphon/answer": "answer",
+    "_antiphon/annotate": "annotate",
+    "_antiphon/remove_annotation": "annotate",
     "session/set_config_option": "config",
     "session/set_mode": "config",
     "session/set_model": "config",

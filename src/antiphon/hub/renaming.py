@@ -14,8 +14,9 @@ from msgspec import structs
 from antiphon.client import ClientTurn, Permission, SessionEvent
 from antiphon.client.elicitation import Elicitation
 from antiphon.engine.session import Session
-from antiphon.engine.transcript import MessageChunk
+from antiphon.engine.transcript import MessageChunk, about_in
 from antiphon.hub.course import Hears
+from antiphon.schema.version import with_ours
 
 if TYPE_CHECKING:
     from antiphon.agent.link import Link
@@ -40,6 +41,11 @@ class Renamed:
     def agent_did(self, event: SessionEvent) -> None:
         named_one: Any = event.update  # any kind of update may have a message's id
         id = getattr(named_one, "message_id", None)
+        about = about_in(getattr(named_one, "meta", None))
+        if about is not None:
+            meta = with_ours(named_one.meta, about={"messageId": about + self._mark})
+            named_one = structs.replace(named_one, meta=meta)
+            event = structs.replace(event, update=named_one, original=None)
         if id is not None:
             update = structs.replace(named_one, message_id=id + self._mark)
             named = event.original is not None and b'"messageId"' in event.original

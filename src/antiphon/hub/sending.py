@@ -162,7 +162,8 @@ class Sending:
         if update.content == self._written and self._session.fold.prompts.sent:
             self._accept(update.message_id)
         said = self._said.pop(update.message_id, None)
-        return self.signing.signed(update if said is None else structs.replace(update, content=said))
+        shown = update if said is None else structs.replace(update, content=said)
+        return self.signing.kept(self.signing.signed(shown), self._session.fold)
 
     def _accept(self, became: str | None, *, echo: bool = False) -> None:
         prompts = self._session.fold.prompts

@@ -7,7 +7,9 @@ from typing import Any
 from antiphon.agent import Agent, AgentSession
 from antiphon.agent.declaring import options_of
 from antiphon.client import ClientSession
+from antiphon.engine.annotations import Annotation
 from antiphon.errors import AntiphonError, InvalidParams, LinkLost, RequestError, StoreError
+from antiphon.hub.annotation_relay import relay_annotation
 from antiphon.hub.announcing import announce
 from antiphon.hub.audit import Audit
 from antiphon.hub.bringing import Place, open_new
@@ -31,6 +33,7 @@ HUB = "hub"
 
 
 class HubSessions(Agent):
+    believes_relays = False  # its clients are told apart by what they are let in with
     agents: dict[str, Any]
     """What is behind the hub, by name."""
     default: str
@@ -65,6 +68,10 @@ class HubSessions(Agent):
         if isinstance(session, HubSession) and isinstance(kept, dict):
             session.standing.restore(kept)
         return session
+
+    def annotated(self, session: AgentSession, annotation: Annotation, *, removed: bool) -> None:
+        if isinstance(session, HubSession):
+            relay_annotation(session, annotation, removed=removed)
 
     def told_of(self, record: SessionRecord) -> dict[str, Any]:
         kept = record.meta.get(HUB)

@@ -11,7 +11,7 @@ from antiphon.engine.session import Session
 from antiphon.engine.transcript import MessageType
 from antiphon.engine.who import Who, who_of
 from antiphon.schema import v2
-from antiphon.schema.version import with_ours
+from antiphon.schema.version import META_KEY, with_ours
 
 
 class Signing:
@@ -39,6 +39,15 @@ class Signing:
             return update
         meta = None if update.meta is UNSET else update.meta
         return structs.replace(update, meta=with_ours(meta, sender=sender.to_meta()))
+
+    def kept(self, update: v2.UserMessage, fold: Session) -> v2.UserMessage:
+        """An agent that changes a prompt's message does not know who sent it: that stays as it is known here.
+        A patch replaces our key as a whole (MSG-18)."""
+        known = fold.message(MessageType.USER, update.message_id)
+        sender = None if known is None else known.sender
+        if sender is None or not isinstance(update.meta, dict) or META_KEY not in update.meta:
+            return update
+        return structs.replace(update, meta=with_ours(update.meta, sender=sender.to_meta()))
 
     def begun(self, chunk: v2.UserMessageChunk) -> Sequence[v2.SessionUpdate]:
         """A message that comes in pieces: what to tell before this one."""

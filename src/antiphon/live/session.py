@@ -228,6 +228,10 @@ class LiveSession:
         """Whether its store has failed."""
         return self._failure is not None
 
+    def now(self) -> int:
+        """The time by the session's clock, in milliseconds since 1970."""
+        return self._clock()
+
     def emit(self, bodies: Iterable[AnyBody]) -> int:
         """Number, fold and queue these facts; the number of the last one."""
         self._check_open()

@@ -82,6 +82,10 @@ class Extras(Struct, frozen=True):
     """`_antiphon_presence` and `_antiphon_question` updates: who is there, and who answered what."""
     session_updates: bool = False
     """`_antiphon/sessions` notifications of a hub: which of its sessions came, changed or went."""
+    annotations: bool = False
+    """`_antiphon_annotation` updates, and the methods that add and remove annotations of messages."""
+    message_deleted: bool = False
+    """`_antiphon_message_deleted` updates, behind the upsert that empties a deleted message."""
 
     def __and__(self, other: Extras) -> Extras:
         return Extras(
@@ -89,6 +93,8 @@ class Extras(Struct, frozen=True):
             self.seq and other.seq,
             self.presence and other.presence,
             self.session_updates and other.session_updates,
+            self.annotations and other.annotations,
+            self.message_deleted and other.message_deleted,
         )
 
     def to_meta(self) -> dict[str, Any]:
@@ -97,6 +103,8 @@ class Extras(Struct, frozen=True):
             "seq": self.seq,
             "presence": self.presence,
             "sessionUpdates": self.session_updates,
+            "annotations": self.annotations,
+            "messageDeleted": self.message_deleted,
         }
         return {key: True for key, wanted in asked.items() if wanted}
 
@@ -107,10 +115,12 @@ class Extras(Struct, frozen=True):
             seq=meta.get("seq") is True,
             presence=meta.get("presence") is True,
             session_updates=meta.get("sessionUpdates") is True,
+            annotations=meta.get("annotations") is True,
+            message_deleted=meta.get("messageDeleted") is True,
         )
 
 
-EXTRAS = Extras(queue_updates=True, seq=True, presence=True)
+EXTRAS = Extras(queue_updates=True, seq=True, presence=True, annotations=True, message_deleted=True)
 """What every agent of ours gives."""
 
 

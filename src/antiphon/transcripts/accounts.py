@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Raw, Struct
 
+from antiphon.engine.annotations import Annotation
 from antiphon.engine.elicitations import CREATE_ELICITATION
 from antiphon.engine.events import Event, QuestionClosed, QuestionEnd, Updated
 from antiphon.engine.facts import ContextUsage, Info, Latest
@@ -210,6 +211,6 @@ def _told_items(fold: Folding) -> Sequence[Any]:
     return [
         item
         for item in fold.items
-        if not isinstance(item, Latest | Info | ContextUsage)
+        if not isinstance(item, Latest | Info | ContextUsage | Annotation)
         and not (isinstance(item, Terminal) and item.id in shown)
     ]

@@ -25,11 +25,14 @@ class TurnComplete(Wire, frozen=True, kw_only=True, tag_field="sessionUpdate", t
 
 
 class MessageUpdate(Wire, frozen=True, kw_only=True, tag_field="sessionUpdate", tag="message_update"):
-    """A message whose whole content is replaced."""
+    """A message that is changed by its id. The content is one block; a list where there are several or none.
+
+    `replace` and `edit` give the message this content; an `edit` without content changes the `_meta` alone.
+    `append` adds to its content, and `delete` removes the message."""
 
     message_id: MessageId
-    update_type: Literal["replace"]
-    content: list[ContentBlock]
+    update_type: Literal["replace", "edit", "append", "delete"]
+    content: ContentBlock | list[ContentBlock] | UnsetType | None = UNSET
     meta: dict[str, Any] | None = field(name="_meta", default=None)
 
 

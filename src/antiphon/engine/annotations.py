@@ -1,0 +1,165 @@
+"""Annotations: reactions and notes that clients put on messages.
+
+An annotation is journalled as an update of our own, so that a reader that does not know it passes over it.
+Only clients that asked for such updates get it.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any, Final
+
+from antiphon.engine.transcript import Message, MessageType, Transcript
+from antiphon.engine.who import Who, read_who
+from antiphon.schema.v2.identifiers import MessageId
+from antiphon.schema.wire import Unknown
+
+ANNOTATION: Final = "_antiphon_annotation"
+"""The update that adds an annotation, or replaces one of the same id."""
+ANNOTATION_REMOVED: Final = "_antiphon_annotation_removed"
+"""The update that removes an annotation."""
+ANNOTATION_UPDATES: Final = frozenset({ANNOTATION, ANNOTATION_REMOVED})
+
+LONGEST_REACTION = 64
+LONGEST_NOTE = 4096
+MOST_PER_MESSAGE = 256
+MOST_PER_SESSION = 4096
+_JOINERS = {"\u200d": None, **{chr(tag): None for tag in range(0xE0020, 0xE0080)}}
+_JOINED = str.maketrans(_JOINERS)
+"""Characters that join several signs to one emoji. They are no printable ones of their own."""
+
+
+class AnnotationKind(StrEnum):
+    REACTION = "reaction"
+    """A sign, such as an emoji. A client has each sign at most once on a message."""
+    NOTE = "note"
+    """A text."""
+
+
+class Annotation:
+    """One reaction or note on a message: `by` whom, and `at` which time (RFC 3339)."""
+
+    __slots__ = ("at", "by", "id", "key", "kind", "message_id", "position", "role", "value")
+
+    def __init__(
+        self,
+        id: str,
+        *,
+        message_id: str,
+        role: MessageType,
+        kind: AnnotationKind,
+        value: str,
+        by: Who,
+        at: str,
+        position: int = 0,
+    ) -> None:
+        self.id = id
+        self.key = f"annotation/{id}"
+        self.position = position
+        self.message_id = message_id
+        self.role = role
+        """The role of the message: ids are unique within one role only (MSG-08)."""
+        self.kind = kind
+        self.value = value
+        self.by = by
+        self.at = at
+
+    def materialize(self) -> Unknown:
+        return Unknown(
+            sessionUpdate=ANNOTATION,
+            annotationId=self.id,
+            messageId=self.message_id,
+            role=str(self.role),
+            kind=str(self.kind),
+            value=self.value,
+            by=self.by.to_meta(),
+            at=self.at,
+        )
+
+    def removal(self) -> Unknown:
+        """The update that removes it."""
+        return Unknown(
+            sessionUpdate=ANNOTATION_REMOVED,
+            annotationId=self.id,
+            messageId=self.message_id,
+            role=str(self.role),
+        )
+
+    def __repr__(self) -> str:
+        return f"Annotation({self.kind} {self.value!r} on {self.message_id!r} by {self.by.name!r})"
+
+
+class Annotations:
+    """All annotations of a session by their ids. Each also stands in its message."""
+
+    __slots__ = ("_by_id", "_transcript")
+
+    def __init__(self, transcript: Transcript) -> None:
+        self._transcript = transcript
+        self._by_id: dict[str, Annotation] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def get(self, id: str) -> Annotation | None:
+        return self._by_id.get(id)
+
+    def add(self, update: Unknown, position: int) -> Annotation | None:
+        """Fold `_antiphon_annotation`. `None` for one that is malformed or names no message here."""
+        made = read_annotation(update, position=position)
+        message = None if made is None else self._message(made)
+        if made is None or message is None:
+            return None
+        known = self._by_id.get(made.id)
+        if known is not None:
+            if (known.role, known.message_id) != (made.role, made.message_id):
+                return None
+            made.position = known.position
+        self._by_id[made.id] = message.annotated[made.id] = made
+        return made
+
+    def remove(self, update: Unknown) -> Annotation | None:
+        """Fold `_antiphon_annotation_removed`; gives the annotation that is gone."""
+        gone = self._by_id.pop(str(update.get("annotationId")), None)
+        message = None if gone is None else self._message(gone)
+        if gone is not None and message is not None:
+            message.annotated.pop(gone.id, None)
+        return gone
+
+    def _message(self, annotation: Annotation) -> Message | None:
+        return self._transcript.get(annotation.role, annotation.message_id)
+
+
+def read_annotation(update: Unknown, *, position: int = 0) -> Annotation | None:
+    """An annotation as an update has it; `None` for what is none."""
+    by = read_who(update.get("by"))
+    texts = [update.get(key) for key in ("annotationId", "messageId", "value", "at")]
+    try:
+        role, kind = MessageType(str(update.get("role"))), AnnotationKind(str(update.get("kind")))
+    except ValueError:
+        return None
+    if by is None or not all(isinstance(text, str) for text in texts):
+        return None
+    id, message_id, value, at = map(str, texts)
+    return Annotation(
+        id,
+        message_id=MessageId(message_id),
+        role=role,
+        kind=kind,
+        value=value[: LONGEST_NOTE if kind is AnnotationKind.NOTE else LONGEST_REACTION],
+        by=by,
+        at=at,
+        position=position,
+    )
+
+
+def check_value(kind: AnnotationKind, value: Any) -> str:
+    """The value of an annotation as a client gave it. Raises `ValueError` with what was expected."""
+    longest = LONGEST_NOTE if kind is AnnotationKind.NOTE else LONGEST_REACTION
+    if not isinstance(value, str) or not value.strip() or len(value) > longest:
+        raise ValueError(f"`value` of a {kind} must be a string of 1 to {longest} characters")
+    if kind is AnnotationKind.REACTION and (
+        not value.translate(_JOINED).isprintable() or value != value.strip()
+    ):
+        raise ValueError("`value` of a reaction must be printable and without spaces around it")
+    return value

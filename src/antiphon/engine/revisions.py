@@ -1,0 +1,97 @@
+"""Revisions: the versions of a message that its agent edits, as the journal has them.
+
+The number of the version that a message shows, and of the last one there is, stand in its `_meta`. An edit
+makes the next version and drops those behind it; an undo and a redo show another version. So the content of a
+version is what the message held when it last had that number, and the journal is all that undo needs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from antiphon.engine.events import Event, Updated
+from antiphon.engine.transcript import TYPE_OF, WHOLE, Message, MessageType
+from antiphon.schema.repair import Malformed
+from antiphon.schema.v2.content import ContentBlock
+from antiphon.schema.version import META_KEY, ours_in
+
+_WHOLE = tuple(WHOLE.values())
+
+
+class Revision(Struct, frozen=True):
+    """The version that is shown, and the last one, counted from 0."""
+
+    at: int = 0
+    last: int = 0
+
+    def next(self) -> Revision:
+        """After an edit: what was undone cannot be redone any more."""
+        return Revision(self.at + 1, self.at + 1)
+
+
+class Version(Struct, frozen=True):
+    """What a message held."""
+
+    content: list[ContentBlock]
+    deleted: bool
+
+
+def revision_in(meta: Any) -> Revision:
+    """The revision that a `_meta` names; the first one where it names none."""
+    given = ours_in(meta).get("revision")
+    at, last = (given.get("at"), given.get("last")) if isinstance(given, dict) else (None, None)
+    if type(at) is not int or type(last) is not int or not 0 <= at <= last:
+        return Revision()
+    return Revision(at, last)
+
+
+def meta_patch(message: Message | None, revision: Revision, *, deleted: bool = False) -> dict[str, Any]:
+    """The `_meta` of an upsert that shows this revision. A patch replaces our key as a whole (MSG-18), so
+    what else stands there is repeated."""
+    kept = {} if message is None else dict(ours_in(message.meta))
+    kept.pop("deleted", None)
+    kept["revision"] = {"at": revision.at, "last": revision.last}
+    if deleted:
+        kept["deleted"] = True
+    return {META_KEY: kept}
+
+
+class VersionSearch:
+    """Looks for one version of a message in a journal, event by event. Holds no more than that version and
+    the message as it grows."""
+
+    def __init__(self, type: MessageType, id: str, wanted: int) -> None:
+        self._type = type
+        self._id = id
+        self._wanted = wanted
+        self._message: Message | None = None
+        self.found: Version | None = None
+        """What the message held when it last had the number."""
+
+    def read(self, event: Event) -> None:
+        """Take in the next event."""
+        update = _update(event)
+        if update is None or TYPE_OF.get(type(update)) is not self._type or update.message_id != self._id:
+            return
+        if self._message is None:
+            self._message = Message(self._type, update.message_id, position=event.seq)
+            if isinstance(update, _WHOLE):
+                self._message.patch(update)
+            else:
+                self._message.append(update.content)
+            return
+        if not isinstance(update, _WHOLE):
+            self._message.append(update.content)
+            return
+        if revision_in(self._message.meta).at == self._wanted:
+            self.found = Version(self._message.content, self._message.deleted)
+        self._message.patch(update)
+
+
+def _update(event: Event) -> Any:
+    try:
+        return event.body.update if isinstance(event.body, Updated) else None
+    except Malformed:
+        return None
