@@ -120,7 +120,28 @@ def messages() -> st.SearchStrategy[AnyBody]:
     kinds = ("user_message", "agent_message", "agent_thought")
     whole = [some(kind, {"messageId": IDS}, {"content": CONTENT, "meta": PATCHES}) for kind in kinds]
     pieces = [some(f"{kind}_chunk", {"messageId": IDS, "content": BLOCKS}, {"meta": NOTES}) for kind in kinds]
-    return st.one_of(*whole, *pieces, *pieces)
+    ours = {"deleted": True, "revision": {"at": 1, "last": 2}, "about": {"messageId": "a"}}
+    deleted = {"messageId": IDS, "content": st.just([]), "_meta": st.just({"antiphon": ours})}
+    deletions = [some(kind, deleted, {}) for kind in kinds]
+    return st.one_of(*whole, *pieces, *pieces, *deletions)
+
+
+def annotations() -> st.SearchStrategy[AnyBody]:
+    role = st.sampled_from(["user", "agent", "thought", "_odd"])
+    about = {"annotationId": IDS, "messageId": IDS, "role": role}
+    made = {
+        **about,
+        "kind": st.sampled_from(["reaction", "note", "_odd"]),
+        "value": TEXTS,
+        "by": st.builds(lambda id, name: {"clientId": id, "name": name}, IDS, TEXTS) | st.none(),
+        "at": st.just("2026-01-01T00:00:00Z"),
+    }
+    return st.one_of(
+        some("_antiphon_annotation", made, {}),
+        some("_antiphon_annotation", made, {}),
+        some("_antiphon_annotation", {}, {"value": st.integers(0, 3)}),
+        some("_antiphon_annotation_removed", about, {}),
+    )
 
 
 def tools() -> st.SearchStrategy[AnyBody]:
@@ -318,6 +339,6 @@ def lifecycle() -> st.SearchStrategy[AnyBody]:
 
 BODIES = st.one_of(
     messages(), messages(), tools(), terminals(), plans(), facts(), states(), prompts(), prompts(),
-    questions(), strangers(), subagents(), lifecycle(),
+    questions(), strangers(), subagents(), lifecycle(), annotations(),
 )  # fmt: skip
 JOURNALS = st.lists(BODIES, max_size=40).map(lambda bodies: number(bodies, after=0, at=AT))

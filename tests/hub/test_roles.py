@@ -15,6 +15,7 @@ from antiphon.schema.methods import Kind, Sender, methods
 from tests.hub.doors import DEADLINE, doors, refused
 
 OURS = (
+    "_antiphon/annotate",
     "_antiphon/attach",
     "_antiphon/answer",
     "_antiphon/inject",
@@ -22,6 +23,7 @@ OURS = (
     "_antiphon/link",
     "_antiphon/list_inject",
     "_antiphon/move_inject",
+    "_antiphon/remove_annotation",
     "_antiphon/replace_inject",
     "_antiphon/resume_queue",
     "_antiphon/revoke_inject",
@@ -32,6 +34,8 @@ OURS = (
 )
 TEXT = [{"type": "text", "text": "hello"}]
 PARAMS: dict[str, dict[str, Any]] = {
+    "_antiphon/annotate": {"messageId": "none", "kind": "reaction", "value": "+1"},
+    "_antiphon/remove_annotation": {"annotationId": "none"},
     "_antiphon/answer": {"questionId": "none", "outcome": {"outcome": "cancelled"}},
     "_antiphon/inject": {"prompt": TEXT, "mode": "queue"},
     "_antiphon/move_inject": {"messageId": "none"},
