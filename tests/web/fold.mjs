@@ -4,7 +4,7 @@ import { createInterface } from "node:readline";
 import { SessionFold } from "../../src/antiphon/web/static/js/fold/session.js";
 
 const SHOWN = {
-  message: ["blocks", "meta"],
+  message: ["blocks", "meta", "given", "deleted", "about"],
   tool: ["name", "title", "toolKind", "status", "content", "locations", "rawInput", "rawOutput",
       "capabilities", "meta"],
   compaction: ["status", "blocks", "error", "meta"],
@@ -13,12 +13,17 @@ const SHOWN = {
 };
 const TERMINAL = ["key", "command", "cwd", "exitStatus", "size", "capabilities", "meta", "output",
     "reported"];
+const given = ({ annotations }) => annotations && [...annotations.values()].map(({ id, kind, value, by, at }) =>
+  [id, kind, value, by.clientId, at]);
 const pick = (from, names) => Object.fromEntries(names.map((name) => [name, from[name]]));
+
+/** An item with what its getters give. */
+const plain = (item) => pick(item, ["key", ...SHOWN[item.kind]]);
 
 function shown(fold) {
   return {
-    items: fold.items.filter((item) => SHOWN[item.kind]).map((item) => pick(item, ["key",
-        ...SHOWN[item.kind]])),
+    items: fold.items.filter((item) => SHOWN[item.kind]).map((item) =>
+      pick({ ...plain(item), given: given(item) }, ["key", ...SHOWN[item.kind]])),
     terminals: [...fold.terminals.values()].map((terminal) => pick(terminal, TERMINAL)),
     plans: [...fold.plans.values()].map(({ id, ...plan }) => ({ planId: id, ...plan })),
     commands: fold.commands,

@@ -73,7 +73,7 @@ def test_any_journal_is_the_same_on_the_page(events: list[Event], page: Page) ->
 
 def _page(page: Page, events: list[Event]) -> dict[str, Any]:
     folded = page.fold([told for event in events if (told := _told(event)) is not None])
-    folded["items"] = [_stripped(item) for item in folded["items"]]
+    folded["items"] = [_stripped(item | {"deleted": item.get("deleted") or None}) for item in folded["items"]]
     folded["terminals"] = [_stripped(terminal) for terminal in folded["terminals"]]
     folded["plans"] = [_stripped(plan) for plan in folded["plans"]]
     folded["info"] = _stripped(folded["info"])
@@ -120,7 +120,13 @@ _ITEMS = (Message, ToolCall, Compaction, SubagentInfo, SessionNote)
 
 
 def _item(item: Any) -> dict[str, Any]:
-    return {"key": item.key, **_renamed(item.materialize())}
+    made = {"key": item.key, **_renamed(item.materialize())}
+    if isinstance(item, Message):
+        given = [
+            [each.id, str(each.kind), each.value, each.by.client_id, each.at] for each in item.annotations
+        ]
+        made |= {"given": given, "deleted": item.deleted or None, "about": item.about}
+    return _stripped(made)
 
 
 def _renamed(update: Any) -> dict[str, Any]:

@@ -123,7 +123,8 @@ export class App extends Emitter {
       info: { name: this.me.name, title: "Antiphon web", version: VERSION },
       capabilities: {
         elicitation: { form: {}, url: {} },
-        _meta: { antiphon: { seq: true, queueUpdates: true, presence: true, sessionUpdates: true } },
+        _meta: { antiphon: { seq: true, queueUpdates: true, presence: true, sessionUpdates: true,
+          annotations: true } },
       },
       _meta: { antiphon: { clientId: this.me.clientId } },
     });

@@ -231,6 +231,15 @@ export class Session extends Emitter {
       params: { sessionId: this.id, questionId, operationId: id, ...given } });
   }
 
+  /** Put a reaction or a note on a message. */
+  annotate({ id, role }, kind, value) {
+    return this.#change("_antiphon/annotate", { messageId: id, role, kind, value });
+  }
+
+  unannotate(annotationId) {
+    return this.#change("_antiphon/remove_annotation", { annotationId });
+  }
+
   replaceQueued(messageId, blocks) {
     return this.#change("_antiphon/replace_inject", { messageId, content: blocks });
   }

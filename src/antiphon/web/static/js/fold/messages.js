@@ -8,6 +8,8 @@ export class Message {
   /** Whether nothing more of it is expected. */
   complete = false;
   meta = {};
+  /** Reactions and notes of clients, by their ids, the oldest first. */
+  annotations = new Map();
   #content = new Content();
 
   constructor(role, id, at) {
@@ -29,6 +31,17 @@ export class Message {
   get sender() {
     const sender = ours(this.meta).sender;
     return sender && typeof sender.clientId === "string" ? sender : null;
+  }
+
+  /** Whether the agent has deleted it. What comes later for the same id makes it a message again. */
+  get deleted() {
+    return ours(this.meta).deleted === true && this.blocks.length === 0;
+  }
+
+  /** The id of the message that it answers or was triggered by, where the agent names one. */
+  get about() {
+    const id = ours(this.meta).about?.messageId;
+    return typeof id === "string" ? id : null;
   }
 
   append(block) {

@@ -2,6 +2,7 @@
 //
 // `changed` gathers what views have to look at again: kinds of events, and `from`, the first changed item.
 
+import { Annotations } from "./annotations.js";
 import { ours, patchMeta } from "./content.js";
 import { placed } from "./ends.js";
 import { Compaction, Message, Note } from "./messages.js";
@@ -32,6 +33,7 @@ export class SessionFold {
   /** Another number, items in other places. */
   revision = 0;
   #byKey = new Map();
+  #annotations = new Annotations();
   #open = null;
   #tools = new Set();
   #showings = new Map();
@@ -132,6 +134,13 @@ export class SessionFold {
     this.#open.complete = true;
     this.#open.version += 1;
     this.#touch(this.#open);
+  }
+
+  /** A client has put something on a message, or removed it. */
+  annotated(update, removed) {
+    const find = (role, id) => this.#byKey.get(`message/${role}/${id}`);
+    const message = removed ? this.#annotations.remove(update) : this.#annotations.add(update, find);
+    if (message) this.#touch(message);
   }
 
   note(update, at) {
@@ -313,5 +322,7 @@ const FOLDS = {
   state_change: (fold, update, at) => fold.state(update, at),
   _antiphon_queue: (fold, update) =>
     fold.set("queue", "queue", { entries: update.entries ?? [], paused: update.paused === true }),
+  _antiphon_annotation: (fold, update) => fold.annotated(update, false),
+  _antiphon_annotation_removed: (fold, update) => fold.annotated(update, true),
   _antiphon_presence: (fold, update) => fold.set("presence", "clients", update.clients ?? []),
 };

@@ -6,6 +6,10 @@ import { visibleLine } from "../../visible.js";
 import { initials } from "../../words.js";
 import { Blocks } from "./blocks.js";
 import { copyButton } from "./copying.js";
+import { Reactions } from "./reactions.js";
+
+/** What stands in place of a message that was deleted. */
+const DELETED = "Message deleted";
 
 const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "numeric", minute: "2-digit" });
 
@@ -13,22 +17,26 @@ export class MessageView {
   #blocks = new Blocks();
   #who = h("header", { class: "who" });
   #said = null;
+  #deleted = h("p", { class: "deleted", hidden: true }, DELETED);
 
   constructor(item, around) {
     this.item = item;
+    this.reactions = new Reactions(item, around);
     const { id, role } = item;
     const fork = h("button", { type: "button", class: "quiet icon-only", title: "Fork from here",
       "aria-label": "Fork from here", onclick: () => around.fork(id) }, icon("fork"));
     const acts = h("footer", { class: "acts" }, copyButton(() => item.text, "Copy the message"),
-      around.app.begins ? fork : null);
+      this.reactions.button(), around.app.begins ? fork : null);
     const label = role === "user" ? "Prompt" : "Answer";
     this.element = h("article", { class: ["message", role], "aria-label": label },
-      role === "user" ? this.#who : null, this.#blocks.element, acts);
+      role === "user" ? this.#who : null, this.#blocks.element, this.#deleted, this.reactions.element, acts);
     this.around = around;
   }
 
   update() {
     this.#blocks.set(this.item.blocks);
+    this.#deleted.hidden = !this.item.deleted;
+    this.reactions.update();
     this.element.classList.toggle("streaming", !this.item.complete);
     if (this.item.role === "user") this.#sign();
   }
@@ -64,7 +72,9 @@ export class ThoughtView {
       around.remember(item.key, this.details.open);
       this.update();
     });
-    this.element = h("article", { class: "message thinking", "aria-label": "Thought" }, this.details);
+    this.reactions = new Reactions(item, around);
+    this.element = h("article", { class: "message thinking", "aria-label": "Thought" }, this.details,
+      this.reactions.element);
   }
 
   open() {
@@ -76,7 +86,8 @@ export class ThoughtView {
     const { item } = this;
     this.#word.textContent = item.complete ? "Thought" : "Thinking";
     this.element.classList.toggle("streaming", !item.complete);
-    const text = item.text;
+    const text = item.deleted ? DELETED : item.text;
+    this.reactions.update();
     this.#gist.textContent = visibleLine(text.slice(0, 240).replace(/[*_`#>]+/g, ""), 120);
     if (!this.details.open || this.#drawn === item.version) return;
     this.#drawn = item.version;

@@ -78,6 +78,14 @@ class Transcript {
     this.#try("The session was not forked", this.#app.fork(this.#session.id, messageId));
   }
 
+  annotate(message, kind, value) {
+    this.#try("The reaction was not sent", this.#session.annotate(message, kind, value));
+  }
+
+  unannotate(id) {
+    this.#try("The reaction was not removed", this.#session.unannotate(id));
+  }
+
   cancelTool(id) {
     this.#try("The tool call was not stopped", this.#session.cancelTool(id));
   }
