@@ -1,8 +1,8 @@
 """An agent to look at: `python agent.py`. What it does is in the prompt's text.
 
 `say TEXT`, `markdown`, `think`, `edit` (a diff, after a question), `run` (colours in a terminal), `plan`,
-`hold` (until it is cancelled), `form` (a field of every kind), `visit`, `fail`, `refuse`, `many
-N` (messages).
+`delete` (what it said last), `hold` (until it is cancelled), `form` (a field of every kind), `visit`, `fail`,
+`refuse`, `many N` (messages).
 """
 
 from __future__ import annotations
@@ -84,6 +84,9 @@ async def answer(turn: AgentTurn) -> str | None:
                 for step, status in steps
             ]
         )
+    elif word == "delete":
+        last = [message for message in turn.session.fold.messages if message.role == "agent"][-1]
+        await turn.session.delete_message(last.id)
     elif word == "hold":
         await turn.say("holding")
         await asyncio.Event().wait()

@@ -27,6 +27,26 @@ async def test_a_prompt_is_answered_whichever_version_the_agent_speaks(version: 
     assert "▌ say hello" in screen
 
 
+@pytest.mark.parametrize("version", [1, 2])
+async def test_a_deleted_message_leaves_a_mark_and_reactions_are_shown(version: int) -> None:
+    async with scene(version=version) as stage:
+        await stage.write("say hello")
+        await stage.shows("heard say hello")
+        await stage.rests()
+        session = stage.chat.session
+        said = session.messages[-1]
+        await session.react(said, "+1")
+        await session.annotate(said.id, "well said")
+        screen = await stage.shows("Note by ")
+        assert "+1 " in screen
+        assert "well said" in screen
+        await stage.write("delete")
+        screen = await stage.shows("Message deleted")
+        await stage.rests()
+    assert "heard say hello" not in screen
+    assert "+1 " in screen
+
+
 async def test_markdown_streams_and_is_laid_out() -> None:
     async with scene() as stage:
         await stage.write("markdown")

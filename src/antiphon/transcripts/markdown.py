@@ -41,10 +41,14 @@ def _time(at: int | None) -> str:
 
 def _message(entry: Entry, account: Account) -> Iterator[str]:
     message: Message = entry.what
-    if message.type is MessageType.THOUGHT:
+    if message.deleted:
+        yield f"*{words.DELETED}*"
+    elif message.type is MessageType.THOUGHT:
         yield from _quoted("Thought", message.content)
     else:
         yield from map(_block, message.content)
+    for line in words.annotation_lines(message):
+        yield f"> {inline(line)}"
 
 
 def _quoted(title: str, blocks: list[Any]) -> Iterator[str]:

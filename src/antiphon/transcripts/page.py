@@ -68,18 +68,27 @@ def _entries(account: Account) -> Iterator[str]:
 
 def _message(entry: Entry, account: Account) -> Iterator[str]:
     message: Message = entry.what
-    if message.type is MessageType.THOUGHT:
+    if message.type is MessageType.THOUGHT and not message.deleted:
         glimpse = visible_line(message.text, limit=160)
         yield f'<details class="thought"><summary>Thought <span>{escape(glimpse)}</span></summary>\n'
-        yield from map(_block, message.content)
+        yield from _content(message)
         yield "</details>\n"
     elif message.type is MessageType.USER:
         who = escape(words.sender(message))
         yield f'<article class="user">\n<p class="who"><bdi>{who}</bdi>{_time(entry.at)}</p>\n'
-        yield from map(_block, message.content)
+        yield from _content(message)
         yield "</article>\n"
     else:
-        yield from map(_block, message.content)
+        yield from _content(message)
+
+
+def _content(message: Message) -> Iterator[str]:
+    """What it says, or that it was deleted, and what clients have put on it."""
+    if message.deleted:
+        yield f'<p class="note">{words.DELETED}</p>\n'
+    yield from map(_block, message.content)
+    for line in words.annotation_lines(message):
+        yield f'<p class="note" dir="auto">{escape(line)}</p>\n'
 
 
 def _time(at: int | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from antiphon.engine.annotations import AnnotationKind
 from antiphon.engine.terminals import Terminal
 from antiphon.engine.tools import ToolCall
 from antiphon.engine.transcript import Message, MessageType
@@ -21,6 +22,8 @@ ENDINGS = {
     "cancelled": "Cancelled",
     "error": "Failed",
 }
+DELETED = "Message deleted"
+"""What stands in place of a message that was deleted."""
 SAFE_LINKS = ("http://", "https://", "mailto:")
 
 
@@ -55,6 +58,20 @@ def title(account: Account) -> str:
 
 def sender(message: Message) -> str:
     return "User" if message.sender is None else visible_line(message.sender.name)
+
+
+def annotation_lines(message: Message) -> list[str]:
+    """What clients have put on a message, one line for the reactions and one for each note."""
+    signs: dict[str, list[str]] = {}
+    for given in message.annotations:
+        if given.kind is AnnotationKind.REACTION:
+            signs.setdefault(visible_line(given.value, limit=64), []).append(visible_line(given.by.name))
+    lines = [" · ".join(f"{sign} {', '.join(names)}" for sign, names in signs.items())] if signs else []
+    return lines + [
+        f"Note by {visible_line(given.by.name)}: {visible_line(given.value, limit=4096)}"
+        for given in message.annotations
+        if given.kind is AnnotationKind.NOTE
+    ]
 
 
 def agent(account: Account) -> str:

@@ -11,6 +11,7 @@ from rich.text import Text
 from textual.strip import Strip
 
 from antiphon.engine.transcript import Message, MessageType
+from antiphon.transcripts.words import DELETED, annotation_lines
 from antiphon.tui.plain import plain, plain_line, said
 from antiphon.tui.prose import Page, Prose
 
@@ -58,27 +59,34 @@ class MessageEntry(Entry):
         self._mine = mine
         self._name = name
         self._prose = Prose()
-        self._begin = ""
+        self._shown = ""
 
     @property
     def text(self) -> str:
-        return said(self.message.content)
+        return DELETED if self.message.deleted else said(self.message.content)
 
     def _read(self) -> Prose:
         text = self.text
-        known = self._prose.length
-        if len(text) < known or text[: len(self._begin)] != self._begin:
-            self._prose, known = Prose(), 0  # it was replaced
-        self._prose.write(text[known:])
-        self._begin = text[:256]
+        if not text.startswith(self._shown):
+            self._prose, self._shown = Prose(), ""  # it was replaced
+        self._prose.write(text[len(self._shown) :])
+        self._shown = text
         return self._prose
+
+    def _said(self, page: Page) -> list[Strip]:
+        """What it says, or that it was deleted, and what clients have put on it."""
+        soft = page.palette.soft
+        deleted = self.message.deleted
+        lines = page.text(DELETED, f"italic {soft}") if deleted else self._read().lines(page)
+        given = annotation_lines(self.message)
+        return [*lines, *(strip for line in given for strip in page.text(plain_line(line, limit=4200), soft))]
 
     def _lay(self, page: Page) -> list[Strip]:
         if self.message.type is not MessageType.USER:
-            return self._read().lines(page)
+            return self._said(page)
         palette = page.palette
         inner = page.narrower(3)
-        lines = self._read().lines(inner)
+        lines = self._said(inner)
         if self._name:
             who = Text(self._name, f"bold {palette.accent if self._mine else palette.wait}", no_wrap=True)
             lines = [*inner.strips(who), *lines]

@@ -7,11 +7,13 @@ from functools import partial
 from typing import Any
 
 from antiphon.client import ClientSession, SessionEvent
+from antiphon.engine.annotations import ANNOTATION_UPDATES
 from antiphon.engine.compactions import Compaction
 from antiphon.engine.plans import Plan
 from antiphon.engine.tools import ToolCall
 from antiphon.engine.transcript import TYPE_OF, Message, MessageType
 from antiphon.schema import v2
+from antiphon.schema.wire import Unknown
 from antiphon.transcripts.words import ENDINGS, call_title
 from antiphon.tui.calls import CallEntry
 from antiphon.tui.entries import Entry, MessageEntry, NoteEntry, ThoughtEntry
@@ -40,6 +42,10 @@ class Story:
         kind = TYPE_OF.get(type(update))
         if kind is not None:
             yield self._add(f"message/{kind}/{update.message_id}")
+        elif isinstance(update, Unknown) and update.get("sessionUpdate") in ANNOTATION_UPDATES:
+            key = f"message/{update.get('role')}/{update.get('messageId')}"
+            if key in self._known:
+                yield key
         elif isinstance(update, v2.SessionToolCallUpdate | v2.ToolCallContentChunk):
             yield self._add(f"tool/{update.tool_call_id}")
         elif isinstance(update, v2.TerminalUpdate | v2.TerminalOutputChunk):
