@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import shlex
 import signal
 import stat
@@ -38,6 +39,7 @@ def test_a_line_typed_is_a_prompt_and_sessions_are_listed_shown_renamed_and_dele
     # The hub is down: what it has kept is there.
     shown = run("sessions", "show", session, *data)
     assert shown.stdout.split("\n\n")[:2] == ["> say hello", "heard say hello"], shown.stderr
+    assert re.search(r"^\[end_turn\] turn of request \d+ by .+: say hello$", shown.stdout, re.MULTILINE)
     assert "Greetings" in run("sessions", "list", *data).stdout
     assert run("sessions", "delete", session, *data).returncode == 2
     assert run("sessions", "delete", session, "--yes", *data).returncode == 0

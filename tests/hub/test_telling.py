@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import html
 import json
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -150,6 +152,7 @@ async def test_a_timeline_has_who_did_what_and_when(tmp_path: Path) -> None:
         assert before <= prompt["start"] <= turn["start"] <= turn["end"] <= told["now"]
         assert (turn["status"], turn["by"]["name"]) == ("end_turn", "talk")
         assert turn["messageId"] == prompt["messageId"]
+        assert turn["promptRequestId"] == prompt["promptRequestId"] == "p"
         assert items["tool", "Touch"]["status"] == "completed"
         question = items["question", option_title(told)]
         assert (question["status"], question["outcome"], question["by"]["name"]) == (
@@ -166,6 +169,39 @@ async def test_a_timeline_has_who_did_what_and_when(tmp_path: Path) -> None:
 
 def option_title(told: dict[str, Any]) -> str:
     return next(item["title"] for item in told["items"] if item["kind"] == "question")
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_turns_are_told_apart_by_the_json_value_of_their_request_ids(
+    tmp_path: Path, version: int
+) -> None:
+    """In the timeline, the journal and the transcripts: a number and its string are two ids."""
+    ids: list[Any] = [2, "2", -3, 'a"b', "x" * 300]
+    kept: list[Any] = [*ids[:-1], None]
+    async with asyncio.timeout(DEADLINE), doors(tmp_path) as door, door.talk(version=version) as owner:
+        session = await began(owner)
+        for id in ids:
+            owner.prompt(id, session, "hi")
+            found = await owner.until(lambda frame, id=id: same(frame.get("id"), id))
+            if version == 2:
+                await owner.update("state_update", state="idle")
+            assert "error" not in found
+        told = await owner.call("t", "_antiphon/timeline", sessionId=session)
+        for kind in ("turn", "prompt"):
+            named = [item.get("promptRequestId") for item in told["items"] if item["kind"] == kind]
+            assert [*map(json.dumps, named)] == [*map(json.dumps, kept)]
+        page = await owner.call("j", "_antiphon/journal", sessionId=session)
+        bodies = [json.loads(line)["body"] for line in page["events"]]
+        queued = [body.get("request_id") for body in bodies if body["type"] == "prompt_queued"]
+        assert [*map(json.dumps, queued)] == [*map(json.dumps, kept)]
+        for format in ("markdown", "html"):
+            told = await owner.call(format, "_antiphon/transcript", sessionId=session, format=format)
+            shown = re.findall(r"request ([^*<]+)[*<]", html.unescape(told["content"]).replace("\\", ""))
+            assert shown[:3] == ["2", '"2"', "-3"]
+
+
+def same(one: Any, other: Any) -> bool:
+    return json.dumps(one) == json.dumps(other)
 
 
 async def test_what_a_fork_took_over_has_no_times(tmp_path: Path) -> None:

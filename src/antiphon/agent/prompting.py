@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from antiphon.agent.operations import operation_id_of
 from antiphon.bridge import requests as upward
-from antiphon.engine.events import Delivery
+from antiphon.engine.events import Delivery, RequestId
 from antiphon.engine.prompts import Entry
 from antiphon.errors import InvalidParams, RequestCancelled, RequestError
 from antiphon.jsonrpc.peer import Inbound
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from antiphon.agent.link import Handlers, Link
     from antiphon.agent.session import AgentSession
     from antiphon.live.voice import Voice
+
+ID_LENGTH = 256
 
 
 def handlers(link: Link) -> Handlers:
@@ -43,6 +45,7 @@ def handlers(link: Link) -> Handlers:
             operation_id=operation_id_of(ours),
             sender=voice.who,
             meta=theirs or None,  # OBS-01
+            request_id=_kept_id(inbound.id),
         )
         if outcome.refusal is not None or outcome.entry is None:
             refused = InvalidParams().to_wire() if outcome.refusal is None else outcome.refusal.to_wire()
@@ -100,6 +103,11 @@ async def _answered_again(session: AgentSession, voice: Voice, entry: Entry, inb
         await voice.caught_up()  # invariant 3: nothing of the turn comes behind its end
     entry = session.fold.prompts.get(entry.message_id) or entry
     return voice.owed.answer_again(entry, inbound, over=over)
+
+
+def _kept_id(id: RequestId) -> RequestId:
+    """A request id as the journal keeps it. A long string is left out: cut, it could be another request's."""
+    return None if isinstance(id, str) and len(id) > ID_LENGTH else id
 
 
 def _delivery(asked: object) -> Delivery | None:

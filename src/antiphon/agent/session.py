@@ -29,7 +29,7 @@ from antiphon.agent.session_start import SessionStart
 from antiphon.agent.system_prompts import SystemPrompt
 from antiphon.agent.turn import AgentTurn, Prompt, StopTurn
 from antiphon.engine.configuration import Value
-from antiphon.engine.events import AnyBody, Delivery, QuestionClosed, Updated
+from antiphon.engine.events import AnyBody, Delivery, QuestionClosed, RequestId, Updated
 from antiphon.engine.prompts import Entry, Outcome
 from antiphon.engine.session import Session
 from antiphon.engine.subagents import SUBAGENT_OF
@@ -216,6 +216,7 @@ class AgentSession(Questioning, Edits):
         operation_id: str | None = None,
         sender: Named | None = None,
         meta: dict[str, Any] | None = None,
+        request_id: RequestId = None,
     ) -> Outcome:
         """A prompt has come; it is taken at once if the session is idle."""
         outcome = self.fold.prompts.submit(
@@ -227,6 +228,7 @@ class AgentSession(Questioning, Edits):
             operation_id=operation_id,
             sender=sender,
             meta=meta,
+            request_id=request_id,
         )
         self.emit(outcome.events)
         return outcome

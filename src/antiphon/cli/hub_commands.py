@@ -77,7 +77,7 @@ Examples:
   antiphon sessions list --hub 192.0.2.7:8642  those of a hub elsewhere, with its token in ANTIPHON_TOKEN
 """
 SHOW = """\
-Print what was said in a session.
+Print what was said in a session, its tool calls, and its turns with the requests that they answer.
 
 \b
 Examples:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from json import dumps
+from typing import Any
 
 import msgspec
 
@@ -52,8 +54,23 @@ def run_show(*, session: str, hub: str | None, token: str | None, data: str | No
                     sys.stdout.write("".join(f"{mark} {line}".strip() + "\n" for line in lines) + "\n")
                 for call in opened.tool_calls:
                     sys.stdout.write(f"[{call.status}] {one_line(call.title or call.id)}\n")
+                timeline = await opened.extension("timeline")
+                for item in timeline["items"]:
+                    if item["kind"] == "turn":
+                        sys.stdout.write(_turn_line(item))
 
     return run_told(work)
+
+
+def _turn_line(turn: dict[str, Any]) -> str:
+    """One turn: how it ended, and which request of which client it answers."""
+    request, by = turn.get("promptRequestId"), turn.get("by")
+    parts = ["turn"]
+    if request is not None:
+        parts.append(f"of request {one_line(dumps(request), limit=80)}")
+    if by is not None:
+        parts.append(f"by {one_line(str(by.get('name')), limit=64)}")
+    return f"[{one_line(str(turn['status']))}] {' '.join(parts)}: {one_line(str(turn['title']), limit=60)}\n"
 
 
 def run_rename(*, session: str, title: str, hub: str | None, token: str | None, data: str | None) -> Exit:

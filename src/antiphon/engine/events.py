@@ -132,9 +132,14 @@ class Delivery(StrEnum):
     INTERRUPT = "interrupt"
 
 
+RequestId: TypeAlias = str | int | float | None
+"""The JSON-RPC id of a request. `2` and `"2"` are two ids."""
+
+
 class PromptQueued(Body, frozen=True, kw_only=True, dict=True, tag="prompt_queued"):
     """A prompt waits for its place. `held`: a `session/prompt` is answered when it gets it; otherwise it was
-    injected and outlives its request."""
+    injected and outlives its request. `request_id` is the JSON-RPC id of that `session/prompt`, as the sender
+    wrote it."""
 
     message_id: str
     raw_content: Raw = field(name="content")
@@ -143,6 +148,7 @@ class PromptQueued(Body, frozen=True, kw_only=True, dict=True, tag="prompt_queue
     operation_id: str | None = None
     sender: Named | None = None
     meta: dict[str, Any] | None = None
+    request_id: RequestId = None
 
     @lazy
     def content(self) -> list[ContentBlock]:

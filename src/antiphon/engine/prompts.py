@@ -25,6 +25,7 @@ from antiphon.engine.events import (
     PromptWithdrawn,
     QueuePaused,
     QueueResumed,
+    RequestId,
     Updated,
 )
 from antiphon.engine.prompt_states import ACTIONS, TAKING, Action, PromptState, Refusal, Same, When
@@ -61,6 +62,8 @@ class Entry(Wire, frozen=True, kw_only=True):
     """How the turn that took it ended; with `error` where it failed."""
     settled: int = 0
     """The number of the event that settled it."""
+    request_id: RequestId = None
+    """The id of the `session/prompt` request that it came with."""
 
     @property
     def content(self) -> list[ContentBlock]:
@@ -126,6 +129,12 @@ class Prompts:
         entry = self._entries.get(message_id)
         return message_id if entry is None or entry.became is None else entry.became
 
+    def requests_of(self, turn: Turn) -> list[RequestId]:
+        """The ids of the requests that a turn answers, oldest first, as far as they are known."""
+        taken = frozenset(turn.prompts)
+        found = (entry for entry in self._entries.values() if (entry.became or entry.message_id) in taken)
+        return [entry.request_id for entry in found if entry.request_id is not None]
+
     def of_operation(self, operation_id: str) -> Entry | None:
         message_id = self._operations.get(operation_id)
         return None if message_id is None else self._entries[message_id]
@@ -158,6 +167,7 @@ class Prompts:
         operation_id: str | None = None,
         sender: Named | None = None,
         meta: dict[str, Any] | None = None,
+        request_id: RequestId = None,
     ) -> Outcome:
         """A new prompt; or, for an operation id that is known, what it led to the first time."""
         if operation_id is not None and (known := self.of_operation(operation_id)) is not None:
@@ -175,6 +185,7 @@ class Prompts:
             operation_id=operation_id,
             sender=sender,
             meta=meta,
+            request_id=request_id,
         )
         return Outcome((body,), _entry(body))
 
@@ -349,6 +360,7 @@ def _entry(body: PromptQueued) -> Entry:
         operation_id=body.operation_id,
         sender=body.sender,
         meta=body.meta,
+        request_id=body.request_id,
     )
 
 

@@ -16,7 +16,7 @@ from msgspec import Raw
 from antiphon.agent.session_start import SessionStart
 from antiphon.agent.turn import AgentTurn
 from antiphon.engine.configuration import Value
-from antiphon.engine.events import Delivery
+from antiphon.engine.events import Delivery, RequestId
 from antiphon.engine.prompts import Outcome
 from antiphon.engine.who import Named
 from antiphon.errors import (
@@ -91,10 +91,17 @@ class HubSession(Hearing):
         operation_id: str | None = None,
         sender: Named | None = None,
         meta: dict[str, Any] | None = None,
+        request_id: RequestId = None,
     ) -> Outcome:
         self._hub.check_taking()
         return super().submit(
-            content, held=held, delivery=delivery, operation_id=operation_id, sender=sender, meta=meta
+            content,
+            held=held,
+            delivery=delivery,
+            operation_id=operation_id,
+            sender=sender,
+            meta=meta,
+            request_id=request_id,
         )
 
     def advance(self) -> None:

@@ -22,6 +22,7 @@ from antiphon.engine.events import (
     PromptWithdrawn,
     QuestionClosed,
     QuestionOpened,
+    RequestId,
     SessionCreated,
     Translated,
     Updated,
@@ -51,6 +52,8 @@ class Item(Struct, kw_only=True, omit_defaults=True, rename="camel"):
     """How a question was answered."""
     message_id: str | None = None
     tool_call_id: str | None = None
+    prompt_request_id: RequestId = None
+    """The id of the `session/prompt` request, as its sender wrote it."""
 
 
 class _Tag(Struct, gc=False):
@@ -143,6 +146,7 @@ class Timeline:
         turn, prompt = self._turn, self._accepted
         if turn is not None and prompt is not None and turn.message_id is None:
             turn.title, turn.by, turn.message_id = prompt.title, prompt.by, prompt.message_id or prompt.id
+            turn.prompt_request_id = prompt.prompt_request_id
 
     def _called(self, raw: Raw, event: Event) -> None:
         told = _read(_call, raw, None)
@@ -170,7 +174,18 @@ class Timeline:
     def _queued(self, body: PromptQueued, event: Event) -> None:
         by = None if body.sender is None else who_of(body.sender)
         title, id = _said(body.raw_content), body.message_id
-        self._put(Item(kind="prompt", id=id, title=title, start=event.at, end=None, status="queued", by=by))
+        self._put(
+            Item(
+                kind="prompt",
+                id=id,
+                title=title,
+                start=event.at,
+                end=None,
+                status="queued",
+                by=by,
+                prompt_request_id=body.request_id,
+            )
+        )
 
     def _edited(self, body: PromptEdited, event: Event) -> None:
         item = self._items.get(("prompt", body.message_id))

@@ -11,7 +11,7 @@ from msgspec import Raw, Struct
 
 from antiphon.engine.annotations import Annotation
 from antiphon.engine.elicitations import CREATE_ELICITATION
-from antiphon.engine.events import Event, QuestionClosed, QuestionEnd, Updated
+from antiphon.engine.events import Event, QuestionClosed, QuestionEnd, RequestId, Updated
 from antiphon.engine.facts import ContextUsage, Info, Latest
 from antiphon.engine.folding import Folding, is_state
 from antiphon.engine.questions import Question
@@ -34,6 +34,8 @@ class Ended(NamedTuple):
     usage: v2.Usage | None
     took: int
     """Milliseconds, as far as is known."""
+    requests: tuple[RequestId, ...] = ()
+    """The ids of the prompt requests that it answers."""
 
 
 class Asked(NamedTuple):
@@ -123,8 +125,13 @@ class Gathering:
                 error=None if error is None else error.message,
                 usage=getattr(update, "usage", None),
                 took=event.at - self._opened,
+                requests=self._requests(),
             )
             self.marks.append((event.seq, ended))
+
+    def _requests(self) -> tuple[RequestId, ...]:
+        turn = self.fold.turn
+        return () if turn is None else tuple(self.fold.prompts.requests_of(turn))
 
     def _question(self, closed: QuestionClosed, seq: int) -> None:
         question = self.fold.questions.get(closed.question_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from json import dumps
 from typing import Any
 
 from antiphon.engine.annotations import AnnotationKind
@@ -108,6 +109,9 @@ def ending(ended: Ended) -> str:
         parts.append(f"{ended.usage.input_tokens:,} tokens in, {ended.usage.output_tokens:,} out")
     if parts and ended.took > 0:
         parts.append(duration(ended.took))
+    if ended.requests:
+        shown = ", ".join(visible_line(dumps(id), limit=80) for id in ended.requests)
+        parts.append(f"request{'s' * (len(ended.requests) > 1)} {shown}")
     return " · ".join(parts)
 
 

@@ -27,9 +27,16 @@ export function told(item, now) {
     clock(item.start),
     took,
     ending(item, who),
+    requestOf(item),
   ]
     .filter(Boolean)
     .join(" · ");
+}
+
+/** The id of the prompt request, as JSON: `2` and `"2"` are two ids. */
+function requestOf(item) {
+  const id = item.promptRequestId ?? null;
+  return id === null ? null : `request ${visibleLine(JSON.stringify(id), 80)}`;
 }
 
 function ending(item, who) {
