@@ -153,13 +153,9 @@ class TestTheEndOfATurn:
         self, fields: Any, answer: Any
     ) -> None:
         steps = sent(V1Writer(None, TURN_COMPLETE).ended(idle(**fields), [4]))
-        if "code" in answer:  # TC-09: an error response ends a turn without it
-            assert steps == [(4, answer)]
-        else:
-            complete = {
-                "sessionUpdate": "turn_complete", "promptRequestId": "4", "stopReason": answer["stopReason"],
-            }  # fmt: skip
-            assert steps == [complete, (4, answer)]
+        said = {"error": answer} if "code" in answer else {"stopReason": answer["stopReason"]}  # TC-09
+        complete = {"sessionUpdate": "turn_complete", "promptRequestId": "4", **said}
+        assert steps == [complete, (4, answer)]
 
     @pytest.mark.parametrize(("id", "named"), [(2, "2"), ("2", "2"), ("abc", "abc"), (None, "null")])
     def test_tc_04_the_request_is_named_by_a_string(self, id: Any, named: str) -> None:
@@ -177,7 +173,10 @@ class TestTheEndOfATurn:
         assert sent(to.ended(idle(stopReason="cancelled"))) == [
             {"sessionUpdate": "turn_complete", "stopReason": "cancelled"}
         ]
-        assert to.ended(idle(stopReason="error")) == []
+        failed = {"code": -32603, "message": "no"}
+        assert sent(to.ended(idle(stopReason="error", error=failed))) == [
+            {"sessionUpdate": "turn_complete", "error": failed}
+        ]
 
     def test_tc_10_nobody_else_is_told(self) -> None:
         assert V1Writer().ended(idle(stopReason="end_turn")) == []
@@ -199,7 +198,8 @@ class TestTheEndOfATurn:
 
     def test_an_interrupted_turn_is_an_error_everywhere(self) -> None:
         error = {"code": -32603, "message": "The turn was interrupted", "data": {"reason": "interrupted"}}
-        assert sent(V1Writer(None, TURN_COMPLETE).ended(INTERRUPTED, [4])) == [(4, error)]
+        complete = {"sessionUpdate": "turn_complete", "promptRequestId": "4", "error": error}
+        assert sent(V1Writer(None, TURN_COMPLETE).ended(INTERRUPTED, [4])) == [complete, (4, error)]
         state = {"state": "idle", "error": error}
         assert write(V2Writer(), INTERRUPTED) == [
             {"sessionUpdate": "state_update", "stopReason": "error", **state}

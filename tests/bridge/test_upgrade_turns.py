@@ -245,8 +245,12 @@ def test_tc_08_a_completion_after_the_response_ends_nothing_more() -> None:
     up = Up(OptIns(turn_complete=True))
     up.prompted(2)
     up.responded(2)
-    # PROMPT-V2-20: the same idle again is no second end
-    assert up.feed(complete(promptRequestId="2")) == [state("idle", stopReason="end_turn")]
+    for _ in range(2):
+        assert up.feed(complete(promptRequestId="2")) == []
+    up.prompted(3)
+    assert up.feed(complete(promptRequestId="2")) == []
+    assert up.responded(3) == [state("idle", stopReason="end_turn")]
+    assert up.lost == []
 
 
 def test_tc_01_the_end_of_another_s_turn_is_told_unless_ours_is_open() -> None:
@@ -255,6 +259,17 @@ def test_tc_01_the_end_of_another_s_turn_is_told_unless_ours_is_open() -> None:
     up.prompted(1)
     assert up.feed(complete()) == []
     assert up.lost == ["other_turn"]
+
+
+@pytest.mark.parametrize("reason", [{}, {"stopReason": "error"}])
+def test_tc_09_a_completion_with_an_error_ends_another_s_turn_by_it(reason: Any) -> None:
+    up = Up(OptIns(turn_complete=True))
+    error = {"code": -32001, "message": "no\nmore", "data": {"k": 1}}
+    told = {"code": -32001, "message": "no more", "data": {"k": 1}}
+    assert up.feed(v1_update("turn_complete", error=error, **reason)) == [
+        state("idle", stopReason="error", error=told)
+    ]
+    assert up.feed(v1_update("turn_complete")) == [state("idle")]
 
 
 def test_the_future_flag_leaves_message_and_state_to_the_agent() -> None:

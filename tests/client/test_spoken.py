@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from antiphon import Agreement, Dialect, OptIns
-from antiphon.client.spoken import Ended, Named, OtherEnded, SpokenV1, SpokenV2, taken
+from antiphon.client.spoken import Completed, Ended, Named, OtherEnded, SpokenV1, SpokenV2, taken
 from antiphon.client.turn import TurnEnd
 from antiphon.errors import ErrorObject
 from antiphon.schema import v1, v2
@@ -16,6 +16,8 @@ from antiphon.schema.v2.proposed import PromptTaken, StateChange
 
 HI: list[v2.ContentBlock] = [v2.TextContent(text="hi")]
 END = v1.PromptResponse(stop_reason=v1.StopReason.END_TURN)
+NO = v2.Error(code=v2.ErrorCode.INTERNAL_ERROR, message="no")
+NO_V1 = v1.Error(code=v1.ErrorCode.INTERNAL_ERROR, message="no")
 PROMISES = v1.AgentCapabilities(session_capabilities=v1.SessionCapabilities(turn_complete={}))
 
 
@@ -53,7 +55,7 @@ def test_the_answer_waits_for_the_turn_complete_of_its_own_prompt(agreed: Any) -
 def test_a_turn_complete_before_the_answer_lets_the_answer_end_the_turn() -> None:
     v1_agent = spoken(turn_complete=True)
     v1_agent.sent(7, HI)
-    assert list(v1_agent.read(complete("7"))) == []
+    assert list(v1_agent.read(complete("7"))) == [Completed(7)]
     assert states(v1_agent.answered(7, END)) == ["idle"]
 
 
@@ -61,13 +63,49 @@ def test_a_turn_complete_that_nobody_promised_holds_nothing_up() -> None:
     v1_agent = spoken()
     v1_agent.sent(7, HI)
     assert states(v1_agent.answered(7, END)) == ["idle"]
-    assert states(v1_agent.read(complete("7"))) == ["idle"]  # a repeated state
+    for _ in range(2):
+        assert list(v1_agent.read(complete("7"))) == []  # it says nothing new
 
 
 def test_an_error_ends_a_turn_without_a_turn_complete() -> None:
     v1_agent = spoken(turn_complete=True)
     v1_agent.sent(7, HI)
     assert states(v1_agent.failed(7, ErrorObject(-32603, "no"))) == ["idle"]
+
+
+@pytest.mark.parametrize("complete_by", [{"stop_reason": v1.IdleStopReason.END_TURN}, {"error": NO_V1}])
+def test_an_error_response_ends_the_turn_whatever_its_turn_complete_said(complete_by: Any) -> None:
+    v1_agent = spoken(turn_complete=True)
+    v1_agent.sent(7, HI)
+    v1_agent.read(optins.TurnComplete(prompt_request_id="7", **complete_by))
+    (idle,) = v1_agent.failed(7, ErrorObject(-32603, "no"))
+    assert TurnEnd.of(idle) == TurnEnd(stop_reason=v2.StopReason.ERROR, error=NO)
+    assert list(v1_agent.read(optins.TurnComplete(prompt_request_id="7", **complete_by))) == []
+
+
+@pytest.mark.parametrize(
+    ("complete_by", "end"),
+    [
+        ({"stop_reason": v1.IdleStopReason.REFUSAL}, TurnEnd(stop_reason=v2.StopReason.REFUSAL)),
+        ({"error": NO_V1}, TurnEnd(stop_reason=v2.StopReason.ERROR, error=NO)),
+        ({}, TurnEnd(stop_reason=v2.StopReason.END_TURN)),
+    ],
+)
+def test_a_turn_complete_without_a_response_ends_the_turn(complete_by: Any, end: TurnEnd) -> None:
+    v1_agent = spoken(turn_complete=True)
+    v1_agent.sent(7, HI)
+    assert v1_agent.read(optins.TurnComplete(prompt_request_id="7", **complete_by)) == [Completed(7)]
+    (idle,) = v1_agent.overdue(7)
+    assert TurnEnd.of(idle) == end
+    v1_agent.sent(8, HI)
+    assert list(v1_agent.answered(8, END)) == [], "turn_complete is still the barrier"
+
+
+def test_the_failed_turn_of_another_is_told_while_ours_waits() -> None:
+    v1_agent = spoken(turn_complete=True)
+    v1_agent.sent(7, HI)
+    told = v1_agent.read(optins.TurnComplete(error=NO_V1))
+    assert told[-1:] == [OtherEnded(TurnEnd(stop_reason=v2.StopReason.ERROR, error=NO))]
 
 
 def test_a_broken_promise_is_not_waited_for_again() -> None:

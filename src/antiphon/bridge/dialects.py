@@ -54,6 +54,8 @@ class Writer(ABC):
     dialect: Dialect
     recalls = False
     """Whether what it writes depends on what it has written before."""
+    names_ends = False
+    """Whether a turn's end is an update of its own (`turn_complete`), and the state is not told otherwise."""
 
     def __init__(self, *, extensions: Collection[str] = ()) -> None:
         self._extensions = frozenset(extensions)
@@ -205,6 +207,7 @@ class V1Writer(Writer):
         super().__init__(extensions=extensions)
         self.downgrade = Downgrade(capabilities, opt_ins, extensions=extensions, report=report)
         self._opt_ins = self.downgrade.opt_ins
+        self.names_ends = self._opt_ins.turn_complete and not self._opt_ins.prompt_lifecycle
         self._passes = self.downgrade.passes
 
     def write(self, update: v2.SessionUpdate, raw: bytes) -> Sequence[bytes]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from antiphon.bridge import losses
 from antiphon.bridge.content import recast
@@ -55,15 +55,14 @@ def end_v1(
     if opt_ins.prompt_lifecycle:
         return []  # answered at insertion; the state tells the end
     given = _end(idle, ledger)
-    reason = None
-    if opt_ins.turn_complete and isinstance(given, v1.PromptResponse):
-        reason = v1.IdleStopReason(given.stop_reason)  # TC-09
+    if not opt_ins.turn_complete:
+        return [Answer(request, given) for request in requests]
+    complete = _complete(given)
     if not requests:
-        return [] if reason is None else [TurnComplete(stop_reason=reason)]
+        return [complete]
     steps: list[Step] = []
-    for request in requests:
-        if reason is not None:  # TC-02, TC-03, TC-08
-            steps.append(TurnComplete(stop_reason=reason, prompt_request_id=_named(request)))
+    for request in requests:  # TC-02, TC-03, TC-08
+        steps.append(structs.replace(complete, prompt_request_id=_named(request)))
         steps.append(Answer(request, given))
     return steps
 
@@ -93,6 +92,15 @@ def _end(idle: v2.StateUpdate, ledger: Ledger) -> v1.PromptResponse | ErrorObjec
     return v1.PromptResponse(
         stop_reason=v1.StopReason.END_TURN, usage=usage, meta=mark(idle.meta, {"stopReason": reason})
     )
+
+
+def _complete(given: v1.PromptResponse | ErrorObject) -> TurnComplete:
+    """The `turn_complete` of a turn whose prompts are answered so (TC-09)."""
+    if isinstance(given, ErrorObject):
+        return TurnComplete(
+            error=v1.Error(code=v1.ErrorCode(given.code), message=given.message, data=given.data)
+        )
+    return TurnComplete(stop_reason=v1.IdleStopReason(given.stop_reason))
 
 
 def _named(request: RequestId) -> str:

@@ -6,11 +6,12 @@ ends when the last open one is answered; in between a question may block it.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
-from msgspec import structs
+from msgspec import UNSET, structs
 
 from antiphon.bridge import losses
 from antiphon.bridge.content import recast
@@ -22,12 +23,16 @@ from antiphon.schema.v1.optins import TurnComplete
 from antiphon.schema.version import META_KEY
 
 WAITING_FOR: Final = "waitingFor"
+REMEMBERED = 64
+"""How many answered prompts are remembered, to recognise a second `turn_complete` for one of them."""
 
 
 class Turns:
     """Our prompts to one session of a v1 agent, and the state that follows from them."""
 
-    __slots__ = ("_blocked", "_cancelled", "_ended", "_ledger", "_open", "_questions", "_running", "state")
+    __slots__ = (
+        "_blocked", "_cancelled", "_ended", "_ledger", "_open", "_over", "_questions", "_running", "state",
+    )  # fmt: skip
 
     def __init__(self, ledger: Ledger, *, running: Callable[[set[str]], bool]) -> None:
         """`running` tells whether a tool call is in progress other than the given ones."""
@@ -35,6 +40,8 @@ class Turns:
         self._running = running
         self._open: dict[RequestId, str] = {}
         """The prompts that are not answered yet, and the messages they became."""
+        self._over: deque[RequestId] = deque(maxlen=REMEMBERED)
+        """The prompts that were answered last."""
         self._cancelled: set[RequestId] = set()
         """Those of them that we cancelled."""
         self._ended: list[dict[str, Any]] = []
@@ -92,17 +99,14 @@ class Turns:
     def completed(self, update: TurnComplete) -> list[v2.SessionStateUpdate]:
         """The agent says that a turn has ended (TC-01). The response to a prompt of ours follows and says
         more. Another turn ended the work of the session, if ours is not open; as its beginning was not told,
-        this ends none (PROMPT-V2-20)."""
-        if any(str(update.prompt_request_id) == _named(request) for request in self._open):
+        this ends none (PROMPT-V2-20). A copy for a prompt of ours that has ended says nothing new."""
+        named = str(update.prompt_request_id)
+        if any(named == _named(request) for request in (*self._open, *self._over)):
             return []
         if self._open:
             self._ledger.lose(losses.OTHER_TURN, update)
             return []
-        return [
-            v2.SessionStateUpdate(
-                state=v2.State.IDLE, stop_reason=v2.StopReason(update.stop_reason), meta=update.meta
-            )
-        ]
+        return [idle_of(update)]
 
     def asked(self, question: str, call: str) -> list[v2.SessionStateUpdate]:
         self._questions[question] = call
@@ -128,6 +132,7 @@ class Turns:
         message_id = self._open.pop(request_id, None)
         if message_id is None:
             return []
+        self._over.append(request_id)
         if self._open:
             ended = msgspec.to_builtins(idle)
             self._ledger.lose(losses.PROMPT_END, idle)
@@ -164,6 +169,16 @@ class Turns:
             error=v2.Error(code=code, message=one_line(error.message), data=error.data),
             meta=meta,
         )
+
+
+def idle_of(update: TurnComplete) -> v2.SessionStateUpdate:
+    """The end of a turn as `turn_complete` reports it: with its stop reason, or with its error."""
+    error, reason = None, None if update.stop_reason is UNSET else v2.StopReason(update.stop_reason)
+    if update.error is not UNSET:
+        reason = v2.StopReason.ERROR
+        said = update.error
+        error = v2.Error(code=v2.ErrorCode(said.code), message=one_line(said.message), data=said.data)
+    return v2.SessionStateUpdate(state=v2.State.IDLE, stop_reason=reason, error=error, meta=update.meta)
 
 
 def _named(request: RequestId) -> str:

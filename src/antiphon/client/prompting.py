@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from antiphon.bridge.repeats import read_message_id, read_repeat
 from antiphon.client.repeating import told_before
-from antiphon.client.spoken import Ended, Named, News, OtherEnded, Spoken, taken
+from antiphon.client.spoken import Completed, Ended, Named, News, OtherEnded, Spoken, taken
 from antiphon.client.turn import ClientTurn, TurnEnd
 from antiphon.client.view import View
 from antiphon.connection import Connection
@@ -27,9 +27,10 @@ from antiphon.schema.version import META_KEY
 logger = logging.getLogger("antiphon.client")
 
 OVERDUE = 5.0
-"""Seconds of silence after which a `turn_complete` is not waited for any longer that an agent promised."""
+"""Seconds of silence after which the second of a response and a promised `turn_complete` is not waited for
+any longer."""
 
-ABOUT_PROMPTS = (Named, Ended, OtherEnded)
+ABOUT_PROMPTS = (Named, Ended, Completed, OtherEnded)
 
 
 class _Sent(Struct):
@@ -52,6 +53,8 @@ class Prompting:
         self._turns: WeakValueDictionary[int, ClientTurn] = WeakValueDictionary()
         """The turns of our calls: an open one is held by what it waits for, an ended one by who wants it."""
         self._overdue: dict[int, asyncio.TimerHandle] = {}
+        self.on_sent: Callable[[ClientTurn, int], None] = lambda turn, request_id: None
+        """Called with the turn of each prompt and the id of the request that it is sent with."""
         self.on_silence: Callable[[ClientTurn], None] = lambda _: None
         """Called when the agent has said nothing for too long, before its turn ends."""
         self.waited_for: Callable[[], bool] = lambda: False
@@ -82,6 +85,7 @@ class Prompting:
         )
         self._sent[call.id] = _Sent(turn, accepted, call, joins)
         self._turns[call.id] = turn
+        self.on_sent(turn, call.id)
         self._view.spans.sent()
         self._view.hear()
         news = self._spoken.sent(call.id, said)
@@ -104,6 +108,8 @@ class Prompting:
                 turn = self._turns.get(each.call)
                 if turn is not None and turn.message_id is None:
                     turn.message_id = each.message_id
+            elif isinstance(each, Completed):
+                self._wait_for_the_other(each.call)
             elif isinstance(each, Ended):
                 turn = self._turns.pop(each.call, None)
                 if turn is not None:
@@ -118,6 +124,9 @@ class Prompting:
     def _answered(self, call: int, outcome: Any) -> None:
         """In the lane: everything that was sent before the answer has been applied."""
         sent = self._sent.pop(call)
+        timer = self._overdue.pop(call, None)
+        if timer is not None:
+            timer.cancel()
         self._view.hear()
         try:
             if isinstance(outcome, AntiphonError):
@@ -130,7 +139,7 @@ class Prompting:
                         sent.turn.hear(event)
                 self.take(self._spoken.answered(call, outcome))
                 if sent.turn.end is None and self._view.over is None:
-                    self._wait_for_completion(call)
+                    self._wait_for_the_other(call)
         finally:
             self._view.spans.settled()
 
@@ -147,28 +156,38 @@ class Prompting:
             sent.accepted.set_exception(error)
             sent.accepted.exception()  # whoever waits gets it; nobody may be there any more
         if isinstance(error, LinkLost):
-            return  # the turns end when the session is told
+            if not self._spoken.answers_at_the_end:  # others end when the session is told
+                sent.turn.finish(TurnEnd.cut_short(error))
+            return
         wire = error.error if isinstance(error, CallFailed) else ErrorObject(error.code, str(error))
         self.take(self._spoken.failed(sent.call.id, wire))
+        if not self._spoken.answers_at_the_end:
+            sent.turn.finish(TurnEnd.failed(wire))  # it never began, and is drained
 
-    def _wait_for_completion(self, call: int) -> None:
-        """The answer has come, and the promised `turn_complete` has not: it is waited for, not for ever."""
+    def _wait_for_the_other(self, call: int) -> None:
+        """The answer has come and the promised `turn_complete` has not, or the other way round: the second
+        one is waited for, not for ever."""
+        if call in self._overdue:
+            return
         left = self._view.heard_at + OVERDUE - time.monotonic()
         loop = asyncio.get_running_loop()
-        self._overdue[call] = loop.call_later(max(left, 0.0), self._completion_overdue, call)
+        self._overdue[call] = loop.call_later(max(left, 0.0), self._other_overdue, call)
 
-    def _completion_overdue(self, call: int) -> None:
+    def _other_overdue(self, call: int) -> None:
         del self._overdue[call]
         turn = self._turns.get(call)
         if turn is None or turn.end is not None:
             return
         if time.monotonic() < self._view.heard_at + OVERDUE:
-            self._wait_for_completion(call)  # it is still at it
+            self._wait_for_the_other(call)  # it is still at it
             return
+        answered = call not in self._sent
         news = self._spoken.overdue(call)
-        if news:
+        if news and answered:
             logger.warning("the agent promised turn_complete and did not send it; it is not waited for again")
-            self.take(news)
+        elif news:
+            logger.warning("the agent sent turn_complete and did not answer the prompt; its turn ends")
+        self.take(news)
 
     # --- giving up ---------------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from antiphon.client.places import Place, new_operation
 from antiphon.client.prompting import Prompting
 from antiphon.client.queueing import QueuedPrompt, Queueing
 from antiphon.client.refusals import Refusals
+from antiphon.client.requests import Requests
 from antiphon.client.spoken import News, Spoken
 from antiphon.client.subagents import Subagent, check_cancel, check_own
 from antiphon.client.turn import ClientTurn, SessionEvent, TurnEnd
@@ -75,6 +76,8 @@ class ClientSession:
         )
         self.refusals = Refusals(self._view.fold)
         """The turns that the agent refused."""
+        self.requests = Requests()
+        """The turns of this client's prompts by their request ids."""
         self._prompting = Prompting(session_id, connection, spoken, self._view)
         self._asking = Asking(self, self._view, spoken, self._prompting.take)
         self._cancelling = Cancelling(session_id, connection, spoken, self._view, self._asking)
@@ -89,6 +92,7 @@ class ClientSession:
         self._view.on_turn = self._cancelling.due
         self._prompting.waited_for = lambda: self._asking.waits or not client.link.up
         self._prompting.lasts = lambda: self.lasts
+        self._prompting.on_sent = self.requests.add
         self._prompting.on_silence = self._cancelling.soon
         self._prompting.on_too_late = self._cancelling.once_worked_on
 
@@ -278,6 +282,16 @@ class ClientSession:
         if not self.spoken.tells_every_end:
             raise LocalError("a queued prompt needs `turn_complete`: nothing else tells its end in v1")
         return await self._queueing.add(blocks(content, self.abilities), mode)
+
+    def turn_of(self, prompt_request_id: int | str) -> ClientTurn:
+        """The turn of a prompt by the id of its request: `turn.request_id`, or a `promptRequestId`. Raises
+        `LocalError` for an id that is unknown, and for a turn that ended and that nobody holds any more."""
+        return self.requests.turn(prompt_request_id)
+
+    async def drained(self, prompt_request_id: int | str) -> TurnEnd:
+        """Wait until the turn of this prompt request has ended and everything of it has been applied; returns
+        at once for one of the last turns that ended. Raises `LocalError` for an unknown id."""
+        return await self.requests.drained(prompt_request_id)
 
     async def resume_queue(self) -> None:
         """Let the agent go on with what waits, after a cancel."""

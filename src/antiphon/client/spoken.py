@@ -15,9 +15,10 @@ from antiphon.bridge.content import recast
 from antiphon.bridge.spelling import Insertions, normalize
 from antiphon.bridge.upgrade import Upgrade
 from antiphon.bridge.upgrade_questions import permission
+from antiphon.bridge.upgrade_turns import idle_of
 from antiphon.client.turn import ClientTurn, TurnEnd
 from antiphon.engine.who import Who
-from antiphon.errors import ErrorObject, InvalidParams, LocalError, RequestCancelled, one_line
+from antiphon.errors import ErrorObject, InvalidParams, LocalError
 from antiphon.schema import v1, v2
 from antiphon.schema.v1 import optins
 from antiphon.schema.v2.prompt import StopReason
@@ -45,13 +46,19 @@ class Ended(Struct, frozen=True):
     end: TurnEnd
 
 
+class Completed(Struct, frozen=True):
+    """The `turn_complete` of a call came, and its response did not yet: that follows at once, or never."""
+
+    call: int
+
+
 class OtherEnded(Struct, frozen=True):
     """What the session worked on has ended, and it was no prompt that is still open."""
 
     end: TurnEnd
 
 
-News = v2.SessionUpdate | Named | Ended | OtherEnded
+News = v2.SessionUpdate | Named | Ended | Completed | OtherEnded
 
 
 class Question(Struct, frozen=True):
@@ -69,8 +76,8 @@ class Spoken(Protocol):
     tells_every_end: bool
     """Whether the end of a turn is told that none of our requests opened."""
 
-    # `named` gives the message id by which the agent knows a turn; `overdue` ends what waits for a
-    # `turn_complete` that does not come: of one call, or of all. `restart`: the session is told from its
+    # `named` gives the message id by which the agent knows a turn; `overdue` ends what waits for the second
+    # of a response and a `turn_complete`: of one call, or of all. `restart`: the session is told from its
     # beginning again.
 
     def prompt(self, params: v2.PromptRequest) -> Any: ...
@@ -163,7 +170,7 @@ class SpokenV1:
         """Our prompts that are not answered yet."""
         self._cancelled: set[int] = set()
         """Those of them that we cancelled."""
-        self._complete: set[int] = set()
+        self._complete: dict[int, optins.TurnComplete] = {}
         """Those of them whose `turn_complete` has come."""
         self._held: dict[int, v1.PromptResponse] = {}
         """Answers that came before the `turn_complete` of their prompt: what it closes may still come."""
@@ -189,17 +196,17 @@ class SpokenV1:
         if isinstance(update, optins.TurnComplete):
             for call in [*self._held, *self._open]:
                 if str(call) == str(update.prompt_request_id):  # TC-04
-                    return [*lifted, *self._completed(call)]
+                    return [*lifted, *self._completed(call, update)]
             if self._open and update.prompt_request_id is UNSET:
-                return [*lifted, OtherEnded(TurnEnd(stop_reason=StopReason(update.stop_reason)))]
+                return [*lifted, OtherEnded(TurnEnd.of(idle_of(update)))]
         return lifted
 
-    def _completed(self, call: int) -> Sequence[News]:
+    def _completed(self, call: int, update: optins.TurnComplete) -> Sequence[News]:
         held = self._held.pop(call, None)
         if held is not None:
             return self._end(call, held)
-        self._complete.add(call)
-        return ()
+        self._complete[call] = update
+        return [Completed(call)]
 
     def answered(self, call: int, result: Any) -> Sequence[News]:
         if isinstance(result, optins.PromptAccepted):
@@ -211,11 +218,22 @@ class SpokenV1:
         return self._end(call, result)
 
     def overdue(self, call: int | None = None) -> Sequence[News]:
-        """No `turn_complete` came: whoever broke that promise once is not waited for again."""
+        """End the prompts that have a response or a `turn_complete`, and not the other one. An agent that
+        left out a `turn_complete` once is not waited for again."""
         late = [held for held in self._held if call is None or held == call]
         if late:
             self._barrier = False
-        return [news for held in late for news in self._end(held, self._held.pop(held))]
+        ended = [news for held in late for news in self._end(held, self._held.pop(held))]
+        unanswered = [each for each in self._complete if call is None or each == call]
+        return [*ended, *(news for each in unanswered for news in self._end_unanswered(each))]
+
+    def _end_unanswered(self, call: int) -> Sequence[News]:
+        """End a prompt by its `turn_complete`: the agent sent that, and no response behind it."""
+        idle = idle_of(self._complete[call])
+        if idle.error is not None:
+            return self.failed(call, ErrorObject(int(idle.error.code), idle.error.message, idle.error.data))
+        reason = idle.stop_reason or StopReason.END_TURN
+        return self._end(call, v1.PromptResponse(stop_reason=v1.StopReason(reason)))
 
     def _end(self, call: int, result: v1.PromptResponse) -> Sequence[News]:
         self._forget(call)
@@ -226,17 +244,18 @@ class SpokenV1:
         return [Ended(call, TurnEnd(stop_reason=StopReason(result.stop_reason), usage=usage))]
 
     def failed(self, call: int, error: ErrorObject) -> Sequence[News]:
-        cancelled = call in self._cancelled or error.code == RequestCancelled.code
+        cancelled = call in self._cancelled
         self._forget(call)
         lifted = self.upgrade.failed(call, error)
         if lifted or not self.answers_at_the_end:
             return lifted
         if cancelled:
             return [Ended(call, TurnEnd(stop_reason=StopReason.CANCELLED))]
-        return [Ended(call, TurnEnd(stop_reason=StopReason.ERROR, error=_error(error)))]
+        return [Ended(call, TurnEnd.failed(error))]
 
     def _forget(self, call: int) -> None:
-        for calls in (self._open, self._cancelled, self._complete):
+        self._complete.pop(call, None)
+        for calls in (self._open, self._cancelled):
             calls.discard(call)
 
     def named(self, turn: ClientTurn) -> str | None:
@@ -279,11 +298,3 @@ def taken(result: Any) -> bool:
 
 def _named(pair: tuple[Any, v2.PromptResponse]) -> Named:
     return Named(pair[0], pair[1].message_id)
-
-
-def _error(error: ErrorObject) -> v2.Error:
-    try:
-        code = v2.ErrorCode(error.code)
-    except ValueError:
-        code = v2.ErrorCode.INTERNAL_ERROR
-    return v2.Error(code=code, message=one_line(error.message), data=error.data)

@@ -14,7 +14,7 @@ from antiphon.client.watching import Log
 from antiphon.engine.questions import Question
 from antiphon.engine.transcript import TYPE_OF, Message, MessageType
 from antiphon.engine.who import Present, Who
-from antiphon.errors import LinkLost
+from antiphon.errors import ErrorObject, LinkLost, RequestCancelled, one_line
 from antiphon.schema import v2
 from antiphon.schema.v2.prompt import StopReason
 
@@ -57,6 +57,18 @@ class TurnEnd(Struct, frozen=True, kw_only=True):
         )
 
     @classmethod
+    def failed(cls, error: ErrorObject) -> TurnEnd:
+        """The end by an error response. `-32800` says that the prompt was cancelled."""
+        if error.code == RequestCancelled.code:
+            return cls(stop_reason=StopReason.CANCELLED)
+        try:
+            code = v2.ErrorCode(error.code)
+        except ValueError:
+            code = v2.ErrorCode.INTERNAL_ERROR
+        told = v2.Error(code=code, message=one_line(error.message), data=error.data)
+        return cls(stop_reason=StopReason.ERROR, error=told)
+
+    @classmethod
     def cut_short(cls, reason: str | LinkLost) -> TurnEnd:
         why = reason.reason if isinstance(reason, LinkLost) else reason
         error = v2.Error(
@@ -97,6 +109,9 @@ class ClientTurn:
         """What was prompted; `None` for a turn that the agent opened by itself."""
         self.message_id: str | None = None
         """The id of the prompt's message, once it has one; a v1 agent gives none, so it is made here."""
+        self.request_id: int | None = None
+        """The id of its `session/prompt` request: the `promptRequestId` of `turn_complete`. `None` where
+        no such request of this client opened the turn."""
         self.opener: str | None = None
         """The message that came right before it, where it is none of our prompts."""
         self.end: TurnEnd | None = None
@@ -179,5 +194,7 @@ class ClientTurn:
                 prompts = (each.message_id for each in said if isinstance(each, USER))
                 self.session.refusals.note(self._log.entries[0].seq, prompts)
             self._log.end()
+            if self.request_id is not None:
+                self.session.requests.end(self.request_id, end)
             if not self._drained.done():
                 self._drained.set_result(end)

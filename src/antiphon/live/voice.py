@@ -27,6 +27,7 @@ from antiphon.engine.events import (
 from antiphon.engine.folding import Item
 from antiphon.engine.questions import Question, QuestionState
 from antiphon.engine.reading import UPDATES, encode
+from antiphon.engine.snapshot import state_word
 from antiphon.engine.turn import Effect, Turns
 from antiphon.engine.who import Who
 from antiphon.errors import (
@@ -163,7 +164,9 @@ class Voice:
     def joined(self, introduction: dict[str, Any]) -> dict[str, Any] | None:
         """What stands beside the answer by which a client joins: where that was, and what there is to say of
         the session, each for those that asked for such."""
-        said = {"seq": self.joined_at} if self._extras.seq else {}
+        said: dict[str, Any] = {"seq": self.joined_at} if self._extras.seq else {}
+        if self.writer.names_ends:
+            said["state"] = state_word(self._live.fold)  # whether the end of a turn is still to come
         if self._extras.presence:
             said |= introduction
         return {META_KEY: said} if said else None
@@ -215,8 +218,11 @@ class Voice:
         not kept is not shown; who opens the session again finds what was."""
         if self._turns.current is not None:
             ended = v2.SessionStateUpdate(state=v2.State.IDLE, stop_reason=StopReason.ERROR, error=NOT_KEPT)
-            for raw in self.writer.write(ended, encode(ended)):
-                self._send(raw)
+            for sent in (*self.writer.write(ended, encode(ended)), *self.owed.ended(ended)):
+                if isinstance(sent, bytes):
+                    self._send(sent)
+                else:
+                    sent()
         self.owed.fail(ErrorObject(int(NOT_KEPT.code), NOT_KEPT.message, NOT_KEPT.data))
 
     async def take_over(self, other: Voice, *, after: int | None = None) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from msgspec import UNSET, UnsetType, field
 
 from antiphon.schema.v1.content import ContentBlock
+from antiphon.schema.v1.errors import Error
 from antiphon.schema.v1.identifiers import MessageId
 from antiphon.schema.v1.prompt import IdleStopReason, StateUpdate
 from antiphon.schema.wire import Lenient, Wire
@@ -17,10 +18,12 @@ from antiphon.schema.wire import Lenient, Wire
 
 class TurnComplete(Wire, frozen=True, kw_only=True, tag_field="sessionUpdate", tag="turn_complete"):
     """The last update of a turn (TC-01). The id is a string rendering of the request's (TC-04); a turn
-    that another client or the agent opened has none."""
+    that another client or the agent opened has none. A turn that failed has an `error` instead of a
+    `stop_reason`: the error that answers its prompt (TC-09)."""
 
-    stop_reason: IdleStopReason
     prompt_request_id: str | int | UnsetType = UNSET
+    stop_reason: IdleStopReason | UnsetType = UNSET
+    error: Error | UnsetType = UNSET
     meta: dict[str, Any] | None = field(name="_meta", default=None)
 
 
@@ -60,6 +63,7 @@ class PromptAccepted(Wire, frozen=True, kw_only=True):
 
 
 LENIENT: dict[type[Wire], dict[str, Lenient]] = {
+    TurnComplete: {"error": Lenient.ERROR},
     UserMessage: {"content": Lenient.ERROR | Lenient.SKIP},
     SessionStateUpdate: {"background": Lenient.ERROR},
 }
