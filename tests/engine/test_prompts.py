@@ -12,7 +12,7 @@ from antiphon.engine import prompts as prompts_module
 from antiphon.engine.events import AnyBody, Delivery, Updated
 from antiphon.engine.journal import Cursor
 from antiphon.engine.prompt_states import PromptState, Refusal
-from antiphon.engine.prompts import Entry, Next, Outcome
+from antiphon.engine.prompts import Entry, Next, Outcome, Takes
 from antiphon.engine.session import Session
 from antiphon.engine.snapshot import parts, restore
 from antiphon.engine.turn import TurnState
@@ -31,7 +31,7 @@ def order(session: Session) -> list[str]:
 
 
 def taken(session: Session, *, at_break_point: bool = False) -> str | None:
-    found = session.prompts.next(session.state, at_break_point=at_break_point)
+    found = session.prompts.next(session.state, Takes(steer=at_break_point))
     return None if found is None else found.entry.message_id
 
 

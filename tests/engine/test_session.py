@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from antiphon.engine import events as e
 from antiphon.engine.events import AnyBody, Updated
+from antiphon.engine.prompts import Takes
 from antiphon.engine.session import Cancelled, Session
 from antiphon.schema.v2.messages import AgentMessageChunk
 from antiphon.schema.v2.prompt import SessionStateUpdate, State, StopReason
@@ -35,7 +36,7 @@ def test_commands_return_what_to_append_and_change_nothing(bodies: list[AnyBody]
         session.prompts.send(id)
         session.prompts.move(id)
         session.questions.cancel(id)
-    session.prompts.next(session.state, at_break_point=True)
+    session.prompts.next(session.state, Takes(steer=True))
     assert session == folded(*bodies)
 
 

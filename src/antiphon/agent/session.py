@@ -30,7 +30,7 @@ from antiphon.agent.system_prompts import SystemPrompt
 from antiphon.agent.turn import AgentTurn, Prompt, StopTurn
 from antiphon.engine.configuration import Value
 from antiphon.engine.events import AnyBody, Delivery, QuestionClosed, RequestId, Updated
-from antiphon.engine.prompts import Entry, Outcome
+from antiphon.engine.prompts import Entry, Outcome, Takes
 from antiphon.engine.session import Session
 from antiphon.engine.subagents import SUBAGENT_OF
 from antiphon.engine.turn import INTERRUPTED
@@ -253,7 +253,7 @@ class AgentSession(Questioning, Edits):
     def take_steering(self) -> list[Prompt]:
         """A break point: what was sent to steer the open turn joins it now, in order."""
         taken: list[Prompt] = []
-        while (following := self.fold.prompts.next(self.fold.state, at_break_point=True)) is not None:
+        while (following := self.fold.prompts.next(self.fold.state, Takes(steer=True))) is not None:
             if following.cancel_first or following.entry.delivery is not Delivery.STEER:
                 break
             self._take(following.entry)

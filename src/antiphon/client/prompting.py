@@ -202,6 +202,15 @@ class Prompting:
             sent.accepted.set_result(None)
         return True
 
+    def ask_back(self, turn: ClientTurn) -> bool:
+        """Ask the agent to give back a prompt, and leave its answer to whoever waits for it; whether the
+        prompt is one that the agent has not answered, and may give back."""
+        sent = next((sent for sent in self._sent.values() if sent.turn is turn), None)
+        if sent is None or self._spoken.answers_at_the_end:
+            return False
+        self._take_back(sent)
+        return True
+
     def _take_back(self, sent: _Sent) -> None:
         # PROMPT-V2-33. Its answer is still read: if it was taken all the same, its turn is cancelled.
         asked = b'{"requestId":%d}' % sent.call.id

@@ -242,17 +242,8 @@ class ClientSession:
         Raises `LocalError` for what the agent cannot take, `CallFailed` where it refuses.
         """
         self._check_open()
-        said = blocks(content, self.abilities)
-        ours: dict[str, Any] = {}
-        if delivery is not None:
-            ours["delivery"] = self._delivery(delivery)
-        if operation_id is None and self.abilities.replay_after:
-            operation_id = new_operation()
-        if operation_id is not None:
-            ours["operationId"] = operation_id
-            self.place.operations.append(operation_id)
-        turn = ClientTurn(self, said)
-        accepted = self._prompting.send(turn, said, ours, meta=meta, joins=delivery == Delivery.STEER)
+        turn = ClientTurn(self, blocks(content, self.abilities))
+        accepted = self.start_prompt(turn, delivery=delivery, operation_id=operation_id, meta=meta)
         limit = self.client.silence if silence is None else silence
         if limit is not None:
             self.client.connection.start_soon(self._prompting.watch_silence(turn, limit))
@@ -262,6 +253,33 @@ class ClientSession:
             self._prompting.withdraw(turn)
             raise
         return turn
+
+    def start_prompt(
+        self,
+        turn: ClientTurn,
+        *,
+        delivery: str | None = None,
+        operation_id: str | None = None,
+        meta: dict[str, Any] | None = None,
+    ) -> asyncio.Future[None]:
+        """Write the prompt of a turn to the agent, for a caller that must know the turn before the agent
+        takes it. The future is done once it is taken, and fails where the agent refuses it."""
+        self._check_open()
+        ours: dict[str, Any] = {}
+        if delivery is not None:
+            ours["delivery"] = self._delivery(delivery)
+        if operation_id is None and self.abilities.replay_after:
+            operation_id = new_operation()
+        if operation_id is not None:
+            ours["operationId"] = operation_id
+            self.place.operations.append(operation_id)
+        joins = delivery == Delivery.STEER
+        return self._prompting.send(turn, turn.prompt or [], ours, meta=meta, joins=joins)
+
+    def take_back_prompt(self, turn: ClientTurn) -> bool:
+        """Ask the agent with `$/cancel_request` to give back a prompt that it has not taken; whether that is
+        possible. What the agent answers to the prompt is still read."""
+        return self._prompting.ask_back(turn)
 
     async def command(self, name: str, rest: str = "", *content: Content) -> ClientTurn:
         """Run one of the session's `commands`; `rest` is its input, and other content may go with it."""

@@ -130,6 +130,8 @@ class Delivery(StrEnum):
     QUEUE = "queue"
     STEER = "steer"
     INTERRUPT = "interrupt"
+    AGENT = "agent"
+    """It is handed to the upstream agent at once, which decides. Only a hub offers it."""
 
 
 RequestId: TypeAlias = str | int | float | None
@@ -184,10 +186,12 @@ class PromptSent(Body, frozen=True, kw_only=True, tag="prompt_sent"):
 
 class PromptAccepted(Body, frozen=True, kw_only=True, tag="prompt_accepted"):
     """Inserted into the conversation; the answer to its request. `became`: the id an upstream agent gave it,
-    where that is another one."""
+    where clients see that one. `agent_id`: the same, where clients see `message_id`, which was given out
+    before."""
 
     message_id: str
     became: str | None = None
+    agent_id: str | None = None
 
 
 class QueuePaused(Body, frozen=True, kw_only=True, tag="queue_paused"):

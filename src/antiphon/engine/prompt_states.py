@@ -109,6 +109,8 @@ class When(StrEnum):
     NOW = "now"
     AT_BREAK_POINT = "at_break_point"
     AFTER_CANCEL = "after_cancel"
+    BY_AGENT = "by_agent"
+    """Now, where the upstream agent takes prompts while it works; else later."""
     LATER = "later"
 
 
@@ -118,16 +120,21 @@ TAKING: Mapping[tuple[TurnState, Delivery], When] = {
     (_T.IDLE, _D.QUEUE): When.NOW,
     (_T.IDLE, _D.STEER): When.NOW,
     (_T.IDLE, _D.INTERRUPT): When.NOW,
+    (_T.IDLE, _D.AGENT): When.NOW,
     (_T.RUNNING, _D.QUEUE): When.LATER,
     (_T.RUNNING, _D.STEER): When.AT_BREAK_POINT,
     (_T.RUNNING, _D.INTERRUPT): When.AFTER_CANCEL,
+    (_T.RUNNING, _D.AGENT): When.BY_AGENT,
     (_T.REQUIRES_ACTION, _D.QUEUE): When.LATER,
     (_T.REQUIRES_ACTION, _D.STEER): When.LATER,  # it does not answer the question that is waited for
     (_T.REQUIRES_ACTION, _D.INTERRUPT): When.AFTER_CANCEL,
+    (_T.REQUIRES_ACTION, _D.AGENT): When.BY_AGENT,
     (_T.UNSURE, _D.QUEUE): When.LATER,
     (_T.UNSURE, _D.STEER): When.LATER,
     (_T.UNSURE, _D.INTERRUPT): When.AFTER_CANCEL,
+    (_T.UNSURE, _D.AGENT): When.BY_AGENT,
     (_T.OBSCURED, _D.QUEUE): When.LATER,
     (_T.OBSCURED, _D.STEER): When.LATER,
     (_T.OBSCURED, _D.INTERRUPT): When.AFTER_CANCEL,
+    (_T.OBSCURED, _D.AGENT): When.BY_AGENT,
 }

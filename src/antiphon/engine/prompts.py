@@ -41,7 +41,7 @@ REMEMBERED = 1024
 """How many settled prompts a session remembers. As long as one is, its operation id gives the first outcome
 again and a late withdrawal is told apart from an unknown id; open ones are never forgotten."""
 
-_RANK = {Delivery.INTERRUPT: 0, Delivery.STEER: 1, Delivery.QUEUE: 2}
+_RANK = {Delivery.INTERRUPT: 0, Delivery.STEER: 1, Delivery.AGENT: 2, Delivery.QUEUE: 2}
 _NO_CONTENT = Raw(b"[]")
 
 
@@ -93,6 +93,22 @@ class Next(NamedTuple):
     cancel_first: bool
 
 
+class Takes(NamedTuple):
+    """What the side that works can do with a prompt just now."""
+
+    steer: bool = False
+    """It takes one into the open turn: a break point is reached, or the upstream agent finds one."""
+    inserts: bool = False
+    """The upstream agent takes prompts while it works, also before it has answered an earlier one."""
+    interrupt: bool = False
+    """The upstream agent cancels its turn for a prompt by itself."""
+    due: bool = False
+    """A prompt was accepted whose turn has not opened yet."""
+
+
+NOTHING_SPECIAL = Takes()
+
+
 class Prompts:
     """The fold of everything that happened to prompts, and the commands on them."""
 
@@ -139,19 +155,23 @@ class Prompts:
         message_id = self._operations.get(operation_id)
         return None if message_id is None else self._entries[message_id]
 
-    def next(self, state: TurnState, *, at_break_point: bool = False) -> Next | None:
-        """What may be taken now: an interrupting prompt before a steering one before a queued one, each in
-        their order. Nothing while an upstream agent has one that it has not answered."""
-        if self.paused or not self._order or self._sent:
+    def next(self, state: TurnState, takes: Takes = NOTHING_SPECIAL) -> Next | None:
+        """What may be taken now: an interrupting prompt before a steering one before the others, each in
+        their order. While an upstream agent has one that it has not answered, or has yet to open the turn of
+        one: only what it takes while it works."""
+        at_agent = bool(self._sent) or takes.due
+        if self.paused or not self._order or (at_agent and not takes.inserts):
             return None
-        entry = min(self.queued, key=lambda entry: _RANK[entry.delivery])
-        match TAKING[state, entry.delivery]:
-            case When.NOW:
-                return Next(entry, cancel_first=False)
-            case When.AT_BREAK_POINT if at_break_point:
-                return Next(entry, cancel_first=False)
-            case When.AFTER_CANCEL:
-                return Next(entry, cancel_first=True)
+        for entry in sorted(self.queued, key=lambda entry: _RANK[entry.delivery]):
+            match TAKING[state, entry.delivery]:
+                case When.NOW if not at_agent or entry.delivery is Delivery.AGENT:
+                    return Next(entry, cancel_first=False)
+                case When.AT_BREAK_POINT if takes.steer:
+                    return Next(entry, cancel_first=False)
+                case When.BY_AGENT if takes.inserts:
+                    return Next(entry, cancel_first=False)
+                case When.AFTER_CANCEL:
+                    return Next(entry, cancel_first=not takes.interrupt)
         return None
 
     # Commands
@@ -213,13 +233,23 @@ class Prompts:
         """To be committed before it is written to an upstream agent; no events, no writing."""
         return self._act(Action.SEND, message_id, PromptSent(message_id=message_id))
 
-    def accept(self, message_id: str, *, became: str | None = None, echo: bool = True) -> Outcome:
+    def accept(
+        self,
+        message_id: str,
+        *,
+        became: str | None = None,
+        agent_id: str | None = None,
+        echo: bool = True,
+    ) -> Outcome:
         """Inserts it: the answer, then the user message at its place, in one commit (SD-07).
 
-        Without `echo` the user message is left to the upstream agent, which sends its own.
+        became: the upstream agent's id of the message, which clients see
+        agent_id: the upstream agent's id of the message, which clients see as `message_id`
+        echo: without it the user message is left to the upstream agent, which sends its own
         """
         entry = self._entries.get(message_id)
-        bodies: tuple[AnyBody, ...] = (PromptAccepted(message_id=message_id, became=became),)
+        accepted = PromptAccepted(message_id=message_id, became=became, agent_id=agent_id)
+        bodies: tuple[AnyBody, ...] = (accepted,)
         if echo and entry is not None:
             shown = encode(message_id if became is None else became)
             raw = b'{"sessionUpdate":"user_message","messageId":%b,"content":%b%b}'

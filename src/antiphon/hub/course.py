@@ -48,6 +48,16 @@ class Course:
         self._led = asyncio.Event()
         self.ended: str | None = None
 
+    @property
+    def inserts(self) -> bool:
+        """Whether the agent takes prompts while it works; a v1 agent does not."""
+        return not self.session.spoken.answers_at_the_end
+
+    @property
+    def names_prompts(self) -> bool:
+        """Whether the agent has ids of its own for prompts; for a v1 agent they are made by the bridge."""
+        return not self.session.spoken.answers_at_the_end
+
     def lead(self, hears: Hears, *, early: bool, begun: Callable[[], None] = lambda: None) -> None:
         """To this session, from here on; with `early`, also what came until now. `begun` is called between
         what the answer that opened the session has said and what the agent sent beside it."""

@@ -29,6 +29,7 @@ async def fork_there(
         if upstream is None or not able.fork or (at is not None and not able.fork_at):
             return None
         able.check_setup(wanted.mcp_servers, wanted.additional_directories)
+        at = None if at is None else source.standing.agents_message_id(at)
         there = v2.ForkSessionRequest(
             session_id=v2.SessionId(course.session.id),
             cwd=wanted.cwd,

@@ -20,6 +20,7 @@ from antiphon.engine.transcript import MessageChunk
 from antiphon.errors import AuthRequired, LocalError, SessionUnknown, StoreError
 from antiphon.hub.asking import HubQuestions
 from antiphon.hub.children import Children
+from antiphon.hub.promising import renamed_original
 from antiphon.hub.sending import Sending
 from antiphon.hub.standing import Standing
 from antiphon.schema import v2
@@ -100,9 +101,9 @@ class Hearing(HubQuestions):
             case Unknown() if str(update.get("sessionUpdate")).startswith("_antiphon_") and original is None:
                 return  # of the agent's own queue: this session has another
             case v2.UserMessage():
-                update = self.sending.shown(update)
+                update, original = _renamed(update, self.sending.shown(update), original)
             case v2.UserMessageChunk():
-                self._live.emit([*map(Updated.of, self.sending.signing.begun(update))])
+                update, original = _renamed(update, self.sending.shown_in_part(update), original)
             case v2.SessionInfoUpdate() if update.title is not UNSET and is_title_chosen(self.fold):
                 update, original = structs.replace(update, title=UNSET), None  # SESS-57
         if original is None and meta is None:
@@ -139,3 +140,10 @@ class Hearing(HubQuestions):
         self._cancelling = False
         self._ended.set()
         self.attempt(self.advance)
+
+
+def _renamed(update: Any, shown: Any, original: bytes | None) -> tuple[Any, bytes | None]:
+    """A user message as clients see it, and as a v1 agent wrote it with the id that they see."""
+    if original is not None and shown.message_id != update.message_id:
+        original = renamed_original(original, shown.message_id)
+    return shown, original

@@ -1,21 +1,37 @@
-"""Sending: the prompts of a session on their way to its agent, one at a time, whatever that would do with a
-second one. A prompt is committed as sent before it is written, and never written again (invariant 6)."""
+"""Sending: the prompts of a session on their way to its agent.
+
+A prompt is committed as sent before it is written, and never written again (invariant 6). The agent gets one
+prompt at a time, unless it takes prompts while it works and the hub is to hand them over at once.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from antiphon.client import ClientTurn
+from antiphon.client.content import blocks
 from antiphon.engine.events import Delivery, Updated
 from antiphon.engine.prompt_states import PromptState
-from antiphon.engine.prompts import Entry, Next
-from antiphon.errors import CallFailed, ErrorObject, InvalidParams, LinkLost, LocalError, RequestError
+from antiphon.engine.prompts import Entry, Next, Takes
+from antiphon.errors import (
+    AntiphonError,
+    CallFailed,
+    ErrorObject,
+    InvalidParams,
+    LinkLost,
+    LocalError,
+    RequestCancelled,
+    RequestError,
+)
 from antiphon.hub import bringing
 from antiphon.hub.course import Course
+from antiphon.hub.faults import told
+from antiphon.hub.promising import PromisedIds
 from antiphon.hub.signing import Signing
 from antiphon.schema import v2
 
@@ -27,6 +43,25 @@ logger = logging.getLogger("antiphon.hub")
 CANCELLED = ErrorObject(-32800, "Request cancelled")
 
 
+class Handed(Struct, eq=False, kw_only=True):
+    """A prompt that was written to the agent and is not settled."""
+
+    entry: Entry
+    turn: ClientTurn
+    prompted: list[v2.ContentBlock] | None
+    """What clients see of it, where the agent was told more than that."""
+    promised: bool
+    """Whether clients know its id already: it was injected, or listed in the queue."""
+    settled: asyncio.Future[None]
+    written: list[v2.ContentBlock] = []
+    taken: bool = False
+    """The agent has taken it, and the id of its message is not known yet."""
+    cancelled: bool = False
+    """The agent was told to cancel before it took it."""
+    cancel_turn: bool = False
+    """Its client took it back: if the agent takes it all the same, its turn is cancelled."""
+
+
 class Sending:
     def __init__(self, session: HubSession) -> None:
         self._session = session
@@ -34,31 +69,61 @@ class Sending:
         self._task: asyncio.Task[None] | None = None
         self._withdrawn = False
         """Whether what is about to be sent was cancelled."""
+        self._newest: tuple[str, int] = ("", 0)
+        """The prompt that was submitted last, and the number of the event that queued it."""
         self.signing = Signing()
-        self._unnamed: ClientTurn | None = None
-        """A prompt that was taken before the id of its message is known."""
-        self._beside: list[v2.ContentBlock] | None = None
-        """What is prompted, where the agent is told more than that."""
-        self._written: list[v2.ContentBlock] = []
-        """What was last written to the agent."""
-        self._said: dict[str, list[v2.ContentBlock]] = {}
-        """The same by message ids: clients see what was prompted, and nothing of what was beside it."""
+        self.promised = PromisedIds()
+        self._handed: dict[ClientTurn, Handed] = {}
+        """The prompts that the agent has and has not taken, or not named, in the order they were written."""
+        self._unshown: dict[str, list[v2.ContentBlock]] = {}
+        """Accepted prompts whose message the agent has not shown, by the ids of the messages."""
+        self._shows = False
+        """Whether this agent shows prompts as messages, as it should (PROMPT-V2-04)."""
+        self._prompted: dict[str, list[v2.ContentBlock]] = {}
+        """What clients see of prompts that the agent was told more with, by the ids of their messages."""
 
     @property
     def busy(self) -> bool:
         return self._task is not None
 
+    @property
+    def inserts(self) -> bool:
+        """Whether prompts are handed to the agent while it works."""
+        course = self._standing.course
+        return self._session.busy is Delivery.AGENT and course is not None and course.inserts
+
     def next(self) -> Next | None:
         course, fold = self._standing.course, self._session.fold
-        if fold.turns.due:
-            return None  # what the agent took last begins its turn first, whatever state it is in until then
-        able = course is not None and "steer" in course.session.abilities.delivery
-        return fold.prompts.next(fold.state, at_break_point=able)
+        offered = frozenset() if course is None else course.session.abilities.delivery
+        inserts = self.inserts
+        takes = Takes(
+            steer="steer" in offered or inserts,
+            inserts=inserts,
+            interrupt=inserts and "interrupt" in offered,
+            due=fold.turns.due,  # what the agent took last begins its turn first
+        )
+        return fold.prompts.next(fold.state, takes)
 
-    def begin(self) -> None:
-        """There is something to send."""
-        self._task = asyncio.get_running_loop().create_task(self._send())
+    def submitted(self, entry: Entry) -> None:
+        """A prompt was queued by the last event."""
+        self._newest = (entry.message_id, self._session.fold.last_seq)
+
+    def begin(self, following: Next) -> None:
+        """There is something to send. Where the agent is there, the prompt is committed as sent together with
+        what else is committed now: then it has never waited."""
+        sent = None
+        if self._standing.course is not None:
+            sent = self._send_event(following.entry)
+        self._task = asyncio.get_running_loop().create_task(self._send(sent))
         self._task.add_done_callback(self._sent)
+
+    def _send_event(self, entry: Entry) -> tuple[Entry, bool]:
+        """Commit a prompt as sent; with whether its id is promised."""
+        newest, seq = self._newest
+        at_once = entry.held and entry.message_id == newest and self._session.live.is_gathered(seq)
+        self._withdrawn = False  # what a cancel meant that came earlier waits no longer, or was not this
+        self._session.emit(self._session.fold.prompts.send(entry.message_id).events)
+        return entry, not at_once
 
     def _sent(self, task: asyncio.Task[None]) -> None:
         self._task = None
@@ -70,7 +135,7 @@ class Sending:
             return
         self._session.attempt(self._session.advance)
 
-    async def _send(self) -> None:
+    async def _send(self, sent: tuple[Entry, bool] | None) -> None:
         try:
             course = await self._standing.bring()
         except RequestError as error:
@@ -78,53 +143,108 @@ class Sending:
             if following is not None:
                 self._reject(following.entry.message_id, error.to_wire())
             return
-        following = self.next()  # what waits may be something else by now
-        if following is None or following.cancel_first:
-            return
-        entry, prompts = following.entry, self._session.fold.prompts
-        self._withdrawn = False  # what a cancel meant that came earlier waits no longer, or was not this
-        self._session.emit(prompts.send(entry.message_id).events)
+        if sent is None:
+            following = self.next()  # what waits may be something else by now
+            if following is None or following.cancel_first:
+                return
+            sent = self._send_event(following.entry)
         await self._session.live.durable()
-        known = prompts.get(entry.message_id)
+        entry, promised = sent
+        known = self._session.fold.prompts.get(entry.message_id)
         if known is None or known.state is not PromptState.SENT or course is not self._standing.course:
             return  # the agent was lost, or the session closed
         if self._withdrawn:
             self._reject(entry.message_id, CANCELLED)
             return
-        await self._write(course, entry)
+        self._write(course, entry, promised=promised)
 
-    async def _write(self, course: Course, entry: Entry) -> None:
+    def _write(self, course: Course, entry: Entry, *, promised: bool) -> None:
         content: list[Any] = [*entry.content]
         untold = self._standing.untold and not bringing.is_command(content, self._session.fold)
         story = bringing.story(self._session.fold) if untold else None
-        self._beside = None
         if story is not None:
-            self._beside = entry.content
             content.insert(0, v2.TextContent(text=story))
-        self._written = content
-        steer = entry.delivery is Delivery.STEER and self._session.fold.turn is not None
+        turn = ClientTurn(course.session, content)
+        handed = self._handed[turn] = Handed(
+            entry=entry,
+            turn=turn,
+            prompted=None if story is None else entry.content,
+            promised=promised,
+            settled=asyncio.get_running_loop().create_future(),
+        )
         try:
-            await course.session.prompt(*content, delivery="steer" if steer else None, meta=entry.meta)
+            turn.prompt = handed.written = blocks(content, course.session.abilities)
+            accepted = course.session.start_prompt(turn, delivery=self._mode(entry, course), meta=entry.meta)
         except LinkLost:
             return  # what was sent is rejected with the rest
-        except CallFailed as error:
-            if error.needs_login and self._standing.upstream is not None:
-                self._standing.upstream.wants_login = True
-            # PROMPT-V2-36: what an agent says of a prompt that it was told to cancel is no error.
-            self._reject(entry.message_id, CANCELLED if self._withdrawn else error.error)
         except LocalError as error:
+            self._settle(handed)
             self._reject(entry.message_id, InvalidParams(error.detail).to_wire())
+            return
+        accepted.add_done_callback(partial(self._answered, handed, told_story=story is not None))
+
+    def _mode(self, entry: Entry, course: Course) -> str | None:
+        """The delivery that the agent is asked for: what it offers of what was asked for."""
+        works = self._session.fold.turn is not None and entry.delivery in course.session.abilities.delivery
+        wanted = entry.delivery is Delivery.STEER or (entry.delivery is Delivery.INTERRUPT and self.inserts)
+        return str(entry.delivery) if works and wanted else None
+
+    def _answered(self, handed: Handed, accepted: asyncio.Future[None], *, told_story: bool) -> None:
+        """The agent has answered: with an error, or it was accepted in the lane."""
+        error = accepted.exception()
+        if error is None and told_story:
+            self._standing.told()
+        if error is not None and not isinstance(error, LinkLost) and handed.turn in self._handed:
+            self._refused(handed, error)
+        self._session.attempt(self._session.advance)
+
+    def _refused(self, handed: Handed, error: BaseException) -> None:
+        wire = error.error if isinstance(error, CallFailed) else _wire(error)
+        if isinstance(error, CallFailed) and error.needs_login and self._standing.upstream is not None:
+            self._standing.upstream.wants_login = True
+        if handed.cancelled:  # PROMPT-V2-36: what an agent says of what it was told to cancel is no error
+            wire = CANCELLED
+        self._settle(handed)
+        if not handed.entry.held and wire.code == RequestCancelled.code:
+            self._return(handed.entry.message_id)
         else:
-            if story is not None:
-                self._standing.told()
+            self._reject(handed.entry.message_id, wire)
 
     def _reject(self, message_id: str, error: ErrorObject) -> None:
         prompts = self._session.fold.prompts
         self._session.attempt(lambda: self._session.emit(prompts.reject(message_id, error).events))
 
+    def _return(self, message_id: str) -> None:
+        """The agent gave it back untaken."""
+        prompts = self._session.fold.prompts
+        self._session.attempt(lambda: self._session.emit(prompts.withdraw(message_id, returned=True).events))
+
+    def _settle(self, handed: Handed) -> None:
+        self._handed.pop(handed.turn, None)
+        if not handed.settled.done():
+            handed.settled.set_result(None)
+
     def withdraw(self) -> None:
         """What is about to be sent, or was sent and is not taken, was cancelled."""
         self._withdrawn = True
+        for handed in self._handed.values():
+            handed.cancelled = True
+
+    def take_back(self, message_id: str, *, cancel_turn: bool = False) -> asyncio.Future[None] | None:
+        """Ask the agent to give back a prompt that it has not answered (PROMPT-V2-33); done once it has. With
+        `cancel_turn`, the turn is cancelled where the agent takes the prompt all the same. `None` where the
+        agent does not have the prompt, or cannot give it back."""
+        course, entry = self._standing.course, self._session.fold.prompts.get(message_id)
+        if course is None or entry is None or entry.state is not PromptState.SENT:
+            return None
+        found = [handed for handed in self._handed.values() if handed.entry.message_id == message_id]
+        if not found:
+            self._withdrawn = True  # it is about to be written
+            return self._task
+        if not course.session.take_back_prompt(found[0].turn):
+            return None
+        found[0].cancel_turn = cancel_turn
+        return found[0].settled
 
     async def stop(self) -> None:
         if self._task is not None:
@@ -135,42 +255,96 @@ class Sending:
 
     def taken(self, turn: ClientTurn) -> None:
         """The agent has taken it."""
+        handed = self._handed.get(turn)
+        if handed is None:
+            return  # its message was shown before
         if turn.message_id is None:
-            self._unnamed = turn
+            handed.taken = True
         else:
-            self._accept(turn.message_id + self._standing.mark)
+            self._accept(handed, turn.message_id + self._standing.mark)
 
     def named(self) -> None:
-        """By now its id may be known."""
-        if self._unnamed is not None and self._unnamed.message_id is not None:
-            self._accept(self._unnamed.message_id + self._standing.mark)
-            self._unnamed = None
+        """By now the ids of prompts may be known that were taken without one."""
+        for handed in [*self._handed.values()] if self._handed else ():
+            if handed.taken and handed.turn.message_id is not None:
+                self._accept(handed, handed.turn.message_id + self._standing.mark)
 
     def unshown(self) -> None:
-        """Its turn ends, and the agent never showed it as a message."""
-        if self._unnamed is not None:
-            self._accept(None, echo=True)
-            self._unnamed = None
+        """The turn ends. An agent that never shows prompts as messages has not shown those of this one."""
+        for handed in [*self._handed.values()]:
+            if handed.taken:
+                self._accept(handed, None)
+        turn = self._session.fold.turn
+        for id in () if turn is None else turn.prompts:
+            content = self._unshown.pop(id, None)
+            if content is not None and not self._shows:
+                message = v2.UserMessage(message_id=v2.MessageId(id), content=content)
+                self._session.emit([Updated.of(self.signing.signed(message))])
 
     def lost(self) -> None:
         """The agent is gone."""
-        self._unnamed = None
+        self._shows = False
+        self._unshown.clear()
+        for handed in [*self._handed.values()]:
+            self._settle(handed)
 
     def shown(self, update: v2.UserMessage) -> v2.UserMessage:
         """A user message of the agent's, as clients see it: it may be what was sent, before it is answered
         (PROMPT-V2-05), and the agent may have been told more than they said."""
-        if update.content == self._written and self._session.fold.prompts.sent:
-            self._accept(update.message_id)
-        said = self._said.pop(update.message_id, None)
-        shown = update if said is None else structs.replace(update, content=said)
+        self._recognise(update.message_id, lambda written: update.content == written)
+        update = self.promised.renamed(update)
+        prompted = self._prompted.pop(update.message_id, None)
+        shown = update if prompted is None else structs.replace(update, content=prompted)
         return self.signing.kept(self.signing.signed(shown), self._session.fold)
 
-    def _accept(self, became: str | None, *, echo: bool = False) -> None:
-        prompts = self._session.fold.prompts
-        for entry in prompts.sent[:1]:
-            if self._beside is not None:
-                self._said[became or entry.message_id], self._beside = self._beside, None
-            self._session.emit(prompts.accept(entry.message_id, became=became, echo=echo).events)
-            if not echo:
-                signed = self.signing.taken(entry, became or entry.message_id, self._session.fold)
-                self._session.emit([*map(Updated.of, signed)])
+    def shown_in_part(self, chunk: v2.UserMessageChunk) -> v2.UserMessageChunk:
+        """The same, for a message that comes in pieces."""
+        self._recognise(chunk.message_id, lambda written: _begins(written, chunk.content))
+        chunk = self.promised.renamed(chunk)
+        self._session.emit([*map(Updated.of, self.signing.begun(chunk))])
+        return chunk
+
+    def _recognise(self, message_id: str, fits: Any) -> None:
+        """A user message is shown: it is the first prompt it fits of those that were not answered."""
+        self._shows = True
+        if self.promised.promised(message_id) == message_id and message_id not in self._unshown:
+            for handed in [*self._handed.values()]:
+                if not handed.taken and fits(handed.written):
+                    self._accept(handed, message_id)
+                    break
+        self._unshown.pop(self.promised.promised(message_id), None)
+
+    def _accept(self, handed: Handed, agent_id: str | None) -> None:
+        """The prompt becomes a message, under the agent's id or, where clients know that already, its own.
+        Without the agent's id it is shown here: nobody else does."""
+        entry, prompts = handed.entry, self._session.fold.prompts
+        promised, echo = handed.promised or agent_id is None, agent_id is None
+        id = entry.message_id if promised or agent_id is None else agent_id
+        self._settle(handed)
+        course = self._standing.course
+        named = agent_id if promised and course is not None and course.names_prompts else None
+        if promised and agent_id is not None:
+            self.promised.add(agent_id, id)
+        if handed.prompted is not None and not echo:
+            self._prompted[id] = handed.prompted
+        became = None if promised else agent_id
+        accepted = prompts.accept(entry.message_id, became=became, agent_id=named, echo=echo)
+        self._session.emit(accepted.events)
+        if not echo:
+            self._unshown[id] = entry.content
+            signed = self.signing.taken(entry, id, self._session.fold, agent_id=named)
+            self._session.emit([*map(Updated.of, signed)])
+        if handed.cancel_turn:
+            self._session.cancel(message_id=entry.message_id)
+
+
+def _begins(written: list[v2.ContentBlock], shown: v2.ContentBlock) -> bool:
+    """Whether a piece of a message is the beginning of a prompt."""
+    first = written[0]
+    if isinstance(first, v2.TextContent) and isinstance(shown, v2.TextContent):
+        return bool(shown.text) and first.text.startswith(shown.text)
+    return first == shown
+
+
+def _wire(error: BaseException) -> ErrorObject:
+    return told(error).to_wire() if isinstance(error, AntiphonError) else AntiphonError().to_wire()

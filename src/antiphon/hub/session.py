@@ -76,6 +76,11 @@ class HubSession(Hearing):
         self.start = SessionStart.of(self.fold)
 
     @property
+    def busy(self) -> Delivery:
+        """What a plain prompt does while the session works."""
+        return self._hub.busy
+
+    @property
     def attended_by_agent(self) -> bool:
         """Whether an agent is at work for it."""
         return self.standing.course is not None
@@ -94,7 +99,7 @@ class HubSession(Hearing):
         request_id: RequestId = None,
     ) -> Outcome:
         self._hub.check_taking()
-        return super().submit(
+        outcome = super().submit(
             content,
             held=held,
             delivery=delivery,
@@ -103,6 +108,9 @@ class HubSession(Hearing):
             meta=meta,
             request_id=request_id,
         )
+        if outcome.events and outcome.entry is not None:
+            self.sending.submitted(outcome.entry)
+        return outcome
 
     def advance(self) -> None:
         """Send the next prompt, if one may be taken now."""
@@ -112,7 +120,7 @@ class HubSession(Hearing):
         if following is None:
             return
         if not following.cancel_first:
-            self.sending.begin()
+            self.sending.begin(following)
         else:
             self._cancel_turn()
 

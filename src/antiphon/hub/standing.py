@@ -141,6 +141,7 @@ class Standing:
             bringing.go_on(session, self._session.fold)
         self._session.opened_meta = without_ours(session.opened_meta) or {}  # OBS-02
         self.upstream, self.course = upstream, course
+        self._session.sending.promised.learn(self._session.fold.messages)
         self._session.forget_questions()
         self._session.children.stand(upstream, course)
         hears = Renamed(self._session, self.mark) if self.mark else self._session
@@ -151,6 +152,10 @@ class Standing:
                 self._session.tell(update)
         await self._hub.note(self._session)
         await self._session.live.durable()
+
+    def agents_message_id(self, message_id: str) -> str:
+        """The id that the agent has for a message of the session."""
+        return self._session.sending.promised.agents(message_id).removesuffix(self.mark)
 
     def follow(self, course: Course) -> None:
         """It works for another session, whose agent it is."""

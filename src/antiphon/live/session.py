@@ -273,6 +273,10 @@ class LiveSession:
         if self._closing:
             raise LocalError("this session is no longer live here")
 
+    def is_gathered(self, seq: int) -> bool:
+        """Whether an event is in the batch that is committed next, with what is emitted now."""
+        return bool(self._pending) and self._pending[0].seq <= seq
+
     async def durable(self, seq: int | None = None) -> None:
         """Wait until everything up to `seq`, or everything emitted so far, is in the store."""
         wanted = self.fold.last_seq if seq is None else seq

@@ -342,6 +342,8 @@ class Voice:
                 self._connection.send_framed(run.framed(envelope))
             else:
                 self._write_events(run.events)
+        if self._waiting is not None:
+            self._waiting.flush(stretch.last)
 
     def _write_events(self, events: Sequence[Event]) -> None:
         # Run for every chunk where it is not framed for many: what does not change is looked up once.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from antiphon.engine.events import AnyBody
+from antiphon.engine.events import AnyBody, PromptQueued
 from antiphon.engine.prompts import Entry, Prompts, QueuePart
 from antiphon.engine.reading import encode
 from antiphon.engine.who import who_of
@@ -18,18 +18,38 @@ class Waiting:
     def __init__(self, part: QueuePart, entries: Sequence[Entry], seq: int, *, send: Send) -> None:
         self._send = send
         self._prompts = Prompts()
+        self._shown = self._listing()
         self._prompts.restore(part, entries)
-        if self._prompts.queued or self._prompts.paused:
-            self._show(seq)
+        self._due = False
+        """Whether a prompt was queued that the client has not been shown yet."""
+        self._show(seq)
 
     def apply(self, body: AnyBody, seq: int) -> None:
-        if self._prompts.apply(body, seq=seq):
+        """Fold an event, and show the queue if it changed. A prompt that was just queued is shown with the
+        next event or with `flush`: one that is sent at once never waited, and is not listed."""
+        if not self._prompts.apply(body, seq=seq) and not self._due:
+            return
+        self._due = isinstance(body, PromptQueued)
+        if not self._due:
+            self._show(seq)
+
+    def flush(self, seq: int) -> None:
+        """Everything that was committed together has been applied, up to this event."""
+        if self._due:
+            self._due = False
             self._show(seq)
 
     def _show(self, seq: int) -> None:
+        listing = self._listing()
+        if listing != self._shown:
+            self._shown = listing
+            self._send(listing, seq=seq)
+
+    def _listing(self) -> bytes:
         entries = [shown_entry(entry) for entry in self._prompts.queued]
-        shown = {"sessionUpdate": "_antiphon_queue", "entries": entries, "paused": self._prompts.paused}
-        self._send(encode(shown), seq=seq)
+        return encode(
+            {"sessionUpdate": "_antiphon_queue", "entries": entries, "paused": self._prompts.paused}
+        )
 
 
 def shown_entry(entry: Entry) -> dict[str, Any]:
