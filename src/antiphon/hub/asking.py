@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -13,15 +14,17 @@ from antiphon.agent.asking import Reply
 from antiphon.client import Permission
 from antiphon.client.elicitation import Elicitation
 from antiphon.engine.elicitations import CREATE_ELICITATION, elicitation_of, mode_of, read_response
-from antiphon.engine.events import QuestionEnd, QuestionOpened
+from antiphon.engine.events import AnyBody, QuestionClosed, QuestionEnd, QuestionOpened, Updated
 from antiphon.engine.questions import REQUEST_PERMISSION, Question, QuestionState
 from antiphon.engine.reading import encode
 from antiphon.engine.session import Session
+from antiphon.engine.turn import TurnState
 from antiphon.errors import AntiphonError
 from antiphon.hub.answering import Answering
 from antiphon.hub.upstream import CANCEL, tell_done
 from antiphon.schema import v2
 from antiphon.schema.codec import codec
+from antiphon.schema.version import ours_in, with_ours
 
 FIELDS = ("name", "title", "kind", "status", "content", "locations", "raw_input", "raw_output")
 
@@ -64,6 +67,32 @@ class HubQuestions(Answering):
             ]
         )
         self.let_expire(id)
+
+    def waited_for(self) -> list[str]:
+        """The open questions that the turn waits for: none of background work's. One that was asked before
+        the state that opens the turn is among them."""
+        turn = self.fold.turn
+        of_turn = None if turn is None else turn.turn_id
+        return [
+            question.question_id
+            for question in self.fold.questions.open
+            if question.turn_id == of_turn and question.tool_call_id is None and question.terminal_id is None
+        ]
+
+    def _name_waited_for(self) -> None:
+        """Repeat `requires_action` where it waits for other questions than it named (PROMPT-V2-21): an agent
+        may say it before it asks, ask twice, or have one of two answered."""
+        state, waited_for = self.fold.turns.latest, self.waited_for()
+        if self.fold.state is not TurnState.REQUIRES_ACTION or not isinstance(state, v2.SessionStateUpdate):
+            return
+        if waited_for and ours_in(state.meta).get("waitingFor") != waited_for:
+            named = structs.replace(state, meta=with_ours(state.meta, waitingFor=waited_for))
+            self.emit([Updated.of(named)])
+
+    def emit(self, bodies: Sequence[AnyBody]) -> None:
+        super().emit(bodies)
+        if any(isinstance(body, QuestionOpened | QuestionClosed) for body in bodies):
+            self._name_waited_for()
 
     async def _reply(self, question_id: str) -> Reply | None:
         id = self._named.get(question_id)

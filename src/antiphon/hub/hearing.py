@@ -24,7 +24,7 @@ from antiphon.hub.promising import renamed_original
 from antiphon.hub.sending import Sending
 from antiphon.hub.standing import Standing
 from antiphon.schema import v2
-from antiphon.schema.version import META_KEY
+from antiphon.schema.version import with_ours
 from antiphon.schema.wire import Unknown
 
 logger = logging.getLogger("antiphon.hub")
@@ -115,8 +115,7 @@ class Hearing(HubQuestions):
 
     def _state(self, update: Any) -> None:
         if isinstance(update, v2.SessionStateUpdate) and update.state is v2.State.REQUIRES_ACTION:
-            asked = [question.question_id for question in self.fold.questions.open]
-            update = structs.replace(update, meta={**(update.meta or {}), META_KEY: {"waitingFor": asked}})
+            update = structs.replace(update, meta=with_ours(update.meta, waitingFor=self.waited_for()))
         was = self.fold.turn
         idle = isinstance(update, v2.StateUpdate) and update.state is v2.State.IDLE
         if was is not None and idle:

@@ -196,6 +196,7 @@ class Sending:
             self._standing.told()
         if error is not None and not isinstance(error, LinkLost) and handed.turn in self._handed:
             self._refused(handed, error)
+        self._session.noticed_sent()
         self._session.attempt(self._session.advance)
 
     def _refused(self, handed: Handed, error: BaseException) -> None:
