@@ -71,6 +71,10 @@ def _read_address(address: str) -> tuple[str, int, str]:
     raise LocalError(f"{address!r} is no address to serve at: it looks like ws://127.0.0.1:9000")
 
 
+ALONE = (Delivery.QUEUE, Delivery.STEER, Delivery.INTERRUPT)
+"""The deliveries that an agent carries out itself."""
+
+
 class Agent(Declaring, Logins, Extending, AnnotationHook):
     """`@agent.on_prompt` gives it its work, `agent.run()` serves an editor over stdio.
 
@@ -104,7 +108,7 @@ class Agent(Declaring, Logins, Extending, AnnotationHook):
         AnnotationHook.__init__(self)
         self.name = name
         self.version = version
-        self.busy = Delivery(busy)
+        self.busy = self._checked_busy(busy)
         self.turn_complete = turn_complete
         unknown = set(accepts) - set(CONTENT)
         if unknown:
@@ -140,6 +144,12 @@ class Agent(Declaring, Logins, Extending, AnnotationHook):
         self._closing: dict[str, asyncio.Event] = {}
         self._closes: dict[AgentSession, asyncio.Task[None]] = {}
         """The sessions that are being closed, or noted in: who opens one of them waits."""
+
+    def _checked_busy(self, busy: str) -> Delivery:
+        """What a plain prompt does while the session works. Raises `LocalError` for anything else."""
+        if busy not in ALONE:
+            raise LocalError(f"busy must be one of {', '.join(ALONE)}, got {busy!r}")
+        return Delivery(busy)
 
     def on_prompt(self, handler: Handler) -> Handler:
         """Run this for every prompt. Its return ends the turn; a stop reason it returns is reported."""

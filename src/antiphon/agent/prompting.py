@@ -37,7 +37,7 @@ def handlers(link: Link) -> Handlers:
                 kind = block.get("type") if isinstance(block, Unknown) else type(block).__struct_config__.tag
                 raise InvalidParams(f"content of type {kind!r} is not accepted")  # PROMPT-V2-09, CONT-08
         ours = ours_in(wanted.meta)
-        delivery = _delivery(ours.get("delivery")) or link.agent.busy
+        delivery = _delivery(ours.get("delivery"), session) or link.agent.busy
         theirs = {key: value for key, value in (wanted.meta or {}).items() if key != META_KEY}
         outcome = session.submit(
             wanted.prompt,
@@ -67,6 +67,7 @@ def handlers(link: Link) -> Handlers:
             session.emit(withdrawn.events)
             if withdrawn.refusal is None:
                 raise
+            session.take_back(message_id, cancel_turn=link.v1)
             # Taken already, by a v1 client: its turn is cancelled, and answered as that (PROMPT-V1-14).
             session.cancel(message_id=message_id)
             await asyncio.shield(answered)
@@ -110,8 +111,10 @@ def _kept_id(id: RequestId) -> RequestId:
     return None if isinstance(id, str) and len(id) > ID_LENGTH else id
 
 
-def _delivery(asked: object) -> Delivery | None:
-    try:
-        return None if asked is None else Delivery(str(asked))
-    except ValueError:
-        raise InvalidParams(f"{asked!r} is no way to deliver a prompt") from None
+def _delivery(asked: object, session: AgentSession) -> Delivery | None:
+    """The delivery that a prompt asks for. Only a hub offers to leave it to its agent."""
+    if asked is None:
+        return None
+    if asked not in tuple(Delivery) or (asked == Delivery.AGENT and not session.leaves_it_to_agent):
+        raise InvalidParams(f"{asked!r} is no way to deliver a prompt")
+    return Delivery(str(asked))

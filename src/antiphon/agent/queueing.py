@@ -6,6 +6,7 @@ entry's id is its future message id.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -25,7 +26,8 @@ from antiphon.schema.repair import Malformed
 from antiphon.schema.wire import Unknown
 
 Find = Callable[[str], tuple[Voice, AgentSession]]
-MODES = {"queue": Delivery.QUEUE, "steer": Delivery.STEER}
+MODES = {"queue": Delivery.QUEUE, "steer": Delivery.STEER, "agent": Delivery.AGENT}
+"""The last one where a hub leaves it to its agent."""
 
 
 def handlers(find: Find) -> dict[str, Callable[[Any, Inbound], Awaitable[Any]]]:
@@ -34,8 +36,9 @@ def handlers(find: Find) -> dict[str, Callable[[Any, Inbound], Awaitable[Any]]]:
     async def inject(params: Any, inbound: Inbound) -> Any:
         voice, session = find(_text(params, "sessionId"))
         mode = params.get("mode", "queue")
-        if not isinstance(mode, str) or mode not in MODES:
-            raise InvalidParams(f"`mode` is one of {', '.join(MODES)}")
+        modes = [*MODES] if session.leaves_it_to_agent else [*MODES][:2]
+        if not isinstance(mode, str) or mode not in modes:
+            raise InvalidParams(f"`mode` is one of {', '.join(modes)}")
         outcome = session.submit(
             _content(params),
             held=False,
@@ -53,6 +56,9 @@ def handlers(find: Find) -> dict[str, Callable[[Any, Inbound], Awaitable[Any]]]:
 
     async def revoke(params: Any, inbound: Inbound) -> Any:
         _, session = find(_text(params, "sessionId"))
+        asked = session.take_back(_text(params, "messageId"))
+        if asked is not None:
+            await asyncio.wait([asked])
         await _once(session, params, session.fold.prompts.withdraw)
         return {}
 

@@ -116,6 +116,11 @@ class AgentSession(Questioning, Edits):
         return self._live.session_id
 
     @property
+    def leaves_it_to_agent(self) -> bool:
+        """Whether prompts may be handed to another agent, which decides what they do while it works."""
+        return False
+
+    @property
     def introduction(self) -> dict[str, Any]:
         """What is said of it under our own key to who begins or joins it, and wants to know who is there."""
         return {}
@@ -232,6 +237,11 @@ class AgentSession(Questioning, Edits):
         )
         self.emit(outcome.events)
         return outcome
+
+    def take_back(self, message_id: str, *, cancel_turn: bool = False) -> asyncio.Future[None] | None:
+        """Ask for a prompt back that was handed to another agent; done once that has answered. `None` where
+        no other agent has it. With `cancel_turn`, its turn is cancelled if it is taken all the same."""
+        return None
 
     def advance(self) -> None:
         """Take the next prompt, if one may be taken now. In a session that is put away what waits stays."""

@@ -34,7 +34,13 @@ STARTING = 30.0
 
 
 def run_acp(
-    *, agent: Sequence[str], session: str | None, hub: str | None, token: str | None, data: str | None
+    *,
+    agent: Sequence[str],
+    session: str | None,
+    busy: str,
+    hub: str | None,
+    token: str | None,
+    data: str | None,
 ) -> Exit:
     async def work() -> None:
         if sys.stdin.isatty():
@@ -44,7 +50,7 @@ def run_acp(
         folder = HubFolder(data)
         started = found is None
         if found is None:
-            running = await start_hub(folder, agent)
+            running = await start_hub(folder, agent, busy=busy)
             found = running.acp, running.token
         name = called(agent) if agent else None
         known = folder.running() if hub is None else None
@@ -59,7 +65,7 @@ def run_acp(
         async def again() -> Transport:
             found = find_hub(hub, token, data)
             if found is None and started:
-                running = await start_hub(folder, agent)
+                running = await start_hub(folder, agent, busy=busy)
                 found = running.acp, running.token
             if found is None:
                 raise LinkLost("no hub runs")
@@ -81,13 +87,14 @@ async def open_link(address: str, token: str) -> Transport:
     )
 
 
-async def start_hub(folder: HubFolder, agent: Sequence[str]) -> Running:
-    """A hub of its own, which goes on when we end. Raises `Failure`."""
+async def start_hub(folder: HubFolder, agent: Sequence[str], *, busy: str = "queue") -> Running:
+    """A hub of its own, which goes on when we end. `busy`: what plain prompts do there while a session works.
+    Raises `Failure`."""
     if agent:
         resolve(agent)  # what is wrong with it is told here
     folder.make()
     log = folder.path / "hub.log"
-    started = _spawn(folder, agent, log)
+    started = _spawn(folder, agent, log, busy=busy)
     deadline = asyncio.get_running_loop().time() + STARTING
     while asyncio.get_running_loop().time() < deadline:
         running = folder.running()
@@ -99,11 +106,12 @@ async def start_hub(folder: HubFolder, agent: Sequence[str]) -> Running:
     raise Failure(f"the hub did not start within {STARTING:g} s: see {log}")
 
 
-def _spawn(folder: HubFolder, agent: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
+def _spawn(folder: HubFolder, agent: Sequence[str], log: Path, *, busy: str) -> subprocess.Popen[bytes]:
+    asked = ["--port", "0", "--data", str(folder.path), "--busy", busy]
     behind = ["--", *agent] if agent else []
     with open(log, "ab", opener=lambda path, flags: os.open(path, flags, 0o600)) as out:
         return subprocess.Popen(
-            [sys.executable, "-m", "antiphon", "serve", "--port", "0", "--data", str(folder.path), *behind],
+            [sys.executable, "-m", "antiphon", "serve", *asked, *behind],
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,

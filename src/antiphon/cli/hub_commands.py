@@ -11,7 +11,14 @@ from antiphon.cli import completing
 from antiphon.cli.access_options import access_options
 from antiphon.cli.explaining import Explained, Menu
 from antiphon.cli.moving_commands import export, fork, import_
-from antiphon.cli.options import WithAgent, data_option, reaching_options, read_agents, read_versions
+from antiphon.cli.options import (
+    WithAgent,
+    busy_option,
+    data_option,
+    reaching_options,
+    read_agents,
+    read_versions,
+)
 
 SERVE = """\
 Put agents behind a hub, which many clients attach to at once.
@@ -133,6 +140,7 @@ Examples:
     help="What becomes of an agent's question with nobody there who may answer; allow-read approves what "
     "only reads (read, search, think).",
 )
+@busy_option
 @click.option("--share", is_flag=True, help="One process for all sessions of an agent, not one for each.")
 @click.option(
     "--idle",
@@ -174,6 +182,7 @@ def serve(ctx: click.Context, /, **given: Any) -> None:
     help="The editor's new session is this one.",
     shell_complete=completing.sessions,
 )
+@busy_option
 @reaching_options
 @click.pass_context
 def acp(ctx: click.Context, /, **given: Any) -> None:

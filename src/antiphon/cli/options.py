@@ -60,6 +60,18 @@ def data_option(command: Command) -> Command:
     )(command)
 
 
+def busy_option(command: Command) -> Command:
+    return click.option(
+        "--busy",
+        type=click.Choice(["queue", "steer", "interrupt", "agent"]),
+        default="queue",
+        show_default=True,
+        help="What a plain prompt does while its session works: it waits; it joins the turn, where the agent "
+        "offers that; it cancels the turn first; or it is handed over at once and the agent decides, where "
+        "that takes prompts while it works (v2). A hub that runs already keeps its own.",
+    )(command)
+
+
 def reaching_options(command: Command) -> Command:
     """Options that lead to a hub."""
     command = click.option(

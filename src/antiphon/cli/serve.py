@@ -45,6 +45,7 @@ class Serving:
     ready_file: str | None
     turn_complete: bool
     unattended: str
+    busy: str
     share: bool
     idle: float
     files: str
@@ -113,6 +114,7 @@ def _serve(serving: Serving, stack: ExitStack) -> None:
         audit=folder.audit,
         turn_complete=serving.turn_complete,
         unattended=serving.unattended,
+        busy=serving.busy,
         share=serving.share,
         idle=serving.idle,
         files=serving.files,

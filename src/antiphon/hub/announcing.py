@@ -6,10 +6,12 @@ from __future__ import annotations
 from antiphon.agent import Agent
 from antiphon.agent.agent import CONTENT
 from antiphon.client.abilities import Abilities
+from antiphon.engine.events import Delivery
 from antiphon.schema import v2
 
 
-def announce(hub: Agent, able: Abilities) -> None:
+def announce(hub: Agent, able: Abilities, *, inserts: bool) -> None:
+    """`inserts`: the agent takes prompts while it works."""
     accepts = [name for name in CONTENT if getattr(able, name)]
     hub.accepts = frozenset(accepts)
     hub.accepted = (v2.TextContent, v2.ResourceLink, *(CONTENT[name] for name in accepts))
@@ -17,6 +19,9 @@ def announce(hub: Agent, able: Abilities) -> None:
     hub.mcp_over_acp = "acp" in able.mcp
     hub.takes_directories = able.additional_directories
     hub.announces = dict(able.announces)
-    steers = ["steer"] if "steer" in able.delivery else []
+    decides = [Delivery.AGENT] if hub.busy is Delivery.AGENT and inserts else []
+    steers = [Delivery.STEER] if "steer" in able.delivery or decides else []
     # The hub has the queue, and cancels what is interrupted; only the agent takes anything into an open turn.
-    hub.offers |= {"delivery": ["queue", *steers, "interrupt"], "inject": {"modes": ["queue", *steers]}}
+    delivery = [Delivery.QUEUE, *steers, Delivery.INTERRUPT, *decides]
+    hub.offers |= {"delivery": delivery, "inject": {"modes": [Delivery.QUEUE, *steers, *decides]}}
+    hub.offers |= {"busy": hub.busy if hub.busy in delivery else Delivery.QUEUE}

@@ -20,7 +20,7 @@ from antiphon.agent import Agent
 from antiphon.agent.link import LAST_UPDATES, Link
 from antiphon.agent.permits import Permit
 from antiphon.client import Client
-from antiphon.engine.events import Updated
+from antiphon.engine.events import Delivery, Updated
 from antiphon.errors import AntiphonError, LocalError
 from antiphon.hub.access import Gate, new_token
 from antiphon.hub.audit import Audit
@@ -79,6 +79,7 @@ class Hub(Extended):
         hosts: Collection[str] = (),
         origins: Collection[str] = (),
         unattended: str = "wait",
+        busy: str = Delivery.QUEUE,
         turn_complete: bool = False,
         version: int | Mapping[str, int | None] | None = None,
         mark: str | None = None,
@@ -97,6 +98,8 @@ class Hub(Extended):
         `token` lets clients in; without one it is made up (`hub.token`). `hosts` and `origins` are names and
         pages, beside its own, by which it may be reached. `unattended`: what becomes of a question with
         nobody there who may answer: `wait`, `reject`, or `allow-read`, which approves what only reads.
+        `busy`: what a plain prompt does while the session works: `queue`, `steer`, `interrupt`, or `agent`:
+        it is handed over at once, and the agent decides, where it takes prompts while it works.
         `turn_complete` sends that signal to every v1 client. `version` insists on ACP 1 or 2 towards the
         agents, or towards some of them by name. `mark` names this hub over its lives: what an earlier one
         left running is ended. `share`: one process for all sessions of an agent, and not one for each. `idle`
@@ -118,6 +121,7 @@ class Hub(Extended):
             "antiphon-hub",
             version="0.1.0",
             store=store,
+            busy=busy,
             turn_complete=turn_complete,
             login_required=False,  # that is for the agents to say
         )

@@ -58,6 +58,8 @@ class Handed(Struct, eq=False, kw_only=True):
     """The agent has taken it, and the id of its message is not known yet."""
     cancelled: bool = False
     """The agent was told to cancel before it took it."""
+    asked_back: bool = False
+    """The agent was asked to give it back."""
     cancel_turn: bool = False
     """Its client took it back: if the agent takes it all the same, its turn is cancelled."""
 
@@ -89,8 +91,7 @@ class Sending:
     @property
     def inserts(self) -> bool:
         """Whether prompts are handed to the agent while it works."""
-        course = self._standing.course
-        return self._session.busy is Delivery.AGENT and course is not None and course.inserts
+        return self._session.leaves_it_to_agent and self._standing.course is not None
 
     def next(self) -> Next | None:
         course, fold = self._standing.course, self._session.fold
@@ -242,10 +243,12 @@ class Sending:
         if not found:
             self._withdrawn = True  # it is about to be written
             return self._task
-        if not course.session.take_back_prompt(found[0].turn):
+        handed = found[0]
+        if not handed.asked_back and not course.session.take_back_prompt(handed.turn):
             return None
-        found[0].cancel_turn = cancel_turn
-        return found[0].settled
+        handed.asked_back = True
+        handed.cancel_turn = handed.cancel_turn or cancel_turn
+        return handed.settled
 
     async def stop(self) -> None:
         if self._task is not None:

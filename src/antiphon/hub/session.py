@@ -76,9 +76,9 @@ class HubSession(Hearing):
         self.start = SessionStart.of(self.fold)
 
     @property
-    def busy(self) -> Delivery:
-        """What a plain prompt does while the session works."""
-        return self._hub.busy
+    def leaves_it_to_agent(self) -> bool:
+        course = self.standing.course
+        return self._hub.busy is Delivery.AGENT and (course is None or course.inserts)
 
     @property
     def attended_by_agent(self) -> bool:
@@ -99,6 +99,8 @@ class HubSession(Hearing):
         request_id: RequestId = None,
     ) -> Outcome:
         self._hub.check_taking()
+        if delivery is Delivery.AGENT and not self.leaves_it_to_agent:
+            delivery = Delivery.QUEUE  # a v1 agent takes nothing while it works
         outcome = super().submit(
             content,
             held=held,
@@ -111,6 +113,9 @@ class HubSession(Hearing):
         if outcome.events and outcome.entry is not None:
             self.sending.submitted(outcome.entry)
         return outcome
+
+    def take_back(self, message_id: str, *, cancel_turn: bool = False) -> asyncio.Future[None] | None:
+        return self.sending.take_back(message_id, cancel_turn=cancel_turn)
 
     def advance(self) -> None:
         """Send the next prompt, if one may be taken now."""
@@ -128,6 +133,9 @@ class HubSession(Hearing):
 
     def cancel(self, *, message_id: str | None = None, meta: dict[str, Any] | None = None) -> None:
         sent = [entry.message_id for entry in self.fold.prompts.sent]
+        if message_id in sent and self.fold.turn is not None and self.fold.turn.prompts:
+            self.sending.take_back(message_id)  # the open turn is another prompt's, and goes on
+            return
         cancelled = self.fold.cancel(message_id=message_id)
         self.emit(cancelled.events)
         # What the agent has and has not answered, only the agent can give back (PROMPT-V2-33).

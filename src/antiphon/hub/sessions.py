@@ -8,7 +8,8 @@ from antiphon.agent import Agent, AgentSession
 from antiphon.agent.declaring import options_of
 from antiphon.client import ClientSession
 from antiphon.engine.annotations import Annotation
-from antiphon.errors import AntiphonError, InvalidParams, LinkLost, RequestError, StoreError
+from antiphon.engine.events import Delivery
+from antiphon.errors import AntiphonError, InvalidParams, LinkLost, LocalError, RequestError, StoreError
 from antiphon.hub.annotation_relay import relay_annotation
 from antiphon.hub.announcing import announce
 from antiphon.hub.audit import Audit
@@ -25,7 +26,7 @@ from antiphon.hub.upstreams import Upstreams
 from antiphon.live.session import LiveSession
 from antiphon.live.voice import Voice
 from antiphon.schema import v2
-from antiphon.schema.version import META_KEY, without_ours
+from antiphon.schema.version import META_KEY, V2, without_ours
 from antiphon.stores.base import RecordPatch, SessionRecord
 
 HUB = "hub"
@@ -85,6 +86,11 @@ class HubSessions(Agent):
             kept = session.standing.to_keep()
             await self.store.update(session.id, RecordPatch(meta={**record.meta, HUB: kept}))
 
+    def _checked_busy(self, busy: str) -> Delivery:
+        if busy not in tuple(Delivery):
+            raise LocalError(f"busy must be one of {', '.join(Delivery)}, got {busy!r}")
+        return Delivery(busy)
+
     async def create(self, params: v2.NewSessionRequest) -> AgentSession:
         self.check_taking()
         name = self._chosen(params.meta)
@@ -118,7 +124,9 @@ class HubSessions(Agent):
         """What an agent can take and offers is said to clients that come from here on (invariant 10)."""
         self.logins.learn(upstream)
         if upstream.name == self.default:
-            announce(self, upstream.client.abilities)
+            agreed = upstream.client.agreement
+            inserts = agreed.version == V2 or agreed.opt_ins.prompt_lifecycle
+            announce(self, upstream.client.abilities, inserts=inserts)
 
     async def open_new(self, upstream: Upstream, place: Place) -> ClientSession:
         """A new session at an agent."""

@@ -14,7 +14,7 @@ from antiphon.engine.transcript import MessageType
 from antiphon.engine.who import who_of
 from antiphon.hub.promising import AGENT_ID
 from antiphon.schema import v2
-from antiphon.schema.version import META_KEY, with_ours
+from antiphon.schema.version import META_KEY, ours_in, with_ours
 
 
 class Signing:
@@ -48,13 +48,14 @@ class Signing:
         return structs.replace(update, meta=with_ours(meta, **added))
 
     def kept(self, update: v2.UserMessage, fold: Session) -> v2.UserMessage:
-        """An agent that changes a prompt's message does not know who sent it: that stays as it is known here.
-        A patch replaces our key as a whole (MSG-18)."""
+        """An agent that changes a prompt's message does not know what the hub added: that stays as it is. A
+        patch replaces our key as a whole (MSG-18)."""
         known = fold.message(MessageType.USER, update.message_id)
-        sender = None if known is None else known.sender
-        if sender is None or not isinstance(update.meta, dict) or META_KEY not in update.meta:
+        if known is None or not isinstance(update.meta, dict) or META_KEY not in update.meta:
             return update
-        return structs.replace(update, meta=with_ours(update.meta, sender=sender.to_meta()))
+        ours = ours_in(known.meta)
+        added = {key: ours[key] for key in ("sender", AGENT_ID) if key in ours}
+        return structs.replace(update, meta=with_ours(update.meta, **added)) if added else update
 
     def begun(self, chunk: v2.UserMessageChunk) -> Sequence[v2.SessionUpdate]:
         """A message that comes in pieces: what to tell before this one."""
