@@ -115,6 +115,13 @@ async def test_what_the_agent_says_later_of_such_a_message_is_renamed_also_after
             say(talk, session, sessionUpdate="user_message", messageId="u1", content=text("live"))
             await talk.until(lambda frame: "live" in str(frame))
             assert user_messages(talk) == {entry["messageId"]: "live"}
+            about = {"antiphon": {"about": {"messageId": "u1"}}}
+            told = {"messageId": "a9", "content": {"type": "text", "text": "of it"}, "_meta": about}
+            say(talk, session, sessionUpdate="agent_message_chunk", **told)
+            say(talk, session, sessionUpdate="tool_call_update", toolCallId="t", title="of it", _meta=about)
+            for kind in ("agent_message_chunk", "tool_call_update"):
+                meta = (await talk.update(kind))["_meta"]["antiphon"]
+                assert meta["about"] == {"messageId": entry["messageId"]}
         hub.kill()
         hub.restart()
         async with hub.talk(2) as talk, asyncio.timeout(DEADLINE):

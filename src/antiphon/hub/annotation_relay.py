@@ -28,19 +28,16 @@ def relay_annotation(session: HubSession, annotation: Annotation, *, removed: bo
 
 
 async def _relay(session: HubSession, annotation: Annotation, *, removed: bool) -> None:
-    course, mark = session.standing.course, session.standing.mark
-    if course is None:
+    course, there = session.standing.course, session.standing.agents_message_id(annotation.message_id)
+    if course is None or there is None:
         return
-    there = annotation.message_id
-    if mark and not there.endswith(mark):
-        return  # a message of an earlier session at the agent
     try:
         if removed:
             await remove_annotation(course.session, annotation_id(annotation.id), by=annotation.by)
         else:
             await annotate(
                 course.session,
-                there.removesuffix(mark),
+                there,
                 annotation.value,
                 kind=annotation.kind,
                 by=annotation.by,

@@ -29,13 +29,15 @@ async def fork_there(
         if upstream is None or not able.fork or (at is not None and not able.fork_at):
             return None
         able.check_setup(wanted.mcp_servers, wanted.additional_directories)
-        at = None if at is None else source.standing.agents_message_id(at)
+        there_at = None if at is None else source.standing.agents_message_id(at)
+        if at is not None and there_at is None:
+            return None
         there = v2.ForkSessionRequest(
             session_id=v2.SessionId(course.session.id),
             cwd=wanted.cwd,
             mcp_servers=wanted.mcp_servers,
             additional_directories=wanted.additional_directories,
-            meta=None if at is None else {META_KEY: {"messageId": at}},
+            meta=None if there_at is None else {META_KEY: {"messageId": there_at}},
         )
         upstream.offer(wanted.mcp_servers)
         begin = course.session.client.begin_session

@@ -53,14 +53,14 @@ class Hearing(HubQuestions):
     def agent_did(self, event: SessionEvent) -> None:
         update = event.update
         if type(update) in STREAMED and event.original is None and event.meta is None:
-            self._live.stream(update)  # type: ignore[arg-type]  # it is one of those
+            self.agent_streamed(update)  # type: ignore[arg-type]  # it is one of those
         elif update is not None:
             self.tell(update, event.original, event.meta)
         elif event.question is not None:
             self._question(event.question)
 
     def agent_streamed(self, chunk: MessageChunk) -> None:
-        self._live.stream(chunk)
+        self._live.stream(chunk if chunk.meta is None else self.sending.promised.about(chunk))
 
     def agent_notified(self, method: str, params: Any) -> None:
         """The agent sent an extension notification. Where it names its session, that has another id here."""
@@ -92,6 +92,7 @@ class Hearing(HubQuestions):
         this may have stood beside it."""
         self.sending.named()
         here = self.children.update(update)
+        here = self.sending.promised.about(here)
         if here is not update:
             update, original = here, None
         if is_state(update):

@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from antiphon.engine.transcript import Message, MessageType
+from antiphon.engine.transcript import Message, MessageType, about_in
 from antiphon.schema import v2
-from antiphon.schema.version import ours_in
+from antiphon.schema.version import ours_in, with_ours
 
 AGENT_ID = "agentMessageId"
 """The key under which a user message has the agent's id for it, in `_meta["antiphon"]`."""
@@ -53,6 +53,16 @@ class PromisedIds:
         if id is None or id not in self._promised or isinstance(update, OF_THE_AGENT):
             return update
         return structs.replace(update, message_id=v2.MessageId(self._promised[id]))
+
+
+    def about(self, update: Any) -> Any:
+        """An update that says which message it is about, with the id that clients know; the same object where
+        nothing changes."""
+        about = about_in(getattr(update, "meta", None)) if self._promised else None
+        if about is None or about not in self._promised:
+            return update
+        meta = with_ours(update.meta, about={"messageId": self._promised[about]})
+        return structs.replace(update, meta=meta)
 
 
 def renamed_original(original: bytes, message_id: str) -> bytes:

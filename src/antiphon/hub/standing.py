@@ -153,9 +153,10 @@ class Standing:
         await self._hub.note(self._session)
         await self._session.live.durable()
 
-    def agents_message_id(self, message_id: str) -> str:
-        """The id that the agent has for a message of the session."""
-        return self._session.sending.promised.agents(message_id).removesuffix(self.mark)
+    def agents_message_id(self, message_id: str) -> str | None:
+        """The id that the agent has for a message; `None` for one of an earlier session at the agent."""
+        id = self._session.sending.promised.agents(message_id)
+        return id.removesuffix(self.mark) if id.endswith(self.mark) else None
 
     def follow(self, course: Course) -> None:
         """It works for another session, whose agent it is."""
