@@ -47,6 +47,7 @@ class Behind:
     def told(self, raw: dict[str, Any]) -> list[dict[str, Any]]:
         """What the client gets of an update that the agent writes so."""
         params = msgspec.json.encode({"sessionId": "s", "update": raw})
+        line = b'{"jsonrpc":"2.0","method":"session/update","params":%b}' % params
         try:
             update = codec(1).params(Kind.NOTIFICATION, "session/update", params).update
         except InvalidParams:
@@ -54,7 +55,8 @@ class Behind:
             assert odd is not None
             update = odd.update
         lifted: list[Any] = [*self.up.update(update)]
-        origin = None if is_plain(update) else self.originals.of(update, written(msgspec.Raw(params)), lifted)
+        plain_one = is_plain(update, line)
+        origin = None if plain_one else self.originals.of(update, written(msgspec.Raw(params)), lifted)
         if origin is not None and all(isinstance(each, v2.StateUpdate) for each in lifted):
             lifted = [UNLIFTED, *lifted]
         sent: list[bytes] = []

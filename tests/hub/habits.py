@@ -57,6 +57,8 @@ class Habit:
         self.heard: list[Frame] = []
         """Every frame that came."""
         self.asked = 0
+        self.on_answer: Act | None = None
+        """Called with the answers to what it asked."""
         self.transport: Any = None
 
     @asynccontextmanager
@@ -111,6 +113,8 @@ class Habit:
 
     def _hear(self, frame: Frame) -> None:
         method = frame.get("method")
+        if method is None and self.on_answer is not None:
+            self.on_answer(self, frame)
         if method is None or "id" not in frame:
             return
         if method == "initialize":

@@ -1,4 +1,5 @@
-"""Extension notifications and updates of one agent reach every client in the order in which they were sent."""
+"""Extension notifications and updates of one agent reach every client in the order in which they were
+sent."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ ASKED = {
 
 
 async def test_invariant_8_a_question_of_a_v1_agent_reaches_v1_clients_as_it_was_put(tmp_path: Path) -> None:
-    """Without the updates that lowering it would take, and with the answer as it was given."""
+    """With nothing told of its tool call but that it is there, and with the answer as it was given."""
     asks = {"ask": ["session/request_permission", {"sessionId": "$session", **ASKED}]}
     with served(tmp_path, agent=parrot(1)) as hub:
         async with hub.talk(1) as one, hub.talk(2) as two, hub.talk(1) as late:
@@ -169,7 +169,8 @@ async def test_invariant_8_a_question_of_a_v1_agent_reaches_v1_clients_as_it_was
             params = request["params"]
             params["_meta"].pop("antiphon", None)
             assert params == {"sessionId": id, **ASKED}
-            assert updates(one) == []
+            announced = [(each["sessionUpdate"], each["toolCallId"]) for each in updates(one)]
+            assert announced == [("tool_call", "t9")]
             lifted = (await two.request("session/request_permission"))["params"]
             assert lifted["subject"]["toolCall"]["rawInput"] == {"deep": [None]}
             await late.call("l", "session/load", sessionId=id, cwd="/", mcpServers=[])

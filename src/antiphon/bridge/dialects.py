@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, TypeAlias
 
 import msgspec
-from msgspec import Raw
+from msgspec import Raw, structs
 
 from antiphon.bridge.downgrade import Downgrade
 from antiphon.bridge.elicitations import Elicited, elicit_v1
@@ -37,6 +37,7 @@ Setup: TypeAlias = v2.NewSessionResponse | v2.ForkSessionResponse | v2.ResumeSes
 Sent: TypeAlias = bytes | Answer
 """Something to send: the bytes of an update, or an answer."""
 
+TOOL_CALL = "tool_call"
 _encode = msgspec.json.Encoder().encode
 
 
@@ -105,6 +106,10 @@ class Writer(ABC):
     ) -> Asked | None:
         """A permission question as this client gets it; `None`: it cannot be asked and is cancelled.
         `origin`: the params as a v1 agent wrote them."""
+
+    def overheard(self, request: v2.RequestPermissionRequest) -> Sequence[bytes]:
+        """What a client has to be told of a question that is put to others."""
+        return ()
 
     def elicited(self, request: Elicited) -> v1.CreateElicitationRequest | v2.CreateElicitationRequest:
         """The params of an elicitation as this client gets it."""
@@ -255,7 +260,15 @@ class V1Writer(Writer):
     ) -> Asked | None:
         lowered = ask_v1(request, self.downgrade, question=question)
         written = None if origin is None or lowered is None else ask_as_written(request, origin)
-        return written or lowered
+        if written is None or lowered is None:
+            return lowered
+        return structs.replace(written, updates=_announcements(lowered.updates))
+
+    def overheard(self, request: v2.RequestPermissionRequest) -> Sequence[bytes]:
+        subject = request.subject
+        if not isinstance(subject, v2.ToolCallPermissionSubject):
+            return ()
+        return _announcements(_all(self.downgrade.tools.update(subject.tool_call, untitled=request.title)))
 
     def elicited(self, request: Elicited) -> v1.CreateElicitationRequest | v2.CreateElicitationRequest:
         return elicit_v1(request, self.downgrade.ledger)
@@ -305,6 +318,12 @@ def _ours(said: dict[str, Any] | None) -> dict[str, Any] | None:
 
 def _all(updates: Iterable[v1.SessionUpdate]) -> list[bytes]:
     return [_encode(update) for update in updates]
+
+
+def _announcements(updates: Sequence[bytes]) -> list[bytes]:
+    """Those of them that announce a tool call. In v1 a call has to be announced before anything else is said
+    of it, and a question may be the first that is heard of it."""
+    return [raw for raw in updates if _tag(raw).session_update == TOOL_CALL]
 
 
 def _sent(step: TurnComplete | Answer) -> Sent:

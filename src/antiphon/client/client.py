@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from secrets import token_hex
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from antiphon.client.abilities import Abilities, abilities
 from antiphon.client.answered import Answered
@@ -42,6 +42,9 @@ from antiphon.schema.version import (
     OptIns,
 )
 from antiphon.transports.base import Transport
+
+if TYPE_CHECKING:
+    from antiphon.bridge.originals import Originals
 
 OPT_INS = OptIns(turn_complete=True, message_update=True)
 SESSION_ABLE: dict[str, Any] = {"configOptions": {"boolean": {}}, "notices": {}, "compaction": {}}
@@ -82,6 +85,8 @@ class Client(Logins, Sessions, Extending):
         self.answers: Decides = answers or Permissions()
         self.relay = relay
         """Makes what follows a session, where all that comes is passed on to others."""
+        self.new_originals: Callable[[], Originals] | None = None
+        """Makes what finds the updates of a v1 agent that are kept as they were written, where they are."""
         self.silence = silence
         self._abilities: Abilities | None = None
         self.info: v1.Implementation | v2.Implementation | None = None
@@ -222,7 +227,10 @@ class Client(Logins, Sessions, Extending):
     def _add(self, session_id: str, cwd: str, *, directories: Sequence[str] = ()) -> ClientSession:
         able = self.opening.v1_capabilities
         own = self.who if self.relay is None else None
-        spoken: Spoken = SpokenV2() if able is None else SpokenV1(self.agreement, able, own=own)
+        spoken: Spoken = SpokenV2()
+        if able is not None:
+            spoken = SpokenV1(self.agreement, able, own=own)
+            spoken.originals = None if self.new_originals is None else self.new_originals()
         session = self._sessions[session_id] = ClientSession(self, session_id, spoken, cwd=cwd)
         session.additional_directories = tuple(directories)
         self._left.pop(session_id, None)

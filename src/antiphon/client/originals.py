@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 def keep_originals(client: Client) -> None:
     """From here on events say what the agent wrote, beside what that was lifted to, of those updates that
     lowering would not give back (invariant 8)."""
+    client.new_originals = Originals
     client.connection.handlers.on_written = partial(_updated, client)
 
 
@@ -30,13 +31,12 @@ def _updated(client: Client, read: tuple[Any, bytes | Raw]) -> Awaitable[None] |
         client.opening.keep(params.session_id, partial(_updated, client, read))
         client.following.keep(params)
         return None
-    if is_plain(params.update) or session is None or not isinstance(session.spoken, SpokenV1):
+    if session is None or not isinstance(session.spoken, SpokenV1) or is_plain(params.update, line):
         return client.updated(params)
-    spoken = session.spoken
-    if spoken.originals is None:
-        spoken.originals = Originals()
+    spoken, originals = session.spoken, session.spoken.originals
+    assert originals is not None
     lifted = spoken.read(params.update)
-    original = spoken.originals.of(params.update, written(line), lifted)
+    original = originals.of(params.update, written(line), lifted)
     if original is not None and all(isinstance(each, v2.StateUpdate) for each in lifted):
         lifted = [UNLIFTED, *lifted]
     session.receive_read(lifted, meta=params.meta, original=original)

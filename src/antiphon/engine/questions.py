@@ -67,6 +67,13 @@ ENDS: Mapping[tuple[QuestionState, QuestionEnd], QuestionState | Unanswerable] =
 }
 
 
+def read_permission(opened: QuestionOpened) -> RequestPermissionRequest | None:
+    """What an opened question asks, where it asks for permission; it may have ended since."""
+    return Question(
+        question_id=opened.question_id, method=opened.method, params=opened.params, opened=0
+    ).permission
+
+
 class Question(Wire, frozen=True, kw_only=True):
     """One thing the agent asked. `turn_id` is set where it belongs to a turn and not to background work.
     An ended one keeps no params."""

@@ -25,7 +25,7 @@ from antiphon.engine.events import (
     present,
 )
 from antiphon.engine.folding import Item
-from antiphon.engine.questions import Question, QuestionState
+from antiphon.engine.questions import Question, QuestionState, read_permission
 from antiphon.engine.reading import UPDATES, encode
 from antiphon.engine.snapshot import state_word
 from antiphon.engine.turn import Effect, Turns
@@ -418,6 +418,10 @@ class Voice:
         question = self._live.fold.questions.get(body.question_id)
         if self._asks and question is not None and question.state is QuestionState.OPEN:
             self.ask([question])
+        if not self.asks(body.question_id):
+            asked = read_permission(body)
+            if asked is not None:
+                self._sending.send_numbered(self.writer.overheard(asked), seq)
 
     def _closed(self, body: QuestionClosed, seq: int) -> None:
         if self._beside is not None:  # who has to put it away is told why

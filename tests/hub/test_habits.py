@@ -1,0 +1,145 @@
+"""Habits of real agents, each behind a hub: what clients see of them in every dialect."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from antiphon.hub import Hub
+from tests.agent.talk import Talk, client
+from tests.hub.habits import Frame, Habit, end_turn, text
+from tests.hub.running import DEADLINE
+from tests.hub.test_first_words import DIALECTS, begin
+
+V1_DIALECTS = [name for name, (version, _) in DIALECTS.items() if version == 1]
+
+
+@asynccontextmanager
+async def talking(agent: Habit, dialect: str, other: int | None = None) -> AsyncIterator[list[Any]]:
+    """A session that a client of one dialect began, and perhaps one of another follows."""
+    version, asked = DIALECTS[dialect]
+    hub = Hub({"habit": agent})
+    async with asyncio.timeout(DEADLINE), hub.serving(), client(hub, version, **asked) as talk:
+        session = await begin(talk)
+        if other is None:
+            yield [talk, session]
+            return
+        async with client(hub, other) as second:
+            await _load(second, session, other)
+            yield [talk, session, second]
+
+
+async def _load(talk: Talk, session: str, version: int) -> None:
+    params: dict[str, Any] = {"sessionId": session, "cwd": "/", "mcpServers": []}
+    if version == 1:
+        await talk.call("load", "session/load", **params)
+    else:
+        await talk.call("load", "session/resume", **params, replayFrom={"type": "start"})
+
+
+async def ended(talk: Talk, id: str) -> Any:
+    """The answer to a prompt, once its turn is over."""
+    answer = await talk.answer_to(id)
+    if "stopReason" not in answer.get("result", {"stopReason": ""}):
+        while not any(_is_idle(frame) for frame in talk.seen[talk.seen.index(answer) :]):
+            await talk.until(lambda _: True)
+    return answer
+
+
+def _is_idle(frame: Frame) -> bool:
+    return frame.get("params", {}).get("update", {}).get("state") == "idle"
+
+
+# --- a question is the first that is heard of a tool call --------------------------------------------
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("announced", [True, False], ids=["announced behind it", "never announced"])
+@pytest.mark.parametrize("waits", [True, False], ids=["waits", "goes on"])
+async def test_the_first_news_of_a_tool_call_announces_it(
+    version: int, dialect: str, announced: bool, waits: bool
+) -> None:
+    def prompt(agent: Habit, frame: Frame) -> None:
+        if version == 2:
+            agent.answer(frame, messageId="u")
+            agent.update("user_message", messageId="u", content=frame["params"]["prompt"])
+            agent.update("state_update", state="running")
+        agent.ask_permission({"toolCallId": "t", "title": "Read", "status": "pending"})
+        agent.on_answer = lambda agent, _: work(agent, frame)
+        if not waits:
+            work(agent, frame)
+
+    def work(agent: Habit, frame: Frame) -> None:
+        agent.on_answer = None
+        if announced:
+            kind = "tool_call" if version == 1 else "tool_call_update"
+            agent.update(kind, toolCallId="t", title="Read", status="pending")
+        agent.update("tool_call_update", toolCallId="t", status="in_progress")
+        agent.update("tool_call_update", toolCallId="t", status="completed")
+        if version == 2:
+            agent.update("state_update", state="idle", stopReason="end_turn")
+        else:
+            end_turn(agent, frame)
+
+    shape = DIALECTS[dialect][0]
+    async with talking(Habit(version, prompt=prompt), dialect, other=1) as (talk, session, other):
+        talk.prompt("p", session, "go")
+        if waits:
+            for each in (other, talk):
+                request = await each.request("session/request_permission")
+            chosen = {"outcome": "selected", "optionId": "yes"}
+            talk.send(id=request["id"], result={"outcome": chosen})
+        await ended(talk, "p")
+        await other.update("tool_call_update", status="completed")
+        for each, spoken in ((talk, shape), (other, 1)):
+            news = [
+                update["sessionUpdate"]
+                for update in each.updates()
+                if update.get("toolCallId") == "t" or "tool_call" in update["sessionUpdate"]
+            ]
+            assert news[0] == ("tool_call" if spoken == 1 else "tool_call_update")
+            assert news[-1] == "tool_call_update"
+            if spoken == 1:
+                first = next(update for update in each.updates() if update["sessionUpdate"] == "tool_call")
+                assert first["title"] == "Read"
+                told = [frame.get("method") for frame in each.seen if "toolCall" in str(frame.get("params"))]
+                assert told[0] == "session/update"
+
+
+# --- what stands in a chunk --------------------------------------------------------------------------
+
+CHUNKS: list[dict[str, Any]] = [
+    {"content": text("a"), "_meta": {"vendor": {"x": None}}},
+    {"content": text("b"), "vendor": [1, {"y": None}]},
+    {"content": text("c"), "messageId": "own", "vendor": 1, "_meta": {"k": 1}},
+    {"content": {**text("d"), "vendor": 2}},
+    {"content": {**text("e"), "_meta": {"k": 1}}},
+    {"content": text('f ":": " : plain, "x":1'), "messageId": "own"},
+    {"content": {**text("g"), "annotations": {"audience": ["user"]}}, "vendor": 1},
+    {"content": text("h")},
+]
+
+
+@pytest.mark.parametrize("dialect", V1_DIALECTS)
+@pytest.mark.parametrize("kind", ["agent_message_chunk", "agent_thought_chunk"])
+async def test_invariant_8_a_v1_client_gets_the_chunks_of_a_v1_agent_as_they_were_written(
+    dialect: str, kind: str
+) -> None:
+    def prompt(agent: Habit, frame: Frame) -> None:
+        for chunk in CHUNKS:
+            agent.update(kind, **chunk)
+        agent.updates({"sessionUpdate": kind, "content": text("i")}, _meta={"beside": 1})
+        end_turn(agent, frame)
+
+    async with talking(Habit(1, prompt=prompt), dialect) as (talk, session):
+        talk.prompt("p", session, "go")
+        await ended(talk, "p")
+        told = [update for update in talk.updates() if update["sessionUpdate"] == kind]
+        assert all(update["messageId"] for update in told)
+        for update, chunk in zip(told, [*CHUNKS, {"content": text("i")}], strict=True):
+            assert update == {"sessionUpdate": kind, "messageId": update["messageId"], **chunk}
