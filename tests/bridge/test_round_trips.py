@@ -180,7 +180,8 @@ def test_24_5_a_question_of_v1_reaches_v1_as_it_was_and_so_does_its_answer(raw: 
     assert asked is not None
     if not any(isinstance(item, v1.Terminal) for item in request.tool_call.content or ()):
         assert asked.params == request
-        assert not asked.updates
+        told = [(update["sessionUpdate"], update["toolCallId"]) for update in map(plain, asked.updates)]
+        assert told == [("tool_call", request.tool_call.tool_call_id)]
     chosen = data.draw(st.sampled_from(request.options))
     outcome = v1.SelectedPermissionOutcome(option_id=chosen.option_id, meta={"k": None})
     answer = asked.outcome(v1.RequestPermissionResponse(outcome=outcome))

@@ -110,10 +110,11 @@ def test_an_empty_text_begins_no_message_behind_a_tool_call_and_parts_none() -> 
     ]
     up.prompted(1)
     assert ids(up, told, chunk("agent")) == ["b:agent:1.1"] * 2  # of an earlier turn it is not
-    assert ids(up, chunk("user", ""), chunk("agent"), chunk("user", "")) == [
+    assert ids(up, chunk("user", ""), chunk("agent"), chunk("user", ""), chunk("agent")) == [
         "b:user:2",
         "b:agent:2.1",
         "b:user:3",
+        "b:agent:3.1",
     ]
 
 

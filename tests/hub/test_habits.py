@@ -143,3 +143,86 @@ async def test_invariant_8_a_v1_client_gets_the_chunks_of_a_v1_agent_as_they_wer
         assert all(update["messageId"] for update in told)
         for update, chunk in zip(told, [*CHUNKS, {"content": text("i")}], strict=True):
             assert update == {"sessionUpdate": kind, "messageId": update["messageId"], **chunk}
+
+
+# --- echoes of prompts by v1 agents ------------------------------------------------------------------
+
+PROMPT = "Why is the build red?"
+ECHOES: dict[str, list[dict[str, Any]]] = {
+    "with an id": [{"content": text(PROMPT), "messageId": "echo"}],
+    "without one": [{"content": text(PROMPT)}],
+    "in pieces": [{"content": text(PROMPT[:8])}, {"content": text(PROMPT[8:])}],
+    "in named pieces": [
+        {"content": text(PROMPT[:8]), "messageId": "echo"},
+        {"content": text(PROMPT[8:]), "messageId": "echo"},
+    ],
+    "wrapped": [{"content": text(f"<user>\n{PROMPT}\n</user>"), "messageId": "echo"}],
+    "wrapped in pieces": [{"content": text(each)} for each in ("<user>", PROMPT[:5], PROMPT[5:], "</user>")],
+    "reflowed": [{"content": text(PROMPT.replace(" ", "\n")), "messageId": "echo"}],
+    "in part": [{"content": text(PROMPT[:9]), "messageId": "echo"}],
+    "with more beside it": [{"content": text(PROMPT), "messageId": "echo", "vendor": 1, "_meta": {"k": 1}}],
+}
+
+
+def user_texts(talk: Talk) -> list[str]:
+    """The user messages that a client saw, each as one text."""
+    found: dict[str, str] = {}
+    for update in talk.updates():
+        if update["sessionUpdate"] == "user_message":
+            content = update.get("content")
+            if content is not None:
+                found[update["messageId"]] = "".join(block.get("text", "") for block in content)
+        elif update["sessionUpdate"] == "user_message_chunk":
+            id = update["messageId"]
+            found[id] = found.get(id, "") + update["content"].get("text", "")
+    return list(found.values())
+
+
+def own_texts(dialect: str) -> list[str]:
+    """What a client is told of its own prompt: v1 does not tell it."""
+    return [] if dialect in ("v1", "turn_complete") else [PROMPT]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize(
+    ("echo", "late"),
+    # A part of the prompt behind the agent's first word cannot be told from what somebody else says.
+    [(echo, late) for echo in ECHOES for late in (False, True) if not (late and echo == "in part")],
+)
+async def test_the_echo_of_a_v1_agent_is_the_prompt_and_no_second_message(
+    echo: str, late: bool, dialect: str
+) -> None:
+    def prompt(agent: Habit, frame: Frame) -> None:
+        if late:
+            agent.say("Let me see. ")
+        for chunk in ECHOES[echo]:
+            agent.update("user_message_chunk", **chunk)
+        agent.say("Done.")
+        end_turn(agent, frame)
+
+    async with talking(Habit(1, prompt=prompt), dialect, other=2) as (talk, session, other):
+        for id in ("p1", "p2"):
+            talk.prompt(id, session, PROMPT)
+            await ended(talk, id)
+        while other.text().count("Done.") < 2:
+            await other.until(lambda _: True)
+        assert user_texts(talk) == own_texts(dialect) * 2
+        assert user_texts(other) == [PROMPT, PROMPT]
+        assert talk.text().count("Done.") == 2
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_what_a_v1_agent_lets_somebody_else_say_is_told(dialect: str) -> None:
+    def prompt(agent: Habit, frame: Frame) -> None:
+        agent.update("user_message_chunk", content=text("From the "), messageId="x", vendor=1)
+        agent.update("user_message_chunk", content=text("phone."), messageId="x")
+        agent.say("Done.")
+        agent.update("user_message_chunk", content=text("And again."), messageId="y")
+        end_turn(agent, frame)
+
+    async with talking(Habit(1, prompt=prompt), dialect, other=1) as (talk, session, other):
+        talk.prompt("p", session, PROMPT)
+        await ended(talk, "p")
+        await other.until(lambda frame: "And again." in str(frame))
+        assert user_texts(talk) == [*own_texts(dialect), "From the phone.", "And again."]
+        assert user_texts(other) == [PROMPT, "From the phone.", "And again."]

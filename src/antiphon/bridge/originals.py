@@ -67,8 +67,8 @@ class Originals:
 
     def of(self, update: v1.SessionUpdate, written: bytes, lifted: Sequence[Any]) -> bytes | None:
         """What has to be kept of an update that was lifted to these; `None` where they give it back."""
-        if isinstance(update, _OTHERS):
-            return None
+        if isinstance(update, _OTHERS) or (isinstance(update, v1.UserMessageChunk) and not lifted):
+            return None  # the echo of a prompt is not told
         told = [each for each in lifted if not isinstance(each, v2.StateUpdate)]
         lowered = [_plain(_encode(down)) for each in told for down in self._down.apply(each)]
         if _is_otherwise_told(update, told):

@@ -18,6 +18,7 @@ import msgspec
 
 from antiphon.bridge import losses, upgrade_plans
 from antiphon.bridge.content import ContentUp
+from antiphon.bridge.echoes import Echoes
 from antiphon.bridge.losses import Ledger, Report
 from antiphon.bridge.prompts import RequestId
 from antiphon.bridge.spelling import normalize, normalize_state
@@ -53,12 +54,13 @@ class Upgrade:
         content = ContentUp(self.ledger)
         self.configuration = Configuration(self.ledger)
         self.messages = Messages(content)
+        self._echoes = Echoes()
         self.tools = Tools(content, self.ledger)
         self._turns = Turns(self.ledger, running=self.tools.running)
         self._compactions: set[str] = set()
         facts = Facts(content, self.ledger)
         self._handlers: dict[type, Callable[[Any], Sequence[v2.SessionUpdate]]] = {
-            v1.UserMessageChunk: self.messages.chunk,
+            v1.UserMessageChunk: self._user_chunk,
             v1.AgentMessageChunk: self.messages.chunk,
             v1.AgentThoughtChunk: self.messages.chunk,
             v1.ToolCall: self._tool_call,
@@ -88,11 +90,21 @@ class Upgrade:
 
     def update(self, update: v1.SessionUpdate) -> Sequence[v2.SessionUpdate]:
         """The v2 updates for one v1 update."""
-        return self._handlers[type(update)](update)
+        released = self.release(update)
+        lifted = self._handlers[type(update)](update)
+        return [*released, *lifted] if released else lifted
+
+    def release(self, update: v1.SessionUpdate | None = None) -> Sequence[v2.SessionUpdate]:
+        """What was held back as the echo of a prompt and turns out to be none, before another update is
+        lifted or a prompt is answered."""
+        chunks = self._echoes.release(update)
+        return [lifted for chunk in chunks for lifted in self.messages.chunk(chunk)] if chunks else ()
 
     def passes(self, update: v1.SessionUpdate) -> bool:
         """Whether the bytes of an update say in v2 what it is lifted to, so that they can be kept; the same
         before it is applied and after."""
+        if type(update) is v1.UserMessageChunk and self._echoes.due:
+            return False  # it may be the echo of a prompt
         if isinstance(update, v1.ContentChunk):
             content = update.content
             return (
@@ -125,6 +137,7 @@ class Upgrade:
         """
         if self.opt_ins.prompt_lifecycle:
             return []
+        self._echoes.sent(request_id, content)
         message = self.messages.prompted(list(content), message_id, meta)
         if not self._turns.open:
             self.tools.stop()
@@ -141,16 +154,19 @@ class Upgrade:
         if isinstance(result, optins.PromptAccepted):
             return []
         self.messages.cut()
+        self._echoes.ended(request_id)
         return self._turns.responded(request_id, result)
 
     def failed(self, request_id: RequestId, error: ErrorObject) -> Sequence[v2.SessionUpdate]:
         """A prompt of ours was answered with an error: its insertion stands, its turn failed."""
         self.messages.cut()
+        self._echoes.ended(request_id)
         return self._turns.failed(request_id, error)
 
     def interrupted(self) -> Sequence[v2.SessionUpdate]:
         """The agent is gone: the open turn, if one is, was cut short."""
         self.messages.cut()
+        self._echoes = Echoes()
         return self._turns.interrupted()
 
     def asked(self, question: str, call: str) -> Sequence[v2.SessionUpdate]:
@@ -193,6 +209,11 @@ class Upgrade:
         self.messages.hold(messages)
 
     # How it is done
+
+    def _user_chunk(self, chunk: v1.UserMessageChunk) -> Sequence[v2.SessionUpdate]:
+        if not self.messages.replaying and self._echoes.take(chunk):
+            return ()
+        return self.messages.chunk(chunk)
 
     def _placed(self, lifted: v2.SessionUpdate) -> list[v2.SessionUpdate]:
         """It takes its place in the conversation: the message before it is over (MSG-05)."""

@@ -35,6 +35,9 @@ def _updated(client: Client, read: tuple[Any, bytes | Raw]) -> Awaitable[None] |
         return client.updated(params)
     spoken, originals = session.spoken, session.spoken.originals
     assert originals is not None
+    released = spoken.upgrade.release(params.update)
+    if released:
+        session.receive_read(released, meta=None)
     lifted = spoken.read(params.update)
     original = originals.of(params.update, written(line), lifted)
     if original is not None and all(isinstance(each, v2.StateUpdate) for each in lifted):

@@ -237,21 +237,23 @@ class SpokenV1:
 
     def _end(self, call: int, result: v1.PromptResponse) -> Sequence[News]:
         self._forget(call)
+        released = self.upgrade.release()
         lifted = self.upgrade.responded(call, result)
         if lifted:
-            return lifted
+            return [*released, *lifted]
         usage = None if result.usage is None else recast(result.usage, v2.Usage)
-        return [Ended(call, TurnEnd(stop_reason=StopReason(result.stop_reason), usage=usage))]
+        return [*released, Ended(call, TurnEnd(stop_reason=StopReason(result.stop_reason), usage=usage))]
 
     def failed(self, call: int, error: ErrorObject) -> Sequence[News]:
         cancelled = call in self._cancelled
         self._forget(call)
+        released = self.upgrade.release()
         lifted = self.upgrade.failed(call, error)
         if lifted or not self.answers_at_the_end:
-            return lifted
+            return [*released, *lifted]
         if cancelled:
-            return [Ended(call, TurnEnd(stop_reason=StopReason.CANCELLED))]
-        return [Ended(call, TurnEnd.failed(error))]
+            return [*released, Ended(call, TurnEnd(stop_reason=StopReason.CANCELLED))]
+        return [*released, Ended(call, TurnEnd.failed(error))]
 
     def _forget(self, call: int) -> None:
         self._complete.pop(call, None)
@@ -267,7 +269,8 @@ class SpokenV1:
 
     def lost(self) -> Sequence[News]:
         self._open.clear()
-        return self.upgrade.interrupted()
+        released = self.upgrade.release()
+        return [*released, *self.upgrade.interrupted()]
 
     def restart(self) -> None:
         for calls in (self._cancelled, self._complete, self._held):

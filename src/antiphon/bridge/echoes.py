@@ -1,0 +1,110 @@
+"""Echoes: user messages by which an agent repeats the prompt that it was sent.
+
+v1 does not have agents echo prompts (PROMPT-V1-22), and some do: with an id of their own or none, in one
+chunk or several, and sometimes in other words around the prompt. The message of the prompt is there already,
+so its echo is no other message."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from antiphon.engine.who import sender_in
+from antiphon.schema import v1
+
+Key = Any
+"""Names a prompt: the id of its request."""
+
+
+class Said(Struct, frozen=True):
+    """What a message says, as far as it takes to know it again."""
+
+    text: str
+    kinds: frozenset[str]
+    """The types of its blocks that are no text, by their names."""
+
+    def repeats(self, other: Said) -> bool:
+        """Whether this has all that the other says, perhaps among other words."""
+        return other.text in self.text if other.text else self.kinds == other.kinds
+
+    def is_part_of(self, other: Said) -> bool:
+        return self.text in other.text if self.text else bool(self.kinds & other.kinds)
+
+
+def said(blocks: Sequence[Any]) -> Said:
+    """What these blocks of content say. Spaces and line breaks are not told apart: agents reflow text."""
+    texts = [text for block in blocks if isinstance(text := getattr(block, "text", None), str)]
+    others = [type(block).__name__ for block in blocks if getattr(block, "text", None) is None]
+    return Said("".join("".join(texts).split()), frozenset(others))
+
+
+class Echoes:
+    """The prompts of one session that are open, and the user message that comes just now.
+
+    A message is held back until it is known whether it is an echo: when it has all of a prompt, or when
+    something else comes.
+    """
+
+    __slots__ = ("_due", "_held", "_id", "_is_echo", "_spoke")
+
+    def __init__(self) -> None:
+        self._due: dict[Key, Said] = {}
+        self._held: list[v1.UserMessageChunk] = []
+        self._id: str | None = None
+        """The id of the message that comes just now, if the agent gave it one."""
+        self._is_echo = False
+        """Whether the message that comes just now is known to be an echo."""
+        self._spoke = False
+        """Whether the agent has said something of its own since the last prompt."""
+
+    @property
+    def due(self) -> bool:
+        """Whether a prompt is open whose echo has not come."""
+        return bool(self._due)
+
+    def sent(self, key: Key, content: Sequence[Any]) -> None:
+        self._due[key] = said(content)
+        self._spoke = False
+
+    def ended(self, key: Key) -> None:
+        """The prompt was answered: what comes now is none of its echo."""
+        self._due.pop(key, None)
+
+    def take(self, chunk: v1.UserMessageChunk) -> bool:
+        """Whether a chunk is of an echo, or may be: then it is not told, or not yet. `release` comes
+        first."""
+        if self._is_echo:
+            return True
+        if not self._due or sender_in(chunk.meta) is not None:
+            return False  # a hub tells who sent a message, and it is somebody else
+        self._held.append(chunk)
+        self._id = chunk.message_id
+        told = said([held.content for held in self._held])
+        for key, prompt in self._due.items():
+            if told.repeats(prompt):
+                del self._due[key]
+                self._held.clear()
+                self._is_echo = True
+                return True
+        return True
+
+    def release(self, update: v1.SessionUpdate | None) -> Sequence[v1.UserMessageChunk]:
+        """The chunks that were held back and are no echo, before another update comes, or the end of a
+        turn."""
+        if not self._held and not self._is_echo:
+            self._hear(update)
+            return ()
+        if isinstance(update, v1.UserMessageChunk) and update.message_id == self._id:
+            return ()  # it goes on
+        held, self._held = self._held, []
+        self._is_echo = False
+        told = said([each.content for each in held])
+        part = not self._spoke and any(told.is_part_of(prompt) for prompt in self._due.values())
+        self._hear(update)
+        return () if part else held
+
+    def _hear(self, update: v1.SessionUpdate | None) -> None:
+        if isinstance(update, v1.AgentMessageChunk | v1.AgentThoughtChunk | v1.ToolCall):
+            self._spoke = True
