@@ -1,22 +1,25 @@
 """The agents of a race: one made with the library, and one of each version, by hand, to be behind a hub.
 
-A prompt with `long` in it works until it is cancelled, or until the race is over (`finish`); any other says a
-word and ends. `Works` keeps which prompts are worked on, so that it can be seen what goes on after a close.
+A prompt with `long` in it works until it is cancelled, or until the race is over (`finish`); one with `speak`
+makes the agent work by itself behind the turn; any other says a word and ends. `Works` keeps which prompts
+are worked on, so that it can be seen what goes on after a close.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
-from antiphon.agent import Agent, AgentTurn
+from antiphon.agent import Agent, AgentSession, AgentTurn
 from antiphon.stores.base import Batch, RecordPatch
 from antiphon.stores.memory import MemoryStore
 from antiphon.transports.base import Inbox
 from tests.races.schedule import Agent as Behaviour
+
+BY_ITSELF = "by-itself"
 
 
 async def turns(count: int) -> None:
@@ -68,14 +71,18 @@ class Works:
 def library(behaviour: Behaviour, works: Works, store: MemoryStore) -> Agent:
     agent = Agent("racer", store=store)
 
-    @agent.on_prompt
-    async def answer(turn: AgentTurn) -> None:
+    async def speak(session: AgentSession) -> None:
+        await session.idle()
+        async with session.turn() as turn:
+            await work_on(turn, "long by itself")
+
+    async def work_on(turn: AgentTurn, text: str) -> None:
         work = works.begin()
         try:
-            await turn.say("begun")
+            await turn.say("by itself" if "by itself" in text else "begun")
             for _ in turn.steered():
                 await turn.say("steered")
-            if "long" in turn.prompt.text:
+            if "long" in text:
                 await works.finish.wait()
         except asyncio.CancelledError:
             try:
@@ -86,6 +93,12 @@ def library(behaviour: Behaviour, works: Works, store: MemoryStore) -> Agent:
             raise
         finally:
             works.end(work)
+
+    @agent.on_prompt
+    async def answer(turn: AgentTurn) -> None:
+        await work_on(turn, turn.prompt.text)
+        if "speak" in turn.prompt.text:
+            turn.session.soon(speak(turn.session))
 
     return agent
 
@@ -130,6 +143,7 @@ class _Served:
         self._works = works
         self._tasks: dict[asyncio.Task[None], str] = {}
         self._cancelled: set[asyncio.Task[None]] = set()
+        self._unaccepted: set[asyncio.Task[Any] | None] = set()
         self._dead = False
         self._count = 0
 
@@ -168,9 +182,7 @@ class _Served:
                 self._send(id=id, result={"sessionId": f"upstream-{self._count}"})
             case "session/prompt":
                 work = self._prompted if self._version == 2 else self._prompted_v1
-                task = asyncio.get_running_loop().create_task(work(id, params))
-                self._tasks[task] = session
-                task.add_done_callback(lambda done: self._tasks.pop(done, None))
+                self._start(work(id, params), session)
                 await asyncio.sleep(0)  # it begins: a task that is cancelled before that answers nothing
             case "session/cancel":
                 self._cancel_came.set()
@@ -187,6 +199,11 @@ class _Served:
             case _ if id is not None and method is not None:
                 self._send(id=id, error={"code": -32601, "message": f"no {method}"})
 
+    def _start(self, work: Coroutine[Any, Any, None], session: str) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks[task] = session
+        task.add_done_callback(lambda done: self._tasks.pop(done, None))
+
     def _opening(self) -> dict[str, Any]:
         info = {"name": "hand", "version": "1"}
         if self._version == 2:
@@ -201,8 +218,9 @@ class _Served:
     def _cancel(self, session: str) -> list[asyncio.Task[None]]:
         tasks = [task for task, of in self._tasks.items() if of == session]
         for task in tasks:
-            self._cancelled.add(task)
-            task.cancel()  # also a second time: the hub is not to send that
+            if not (self._behaviour.deaf and task in self._unaccepted):
+                self._cancelled.add(task)
+                task.cancel()  # also a second time: the hub is not to send that
         return tasks
 
     async def _end(self, session: str) -> None:
@@ -215,24 +233,41 @@ class _Served:
     async def _prompted_v1(self, id: Any, params: dict[str, Any]) -> None:
         reason = await self._work(params["sessionId"], params["prompt"], f"said-{id}")
         self._send(id=id, result={"stopReason": reason})
+        self._speak(params)
 
     async def _prompted(self, id: Any, params: dict[str, Any]) -> None:
         session, message = params["sessionId"], f"user-{id}"
+        self._unaccepted.add(asyncio.current_task())
         try:
             await turns(self._behaviour.late_accept)
         except asyncio.CancelledError:
             self._send(id=id, error={"code": self._behaviour.refuses, "message": "It was aborted"})
             return
+        finally:
+            self._unaccepted.discard(asyncio.current_task())
         self._send(id=id, result={"messageId": message})
         self._tell(session, "user_message", messageId=message, content=params["prompt"])
         self._tell(session, "state_update", state="running")
         reason = await self._work(session, params["prompt"], f"said-{id}")
         self._tell(session, "state_update", state="idle", stopReason=reason)
+        self._speak(params)
+
+    def _speak(self, params: dict[str, Any]) -> None:
+        """Work by itself, if that was asked for."""
+        if "speak" in params["prompt"][0]["text"]:
+            self._start(self._by_itself(params["sessionId"]), params["sessionId"])
+
+    async def _by_itself(self, session: str) -> None:
+        if self._version == 2:
+            self._tell(session, "state_update", state="running")
+        reason = await self._work(session, [{"text": "long by itself"}], BY_ITSELF)
+        if self._version == 2:
+            self._tell(session, "state_update", state="idle", stopReason=reason)
 
     async def _work(self, session: str, prompt: list[Any], message: str) -> str:
         work = self._works.begin()
         try:
-            self._say(session, "begun", message)
+            self._say(session, "by itself" if "by itself" in prompt[0]["text"] else "begun", message)
             if any("long" in block.get("text", "") for block in prompt):
                 await self._works.finish.wait()
         except asyncio.CancelledError:
@@ -240,7 +275,9 @@ class _Served:
                 await turns(self._behaviour.late_end)
                 self._say(session, "late", message)
             except asyncio.CancelledError:
-                self._works.cut_short += not self._dead
+                # Nobody knows that a v1 agent works by itself: the cancel of another turn reaches that, too.
+                known = self._version == 2 or message != BY_ITSELF
+                self._works.cut_short += known and not self._dead
             return "cancelled"
         finally:
             self._works.end(work)

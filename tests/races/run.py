@@ -21,6 +21,7 @@ from tests.races.checks import (
 )
 from tests.races.clients import Link, Racer
 from tests.races.schedule import Dialect, Op, Place, Schedule
+from tests.races.stage import heard
 
 DEADLINE = 60.0
 """Seconds for a whole race, on a slow machine: it takes some hundredths of one."""
@@ -58,7 +59,7 @@ class Race:
             return library(self.schedule.agent, self.works, self.store)
         version = 1 if place is Place.HUB_V1 else 2
         self.hand = ByHand(version, self.schedule.agent, self.works)
-        return Hub({"hand": self.hand}, store=self.store)
+        return Hub({"hand": self.hand}, store=self.store, share=self.schedule.agent.shared)
 
     async def run(self) -> None:
         try:
@@ -93,8 +94,14 @@ class Race:
             racer.session = new["sessionId"]
         for racer in (bob, eve):
             await self._answered(racer, racer.do(Op.RESUME))
+        if self.schedule.agent.shared:
+            await eve.link.call("another", "session/new", cwd="/", mcpServers=[])
         setting = self.schedule.setting
         if setting == "idle":
+            return
+        if setting == "works by itself":
+            await self._answered(ann, ann.do(Op.PROMPT, text="speak"))
+            await heard(eve.link, "by itself")
             return
         ann.do(Op.PROMPT)
         await self.works.began()

@@ -57,7 +57,7 @@ RACED = tuple(op for op in Op if op is not Op.INJECT)
 PAIRS = [(one, other) for one in RACED for other in RACED]
 GAPS = (0, 0, 0, 1, 1, 2, 3, 5, 8, 13, 30)
 """Turns of the event loop between two steps."""
-SETTINGS = ("idle", "works", "works, one waits", "works, two wait", "queued")
+SETTINGS = ("idle", "works", "works, one waits", "works, two wait", "queued", "works by itself")
 """What the session is at when the race begins."""
 
 
@@ -81,10 +81,14 @@ class Agent:
     """Turns of the event loop between a cancel and the end of the turn."""
     refuses: int = -32800
     """The code by which a v2 agent refuses a prompt that is cancelled before it was accepted."""
+    deaf: bool = False
+    """Whether a v2 agent ignores the cancel of a prompt that it has not accepted."""
     dies: bool = False
     """Whether it is gone as soon as it is cancelled."""
     closes: bool = True
     """Whether it offers `session/close`."""
+    shared: bool = False
+    """Whether it has another session, so that it is not ended with this one."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +128,7 @@ def schedule(seed: int) -> Schedule:
         late_end=chance.choice((0, 0, 1, 4, 12)),
         dies=place is not Place.AGENT and chance.random() < 0.1,
         closes=chance.random() < 0.7,
+        shared=chance.random() < 0.3,
     )
     setting, lag = chance.choice(SETTINGS), chance.choice((0, 0, 1, 3, 9))
     if within < 6:

@@ -1,4 +1,4 @@
-"""An agent or a hub with clients by hand, for one question at a time: the places and dialects of the races."""
+"""An agent or a hub with clients by hand, for one question at a time, in the places and dialects of races."""
 
 from __future__ import annotations
 

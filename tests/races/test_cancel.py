@@ -1,4 +1,4 @@
-"""Cancels: a cancelled v1 prompt is a result, whoever cancelled it and whenever; the second changes nothing."""
+"""A cancelled v1 prompt is a result, whoever cancelled it and whenever; the second cancel changes nothing."""
 
 from __future__ import annotations
 
@@ -126,6 +126,24 @@ async def test_a_v2_agent_that_dies_of_the_cancel_of_what_it_has_not_taken(diale
             check_cancelled(ann, id, given)
         else:
             assert given["error"]["code"] == -32800
+
+
+@DIALECTS
+async def test_a_v2_agent_that_has_ignored_a_cancel_is_told_again(
+    dialect: Dialect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was idle when it read the cancel, and took the prompt behind it."""
+    monkeypatch.setattr("antiphon.hub.cancelling.CANCEL_AGAIN", 0.01)
+    async with stage(Place.HUB_V2, Behaviour(late_accept=60, deaf=True)) as made:
+        ann = await made.racer(dialect)
+        bob = await made.racer(Dialect.V2)
+        id = ann.do(Op.PROMPT)
+        await turns(30)
+        ann.do(Op.CANCEL)
+        await bob.link.until(lambda: ends(bob.link))
+        assert (ends(bob.link), texts(bob.link)) == (["cancelled"], ["begun", "late"])
+        if dialect.answers_at_the_end:
+            check_cancelled(ann, id, await answer(ann.link, id))
 
 
 # --- turns that the agent opens by itself ------------------------------------------------------------
