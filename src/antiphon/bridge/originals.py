@@ -74,8 +74,9 @@ class Originals:
         if _is_otherwise_told(update, told):
             return None
         wanted: dict[str, Any] = _plain(written)
-        if told and isinstance(told[0], v2.ContentChunk) and wanted.get("messageId") is None:
-            wanted["messageId"] = told[0].message_id  # invariant 8: but for that, as it was written
+        piece = next((each for each in told if isinstance(each, v2.ContentChunk)), None)
+        if piece is not None and wanted.get("messageId") is None:
+            wanted["messageId"] = piece.message_id  # invariant 8: but for that, as it was written
             written = _encode(wanted)
         if isinstance(update, v1.Plan):
             return written  # a client that takes plans by their ids would get it as one

@@ -8,6 +8,7 @@ from typing import Any
 
 from antiphon.cli.cleaning import clean, one_line
 from antiphon.client import ClientSession
+from antiphon.engine.transcript import is_deletion
 from antiphon.schema import v2
 
 READING = frozenset(["read", "search", "fetch", "think"])
@@ -39,6 +40,11 @@ def block_text(block: Any) -> str:
 def stands_apart(block: Any) -> bool:
     """Whether a block has lines of its own; texts run on into each other, as they are streamed."""
     return not isinstance(block, v2.TextContent)
+
+
+def changed(update: v2.AgentMessage | v2.AgentThought) -> str:
+    """What the agent has done to a message whose words were written already."""
+    return f"the agent has {'deleted' if is_deletion(update) else 'rewritten'} this message"
 
 
 def not_said(blocks: Sequence[Any], said: str) -> list[tuple[str, bool]] | None:

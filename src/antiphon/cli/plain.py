@@ -14,6 +14,7 @@ from antiphon.cli.describing import (
     MARKS,
     REFUSED,
     block_text,
+    changed,
     context,
     kind_text,
     not_said,
@@ -141,7 +142,7 @@ class Plain:
         said = "".join(self._said.pop(update.message_id, ()))
         rest = not_said(update.content, said)
         if rest is None:
-            self.line("(the agent has rewritten this message)")
+            self.line(f"({changed(update)})")
             self._message, said = "", ""
             rest = not_said(update.content, said) or []
         self._said[update.message_id] = [said]

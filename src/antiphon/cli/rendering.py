@@ -228,7 +228,7 @@ class Painted:
         said = "".join(self._said.pop(update.message_id, ()))
         rest = say.not_said(update.content, said)
         if rest is None:
-            self.note("the agent has rewritten this message")
+            self.note(say.changed(update))
             said = ""
             rest = say.not_said(update.content, said) or []
         self._said[update.message_id] = [said]

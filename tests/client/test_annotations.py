@@ -1,0 +1,110 @@
+"""What a client sees of messages that are changed by id, and what it puts on them, in each dialect."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from antiphon import OptIns
+from antiphon.agent import Agent, AgentTurn
+from antiphon.client import ClientSession
+from antiphon.errors import CallFailed, LocalError
+from tests.client.driving import DEADLINE, WAYS, by_hand, driven
+
+EACH = pytest.mark.parametrize("way", [*WAYS, "v1 with message_update", "v1 with the future flag"])
+WAYS_TOO: dict[str, dict[str, Any]] = {
+    **WAYS,
+    "v1 with message_update": {"version": 1, "opt_ins": OptIns(turn_complete=True, message_update=True)},
+    "v1 with the future flag": {"version": 1, "opt_ins": OptIns(prompt_lifecycle=True, message_update=True)},
+}
+
+
+@pytest.fixture
+def agent() -> Agent:
+    agent = Agent("annotated")
+
+    @agent.on_prompt
+    async def work(turn: AgentTurn) -> None:
+        async with turn.message(about=turn.prompt) as message:
+            await message.write("Hello")
+        if turn.prompt.text == "delete":
+            await turn.session.delete_message(message.message_id)
+
+    return agent
+
+
+async def until(session: ClientSession, wanted: Any) -> None:
+    async with asyncio.timeout(DEADLINE):
+        events = session.events()
+        while not wanted():
+            await anext(events)
+
+
+@EACH
+async def test_reactions_and_notes_reach_the_message(agent: Agent, way: str) -> None:
+    async with driven(agent, **WAYS_TOO[way]) as session:
+        await (await session.prompt("go")).drained()
+        said = session.messages[-1]
+        first = await session.react(said, "👍")
+        assert await session.react(said.id, "👍") == first
+        await session.annotate(said, "Well\nsaid")
+        await until(session, lambda: len(said.annotations) == 2)
+        reaction, note = said.annotations
+        assert (reaction.kind, reaction.value, reaction.by) == ("reaction", "👍", session.client.who)
+        assert (note.kind, note.value) == ("note", "Well\nsaid")
+        await session.remove_annotation(reaction)
+        await session.remove_annotation(note.id)
+        await until(session, lambda: not said.annotations)
+
+
+@EACH
+async def test_a_deleted_message_and_what_it_was_about(agent: Agent, way: str) -> None:
+    updates = way not in ("v1", "v1 with turn_complete")
+    async with driven(agent, **WAYS_TOO[way]) as session:
+        await (await session.prompt("delete")).drained()
+        said = session.messages[-1]
+        assert said.about is not None
+        assert said.deleted is updates
+        assert said.text == ("" if updates else "Hello")
+
+
+async def test_the_update_of_the_seed_from_an_agent_by_hand() -> None:
+    id = "ea87d0e7-beb8-484a-a404-94a30b78a5a8"
+    async with by_hand(1) as (session, agent):
+        agent.say("Wrong", id)
+        block = {"type": "text", "text": "Actually, let me correct that analysis..."}
+        agent.told("message_update", messageId=id, updateType="replace", content=block)
+        await agent.settled(session)
+        (message,) = session.messages
+        assert message.text == block["text"]
+        agent.told("message_update", messageId=id, updateType="append", content={"type": "text", "text": "!"})
+        agent.told("message_update", messageId=id, updateType="edit", _meta={"k": 1})
+        await agent.settled(session)
+        assert (message.text, message.meta) == (f"{block['text']}!", {"k": 1})
+        agent.told("message_update", messageId=id, updateType="delete")
+        await agent.settled(session)
+        assert message.deleted
+        assert [each.id for each in session.messages] == [id], "it stays in its place"
+
+
+async def test_an_agent_that_offers_none_is_not_asked() -> None:
+    async with by_hand(2) as (session, agent):
+        agent.told("agent_message", messageId="m", content=[{"type": "text", "text": "a"}])
+        await agent.settled(session)
+        with pytest.raises(LocalError, match="takes no annotations"):
+            await session.react("m", "+1")
+        with pytest.raises(LocalError, match="takes no annotations"):
+            await session.remove_annotation("a")
+        await agent.heard_nothing(session)
+
+
+async def test_refusals_are_told(agent: Agent) -> None:
+    async with driven(agent) as session:
+        with pytest.raises(CallFailed, match="no such message"):
+            await session.react("nothing", "+1")
+        with pytest.raises(LocalError, match="1 to 64 characters"):
+            await session.react("nothing", "x" * 65)
+        with pytest.raises(LocalError, match="1 to 4096 characters"):
+            await session.annotate("nothing", "")
