@@ -11,7 +11,9 @@ from antiphon import OptIns
 from antiphon.agent import Agent, AgentTurn
 from antiphon.client import ClientSession
 from antiphon.errors import CallFailed, LocalError
+from tests.agent.talk import client as client_of
 from tests.client.driving import DEADLINE, WAYS, by_hand, driven
+from tests.client.test_reconnecting import Worker, reached
 
 EACH = pytest.mark.parametrize("way", [*WAYS, "v1 with message_update", "v1 with the future flag"])
 WAYS_TOO: dict[str, dict[str, Any]] = {
@@ -108,3 +110,35 @@ async def test_refusals_are_told(agent: Agent) -> None:
             await session.react("nothing", "x" * 65)
         with pytest.raises(LocalError, match="1 to 4096 characters"):
             await session.annotate("nothing", "")
+
+
+@pytest.mark.parametrize("way_of", WAYS)
+async def test_what_happened_while_the_link_was_lost_is_caught_up(way_of: str) -> None:
+    """By the events after the cursor: annotations, their removal, edits and a deletion."""
+    worker = Worker()
+    updates = {"opt_ins": OptIns(turn_complete=True, message_update=True)} if "v1" in way_of else {}
+    async with reached(worker, way_of, **updates) as (client, way):
+        session = await client.new_session("/")
+        await (await session.prompt("count 1")).drained()
+        await (await session.prompt("count 2")).drained()
+        first, second = [message for message in session.messages if message.role == "agent"]
+        made = await session.react(first, "+1")
+        served = worker.agent.find(session.id)
+        assert served is not None
+        async with client_of(
+            worker.agent, 2, capabilities={"_meta": {"antiphon": {"annotations": True}}}
+        ) as other:
+            await other.call(1, "session/resume", sessionId=session.id, cwd="/", mcpServers=[])
+            way.cut()
+            note = {"sessionId": session.id, "messageId": first.id, "kind": "note", "value": "meanwhile"}
+            await other.call(2, "_antiphon/annotate", **note)
+            await served.replace_message(first.id, "changed")
+            await served.delete_message(second.id)
+        await until(
+            session, lambda: second.deleted and first.text == "changed" and len(first.annotations) == 2
+        )
+        assert first.annotations[0].id == made
+        assert [message.id for message in session.messages if message.role == "agent"] == [
+            first.id,
+            second.id,
+        ]
