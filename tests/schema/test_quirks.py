@@ -139,8 +139,9 @@ def test_c_20_an_empty_v1_result_may_be_null():
 
 def test_a_v1_prompt_is_answered_at_its_insertion_under_the_future_flag() -> None:
     assert result(1, "session/prompt", {"messageId": "m"}) == optins.PromptAccepted(message_id="m")
-    with pytest.raises(InvalidResult, match="stopReason"):
-        result(1, "session/prompt", {})
+    assert result(1, "session/prompt", {}) == optins.PromptAccepted(), "the user message names it (SD-05)"
+    with pytest.raises(InvalidResult):
+        result(1, "session/prompt", "x")
 
 
 def test_a_select_option_is_read_strictly_and_needs_no_repair() -> None:

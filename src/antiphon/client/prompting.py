@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from antiphon.bridge.repeats import read_message_id, read_repeat
 from antiphon.client.repeating import told_before
-from antiphon.client.spoken import Completed, Ended, Named, News, OtherEnded, Spoken, taken
+from antiphon.client.spoken import Completed, Ended, Named, News, OtherEnded, Spoken, check_answer, taken
 from antiphon.client.turn import ClientTurn, TurnEnd
 from antiphon.client.view import View
 from antiphon.connection import Connection
@@ -128,6 +128,7 @@ class Prompting:
         if timer is not None:
             timer.cancel()
         self._view.hear()
+        outcome = check_answer(outcome, at_the_end=self._spoken.answers_at_the_end)
         try:
             if isinstance(outcome, AntiphonError):
                 self._refused(sent, outcome)

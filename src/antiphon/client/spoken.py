@@ -18,7 +18,7 @@ from antiphon.bridge.upgrade_questions import permission
 from antiphon.bridge.upgrade_turns import idle_of
 from antiphon.client.turn import ClientTurn, TurnEnd
 from antiphon.engine.who import Who
-from antiphon.errors import ErrorObject, InvalidParams, LocalError
+from antiphon.errors import ErrorObject, InvalidParams, InvalidResult, LocalError
 from antiphon.schema import v1, v2
 from antiphon.schema.v1 import optins
 from antiphon.schema.v2.prompt import StopReason
@@ -174,6 +174,8 @@ class SpokenV1:
         """Those of them whose `turn_complete` has come."""
         self._held: dict[int, v1.PromptResponse] = {}
         """Answers that came before the `turn_complete` of their prompt: what it closes may still come."""
+        self._insertions = Insertions()
+        """Pairs the prompts that were answered with `{}` under the future flag with their messages."""
         self.upgrade = Upgrade(opted)
         self.originals: Originals | None = None
         """Finds what has to be kept as the agent wrote it, for who passes that on."""
@@ -186,13 +188,18 @@ class SpokenV1:
 
     def sent(self, call: int, content: list[v2.ContentBlock]) -> list[News]:
         self._open.add(call)
+        if not self.answers_at_the_end:
+            self._insertions.sent(call)
         name = f"own:{call}" if self._names else None
         lifted = self.upgrade.prompted(call, content, message_id=name, meta=self._own)
         named = [Named(call, update.message_id) for update in lifted if isinstance(update, v2.UserMessage)]
         return [*named, *lifted]
 
     def read(self, update: Any) -> Sequence[News]:
-        lifted: Sequence[News] = self.upgrade.update(update)
+        lifted = self.upgrade.update(update)
+        if not self.answers_at_the_end:
+            named = [_named(pair) for each in lifted for pair in self._insertions.told(each)]
+            return [*named, *lifted]
         if isinstance(update, optins.TurnComplete):
             for call in [*self._held, *self._open]:
                 if str(call) == str(update.prompt_request_id):  # TC-04
@@ -211,7 +218,7 @@ class SpokenV1:
     def answered(self, call: int, result: Any) -> Sequence[News]:
         if isinstance(result, optins.PromptAccepted):
             self._open.discard(call)
-            return [Named(call, result.message_id)]
+            return [_named(pair) for pair in self._insertions.answered(call, _published(result))]
         if self._barrier and call not in self._complete:
             self._held[call] = result  # TC-06: the barrier is the update, not the response
             return []
@@ -246,6 +253,7 @@ class SpokenV1:
 
     def failed(self, call: int, error: ErrorObject) -> Sequence[News]:
         cancelled = call in self._cancelled
+        self._insertions.refused(call)
         self._forget(call)
         released = self.upgrade.release()
         lifted = self.upgrade.failed(call, error)
@@ -275,6 +283,7 @@ class SpokenV1:
     def restart(self) -> None:
         for calls in (self._cancelled, self._complete, self._held):
             calls.clear()
+        self._insertions = Insertions()
         self.upgrade = Upgrade(self.upgrade.opt_ins)
 
     def asked(self, params: v1.RequestPermissionRequest, question_id: str) -> Question:
@@ -297,6 +306,19 @@ class SpokenV1:
 def taken(result: Any) -> bool:
     """Whether an answer says that a prompt was taken, and not that its turn ended."""
     return isinstance(result, v2.PromptResponse | PromptTaken | optins.PromptAccepted)
+
+
+def check_answer(result: Any, *, at_the_end: bool) -> Any:
+    """The answer to a prompt. `{}` is one only where a prompt is answered at its acceptance."""
+    if at_the_end and isinstance(result, optins.PromptAccepted) and result.message_id is UNSET:
+        return InvalidResult("session/prompt: Object missing required field `stopReason`")
+    return result
+
+
+def _published(result: optins.PromptAccepted) -> v2.PromptResponse | PromptTaken:
+    if isinstance(result.message_id, str):
+        return v2.PromptResponse(message_id=v2.MessageId(result.message_id), meta=result.meta)
+    return PromptTaken(meta=result.meta)
 
 
 def _named(pair: tuple[Any, v2.PromptResponse]) -> Named:

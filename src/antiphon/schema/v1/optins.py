@@ -56,9 +56,10 @@ class SessionStateUpdate(
 
 
 class PromptAccepted(Wire, frozen=True, kw_only=True):
-    """The answer to `session/prompt` under the future flag: accepted, not ended."""
+    """The answer to `session/prompt` under the future flag: accepted, not ended. An agent may leave the id to
+    the user message (SD-05)."""
 
-    message_id: MessageId
+    message_id: MessageId | UnsetType = UNSET
     meta: dict[str, Any] | None = field(name="_meta", default=None)
 
 
