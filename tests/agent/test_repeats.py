@@ -15,7 +15,10 @@ from tests.agent.test_sessions import Stepwise, idle
 
 TURN_COMPLETE = {"clientCapabilities": {"_meta": {"antiphon": {"turnComplete": True}}}}
 LIFECYCLE = {"clientCapabilities": {"_meta": {"antiphon": {"promptLifecycle": 2}}}}
-PROPOSED = {"_meta": {"antiphon": {"dialect": "proposed"}}}
+PROPOSED = {
+    "_meta": {"antiphon": {"dialect": "proposed"}},
+    "capabilities": {"_meta": {"antiphon": {"promptIds": True}}},
+}
 
 
 @pytest.fixture

@@ -80,14 +80,18 @@ async def test_prompt_v1_02_prompt_v1_03_prompt_v1_22_in_v1_the_answer_ends_the_
         assert talk.story()[2:] == ["agent_message_chunk"] * 3 + ["= 1"]
 
 
-async def test_the_first_proposal_is_spoken_where_it_is_asked_for(agent: Agent) -> None:
-    async with session(agent, 2, _meta={"antiphon": {"dialect": "proposed"}}) as (talk, id):
+@pytest.mark.parametrize("named", [False, True])
+async def test_the_first_proposal_is_spoken_where_it_is_asked_for(agent: Agent, named: bool) -> None:
+    """The answer to a prompt is `{}`; a client that asks for the id of its message gets it beside that."""
+    asked = {"capabilities": {"_meta": {"antiphon": {"promptIds": True}}}} if named else {}
+    async with session(agent, 2, _meta={"antiphon": {"dialect": "proposed"}}, **asked) as (talk, id):
         talk.prompt(1, id, "hello")
         idle = await talk.update("state_change", state="idle")
         assert idle["stop_reason"] == "end_turn"
         assert "stopReason" not in idle
-        named = next(u["messageId"] for u in talk.updates() if u["sessionUpdate"] == "user_message")
-        assert (await talk.answer_to(1))["result"] == {"_meta": {"antiphon": {"messageId": named}}}
+        shown = next(u["messageId"] for u in talk.updates() if u["sessionUpdate"] == "user_message")
+        beside = {"_meta": {"antiphon": {"messageId": shown}}} if named else {}
+        assert (await talk.answer_to(1))["result"] == beside
         assert talk.story()[2:5] == ["= 1", "user_message", "state_change running"]
 
 

@@ -109,7 +109,8 @@ class TestInsertion:
         ("to", "answer"),
         [
             (V2Writer(), {"messageId": "u"}),  # PROMPT-V2-03
-            (ProposedWriter(), {"_meta": {"antiphon": {"messageId": "u"}}}),  # SD-05: `{}`, and ours beside
+            (ProposedWriter(), {}),  # SD-05
+            (ProposedWriter(names_prompts=True), {"_meta": {"antiphon": {"messageId": "u"}}}),
             (V1Writer(None, LIFECYCLE), {"messageId": "u"}),
             (V1Writer(), None),  # PROMPT-V1-02
         ],

@@ -183,6 +183,11 @@ class ProposedWriter(V2Writer):
 
     dialect = Dialect.V2_PROPOSED
 
+    def __init__(self, *, names_prompts: bool = False, extensions: Collection[str] = ()) -> None:
+        """`names_prompts`: the client asked for the ids of its prompts beside their answers."""
+        super().__init__(extensions=extensions)
+        self._names_prompts = names_prompts
+
     def write(self, update: v2.SessionUpdate, raw: bytes) -> Sequence[bytes]:
         respelled = as_proposed(update)
         return super().write(update, raw) if respelled is None else (_encode(respelled),)
@@ -191,8 +196,9 @@ class ProposedWriter(V2Writer):
         return as_proposed(update) is None and super().passes(update)
 
     def inserted(self, message_id: str, *, beside: dict[str, Any] | None = None) -> Taken | None:
-        # The user message may come among those of other clients, so we name ours all the same.
-        return PromptTaken(meta=_ours({"messageId": message_id, **(beside or {})}))
+        # The user message may come among those of other clients: who asked for it is told the id here.
+        named = {"messageId": message_id} if self._names_prompts or beside else {}
+        return PromptTaken(meta=_ours({**named, **(beside or {})}))
 
 
 class V1Writer(Writer):
@@ -300,7 +306,7 @@ def writer(
         case Dialect.V1:
             return V1Writer(capabilities, agreement.opt_ins, extensions=extensions, report=report)
         case Dialect.V2_PROPOSED:
-            return ProposedWriter(extensions=extensions)
+            return ProposedWriter(names_prompts=agreement.extras.prompt_ids, extensions=extensions)
         case _:
             return V2Writer(extensions=extensions)
 

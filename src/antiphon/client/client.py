@@ -105,7 +105,13 @@ class Client(Logins, Sessions, Extending):
         self._terminal_login = terminal_login
         # Who passes everything on has clients, a queue and questions of its own.
         alone = relay is None
-        self._extras = Extras(queue_updates=alone, seq=numbered or lasting, presence=alone, annotations=True)
+        self._extras = Extras(
+            queue_updates=alone,
+            seq=numbered or lasting,
+            presence=alone,
+            annotations=True,
+            prompt_ids=self._proposed,
+        )
         Sessions.__init__(self)
         self.offering = Offering(workspace, self._live)
         """The files and terminals that an agent of v1 may use here."""

@@ -86,6 +86,8 @@ class Extras(Struct, frozen=True):
     """`_antiphon_annotation` updates, and the methods that add and remove annotations of messages."""
     message_deleted: bool = False
     """`_antiphon_message_deleted` updates, behind the upsert that empties a deleted message."""
+    prompt_ids: bool = False
+    """In v2 as first proposed: the answer to a prompt names its message under our key, and is not `{}`."""
 
     def __and__(self, other: Extras) -> Extras:
         return Extras(
@@ -95,6 +97,7 @@ class Extras(Struct, frozen=True):
             self.session_updates and other.session_updates,
             self.annotations and other.annotations,
             self.message_deleted and other.message_deleted,
+            self.prompt_ids and other.prompt_ids,
         )
 
     def to_meta(self) -> dict[str, Any]:
@@ -105,6 +108,7 @@ class Extras(Struct, frozen=True):
             "sessionUpdates": self.session_updates,
             "annotations": self.annotations,
             "messageDeleted": self.message_deleted,
+            "promptIds": self.prompt_ids,
         }
         return {key: True for key, wanted in asked.items() if wanted}
 
@@ -117,10 +121,13 @@ class Extras(Struct, frozen=True):
             session_updates=meta.get("sessionUpdates") is True,
             annotations=meta.get("annotations") is True,
             message_deleted=meta.get("messageDeleted") is True,
+            prompt_ids=meta.get("promptIds") is True,
         )
 
 
-EXTRAS = Extras(queue_updates=True, seq=True, presence=True, annotations=True, message_deleted=True)
+EXTRAS = Extras(
+    queue_updates=True, seq=True, presence=True, annotations=True, message_deleted=True, prompt_ids=True
+)
 """What every agent of ours gives."""
 
 
