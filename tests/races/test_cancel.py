@@ -221,3 +221,16 @@ async def test_an_agent_that_works_outside_of_a_turn_receives_the_cancel(
         ann.do(Op.CANCEL)
         assert made.hand is not None
         await made.hand.cancelled.wait()
+
+
+# --- the end of the process --------------------------------------------------------------------------
+
+
+async def test_the_end_of_the_agent_does_not_cut_short_what_a_cancel_began() -> None:
+    async with stage(Place.AGENT, Behaviour(late_end=50)) as made:
+        ann = await made.racer(Dialect.V2)
+        ann.do(Op.PROMPT)
+        await heard(ann.link, "begun")
+        ann.do(Op.CANCEL)
+        await turns(5)
+    assert made.works.cut_short == 0

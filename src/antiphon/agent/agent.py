@@ -364,14 +364,18 @@ class Agent(Declaring, Logins, Extending, AnnotationHook):
             self._closing.pop(session.id, None)
             closed.set()
 
+    async def put_away(self, session_id: str) -> None:
+        """Wait until a session that is being closed, or put away, is."""
+        while session_id in self._closing:
+            await self._closing[session_id].wait()
+
     async def open(self, session_id: str, *, voice: Voice | None = None) -> AgentSession:
         """A session from the store; one that is live already is that one. A turn that was cut short by the
         end of an earlier process ends as interrupted (invariant 4).
 
         Where this call opens it, `voice` gets the replay while it is read, and is pinned to the session.
         """
-        while session_id in self._closing:
-            await self._closing[session_id].wait()
+        await self.put_away(session_id)
         session = self.find(session_id)
         if session is not None:
             return session
@@ -387,8 +391,7 @@ class Agent(Declaring, Logins, Extending, AnnotationHook):
     async def aside(self, session_id: str) -> AsyncIterator[LiveSession]:
         """A session for a moment, to note something in it: one that is not open stays so, and who opens it
         meanwhile waits."""
-        while session_id in self._closing:
-            await self._closing[session_id].wait()
+        await self.put_away(session_id)
         if session_id in self._sessions or session_id in self._opening:
             yield (await self.open(session_id)).live
             return

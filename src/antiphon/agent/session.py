@@ -416,6 +416,8 @@ class AgentSession(Questioning, Edits):
         if self._cancelling:
             return  # a second cancel would cut short what the handler does to end
         self._cancelling = True
+        if self._interrupted:
+            return  # the same
         # A task that is cancelled before its first step never runs, and its turn would never end.
         if self._task is not None and self._begun:
             self._task.cancel()
@@ -425,8 +427,9 @@ class AgentSession(Questioning, Edits):
     def interrupt(self) -> None:
         """The process is about to end: a turn at work is cut short."""
         if self._task is not None and not self._interrupted:
-            self._interrupted = True  # a second cancel would cut short what the handler does to end
-            self._task.cancel()
+            self._interrupted = True
+            if not self._cancelling:  # a second cancel would cut short what the handler does to end
+                self._task.cancel()
 
     async def stop(self) -> None:
         """The process ends, or lets the session go: a turn at work is cut short, and says so."""

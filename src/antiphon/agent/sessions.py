@@ -50,6 +50,7 @@ def handlers(link: Link) -> Handlers:
     async def close(params: Any, inbound: Inbound) -> Any:
         session = link.agent.find(params.session_id)
         if session is None:
+            await link.agent.put_away(params.session_id)
             return {}  # C-18: what is not there is closed
         for_all = ours_in(params.meta).get("forAll") is True or session.closing
         if not link.permit.acts or (link.agent.others(link, session.id) and not for_all):
@@ -62,6 +63,7 @@ def handlers(link: Link) -> Handlers:
         session = link.agent.find(params.session_id)
         if session is not None:
             await link.agent.close(session)
+        await link.agent.put_away(params.session_id)
         await delete_children(link.agent, params.session_id)
         try:
             await link.agent.store.delete(params.session_id)
