@@ -207,7 +207,8 @@ class Round:
         if manner == "extend":
             held = joined(self.before.messages.get((role, id), []))
             given = [text(part) if isinstance(part, str) else part for part in held] + given
-        return {"sessionUpdate": TAGS[role], "messageId": id, "content": given}
+        marked = {"_meta": {"antiphon": {"deleted": True}}} if manner == "delete" else {}
+        return {"sessionUpdate": TAGS[role], "messageId": id, "content": given, **marked}
 
     def check(self) -> None:
         assert _messages(self.after) == _messages(self.before)
@@ -234,7 +235,8 @@ IDLE = st.builds(
     st.sampled_from(["end_turn", "cancelled", "_odd"]),
     st.booleans(),
 )  # fmt: skip
-STEPS = st.one_of(CHUNK, EXTEND, REPLACE, TOOL, TOOL_CHUNK, PLAN, PLAN_REMOVED, STATE, IDLE)
+DELETE = st.tuples(st.just("delete"), ROLES, st.sampled_from(["1", "2"]), st.just([]))
+STEPS = st.one_of(CHUNK, EXTEND, REPLACE, DELETE, TOOL, TOOL_CHUNK, PLAN, PLAN_REMOVED, STATE, IDLE)
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
