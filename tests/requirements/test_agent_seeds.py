@@ -124,6 +124,7 @@ async def test_sd_09_a_whole_message_takes_the_place_of_its_chunks() -> None:
             "sessionUpdate": "agent_message",
             "messageId": chunk["messageId"],
             "content": [{"type": "text", "text": "second"}],
+            "_meta": {"antiphon": {"revision": {"at": 1, "last": 1}}},
         }
 
 

@@ -43,7 +43,7 @@ async def test_init_01_init_10_init_12_init_13_init_18_init_22_init_23_the_first
     async with unopened(version=version, name="tester", client_version="9") as (client, agent):
         agent.meanwhile(client.initialize())
         request = await agent.request("initialize")
-        asked = {"queueUpdates": True, "presence": True}
+        asked = {"queueUpdates": True, "presence": True, "annotations": True}
         assert agent.seen == [request]
         assert request == {
             "jsonrpc": "2.0",
