@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from antiphon.engine.events import AnyBody, PromptQueued
+from antiphon.engine.events import AnyBody, PromptQueued, PromptSent
 from antiphon.engine.prompts import Entry, Prompts, QueuePart
 from antiphon.engine.reading import encode
 from antiphon.engine.who import who_of
@@ -20,23 +20,26 @@ class Waiting:
         self._prompts = Prompts()
         self._shown = self._listing()
         self._prompts.restore(part, entries)
-        self._due = False
-        """Whether a prompt was queued that the client has not been shown yet."""
+        self._due: str | None = None
+        """A prompt that was queued and that the client has not been shown yet."""
         self._show(seq)
 
     def apply(self, body: AnyBody, seq: int) -> None:
-        """Fold an event, and show the queue if it changed. A prompt that was just queued is shown with the
-        next event or with `flush`: one that is sent at once never waited, and is not listed."""
-        if not self._prompts.apply(body, seq=seq) and not self._due:
+        """Fold an event, and show the queue if it changed. A prompt that was just queued is shown before the
+        next event, or by `flush`: a hub that sends it at once names it by the agent's id, and it is never
+        listed under its own."""
+        if not (isinstance(body, PromptSent) and body.message_id == self._due):
+            self.flush(seq)
+        if not self._prompts.apply(body, seq=seq):
             return
-        self._due = isinstance(body, PromptQueued)
-        if not self._due:
+        self._due = body.message_id if isinstance(body, PromptQueued) else None
+        if self._due is None:
             self._show(seq)
 
     def flush(self, seq: int) -> None:
         """Everything that was committed together has been applied, up to this event."""
-        if self._due:
-            self._due = False
+        if self._due is not None:
+            self._due = None
             self._show(seq)
 
     def _show(self, seq: int) -> None:
