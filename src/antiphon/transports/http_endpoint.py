@@ -138,13 +138,16 @@ class AcpEndpoint:
         if connection.end_reason:
             exchange.reply(plain(404, f"Unknown {CONNECTION_ID}"))
             return
+        if session is None and about.method is None:
+            session = connection.asked_in(about.id)  # the connection knows where it asked
         connection.receive(body, about, session)
         exchange.reply(Reply(202))  # HTTP-05
 
     def _misplaced(self, about: Outline, session: str | None, connection: HttpTransport) -> Reply | None:
         """Whether a frame belongs to the session that the header names, or to none (HTTP-09)."""
-        belongs = connection.asked_in(about.id) if about.method is None else about.session
-        if session is None and (belongs is not None or about.method in IN_A_SESSION):
+        answers = about.method is None
+        belongs = connection.asked_in(about.id) if answers else about.session
+        if session is None and not answers and (belongs is not None or about.method in IN_A_SESSION):
             return plain(400, f"Missing {SESSION_ID}")
         if session is not None and belongs is not None and session != belongs:
             return plain(400, f"{SESSION_ID} is another one than that of the message")
