@@ -91,6 +91,19 @@ class Forbidden(RemoteError):
         super().__init__(data={"reason": "forbidden"})
 
 
+class TooLarge(RemoteError):
+    """A message is larger than the receiver takes (RPC-38)."""
+
+    code = -32004
+    summary = "Too large"
+
+    def __init__(self, size: int, bound: int) -> None:
+        super().__init__(
+            f"a message of {size} bytes is over the bound of {bound}",
+            data={"reason": "limit", "limit": "frame", "most": bound},
+        )
+
+
 class RequestCancelled(RemoteError):
     """A request ended because it was cancelled, by its sender or by a shutdown (RPC-31, RPC-34)."""
 

@@ -120,8 +120,9 @@ async def test_rpc_38_a_frame_over_the_bound_gives_one_clear_error_and_the_conne
         await other.request(1, "initialize", BOTH_SHAPES)
         other.send(id=2, method="session/new", params={**NEW, "_meta": {"x": "y" * 2000}})
         refused = await other.receive()
-        assert (refused["id"], refused["error"]["code"]) == (None, -32600)
+        assert (refused["id"], refused["error"]["code"]) == (2, -32004)
         assert "over the bound of 1000" in refused["error"]["message"]
+        assert refused["error"]["data"] == {"reason": "limit", "limit": "frame", "most": 1000}
         assert "result" in await other.request(3, "session/new", NEW)
 
 

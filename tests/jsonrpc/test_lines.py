@@ -8,7 +8,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antiphon.jsonrpc.lines import LineSplitter, Overlong
+from antiphon.jsonrpc.lines import LineSplitter
+from antiphon.jsonrpc.oversized import Overlong
 
 line = st.binary(max_size=40).map(lambda raw: raw.replace(b"\n", b"").replace(b"\r", b""))
 
@@ -53,3 +54,13 @@ def test_a_line_over_the_bound_is_not_kept_while_it_arrives() -> None:
     assert tracemalloc.get_traced_memory()[1] < 1_000_000
     tracemalloc.stop()
     assert splitter.feed(b"\n{}\n") == [Overlong(10_000_000, 1000), b"{}"]
+
+
+@given(at=st.lists(st.integers(0, 9999)), id_last=st.booleans())
+def test_the_id_of_a_line_over_the_bound_is_found(at, id_last) -> None:
+    params = b'"params":{"x":"%b"}' % (b"x" * 9000)
+    frame = b'{"method":"m",%b,"id":7}' if id_last else b'{"id":7,"method":"m",%b}'
+    splitter = LineSplitter(bound=100)
+    data = frame % params + b"\n"
+    out = [found for piece in cut(data, at) for found in splitter.feed(piece)]
+    assert out == [Overlong(len(data) - 1, 100, 7)]

@@ -9,7 +9,7 @@ import pytest
 
 from antiphon.errors import ErrorObject, LocalError
 from antiphon.jsonrpc.frames import Notification
-from antiphon.jsonrpc.lines import Overlong
+from antiphon.jsonrpc.oversized import Overlong
 from antiphon.jsonrpc.peer import Answered, BatchPolicy, CancelAsked, Fault, Inbound, Peer
 
 
@@ -107,7 +107,7 @@ def test_rpc_06_a_second_request_under_a_live_id_is_refused_and_the_first_unharm
 
 
 @pytest.mark.parametrize(
-    ("frame", "code"), [(b"nonsense", -32700), (b"42", -32600), (b"[]", -32600), (Overlong(9, 8), -32600)]
+    ("frame", "code"), [(b"nonsense", -32700), (b"42", -32600), (b"[]", -32600), (Overlong(9, 8), -32004)]
 )
 def test_rpc_09_rpc_10_rpc_11_what_cannot_be_read_is_answered_under_null(frame, code) -> None:
     reply = refusal(Peer().receive(frame))
@@ -238,3 +238,33 @@ def test_answering_twice_is_our_own_fault() -> None:
 
 def test_blank_frames_are_nothing() -> None:
     assert Peer().receive(b"   ") == []
+
+
+@pytest.mark.parametrize("id", [7, "7"])
+def test_rpc_38_a_request_over_the_bound_is_answered_under_its_own_id(id) -> None:
+    peer = Peer()
+    fault = only(peer.receive(Overlong(9, 8, id)))
+    assert isinstance(fault, Fault)
+    assert fault.due
+    reply = json.loads(fault.reply)
+    assert (reply["id"], reply["error"]["code"]) == (id, -32004)
+    assert reply["error"]["data"] == {"reason": "limit", "limit": "frame", "most": 8}
+
+
+def test_rpc_06_not_under_an_id_that_is_still_in_use() -> None:
+    peer = Peer()
+    peer.receive(line(id=7, method="m"))
+    fault = only(peer.receive(Overlong(9, 8, 7)))
+    assert json.loads(fault.reply)["id"] is None
+
+
+def test_rpc_38_an_answer_over_the_bound_fails_its_call() -> None:
+    peer = Peer()
+    call, _ = peer.call("m", b"{}")
+    event = only(peer.receive(Overlong(9, 8, call.id, answers=True)))
+    assert isinstance(event, Answered)
+    assert event.error is not None
+    assert event.error.code == -32004
+    again = only(peer.receive(Overlong(9, 8, call.id, answers=True)))
+    assert isinstance(again, Fault)
+    assert again.reply is None

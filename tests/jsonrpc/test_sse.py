@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antiphon.jsonrpc.lines import Overlong
+from antiphon.jsonrpc.oversized import Overlong
 from antiphon.jsonrpc.sse import KEEP_ALIVE, Event, EventDecoder, encode_event
 
 IDS = st.text(st.characters(codec="utf-8", exclude_characters="\0\r\n"), min_size=1, max_size=8).filter(

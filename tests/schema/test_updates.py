@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from antiphon.jsonrpc import frames
-from antiphon.jsonrpc.lines import Overlong
+from antiphon.jsonrpc.oversized import Overlong
 from antiphon.schema.codec import codec
 from antiphon.schema.methods import Kind
 from antiphon.schema.updates import is_update

@@ -15,7 +15,7 @@ import pytest
 
 from antiphon.connection import Connection, Role
 from antiphon.errors import LinkLost, SpawnFailed
-from antiphon.jsonrpc.lines import Overlong
+from antiphon.jsonrpc.oversized import Overlong
 from antiphon.testing.transports import take, take_all
 from antiphon.transports.base import Inbox
 from antiphon.transports.child import ChildTransport

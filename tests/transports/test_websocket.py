@@ -76,15 +76,6 @@ async def test_nobody_listening_and_no_address_are_clear_errors() -> None:
         await connect_websocket("http://127.0.0.1/acp")
 
 
-async def test_a_frame_over_the_bound_closes_the_socket_with_1009() -> None:
-    async with websocket_server(echo, bound=1000, opens=False) as server:
-        client = await connect_websocket(f"ws://127.0.0.1:{server.port}/acp")
-        client.send(b"x" * 1001)
-        async with asyncio.timeout(DEADLINE):
-            assert await Inbox(client).take() == []
-        assert "1009" in client.end_reason
-
-
 async def test_a_server_that_ends_tells_its_clients_with_1001_and_leaves_no_task() -> None:
     async with websocket_server(echo, opens=False) as server:
         client = await connect_websocket(f"ws://127.0.0.1:{server.port}/acp")

@@ -26,6 +26,7 @@ from antiphon.client import Reconnect
 from antiphon.errors import LinkLost
 from antiphon.hub import HubFolder, Running
 from antiphon.hub.targets import called
+from antiphon.jsonrpc.oversized import failure_of
 from antiphon.schema.version import META_KEY
 from antiphon.transports.base import Transport
 
@@ -152,6 +153,8 @@ class Relay:
             if isinstance(frame, bytes):
                 for out in read(frame):
                     to.send(out)
+            else:  # too large to be kept: it fails on the side that waits for an answer
+                (to if frame.answers else source).send(failure_of(frame))
         if to.congested:
             source.pause()
             task = asyncio.get_running_loop().create_task(self._wait(source, to))

@@ -12,6 +12,7 @@ from antiphon.cli.exits import Failure
 from antiphon.client import Reconnect
 from antiphon.errors import AntiphonError, LinkLost, LinkRefused
 from antiphon.jsonrpc.lines import Received
+from antiphon.jsonrpc.oversized import Overlong, failure_of
 from antiphon.transports.base import Receive, Transport
 from antiphon.transports.lasting import LastingTransport
 
@@ -49,7 +50,13 @@ class LastingHub(LastingTransport):
     def _received(self, frames: list[Received]) -> None:
         told: list[Received] = []
         for frame in frames:
-            if not isinstance(frame, bytes) or self._is_own(frame):
+            if isinstance(frame, Overlong):
+                failure = failure_of(frame)
+                if not frame.answers:
+                    super().send(failure)
+                    continue
+                frame = failure
+            if self._is_own(frame):
                 continue
             passed = self._talk.from_hub(frame)
             if passed is not None:

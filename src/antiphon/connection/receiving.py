@@ -117,8 +117,8 @@ class Receiving:
     def _fault(self, fault: Fault) -> None:
         """What the peer should not have sent. A peer that logs to its stdout whatever it reads would log the
         answers, too: so many are given, and no more (RPC-10)."""
-        self._faults += fault.reply is not None
-        answered = self._faults <= FAULTS
+        self._faults += fault.reply is not None and not fault.due
+        answered = fault.due or self._faults <= FAULTS
         logger.log(logging.WARNING if answered and not fault.expected else logging.DEBUG, "%s", fault.reason)
         if fault.excerpt:  # OBS-06: it may be what somebody said
             logger.debug("it began with %r", fault.excerpt)

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from antiphon.transports.http_exchange import BODY_BOUND
+from antiphon.jsonrpc.lines import DEFAULT_BOUND
 
 
 class HubLimits(Struct, frozen=True, kw_only=True):
-    frame: int = BODY_BOUND
+    frame: int = DEFAULT_BOUND
     """Bytes of one message of a client; over HTTP, of one body."""
     connections: int = 4096
     connections_per_token: int = 1024

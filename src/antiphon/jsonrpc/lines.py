@@ -6,17 +6,10 @@ it arrives and reported once in its place (RPC-38): the stream goes on behind it
 
 from __future__ import annotations
 
-from msgspec import Struct
+from antiphon.jsonrpc.oversized import HEAD, TAIL, Overlong, overlong
 
 DEFAULT_BOUND = 64 * 1024 * 1024
 _CR = ord("\r")
-
-
-class Overlong(Struct, frozen=True):
-    """A frame that was longer than the bound allows, in the place where it stood."""
-
-    size: int
-    bound: int
 
 
 Received = bytes | Overlong
@@ -33,6 +26,8 @@ class LineSplitter:
         self._parts: list[bytes] = []
         self._held = 0
         self._dropped = 0
+        self._head = self._tail = b""
+        """Of a line that is thrown away."""
 
     def feed(self, data: bytes) -> list[Received]:
         end = data.find(b"\n")
@@ -65,18 +60,20 @@ class LineSplitter:
     def _hold(self, data: bytes) -> None:
         if self._dropped:
             self._dropped += len(data)
+            self._tail = (self._tail + data[-TAIL:])[-TAIL:]
         elif data:
             self._parts.append(data)
             self._held += len(data)
             # One byte more than the bound may still be the CR of a CRLF.
             if self._held > self._bound + 1:
                 self._dropped, self._held = self._held, 0
+                self._keep_ends()
                 self._parts.clear()
 
     def _finish(self, out: list[Received]) -> None:
         if self._dropped:
-            out.append(Overlong(self._dropped, self._bound))
-            self._dropped = 0
+            out.append(overlong(self._head, self._tail, size=self._dropped, bound=self._bound))
+            self._dropped, self._head, self._tail = 0, b"", b""
         elif self._held:
             line = b"".join(self._parts).removesuffix(b"\r")
             self._parts.clear()
@@ -85,4 +82,13 @@ class LineSplitter:
                 out.append(self._checked(line))
 
     def _checked(self, line: bytes) -> Received:
-        return line if len(line) <= self._bound else Overlong(len(line), self._bound)
+        if len(line) <= self._bound:
+            return line
+        return overlong(line[:HEAD], line[-TAIL:], size=len(line), bound=self._bound)
+
+    def _keep_ends(self) -> None:
+        """Keep the first and the last bytes of what is held."""
+        for part in self._parts:
+            self._head = (self._head + part[:HEAD])[:HEAD]
+        for part in self._parts[-TAIL:]:
+            self._tail = (self._tail + part[-TAIL:])[-TAIL:]

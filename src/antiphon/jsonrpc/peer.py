@@ -12,9 +12,9 @@ from enum import StrEnum
 from typing import Any
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import UNSET, Raw, Struct
 
-from antiphon.errors import ErrorObject, InvalidRequest, LocalError, RemoteError
+from antiphon.errors import ErrorObject, InvalidRequest, LocalError, RemoteError, TooLarge
 from antiphon.jsonrpc import frames
 from antiphon.jsonrpc.frames import (
     Batch,
@@ -26,7 +26,8 @@ from antiphon.jsonrpc.frames import (
     RequestId,
     Response,
 )
-from antiphon.jsonrpc.lines import Overlong, Received
+from antiphon.jsonrpc.lines import Received
+from antiphon.jsonrpc.oversized import Overlong, failure_of
 
 CANCEL_REQUEST = "$/cancel_request"
 
@@ -96,6 +97,8 @@ class Fault(Struct, frozen=True):
     reply: bytes | None = None
     expected: bool = False
     """Whether it is nobody's fault: two things crossed on the way."""
+    due: bool = False
+    """Whether `reply` answers a request that the other side waits for."""
 
 
 Event = Inbound | Notification | Answered | CancelAsked | Fault
@@ -132,11 +135,7 @@ class Peer:
     def receive(self, frame: Received) -> list[Event]:
         """What one received frame means."""
         if isinstance(frame, Overlong):
-            return [
-                self._refuse(
-                    InvalidRequest(f"a frame of {frame.size} bytes is over the bound of {frame.bound}")
-                )
-            ]
+            return [self._too_large(frame)]
         try:
             decoded = self._decode(frame)
         except RemoteError as error:
@@ -144,6 +143,17 @@ class Peer:
         if isinstance(decoded, Batch):
             return self._receive_batch(decoded, frame)
         return [self._receive_one(decoded, frame, None)]
+
+    def _too_large(self, frame: Overlong) -> Event:
+        """Answer a request that was not kept under its own id, or fail the call that it answers."""
+        error = TooLarge(frame.size, frame.bound)
+        id = frame.id
+        if frame.answers and id is not UNSET:
+            return self._answered(id, None, error.to_wire(), b"")
+        named = id is not UNSET and (type(id), id) not in self._inbound
+        if not named or (self.strict_ids and isinstance(id, float)):
+            return self._refuse(error)
+        return Fault(str(error), reply=failure_of(frame), due=True)
 
     def _receive_one(self, frame: Frame | MalformedResponse, line: bytes, reply: _BatchReply | None) -> Event:
         if isinstance(frame, Request):

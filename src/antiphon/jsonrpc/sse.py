@@ -11,7 +11,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from antiphon.jsonrpc.lines import DEFAULT_BOUND, Overlong
+from antiphon.jsonrpc.lines import DEFAULT_BOUND
+from antiphon.jsonrpc.oversized import HEAD, Overlong, overlong
 
 KEEP_ALIVE = b":\n\n"
 BOM = b"\xef\xbb\xbf"
@@ -54,6 +55,8 @@ class EventDecoder:
         self._begun = False
         self._data: list[bytes] = []
         self._size = 0
+        self._head = b""
+        """The first bytes of the data."""
         self._fields: dict[str, str] = {}
         self._id: str | None = None
         self.last_id = ""
@@ -99,10 +102,12 @@ class EventDecoder:
         value = value.removeprefix(b" ")
         if name == b"data":
             self._size += size - (len(line) - len(value)) + bool(self._data)
+            if not self._head:
+                self._head = value[:HEAD]
             if self._size <= self._bound:
                 self._data.append(value)
             else:
-                self._data = [b""]  # nothing of it is kept
+                self._data = [b""]  # nothing of it is kept but its beginning
         elif name and size <= _FIELD_BOUND:
             text = value.decode("utf-8", "replace")
             if name != b"id":
@@ -115,8 +120,8 @@ class EventDecoder:
         if told is not None:
             self.last_id = told
         if self._size > self._bound:
-            found.append(Overlong(self._size, self._bound))
+            found.append(overlong(self._head, b"", size=self._size, bound=self._bound))
         elif self._data or told is not None or self._fields:
             data = b"\n".join(self._data) if self._data else None
             found.append(Event(data, self.last_id, self._fields))
-        self._data, self._size, self._fields = [], 0, {}
+        self._data, self._size, self._fields, self._head = [], 0, {}, b""

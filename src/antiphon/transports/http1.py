@@ -12,6 +12,7 @@ from typing import cast
 import h11
 
 from antiphon.transports.base import OUTBOX_HIGH, OUTBOX_LOW
+from antiphon.transports.http_body import SKIPPED, Body
 from antiphon.transports.http_exchange import (
     Begin,
     Exchange,
@@ -49,8 +50,7 @@ class Http1Protocol(asyncio.Protocol):
         self._raw = bytearray()
         """The head that is being read, as it came."""
         self._exchange: Http1Exchange | None = None
-        self._body: list[bytes] = []
-        self._size = 0
+        self._body = Body(limits.body)
         self._ahead = 0
         """Bytes that came while a request is being answered."""
         self._method = ""
@@ -132,8 +132,11 @@ class Http1Protocol(asyncio.Protocol):
                     self._expect(None)
                     assert self._exchange is not None
                     self._exchange.answering = True
-                    body, self._body = b"".join(self._body), []
-                    self._begin(self._exchange, body)
+                    if self._body.over:
+                        self._handler.refused(self._exchange.head, 413)
+                        self._exchange.reply(self._body.refusal())
+                    else:
+                        self._begin(self._exchange, self._body.whole())
                 elif isinstance(event, h11.ConnectionClosed):
                     self.transport.close()
                     return
@@ -152,13 +155,21 @@ class Http1Protocol(asyncio.Protocol):
             self._refuse(refused)
         elif self._upgrade is not None and wants_websocket(head):
             self._hand_over(self._upgrade(head), raw)
-        elif int(headers.get("Content-Length", "0")) > self._limits.body_of(head):
-            self._exchange = Http1Exchange(head, self)
-            self._refuse(plain(413))
         else:
             self._exchange = Http1Exchange(head, self)
-            self._size = self._ahead = 0
-            self._expect(self._limits.body_seconds)
+            self._body, self._ahead = Body(self._limits.body_of(head)), 0
+            length = int(headers.get("Content-Length", "0"))
+            asks = self._h11.they_are_waiting_for_100_continue
+            if length > self._most_read or (asks and length > self._body.bound):
+                self._refuse(self._body.refusal(length))
+            else:
+                self._expect(self._limits.body_seconds)
+
+    @property
+    def _most_read(self) -> int:
+        """Bytes of a body that are read, if only to be thrown away; nothing is of whoever comes."""
+        known = self._exchange is None or self._exchange.head.most is None
+        return self._body.bound * (SKIPPED if known else 1)
 
     def _hand_over(self, protocol: asyncio.Protocol, raw: bytes) -> None:
         self._expect(None)
@@ -169,17 +180,16 @@ class Http1Protocol(asyncio.Protocol):
         protocol.data_received(raw)
 
     def _take_body(self, data: bytes) -> None:
-        self._size += len(data)
-        assert self._exchange is not None
-        if self._size > self._limits.body_of(self._exchange.head):
-            self._refuse(plain(413))
-        else:
-            self._body.append(data)
+        goes_on = self._body.take(data)
+        if self._body.size > self._most_read:
+            self._refuse(self._body.refusal())
+        elif goes_on:
+            self._expect(self._limits.body_seconds)
 
     def _refuse(self, reply: Reply) -> None:
         """Answer without having read everything, and be done with this socket."""
         self._closing = True
-        self._body = []
+        self._body = Body(0)
         if self._admitted:
             head = Head(peer=self._peer) if self._exchange is None else self._exchange.head
             self._handler.refused(head, reply.status)
@@ -250,7 +260,7 @@ class Http1Protocol(asyncio.Protocol):
         if self._closing or (self._exchange is None and not self._raw):
             self.transport.abort() if self._closing else self.transport.close()
         else:
-            self._refuse(plain(408))
+            self._refuse(self._body.refusal() if self._body.over else plain(408))
 
 
 def _text(value: bytes) -> str:

@@ -23,18 +23,24 @@ from h2.settings import SettingCodes, Settings
 
 from antiphon.transports.base import OUTBOX_HIGH, OUTBOX_LOW
 from antiphon.transports.http2_exchange import Http2Exchange
+from antiphon.transports.http_body import SKIPPED, Body
 from antiphon.transports.http_exchange import (
     Begin,
     Handler,
     Head,
     Headers,
     Limits,
+    Reply,
     peer_of,
-    plain,
 )
 from antiphon.transports.http_tally import Tally
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+WINDOW = 2**31 - 1
+"""Bytes that a client may send before it waits for leave. What comes is read at once and bounded by the size
+of a body, so a smaller window protects nothing; and some clients stall over a larger body."""
+FIRST_WINDOW = 65535
+"""The window of every connection to begin with."""
 RESETS = 1000
 """Requests that may be taken back over one socket: who does nothing else wears us out."""
 
@@ -52,6 +58,7 @@ class Http2Protocol(asyncio.Protocol):
                 SettingCodes.MAX_CONCURRENT_STREAMS: limits.streams,
                 SettingCodes.MAX_HEADER_LIST_SIZE: limits.head,
                 SettingCodes.ENABLE_CONNECT_PROTOCOL: 0,
+                SettingCodes.INITIAL_WINDOW_SIZE: WINDOW,
             },
         )
         self._exchanges: dict[int, Http2Exchange] = {}
@@ -72,6 +79,7 @@ class Http2Protocol(asyncio.Protocol):
         self._peer = peer_of(transport)
         self.transport.set_write_buffer_limits(high=OUTBOX_HIGH, low=OUTBOX_LOW)
         self.h2.initiate_connection()
+        self.h2.increment_flow_control_window(WINDOW - FIRST_WINDOW)
         self.send()
         self._expect(self._limits.head_seconds)
 
@@ -152,28 +160,43 @@ class Http2Protocol(asyncio.Protocol):
         refused = self._handler.admit(head)
         if refused is not None:
             exchange.reply(refused)
-        elif _length(head.headers) > self._limits.body_of(head):
-            self.refuse(exchange, 413)
         else:
-            exchange.expect(self._limits.body_seconds)
+            exchange.received = Body(self._limits.body_of(head))
+            length = _length(head.headers)
+            if length > self._most_read(exchange):
+                self.refuse(exchange, exchange.received.refusal(length))
+            else:
+                exchange.expect(self._limits.body_seconds)
+
+    def _most_read(self, exchange: Http2Exchange) -> int:
+        """Bytes of a body that are read, if only to be thrown away; nothing is of whoever comes."""
+        return exchange.received.bound * (SKIPPED if exchange.head.most is None else 1)
 
     def _take_body(self, event: DataReceived) -> None:
         self.h2.acknowledge_received_data(event.flow_controlled_length or 0, event.stream_id)
         exchange = self._exchanges.get(event.stream_id)
         if exchange is None:
             return
-        if exchange.take(event.data or b"") > self._limits.body_of(exchange.head):
-            self.refuse(exchange, 413)
+        body = exchange.received
+        goes_on = body.take(event.data or b"")
+        if body.size > self._most_read(exchange):
+            self.refuse(exchange, body.refusal())
+        elif goes_on:
+            exchange.expect(self._limits.body_seconds)
 
-    def refuse(self, exchange: Http2Exchange, status: int) -> None:
-        self._handler.refused(exchange.head, status)
-        exchange.reply(plain(status))
+    def refuse(self, exchange: Http2Exchange, reply: Reply) -> None:
+        self._handler.refused(exchange.head, reply.status)
+        exchange.reply(reply)
 
     def _complete(self, stream_id: int) -> None:
         exchange = self._exchanges.get(stream_id)
         if exchange is not None:
             exchange.expect(None)
-            self._begin(exchange, exchange.body())
+            body = exchange.body()
+            if exchange.received.over:
+                self.refuse(exchange, exchange.received.refusal())
+            else:
+                self._begin(exchange, body)
 
     def _reset(self, stream_id: int) -> None:
         self._resets += 1

@@ -15,7 +15,8 @@ from h2.errors import ErrorCodes
 from h2.exceptions import StreamClosedError
 
 from antiphon.transports.base import OUTBOX_HIGH, OUTBOX_LOW
-from antiphon.transports.http_exchange import Exchange, Head, Reply
+from antiphon.transports.http_body import Body
+from antiphon.transports.http_exchange import Exchange, Head, Reply, plain
 
 if TYPE_CHECKING:
     from antiphon.transports.http2 import Http2Protocol
@@ -26,8 +27,7 @@ class Http2Exchange(Exchange):
         super().__init__(head)
         self._protocol = protocol
         self._id = stream_id
-        self._body: list[bytes] = []
-        self._size = 0
+        self.received = Body(0)
         self._whole = False
         """Whether the request was read to its end."""
         self._out = bytearray()
@@ -42,17 +42,12 @@ class Http2Exchange(Exchange):
         if self._timer is not None:
             self._timer.cancel()
         loop = asyncio.get_running_loop()
-        self._timer = None if seconds is None else loop.call_later(seconds, self._protocol.refuse, self, 408)
-
-    def take(self, data: bytes) -> int:
-        self._body.append(data)
-        self._size += len(data)
-        return self._size
+        late = None if seconds is None else loop.call_later(seconds, self._protocol.refuse, self, plain(408))
+        self._timer = late
 
     def body(self) -> bytes:
         self._whole = True
-        body, self._body = b"".join(self._body), []
-        return body
+        return self.received.whole()
 
     # --- the answer --------------------------------------------------------------------------------
 

@@ -14,8 +14,9 @@ from typing import Any, Protocol
 
 from msgspec import Struct, field
 
+from antiphon.jsonrpc.lines import DEFAULT_BOUND
+
 HEAD_BOUND = 64 * 1024
-BODY_BOUND = 16 * 1024 * 1024
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -23,10 +24,11 @@ class Limits(Struct, frozen=True, kw_only=True):
 
     head: int = HEAD_BOUND
     """Bytes of a request line and its headers."""
-    body: int = BODY_BOUND
+    body: int = DEFAULT_BOUND
     head_seconds: float = 10.0
     """Until a head that has begun is there."""
     body_seconds: float = 30.0
+    """Until a body is there, or the next part of a large one."""
     idle_seconds: float = 75.0
     """That a socket may stay without a request."""
     streams: int = 256

@@ -12,7 +12,8 @@ from functools import partial
 from typing import Protocol
 from urllib.parse import unquote
 
-from antiphon.jsonrpc.lines import Overlong, Received
+from antiphon.jsonrpc.lines import Received
+from antiphon.jsonrpc.oversized import Overlong
 from antiphon.jsonrpc.sse import Event
 from antiphon.transports.base import Delivery
 from antiphon.transports.http_frames import CLOSES, opened_session, outline

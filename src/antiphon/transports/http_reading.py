@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 
-from antiphon.jsonrpc.lines import Overlong
+from antiphon.jsonrpc.oversized import Overlong
 from antiphon.jsonrpc.sse import Event, EventDecoder
 from antiphon.transports.http_frames import EVENTS
 

@@ -55,12 +55,24 @@ class Unanswered:
         if pending is not None:
             data = {"status": refused.status, "body": _shown(refused.body)}
             error = ErrorObject(-32603, f"the server answered with {refused.status}", data)
-            self._fail(encode_failure(pending.id, error))
+            self._fail(encode_failure(pending.id, _read_error(refused.body) or error))
 
     def fail_session(self, session: str, refused: StreamRefused) -> None:
         for pending in tuple(self._pending.values()):
             if pending.session == session:
                 self.fail(pending.id, refused)
+
+
+class _Refusal(Struct):
+    error: ErrorObject
+
+
+def _read_error(body: bytes) -> ErrorObject | None:
+    """The JSON-RPC error that a server answered with, where it is one."""
+    try:
+        return msgspec.json.decode(body, type=_Refusal).error
+    except msgspec.MsgspecError:
+        return None
 
 
 def _shown(body: bytes) -> Any:

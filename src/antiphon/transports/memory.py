@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from antiphon.jsonrpc.lines import DEFAULT_BOUND, Overlong, Received
+from antiphon.jsonrpc.lines import DEFAULT_BOUND, Received
+from antiphon.jsonrpc.oversized import HEAD, TAIL, overlong
 from antiphon.transports.base import OUTBOX_HIGH
 from antiphon.transports.joined import JoinedTransport
 
@@ -31,7 +32,10 @@ class MemoryTransport(JoinedTransport):
         if other._end_reason:
             return
         received: list[Received] = [
-            frame if len(frame) <= self._bound else Overlong(len(frame), self._bound) for frame in frames
+            frame
+            if len(frame) <= self._bound
+            else overlong(frame[:HEAD], frame[-TAIL:], size=len(frame), bound=self._bound)
+            for frame in frames
         ]
         other._delivery.put(received)
         if not other._delivery.open:

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from websockets import ClientProtocol, ServerProtocol
 from websockets.exceptions import InvalidStatus, InvalidURI, WebSocketException
-from websockets.extensions.permessage_deflate import ClientPerMessageDeflateFactory
+from websockets.extensions.permessage_deflate import ClientPerMessageDeflateFactory, PerMessageDeflate
 from websockets.frames import Frame, Opcode
 from websockets.http11 import Request, Response
 from websockets.protocol import OPEN
@@ -23,8 +23,10 @@ from websockets.uri import parse_uri
 
 from antiphon.errors import LinkLost, LinkRefused
 from antiphon.jsonrpc.lines import DEFAULT_BOUND, Received
+from antiphon.jsonrpc.oversized import HEAD, Overlong, overlong
 from antiphon.transports.base import OUTBOX_HIGH, OUTBOX_LOW, Framing, set_reading
 from antiphon.transports.joined import JoinedTransport
+from antiphon.transports.websocket_gate import BoundedDeflate, FrameGate, TooLargeFrame
 from antiphon.transports.websocket_opening import Closing, WebSocketOpening
 
 CONNECT_DEADLINE = 15.0
@@ -57,12 +59,14 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
         self,
         protocol: ClientProtocol | ServerProtocol,
         *,
+        bound: int,
         ping_interval: float | None,
         ping_deadline: float,
         admit: Callable[[WebSocketTransport, Request], Response] | None = None,
         opening: WebSocketOpening | None = None,
     ) -> None:
-        """`admit` answers the upgrade, on the server's side; `opening` is what it lets through then."""
+        """`bound`: bytes of the largest message that is taken. `admit` answers the upgrade, on the server's
+        side; `opening` is what it lets through then."""
         super().__init__()
         self._protocol = protocol
         self._admit = admit
@@ -72,6 +76,14 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
         self._opened: asyncio.Future[None] = self._loop.create_future()
         self._lost = asyncio.Event()
         self._partial: list[bytes] | None = None
+        self._bound = bound
+        self._gate: FrameGate | None = None
+        """Lets messages through within the bound, once the handshake is over."""
+        self._handshake = b""
+        """The last bytes that were read of the handshake."""
+        self._deflate: BoundedDeflate | None = None
+        self._cut = False
+        """Whether the message that is being read is thrown away: it is too large."""
         self._ping_interval = ping_interval
         self._ping_deadline = ping_deadline
         self._ping_timer: asyncio.TimerHandle | None = None
@@ -128,12 +140,49 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
         self._transport.set_write_buffer_limits(high=OUTBOX_HIGH, low=OUTBOX_LOW)
 
     def data_received(self, data: bytes) -> None:
-        self._protocol.receive_data(data)
-        self._take_events()
+        if self._pinged_at is not None:
+            self._pinged_at = self._loop.time()  # a pong cannot come within a large message
+        if self._gate is None:
+            data = self._read_handshake(data)
+        if self._gate is None:
+            return
+        frames: list[Received] = []
+        for item in self._gate.feed(data):
+            if isinstance(item, Overlong):
+                frames.append(item)
+            elif isinstance(item, bytes):
+                self._protocol.receive_data(item)
+                self._take_events(frames)
+            else:
+                self._cut = True
+                if self._deflate is not None:
+                    self._deflate.cut()
+        self._hand_over(frames)
+
+    def _read_handshake(self, data: bytes) -> bytes:
+        """Let the core read the head by which the link is opened; what is behind it."""
+        known = len(self._handshake)
+        seen = self._handshake + data
+        end = seen.find(b"\r\n\r\n")
+        if end < 0:
+            self._handshake = seen[-3:]
+            self._protocol.receive_data(data)
+        else:
+            self._protocol.receive_data(data[: end + 4 - known])
+            data = data[end + 4 - known :]
+        self._hand_over(self._take_events([]))
+        if end < 0:
+            return b""
+        if self._protocol.state is OPEN:
+            self._gate = FrameGate(bound=self._bound, masked=self._admit is not None)
+        elif data:  # the text of a refusal
+            self._protocol.receive_data(data)
+            self._take_events([])
+        return data
 
     def eof_received(self) -> None:
         self._protocol.receive_eof()
-        self._take_events()
+        self._hand_over(self._take_events([]))
 
     def connection_lost(self, error: Exception | None) -> None:
         if self._ping_timer is not None:
@@ -161,8 +210,8 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
             return f"the WebSocket was closed by this side with {broken.code} {broken.reason}".rstrip()
         return "the WebSocket was cut"
 
-    def _take_events(self) -> None:
-        frames: list[Received] = []
+    def _take_events(self, frames: list[Received]) -> list[Received]:
+        """Add the messages that the core has read."""
         for event in self._protocol.events_received():
             if isinstance(event, Frame):
                 self._take_frame(event, frames)
@@ -171,6 +220,9 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
             elif self._protocol.handshake_exc is None:
                 self._open()
         self._send_protocol_data()
+        return frames
+
+    def _hand_over(self, frames: list[Received]) -> None:
         if frames and not self._end_reason:
             self._deliver(frames)
 
@@ -197,7 +249,12 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
         self._delivery.drop()
 
     def _take_frame(self, frame: Frame, frames: list[Received]) -> None:
-        if frame.opcode is Opcode.TEXT and frame.fin:
+        if isinstance(frame, TooLargeFrame):
+            frames.append(self._inflated_too_large(bytes(frame.data)))
+            self._partial = None
+        elif self._cut and frame.fin and frame.opcode is Opcode.CONT:
+            self._cut, self._partial = False, None
+        elif frame.opcode is Opcode.TEXT and frame.fin:
             frames.append(bytes(frame.data))
         elif frame.opcode is Opcode.TEXT:
             self._partial = [bytes(frame.data)]
@@ -209,6 +266,11 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
         elif frame.opcode is Opcode.PONG:
             self._pinged_at = None
 
+    def _inflated_too_large(self, head: bytes) -> Overlong:
+        """A message that is too large once it is inflated; its size is not known."""
+        known = b"".join(self._partial or ())[:HEAD] or head
+        return overlong(known, b"", size=self._bound + 1, bound=self._bound)
+
     def _answer_upgrade(self, request: Request) -> None:
         protocol = cast(ServerProtocol, self._protocol)
         assert self._admit is not None
@@ -219,6 +281,10 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
 
     def _open(self) -> None:
         self._flow()  # what comes together with the upgrade is held; the rest waits outside
+        for at, extension in enumerate(self._protocol.extensions):
+            if isinstance(extension, PerMessageDeflate):
+                self._deflate = BoundedDeflate(extension, bound=self._bound)
+                self._protocol.extensions[at] = self._deflate
         if not self._opened.done():
             self._opened.set_result(None)
         if self._ping_interval is not None:
@@ -301,8 +367,8 @@ async def connect_websocket(
         tls = ssl.create_default_context()
     protocol = ClientProtocol(
         address,
-        max_size=bound,
-        extensions=[ClientPerMessageDeflateFactory()] if compression else None,
+        max_size=None,  # the gate before it sees to that
+        extensions=[ClientPerMessageDeflateFactory(server_no_context_takeover=True)] if compression else None,
     )
     request = protocol.connect()
     request.headers.update(headers or {})
@@ -312,7 +378,7 @@ async def connect_websocket(
         async with asyncio.timeout(deadline):
             _, transport = await loop.create_connection(
                 lambda: WebSocketTransport(
-                    protocol, ping_interval=ping_interval, ping_deadline=ping_deadline
+                    protocol, bound=bound, ping_interval=ping_interval, ping_deadline=ping_deadline
                 ),
                 address.host,
                 address.port,

@@ -104,12 +104,15 @@ async def serving_websockets(
 
     def make(head: Head | None = None) -> WebSocketTransport:
         protocol = ServerProtocol(
-            max_size=bound,
+            max_size=None,  # the gate before it sees to that
             select_subprotocol=_chosen,
-            extensions=[ServerPerMessageDeflateFactory()] if compression else None,
+            extensions=[ServerPerMessageDeflateFactory(client_no_context_takeover=True)]
+            if compression
+            else None,
         )
         transport = WebSocketTransport(
             protocol,
+            bound=bound,
             ping_interval=ping_interval,
             ping_deadline=ping_deadline,
             admit=admit,

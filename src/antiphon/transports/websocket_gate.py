@@ -1,0 +1,204 @@
+"""FrameGate: what the core of a WebSocket gets to read, so that no message over the bound reaches it.
+
+The core closes a link over a message that is too large. The gate stands before it: it reads the headers of
+frames, passes on what is within the bound, and swallows the rest as it arrives (RPC-38). `BoundedDeflate`
+does the same for a message that becomes too large by being inflated.
+"""
+
+from __future__ import annotations
+
+import zlib
+from enum import Enum
+from itertools import cycle
+from typing import Final
+
+from websockets.exceptions import PayloadTooBig
+from websockets.extensions.base import Extension
+from websockets.extensions.permessage_deflate import PerMessageDeflate
+from websockets.frames import Frame, Opcode
+
+from antiphon.jsonrpc.oversized import HEAD, TAIL, Overlong, overlong
+
+
+class Cut(Enum):
+    """The message that was begun goes no further: the final frame that follows is made up."""
+
+    CUT = "cut"
+
+
+CUT: Final = Cut.CUT
+CONTINUATION = 0
+CONTROL = 8
+FIN, COMPRESSED, MASKED = 0x80, 0x40, 0x80
+
+
+class FrameGate:
+    """Feed it what was read behind the handshake; it returns what the core is to read, in order, with an
+    `Overlong` in the place of each message that was swallowed."""
+
+    def __init__(self, *, bound: int, masked: bool) -> None:
+        """`masked`: the other side masks its frames, as a client does."""
+        self._bound = bound
+        self._end = b"\x80\x80\0\0\0\0" if masked else b"\x80\0"
+        """An empty final frame."""
+        self._partial = b""
+        """The beginning of a header."""
+        self._left = 0
+        """Bytes of the payload that are still to come."""
+        self._data = False
+        """Whether the frame is part of a message."""
+        self._fin = True
+        self._size = 0
+        """Bytes of the message so far."""
+        self._over = False
+        """Whether the message is swallowed."""
+        self._watched = False
+        """Whether the ends of the message are kept: it has several frames, or is swallowed."""
+        self._mask = b""
+        self._at = 0
+        """How much of the payload was read."""
+        self._compressed = False
+        self._head = self._tail = b""
+
+    def feed(self, data: bytes) -> list[bytes | Overlong | Cut]:
+        if self._partial:
+            data, self._partial = self._partial + data, b""
+        out: list[bytes | Overlong | Cut] = []
+        passed = at = 0
+        end = len(data)
+        while at < end:
+            if not self._left:
+                header = _header_size(data, at)
+                if at + header > end:
+                    self._partial = data[at:]
+                    end = at
+                    break
+                was_over = self._over
+                self._begin(data, at, header)
+                if self._over and self._data:
+                    if at > passed:
+                        out.append(data[passed:at])
+                    if not was_over and data[at] & 0x0F == CONTINUATION:
+                        out += [CUT, self._end]
+                at += header
+            step = min(self._left, end - at)
+            if self._watched and self._data:
+                self._watch(data[at : at + step])
+            self._left -= step
+            at += step
+            if self._over and self._data:
+                passed = at
+            if not self._left and self._data and self._fin:
+                self._finish(out)
+        if end > passed:
+            out.append(data if passed == 0 and end == len(data) else data[passed:end])
+        return out
+
+    def _begin(self, data: bytes, at: int, header: int) -> None:
+        first, second = data[at], data[at + 1]
+        length = second & 0x7F
+        if length > 125:
+            length = int.from_bytes(data[at + 2 : at + (4 if length == 126 else 10)])
+        self._left = length
+        opcode = first & 0x0F
+        self._data = opcode < CONTROL
+        if not self._data:
+            return
+        self._fin = bool(first & FIN)
+        self._mask = data[at + header - 4 : at + header] if second & MASKED else b""
+        self._at = 0
+        if opcode != CONTINUATION:
+            self._size, self._compressed, self._watched = 0, bool(first & COMPRESSED), not self._fin
+            self._head = self._tail = b""
+        self._size += length
+        if self._size > self._bound:
+            self._over = self._watched = True
+
+    def _watch(self, part: bytes) -> None:
+        """Keep the first and the last bytes of a message."""
+        room = HEAD - len(self._head)
+        if room > 0:
+            self._head += self._unmasked(part[:room], self._at)
+        last = part[-TAIL:]
+        self._tail = (self._tail + self._unmasked(last, self._at + len(part) - len(last)))[-TAIL:]
+        self._at += len(part)
+
+    def _unmasked(self, part: bytes, at: int) -> bytes:
+        if not self._mask:
+            return part
+        turned = self._mask[at % 4 :] + self._mask[: at % 4]
+        return bytes(one ^ key for one, key in zip(part, cycle(turned), strict=False))
+
+    def _finish(self, out: list[bytes | Overlong | Cut]) -> None:
+        if self._over:
+            head, tail = (inflated(self._head), b"") if self._compressed else (self._head, self._tail)
+            out.append(overlong(head, tail, size=self._size, bound=self._bound))
+        self._over = self._watched = False
+        self._head = self._tail = b""
+
+
+def _header_size(data: bytes, at: int) -> int:
+    """Bytes of the header that begins here; of one that is cut, at least one more than there are."""
+    if at + 2 > len(data):
+        return 2
+    second = data[at + 1]
+    length = second & 0x7F
+    return 2 + (8 if length == 127 else 2 if length == 126 else 0) + (4 if second & MASKED else 0)
+
+
+def inflated(head: bytes) -> bytes:
+    """The beginning of a compressed message, as far as it can be read."""
+    try:
+        return zlib.decompressobj(wbits=-15).decompress(head, HEAD)
+    except zlib.error:
+        return b""
+
+
+class TooLargeFrame(Frame):
+    """The last frame of a message that is too large once it is inflated. Its data are the beginning of the
+    message, where that was not read before."""
+
+
+class BoundedDeflate(Extension):
+    """Compression that never inflates a message to more than the bound. Every message is compressed by
+    itself, so the rest of one that is too large need not be read."""
+
+    name = PerMessageDeflate.name
+
+    def __init__(self, inner: PerMessageDeflate, *, bound: int) -> None:
+        self._inner = inner
+        self._bound = bound
+        self._left = bound
+        self._skipping = False
+        self._over: bytes | None = None
+        """The beginning of the message, where it is too large."""
+
+    def cut(self) -> None:
+        """Read nothing more of the message that was begun."""
+        self._skipping, self._over = True, None
+
+    def encode(self, frame: Frame) -> Frame:
+        return self._inner.encode(frame)
+
+    def decode(self, frame: Frame, *, max_size: int | None = None) -> Frame:
+        if frame.opcode >= CONTROL:
+            return frame
+        if frame.opcode is not Opcode.CONT:
+            self._left, self._skipping = self._bound, False
+        if not self._skipping:
+            try:
+                decoded = self._inner.decode(frame, max_size=max(self._left, 1))
+            except PayloadTooBig:
+                if not self._inner.remote_no_context_takeover:
+                    raise
+                first = frame.opcode is not Opcode.CONT
+                self._over = inflated(bytes(frame.data[:HEAD])) if first else b""
+            else:
+                self._left -= len(decoded.data)
+                return decoded
+        self._skipping = not frame.fin
+        if not frame.fin:
+            return Frame(frame.opcode, b"", fin=False)
+        self._inner.decode_cont_data = False
+        head, self._over = self._over, None
+        return Frame(frame.opcode, b"") if head is None else TooLargeFrame(frame.opcode, head)
