@@ -1,10 +1,12 @@
 """Every MUST and SHOULD that binds an agent or a client has a test that carries its id, or a line in
 `pending.tsv` that says what it waits for. Those of the unstable schema are no exception.
 
-`catalogue.tsv` lists the requirements by id, level, who they bind, versions and section. `seeds.tsv` does so
-for section 25, whose rows have no level: what a side has to do about one counts as a MUST. A test names the
-ids it shows in its own name (`test_rpc_40_…`). Both directions hold: an id that nobody knows, a pending line
-for something already shown, and something the project is held to and that is not shown are all errors.
+`catalogue.tsv` lists the requirements by id, level, who they bind, versions and section.
+`seed_differences.tsv` does so for section 25, whose rows have no level: what a side has to do about one
+counts as a MUST. The sentences of the seeds themselves stand in `seeds.tsv`, which `test_seeds.py` checks.
+A test names the ids it shows in its own name (`test_rpc_40_…`). Both directions hold: an id that nobody
+knows, a pending line for something already shown, and something the project is held to and that is not
+shown are all errors.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ def table(name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file, delimiter="\t"))
 
 
-CATALOGUE = {row["id"]: row for row in (*table("catalogue.tsv"), *table("seeds.tsv"))}
+CATALOGUE = {row["id"]: row for row in (*table("catalogue.tsv"), *table("seed_differences.tsv"))}
 PENDING = {row["id"]: row["waits for"] for row in table("pending.tsv")}
 PREFIXES = sorted(
     {id.rpartition("-")[0].lower().replace("-", "_") for id in CATALOGUE}, key=len, reverse=True
@@ -109,5 +111,5 @@ def test_ids_are_read_from_names(name: str, ids: set[str]) -> None:
 
 def test_the_catalogue_is_whole() -> None:
     assert len(table("catalogue.tsv")) == 522
-    assert len(table("seeds.tsv")) == 30
+    assert len(table("seed_differences.tsv")) == 30
     assert len(CATALOGUE) == 552
