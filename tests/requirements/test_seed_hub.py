@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.requirements.agent_by_hand import text
-from tests.requirements.seed_places import ANSWERED_AT_END, DIALECTS, V1S, V2S, Wire, staged
+from tests.requirements.seed_places import ANSWERED_AT_END, DIALECTS, OPTIONS, V1S, V2S, Wire, staged
 from tests.requirements.seed_raw_agent import AGENTS, RawAgent, RawTurn, place_of
 
 PLACE = "hub"
@@ -232,6 +232,56 @@ async def test_what_a_chunk_carries_in_meta_passes_through(dialect: str, agent: 
         assert told == {
             "sessionUpdate": "agent_message_chunk", "messageId": "a", "content": text("one"), "_meta": meta,
         }  # fmt: skip
+
+
+@pytest.mark.parametrize("agent", V2S)
+@relayed
+async def test_an_idle_that_does_not_say_why_ends_the_turn(dialect: str, agent: str) -> None:
+    async def script(turn: RawTurn) -> None:
+        turn.says("Hello.", messageId="a")
+        turn.state("idle")
+
+    async with staged("hub-v2", RawAgent(agent, script)) as stage, stage.session(dialect) as (wire, session):
+        for id in (1, 2):
+            wire.prompt(id, session, "go")
+            assert await wire.ended(id) in ("end_turn", "None"), (
+                "no reason is made up for those who need none"
+            )
+
+
+@of_every_agent
+@relayed
+async def test_a_cancel_answers_the_open_permission_of_the_agent_as_cancelled(
+    dialect: str, agent: str
+) -> None:
+    """Also where the client that was asked does not answer any more."""
+
+    async def script(turn: RawTurn) -> None:
+        call = {"toolCallId": "t", "title": "Look", "status": "in_progress"}
+        first = "tool_call" if agent.startswith("v1") else "tool_call_update"
+        turn.update(first, **call)
+        about: dict[str, Any] = {"toolCall": {"toolCallId": "t"}}
+        if not agent.startswith("v1"):
+            about = {"title": "May I?", "subject": {"type": "tool_call", **about}}
+        turn.agent.send(
+            id="ask",
+            method="session/request_permission",
+            params={"sessionId": turn.session, "options": OPTIONS, **about},
+        )
+        await turn.cancelled.wait()
+        turn.update("tool_call_update", toolCallId="t", status="failed")
+        turn.end("cancelled")
+
+    raw = RawAgent(agent, script)
+    async with staged(place_of(agent), raw) as stage, stage.session(dialect) as (wire, session):
+        wire.prompt(1, session, "go")
+        await wire.request("session/request_permission")
+        wire.send(method="session/cancel", params={"sessionId": session})
+        assert await wire.ended(1) == "cancelled"
+        answers = [frame for frame in raw.seen if frame.get("id") == "ask" and "method" not in frame]
+        assert [answer.get("result") for answer in answers] == [{"outcome": {"outcome": "cancelled"}}]
+        statuses = [each.get("status") for each in wire.updates_of("tool_call", "tool_call_update")]
+        assert statuses[-1] == "failed", "updates of tool calls still come"
 
 
 async def _heard(wire: Wire, words: str) -> None:
