@@ -54,7 +54,6 @@ class PromisedIds:
             return update
         return structs.replace(update, message_id=v2.MessageId(self._promised[id]))
 
-
     def about(self, update: Any) -> Any:
         """An update that says which message it is about, with the id that clients know; the same object where
         nothing changes."""
