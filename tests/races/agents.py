@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
@@ -143,6 +144,8 @@ class _Served:
         self._works = works
         self._tasks: dict[asyncio.Task[None], str] = {}
         self._cancelled: set[asyncio.Task[None]] = set()
+        self._running: Counter[str] = Counter()
+        """How much of each session is worked on: the state is of all of it (PROMPT-V2-19)."""
         self._unaccepted: set[asyncio.Task[Any] | None] = set()
         self._dead = False
         self._count = 0
@@ -247,10 +250,18 @@ class _Served:
             self._unaccepted.discard(asyncio.current_task())
         self._send(id=id, result={"messageId": message})
         self._tell(session, "user_message", messageId=message, content=params["prompt"])
-        self._tell(session, "state_update", state="running")
-        reason = await self._work(session, params["prompt"], f"said-{id}")
-        self._tell(session, "state_update", state="idle", stopReason=reason)
+        await self._run(session, params["prompt"], f"said-{id}")
         self._speak(params)
+
+    async def _run(self, session: str, prompt: list[Any], message: str) -> None:
+        """Work, and tell the state as v2 has it."""
+        self._running[session] += 1
+        if self._running[session] == 1:
+            self._tell(session, "state_update", state="running")
+        reason = await self._work(session, prompt, message)
+        self._running[session] -= 1
+        if not self._running[session]:
+            self._tell(session, "state_update", state="idle", stopReason=reason)
 
     def _speak(self, params: dict[str, Any]) -> None:
         """Work by itself, if that was asked for."""
@@ -258,11 +269,8 @@ class _Served:
             self._start(self._by_itself(params["sessionId"]), params["sessionId"])
 
     async def _by_itself(self, session: str) -> None:
-        if self._version == 2:
-            self._tell(session, "state_update", state="running")
-        reason = await self._work(session, [{"text": "long by itself"}], BY_ITSELF)
-        if self._version == 2:
-            self._tell(session, "state_update", state="idle", stopReason=reason)
+        work = self._run if self._version == 2 else self._work
+        await work(session, [{"text": "long by itself"}], BY_ITSELF)
 
     async def _work(self, session: str, prompt: list[Any], message: str) -> str:
         work = self._works.begin()

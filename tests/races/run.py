@@ -59,7 +59,9 @@ class Race:
             return library(self.schedule.agent, self.works, self.store)
         version = 1 if place is Place.HUB_V1 else 2
         self.hand = ByHand(version, self.schedule.agent, self.works)
-        return Hub({"hand": self.hand}, store=self.store, share=self.schedule.agent.shared)
+        behaviour = self.schedule.agent
+        busy = "agent" if behaviour.inserts else "queue"
+        return Hub({"hand": self.hand}, store=self.store, share=behaviour.shared, busy=busy)
 
     async def run(self) -> None:
         try:

@@ -89,6 +89,8 @@ class Agent:
     """Whether it offers `session/close`."""
     shared: bool = False
     """Whether it has another session, so that it is not ended with this one."""
+    inserts: bool = False
+    """Whether a hub hands it prompts while it works (`--busy agent`)."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,7 @@ def schedule(seed: int) -> Schedule:
         dies=place is not Place.AGENT and chance.random() < 0.1,
         closes=chance.random() < 0.7,
         shared=chance.random() < 0.3,
+        inserts=chance.random() < 0.3,
     )
     setting, lag = chance.choice(SETTINGS), chance.choice((0, 0, 1, 3, 9))
     if within < 6:
