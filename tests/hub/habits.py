@@ -24,6 +24,10 @@ def answer_new(agent: Habit, frame: Frame) -> None:
     agent.answer(frame, sessionId=agent.session)
 
 
+def refuse(agent: Habit, frame: Frame) -> None:
+    agent.send(id=frame["id"], error={"code": -32002, "message": "no such session"})
+
+
 def end_turn(agent: Habit, frame: Frame) -> None:
     """A prompt and its turn, as they should be."""
     if agent.version == 1:
@@ -47,12 +51,15 @@ class Habit:
         new: Act = answer_new,
         prompt: Act = end_turn,
         fork: Act | None = None,
+        resume: Act | None = None,
         able: dict[str, Any] | None = None,
     ) -> None:
         self.version = version
         self._acts: dict[str, Act] = {"session/new": new, "session/prompt": prompt}
         if fork is not None:
             self._acts["session/fork"] = fork
+        if resume is not None:
+            self._acts["session/resume"] = resume
         self._able = able or {}
         self.heard: list[Frame] = []
         """Every frame that came."""

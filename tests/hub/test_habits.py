@@ -11,7 +11,7 @@ import pytest
 
 from antiphon.hub import Hub
 from tests.agent.talk import Talk, client
-from tests.hub.habits import Frame, Habit, end_turn, text
+from tests.hub.habits import Frame, Habit, end_turn, refuse, text
 from tests.hub.running import DEADLINE
 from tests.hub.test_first_words import DIALECTS, begin
 
@@ -226,3 +226,71 @@ async def test_what_a_v1_agent_lets_somebody_else_say_is_told(dialect: str) -> N
         await other.until(lambda frame: "And again." in str(frame))
         assert user_texts(talk) == [*own_texts(dialect), "From the phone.", "And again."]
         assert user_texts(other) == [PROMPT, "From the phone.", "And again."]
+
+
+# --- what the hub tells an agent that has lost its session -------------------------------------------
+
+HALVES = (slice(0, 30), slice(30, None))
+
+
+def _echo(agent: Habit, id: str, prompt: list[dict[str, Any]], form: str) -> None:
+    named = {"messageId": id} if agent.version == 2 or form != "pieces" else {}
+    if form == "whole" and agent.version == 2:
+        agent.update("user_message", messageId=id, content=prompt)
+    elif form == "joined":
+        agent.update("user_message_chunk", content=text("".join(b["text"] for b in prompt)), **named)
+    elif form == "twice":
+        for _ in range(2 if agent.version == 2 else 0):
+            agent.update("user_message", messageId=id, content=prompt)
+    elif form in ("blocks", "whole"):
+        for block in prompt:
+            agent.update("user_message_chunk", content=block, **named)
+    elif form == "pieces":
+        for block in prompt:
+            for half in HALVES:
+                agent.update("user_message_chunk", content=text(block["text"][half]), **named)
+
+
+@pytest.mark.parametrize("dialect", ["v1", "lifecycle", "v2"])
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("early", [True, False], ids=["before the answer", "behind it"])
+@pytest.mark.parametrize("form", ["whole", "twice", "blocks", "joined", "pieces", "none"])
+async def test_the_preamble_of_the_hub_is_never_shown_as_the_user_s_words(
+    version: int, dialect: str, early: bool, form: str
+) -> None:
+    prompts: list[str] = []
+
+    def prompt(agent: Habit, frame: Frame) -> None:
+        id, content = f"user-{frame['id']}", frame["params"]["prompt"]
+        prompts.append("".join(block["text"] for block in content))
+        if early:
+            _echo(agent, id, content, form)
+        if version == 2:
+            agent.answer(frame, messageId=id)
+            agent.update("state_update", state="running")
+        if not early:
+            _echo(agent, id, content, form)
+        agent.say(f"Done {len(prompts)}.", f"agent-{len(prompts)}")
+        if version == 2:
+            agent.update("state_update", state="idle", stopReason="end_turn")
+        else:
+            end_turn(agent, frame)
+
+    agent = Habit(version, prompt=prompt, resume=refuse)
+    async with talking(agent, dialect, other=2) as (talk, session, other):
+        talk.prompt("p1", session, PROMPT)
+        await ended(talk, "p1")
+        await agent.transport.aclose()
+        talk.prompt("p2", session, "And now?")
+        await ended(talk, "p2")
+        await other.until(lambda frame: "Done 2." in str(frame))
+        assert PROMPT in prompts[1]
+        assert prompts[1] != "And now?"  # it was told what had happened
+        own = [] if dialect == "v1" else [PROMPT, "And now?"]
+        assert user_texts(talk) == own
+        assert user_texts(other) == [PROMPT, "And now?"]
+        shape = DIALECTS[dialect][0]
+        await _load(talk, session, shape)
+        await _load(other, session, 2)
+        assert "began earlier" not in str(talk.seen)
+        assert "began earlier" not in str(other.seen)

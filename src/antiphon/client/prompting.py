@@ -30,6 +30,10 @@ OVERDUE = 5.0
 """Seconds of silence after which the second of a response and a promised `turn_complete` is not waited for
 any longer."""
 
+CONCLUDE_AFTER = 1.0
+"""Seconds after which a prompt counts as ended that was answered behind the end of a turn. An agent that was
+at work by itself when the prompt came begins the prompt's turn before that."""
+
 ABOUT_PROMPTS = (Named, Ended, Completed, OtherEnded)
 
 
@@ -86,6 +90,8 @@ class Prompting:
         self._sent[call.id] = _Sent(turn, accepted, call, joins)
         self._turns[call.id] = turn
         self.on_sent(turn, call.id)
+        if not self._view.spans.unanswered:
+            self._view.unclaimed = None
         self._view.spans.sent()
         self._view.hear()
         news = self._spoken.sent(call.id, said)
@@ -151,6 +157,16 @@ class Prompting:
             sent.accepted.set_result(None)
         if sent.given_up:
             self.on_too_late(sent.turn)
+        end, self._view.unclaimed = self._view.unclaimed, None
+        if end is not None and self._view.spans.waits(sent.turn):
+            loop = asyncio.get_running_loop()
+            loop.call_later(CONCLUDE_AFTER, self._conclude, sent.turn, end)
+
+    def _conclude(self, turn: ClientTurn, end: TurnEnd) -> None:
+        """The agent has answered a prompt behind the end of a turn and begun no other: it was the
+        prompt's."""
+        if turn.end is None and self._view.spans.waits(turn):
+            self._view.end(turn, end)
 
     def _refused(self, sent: _Sent, error: AntiphonError) -> None:
         if not sent.accepted.done():

@@ -141,6 +141,20 @@ class Spans(Generic[T, E]):
 
     # --- turns -------------------------------------------------------------------------------------
 
+    @property
+    def due(self) -> bool:
+        """Whether a prompt was taken, or shown as a message, whose span has not begun."""
+        return bool(self._waiting) or any(shown.span is None for shown in self._shown.values())
+
+    def waits(self, turn: T) -> bool:
+        """Whether a turn is in no span yet, and none is open."""
+        return self.open is None and turn in self._waiting
+
+    @property
+    def unanswered(self) -> bool:
+        """Whether a prompt of ours is on its way."""
+        return bool(self._sent)
+
     def opened(self) -> None:
         """The session begins to work: for whoever waits."""
         self.open = Span(self._make())

@@ -38,6 +38,9 @@ PASSED_ON = frozenset([*TYPE_OF, v2.TerminalOutputChunk, v2.CompactionSummaryChu
 """What says nothing of turns: where there is a follower, it is not kept twice."""
 
 
+BEGUN = v2.SessionStateUpdate(state=v2.State.RUNNING)
+
+
 class Follows(Protocol):
     """Hears of everything in the lane, at once: what comes behind it has not happened yet."""
 
@@ -88,6 +91,9 @@ class View:
         """Called when a turn is about to end."""
         self.on_turn: Callable[[], None] = lambda: None
         """Called when it may be another turn that is worked on."""
+        self.unclaimed: TurnEnd | None = None
+        """The last end of a turn that came while a prompt of ours was not answered: it may be the
+        prompt's."""
         self.original: bytes | None = None
         """What a v1 agent wrote of what is told just now, where that is kept (`originals`)."""
         self._watchers: WeakSet[Feed[SessionEvent]] = WeakSet()
@@ -119,6 +125,11 @@ class View:
         if shown is not None:
             self.on_user_message(shown)
         before = self.fold.turn
+        if before is None and self.follower is None and _tells_end(update) and self.spans.due:
+            self.tell(BEGUN)  # an agent that only says when it is done
+            before = self.fold.turn
+        if self.spans.unanswered and _tells_end(update):
+            self.unclaimed = TurnEnd.of(update)
         if before is not None and is_state(update) and self.fold.turns.effect_of(update) is Effect.ENDED:
             self.on_ending()
         seq = self._apply(Updated.of(update, raw=_KEPT_BY_THE_AGENT))
@@ -267,3 +278,10 @@ class View:
         self.over = cut
         for feed in self._watchers:
             feed.end()
+
+
+def _tells_end(update: v2.SessionUpdate) -> bool:
+    """Whether a state says that a turn has ended, and how."""
+    if type(update) is not v2.SessionStateUpdate:
+        return False
+    return update.state is v2.State.IDLE and update.stop_reason is not None

@@ -60,6 +60,8 @@ class Hearing(HubQuestions):
             self._question(event.question)
 
     def agent_streamed(self, chunk: MessageChunk) -> None:
+        if self.sending.unsettled:
+            self.sending.before(None)
         self._live.stream(chunk if chunk.meta is None else self.sending.promised.about(chunk))
 
     def agent_notified(self, method: str, params: Any) -> None:
@@ -95,9 +97,20 @@ class Hearing(HubQuestions):
         here = self.sending.promised.about(here)
         if here is not update:
             update, original = here, None
+        if isinstance(update, v2.UserMessage | v2.UserMessageChunk):
+            if self.sending.holds(update, original, meta):
+                return
+        elif self.sending.unsettled:
+            self.sending.before(update)
         if is_state(update):
             self._state(update)
             return
+        self.show(update, original, meta)
+
+    def show(
+        self, update: v2.SessionUpdate, original: bytes | None = None, meta: dict[str, Any] | None = None
+    ) -> None:
+        """Journal an update that is no state."""
         match update:
             case Unknown() if str(update.get("sessionUpdate")).startswith("_antiphon_") and original is None:
                 return  # of the agent's own queue: this session has another
@@ -119,8 +132,8 @@ class Hearing(HubQuestions):
             update = structs.replace(update, meta=with_ours(update.meta, waitingFor=self.waited_for()))
         was = self.fold.turn
         idle = isinstance(update, v2.StateUpdate) and update.state is v2.State.IDLE
-        if was is not None and idle:
-            self.sending.unshown()
+        if idle:
+            self.sending.turn_ends(update)
         if self.fold.turns.due and idle and getattr(update, "stop_reason", None) is not None:
             self.emit(self.fold.update(BEGUN))  # an agent that only says when it is done
             was = self.fold.turn

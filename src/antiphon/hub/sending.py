@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from msgspec import Struct, structs
+from msgspec import UNSET, Struct, structs
 
 from antiphon.client import ClientTurn
 from antiphon.client.content import blocks
 from antiphon.engine.events import Delivery, Updated
 from antiphon.engine.prompt_states import PromptState
 from antiphon.engine.prompts import Entry, Next, Takes
+from antiphon.engine.transcript import TYPE_OF, MessageType
 from antiphon.errors import (
     AntiphonError,
     CallFailed,
@@ -32,6 +34,7 @@ from antiphon.hub import bringing
 from antiphon.hub.course import Course
 from antiphon.hub.faults import told
 from antiphon.hub.promising import PromisedIds
+from antiphon.hub.prompt_echo import Held, PromptEcho, UserUpdate
 from antiphon.hub.signing import Signing
 from antiphon.schema import v2
 
@@ -40,6 +43,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("antiphon.hub")
 
+ANSWERING = (*TYPE_OF, v2.SessionToolCallUpdate, v2.ToolCallContentChunk, v2.PlanUpdate)
+"""What an agent says when it works on a prompt."""
+CONCLUDE_AFTER = 1.0
+"""Seconds after which a prompt counts as ended that was answered behind the end of a turn. An agent that was
+at work by itself when the prompt came begins the prompt's turn before that."""
+U = TypeVar("U", v2.UserMessage, v2.UserMessageChunk)
 CANCELLED = ErrorObject(-32800, "Request cancelled")
 
 
@@ -82,7 +91,12 @@ class Sending:
         self._shows = False
         """Whether this agent shows prompts as messages, as it should (PROMPT-V2-04)."""
         self._prompted: dict[str, list[v2.ContentBlock]] = {}
-        """What clients see of prompts that the agent was told more with, by the ids of their messages."""
+        """The messages that the hub has shown by itself, by their ids: whatever the agent shows of them,
+        clients see what was prompted, and nothing of what the agent was told beside it."""
+        self._echo = PromptEcho()
+        self._end: v2.SessionStateUpdate | None = None
+        """The end of a turn that came while the agent had not answered a prompt."""
+        self._concluding: asyncio.TimerHandle | None = None
 
     @property
     def busy(self) -> bool:
@@ -165,6 +179,8 @@ class Sending:
         story = bringing.story(self._session.fold) if untold else None
         if story is not None:
             content.insert(0, v2.TextContent(text=story))
+        if not self._handed:
+            self._forget_end()
         turn = ClientTurn(course.session, content)
         handed = self._handed[turn] = Handed(
             entry=entry,
@@ -264,8 +280,14 @@ class Sending:
             return  # its message was shown before
         if turn.message_id is None:
             handed.taken = True
-        else:
-            self._accept(handed, turn.message_id + self._standing.mark)
+            self._await_turn()
+            return
+        id = turn.message_id + self._standing.mark
+        if self._echo and self._echo.message_id != id:
+            self._decide()
+        if turn in self._handed:
+            self._accept(handed, id)
+        self._show_held()
 
     def named(self) -> None:
         """By now the ids of prompts may be known that were taken without one."""
@@ -273,63 +295,138 @@ class Sending:
             if handed.taken and handed.turn.message_id is not None:
                 self._accept(handed, handed.turn.message_id + self._standing.mark)
 
-    def unshown(self) -> None:
-        """The turn ends. An agent that never shows prompts as messages has not shown those of this one."""
+    @property
+    def unsettled(self) -> bool:
+        """Whether `before` may have something to do."""
+        return bool(self._unshown) or bool(self._echo)
+
+    def holds(self, update: UserUpdate, original: bytes | None, meta: dict[str, Any] | None) -> bool:
+        """Whether a user message is not shown, or not yet: it may be a prompt that the agent was sent."""
+        id = self.promised.promised(update.message_id)
+        if isinstance(update, v2.UserMessageChunk) and id in self._prompted:
+            return True  # it is shown as it was prompted
+        if self._echo and self._echo.message_id != update.message_id:
+            self._decide()
+        known = id in self._unshown or self._session.fold.message(MessageType.USER, id) is not None
+        if known or not self._unanswered():
+            return False
+        self._echo.hold(Held(update, original, meta))
+        if any(self._echo.repeats(handed.written) for handed in self._unanswered()):
+            self._decide()
+        return True
+
+    def before(self, update: v2.SessionUpdate | None) -> None:
+        """Something else comes; `None` for a chunk of the agent's. What is held back is decided on. Where the
+        agent does not show prompts as messages, the prompt is shown before what the agent says."""
+        if self._echo:
+            self._decide()
+        if update is None or isinstance(update, ANSWERING):
+            self._show_prompts([*self._unshown])
+
+    def turn_ends(self, update: Any) -> None:
+        """The agent says that its turn is over. An agent that never shows prompts as messages has not shown
+        those of this one."""
         for handed in [*self._handed.values()]:
             if handed.taken:
                 self._accept(handed, None)
         turn = self._session.fold.turn
-        for id in () if turn is None else turn.prompts:
+        self._show_prompts([*self._unshown] if turn is None else turn.prompts)
+        told = isinstance(update, v2.SessionStateUpdate) and update.stop_reason is not None
+        if told and self._unanswered():
+            self._end = update  # of one of them, perhaps, or of a turn that the agent had opened
+
+    def _unanswered(self) -> list[Handed]:
+        return [handed for handed in self._handed.values() if not handed.taken]
+
+    def _decide(self) -> None:
+        """Take what is held back for the prompt that says the same, if there is one, and show it."""
+        id, unanswered = self._echo.message_id, self._unanswered()
+        whole = [handed for handed in unanswered if self._echo.repeats(handed.written)]
+        part = [handed for handed in unanswered if self._echo.is_part_of(handed.written)]
+        for handed in (*whole, *part)[:1]:
+            self._accept(handed, id)
+        self._show_held()
+
+    def _show_held(self) -> None:
+        for held in self._echo.release():
+            id = self.promised.promised(held.update.message_id)
+            if not (isinstance(held.update, v2.UserMessageChunk) and id in self._prompted):
+                self._session.show(*held)
+
+    def _show_prompts(self, ids: Iterable[str]) -> None:
+        """Show prompts as messages that were taken, where the agent does not."""
+        for id in ids if self._unshown else ():
             content = self._unshown.pop(id, None)
             if content is not None and not self._shows:
+                self._prompted[id] = content
                 message = v2.UserMessage(message_id=v2.MessageId(id), content=content)
                 self._session.emit([Updated.of(self.signing.signed(message))])
+
+    def _await_turn(self) -> None:
+        """A prompt was taken. If that comes behind the end of a turn, its own is waited for, not for ever."""
+        if self._end is not None and self._concluding is None:
+            loop = asyncio.get_running_loop()
+            self._concluding = loop.call_later(CONCLUDE_AFTER, self._conclude)
+
+    def _conclude(self) -> None:
+        """The agent has answered a prompt behind the end of a turn and begun no other: it was the
+        prompt's."""
+        end, self._end, self._concluding = self._end, None, None
+        taken = self._session.fold.turns.due or any(handed.taken for handed in self._handed.values())
+        if end is not None and taken and self._session.fold.turn is None:
+            told = end
+            self._session.attempt(lambda: self._session.tell(told))
+
+    def _forget_end(self) -> None:
+        self._end = None
+        if self._concluding is not None:
+            self._concluding.cancel()
+            self._concluding = None
 
     def lost(self) -> None:
         """The agent is gone."""
         self._shows = False
         self._unshown.clear()
+        self._echo.release()
+        self._forget_end()
         for handed in [*self._handed.values()]:
             self._settle(handed)
 
     def shown(self, update: v2.UserMessage) -> v2.UserMessage:
-        """A user message of the agent's, as clients see it: it may be what was sent, before it is answered
-        (PROMPT-V2-05), and the agent may have been told more than they said."""
-        self._recognise(update.message_id, lambda written: update.content == written)
-        update = self.promised.renamed(update)
-        prompted = self._prompted.pop(update.message_id, None)
+        """A user message of the agent's, as clients see it: the agent may have been told more than they
+        said."""
+        update = self._appeared(update)
+        prompted = None if update.content is UNSET else self._prompted.get(update.message_id)
         shown = update if prompted is None else structs.replace(update, content=prompted)
         return self.signing.kept(self.signing.signed(shown), self._session.fold)
 
     def shown_in_part(self, chunk: v2.UserMessageChunk) -> v2.UserMessageChunk:
         """The same, for a message that comes in pieces."""
-        self._recognise(chunk.message_id, lambda written: _begins(written, chunk.content))
-        chunk = self.promised.renamed(chunk)
+        chunk = self._appeared(chunk)
         self._session.emit([*map(Updated.of, self.signing.begun(chunk))])
         return chunk
 
-    def _recognise(self, message_id: str, fits: Any) -> None:
-        """A user message is shown: it is the first prompt it fits of those that were not answered."""
+    def _appeared(self, update: U) -> U:
+        """The agent shows a user message: it has the id that clients know."""
         self._shows = True
-        if self.promised.promised(message_id) == message_id and message_id not in self._unshown:
-            for handed in [*self._handed.values()]:
-                if not handed.taken and fits(handed.written):
-                    self._accept(handed, message_id)
-                    break
-        self._unshown.pop(self.promised.promised(message_id), None)
+        renamed: U = self.promised.renamed(update)
+        self._unshown.pop(renamed.message_id, None)
+        return renamed
 
     def _accept(self, handed: Handed, agent_id: str | None) -> None:
         """The prompt becomes a message, under the agent's id or, where clients know that already, its own.
         Without the agent's id it is shown here: nobody else does."""
         entry, prompts = handed.entry, self._session.fold.prompts
-        promised, echo = handed.promised or agent_id is None, agent_id is None
+        promised = handed.promised or agent_id is None
+        # Where the agent was told more than was prompted, whatever it shows is not what clients are to see.
+        echo = agent_id is None or handed.prompted is not None
         id = entry.message_id if promised or agent_id is None else agent_id
         self._settle(handed)
         course = self._standing.course
         named = agent_id if promised and course is not None and course.names_prompts else None
         if promised and agent_id is not None:
             self.promised.add(agent_id, id)
-        if handed.prompted is not None and not echo:
+        if handed.prompted is not None:
             self._prompted[id] = handed.prompted
         became = None if promised else agent_id
         accepted = prompts.accept(entry.message_id, became=became, agent_id=named, echo=echo)
@@ -338,16 +435,9 @@ class Sending:
             self._unshown[id] = entry.content
             signed = self.signing.taken(entry, id, self._session.fold, agent_id=named)
             self._session.emit([*map(Updated.of, signed)])
+        self._await_turn()
         if handed.cancel_turn:
             self._session.cancel(message_id=entry.message_id)
-
-
-def _begins(written: list[v2.ContentBlock], shown: v2.ContentBlock) -> bool:
-    """Whether a piece of a message is the beginning of a prompt."""
-    first = written[0]
-    if isinstance(first, v2.TextContent) and isinstance(shown, v2.TextContent):
-        return bool(shown.text) and first.text.startswith(shown.text)
-    return first == shown
 
 
 def _wire(error: BaseException) -> ErrorObject:
