@@ -259,3 +259,29 @@ async def test_a_prompt_keeps_its_sender_when_the_agent_edits_its_message() -> N
         assert isinstance(message, Message)
         assert (message.text, message.edited) == ("[redacted]", True)
         assert message.sender == ann.who
+
+
+async def test_an_injected_prompt_is_edited_and_annotated_under_the_id_that_clients_know() -> None:
+    agent = Agent("redacting")
+    heard: asyncio.Queue[str] = asyncio.Queue()
+
+    @agent.on_prompt
+    async def work(turn: AgentTurn) -> None:
+        await turn.say("seen", about=turn.prompt)
+        await turn.session.delete_message(turn.prompt.message_id)
+        assert await turn.session.undo_edit(turn.prompt.message_id)
+
+    @agent.on_annotation
+    async def annotated(session: AgentSession, news: AnnotationNews) -> None:
+        assert session.annotations(news.annotation.message_id) == [news.annotation]
+        await heard.put(news.annotation.value)
+
+    async with asyncio.timeout(DEADLINE), connect(Hub({"redacting": agent}, version=2)) as ann:
+        session = await ann.new_session("/")
+        queued = await session.queue("secret")
+        await (await queued.accepted()).drained()
+        prompt, said = session.messages
+        assert (prompt.id, said.about) == (queued.message_id, queued.message_id)
+        assert (prompt.text, prompt.deleted, prompt.sender) == ("secret", False, ann.who)
+        await session.react(prompt, "+1")
+        assert await heard.get() == "+1"

@@ -85,6 +85,12 @@ class Annotation:
             role=str(self.role),
         )
 
+    def __eq__(self, other: object) -> bool:
+        return self.materialize() == other.materialize() if isinstance(other, Annotation) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
     def __repr__(self) -> str:
         return f"Annotation({self.kind} {self.value!r} on {self.message_id!r} by {self.by.name!r})"
 
