@@ -7,6 +7,7 @@ version is what the message held when it last had that number, and the journal i
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from msgspec import Struct
@@ -18,6 +19,8 @@ from antiphon.schema.v2.content import ContentBlock
 from antiphon.schema.version import META_KEY, ours_in
 
 _WHOLE = tuple(WHOLE.values())
+_PLAIN = re.compile(r"[A-Za-z0-9_.:~-]+")
+"""Ids that no writer of JSON escapes."""
 
 
 class Revision(Struct, frozen=True):
@@ -66,13 +69,18 @@ class VersionSearch:
         self._type = type
         self._id = id
         self._wanted = wanted
+        self._named = id.encode() if _PLAIN.fullmatch(id) else b""
+        """Stands in every update of the message, whoever wrote it; empty where it may be escaped."""
         self._message: Message | None = None
         self.found: Version | None = None
         """What the message held when it last had the number."""
 
     def read(self, event: Event) -> None:
         """Take in the next event."""
-        update = _update(event)
+        body = event.body
+        if not isinstance(body, Updated) or self._named not in bytes(body.raw):
+            return
+        update = _update(body)
         if update is None or TYPE_OF.get(type(update)) is not self._type or update.message_id != self._id:
             return
         if self._message is None:
@@ -90,8 +98,8 @@ class VersionSearch:
         self._message.patch(update)
 
 
-def _update(event: Event) -> Any:
+def _update(body: Updated) -> Any:
     try:
-        return event.body.update if isinstance(event.body, Updated) else None
+        return body.update
     except Malformed:
         return None
