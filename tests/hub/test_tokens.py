@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -317,13 +318,13 @@ async def test_what_is_too_large_is_refused_and_noted(tmp_path: Path) -> None:
         async with knock(door, token) as ws:
             await ws.send(INITIALIZE)
             await ws.recv()
-            await ws.send("x" * 5000)
-            with pytest.raises(ConnectionClosed) as closed:
-                await ws.recv()
-            assert closed.value.rcvd is not None
-            assert closed.value.rcvd.code == 1009
-        line = await door.audited(act="disconnect", token="big")
-        assert "1009" in line["why"]
+            await ws.send(json.dumps({"jsonrpc": "2.0", "id": 7, "method": "_x", "params": ["x" * 5000]}))
+            refused = json.loads(await ws.recv())
+            assert (refused["id"], refused["error"]["code"]) == (7, -32004)
+            assert refused["error"]["data"] == {"reason": "limit", "limit": "frame", "most": 4096}
+            await ws.send(json.dumps({"jsonrpc": "2.0", "id": 8, "method": "session/list", "params": {}}))
+            assert "result" in json.loads(await ws.recv()), "the link lives"
+        assert door.audit(act="call", outcome="limit: frame", token="big")
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{door.hub.port}") as http:
             headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
             assert (await http.post("/acp", content=b"x" * 5000, headers=headers)).status_code == 413

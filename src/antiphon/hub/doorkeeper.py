@@ -101,6 +101,10 @@ class Doorkeeper:
             origin=head.headers.get("Origin"),
         )
 
+    def note_oversized(self, grant: Grant, peer: str) -> None:
+        """A message of a client was over the bound."""
+        self._audit.note("call", "limit: frame", token=grant.name, peer=peer or None)
+
     def _shown(self, head: Head) -> Grant | None:
         kind, _, secret = head.headers.get("Authorization", "").partition(" ")
         if kind.lower() == "bearer":

@@ -17,6 +17,7 @@ from antiphon.hub.permits import HubPermit
 from antiphon.hub.tokens import Grant
 from antiphon.transports.http_exchange import Handler, Limits
 from antiphon.transports.http_server import HttpServer, http_server
+from antiphon.transports.websocket import WebSocketTransport
 
 if TYPE_CHECKING:
     from antiphon.hub.hub import Hub
@@ -37,6 +38,8 @@ async def listen(hub: Hub, host: str, port: int, tls: ssl.SSLContext | None) -> 
         grant = transport.who
         if not isinstance(grant, Grant):
             raise LocalError("nobody knows who this is")
+        if isinstance(transport, WebSocketTransport):
+            transport.on_oversized = lambda _: keeper.note_oversized(grant, transport.peer)
         async with keeper.inside(grant, transport) as room:
             if room:
                 await hub.serve(transport, HubPermit(hub, grant, peer=transport.peer))

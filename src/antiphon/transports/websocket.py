@@ -90,6 +90,8 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
         self._pinged_at: float | None = None
         self.close_code = 1000
         """What the other side is told when this one closes it."""
+        self.on_oversized: Callable[[Overlong], None] = lambda _: None
+        """Called with each message that is over the bound."""
         self.who: Any = None
         """Whose link it is, on the server's side."""
         self.peer = ""
@@ -223,6 +225,9 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
         return frames
 
     def _hand_over(self, frames: list[Received]) -> None:
+        for frame in frames:
+            if isinstance(frame, Overlong):
+                self.on_oversized(frame)
         if frames and not self._end_reason:
             self._deliver(frames)
 
