@@ -30,6 +30,7 @@ CUT: Final = Cut.CUT
 CONTINUATION = 0
 CONTROL = 8
 FIN, COMPRESSED, MASKED = 0x80, 0x40, 0x80
+TEXT_MESSAGE, COMPRESSED_MESSAGE = 0x81, 0xC1
 
 
 class FrameGate:
@@ -64,7 +65,8 @@ class FrameGate:
         if self._partial:
             data, self._partial = self._partial + data, b""
         out: list[bytes | Overlong | Cut] = []
-        passed = at = 0
+        passed = 0
+        at = 0 if self._left or self._watched else _whole_messages(data, self._bound)
         end = len(data)
         while at < end:
             if not self._left:
@@ -135,6 +137,27 @@ class FrameGate:
             out.append(overlong(head, tail, size=self._size, bound=self._bound))
         self._over = self._watched = False
         self._head = self._tail = b""
+
+
+def _whole_messages(data: bytes, bound: int) -> int:
+    """Where the first frame begins that is not a small message of its own, whole and within the bound: nearly
+    every frame is one, so this is run for each."""
+    at, end = 0, len(data) - 4
+    while at < end and (data[at] == TEXT_MESSAGE or data[at] == COMPRESSED_MESSAGE):
+        second = data[at + 1]
+        length = second & 0x7F
+        following = at + 2 + length
+        if length == 126:
+            length = data[at + 2] << 8 | data[at + 3]
+            following = at + 4 + length
+        elif length == 127:
+            break
+        if second & MASKED:
+            following += 4
+        if length > bound or following > end + 4:
+            break
+        at = following
+    return at
 
 
 def _header_size(data: bytes, at: int) -> int:
