@@ -11,7 +11,7 @@ import pytest
 
 from antiphon.cli.agents import known_agents
 from antiphon.cli.exits import Exit
-from tests.cli.command import ANTIPHON, COMPLETE, SHOWCASE, prompt, raw_agent
+from tests.cli.command import ANTIPHON, COMPLETE, HERE, SHOWCASE, prompt, raw_agent
 
 
 def one_line(stderr: str) -> str:
@@ -163,6 +163,20 @@ def test_what_happens_beside_words_and_tools_is_told(version: str) -> None:
         "antiphon: context compacted: We sang.",
     ]
     assert told("/code") == ["antiphon: Mode: Just do it"]
+
+
+NOTICES = ["before the session", "behind the session", "before the turn", "in the turn", "behind the turn"]
+
+
+@pytest.mark.parametrize("version", ["1", "2"])
+def test_notices_outside_of_a_turn_are_shown(version: str) -> None:
+    agent = [sys.executable, str(HERE / "agents" / "noticing.py"), version]
+    done = prompt("go", agent=agent)
+    assert (done.returncode, done.stdout) == (Exit.DONE, "Hello.\n")
+    assert done.stderr.splitlines() == [f"antiphon: {title}" for title in NOTICES]
+    lines = [json.loads(line) for line in prompt("go", "--json", agent=agent).stdout.splitlines()]
+    told = [line["update"]["title"] for line in lines if line.get("update", {}).get("title") in NOTICES]
+    assert told == NOTICES
 
 
 @pytest.mark.parametrize("version", ["1", "2"])

@@ -120,7 +120,7 @@ def handle(frame: dict[str, Any]) -> None:
         return
     if method == "initialize":
         opening.update(params)
-        if "gate" in SETTING:
+        if Path(SETTING.get("gate", "")).is_fifo():
             Path(SETTING["gate"]).read_bytes()
         send(id=id, result=initialized())
     elif method in SETTING.get("refuses", ()) and Path(SETTING["from"]).exists():

@@ -52,6 +52,8 @@ CONTENT: dict[str, type] = {
     "embedded_context": v2.EmbeddedResource,
 }
 """What an agent may accept in prompts beside text and links, by the names of its capabilities."""
+ALWAYS: tuple[type, ...] = (v2.TextContent, v2.ResourceLink)
+"""What every agent accepts in prompts (CONT-02)."""
 
 SessionHandler = Callable[[AgentSession], Coroutine[Any, Any, None]]
 
@@ -127,7 +129,7 @@ class Agent(Declaring, Logins, Extending, AnnotationHook):
         """What is said beside the rest under `_meta["antiphon"]` of the capabilities."""
         self.extras = EXTRAS
         """What clients may ask for beyond their version, and get."""
-        self.accepted = (v2.TextContent, v2.ResourceLink, *(CONTENT[name] for name in accepts))
+        self.accepted: tuple[type, ...] = (*ALWAYS, *(CONTENT[name] for name in accepts))
         self.beginning = Beginning(self)
         self._links: set[Link] = set()
         self.store: Store = MemoryStore() if store is None else store
@@ -244,6 +246,15 @@ class Agent(Declaring, Logins, Extending, AnnotationHook):
     def find(self, session_id: str) -> AgentSession | None:
         """A session that is live here."""
         return self._sessions.get(session_id)
+
+    def accepted_in(self, session: AgentSession) -> tuple[type, ...]:
+        """The types of content that prompts of a session may hold."""
+        return self.accepted
+
+    @property
+    def may_take_mcp_over_acp(self) -> bool:
+        """Whether a client's own MCP servers are not refused at once."""
+        return self.mcp_over_acp
 
     def told_of(self, record: SessionRecord) -> dict[str, Any]:
         """What a list says of a session under our own key; its state and its clients while it is open."""

@@ -35,7 +35,8 @@ class Access:
     def __init__(self, link: Link) -> None:
         self._link = link
         self._agent = link.agent
-        self.offered: list[v2.AuthMethod] = []
+        self._client: v1.ClientCapabilities | v2.ClientCapabilities = v2.ClientCapabilities()
+        self._told_of: list[v2.AuthMethod] = []
         """The ways to log in that this client was told of."""
         self._login: Login | None = None
         self._in = False
@@ -47,7 +48,8 @@ class Access:
 
     def offer(self, result: Any, client: v1.ClientCapabilities | v2.ClientCapabilities) -> Any:
         """The answer to `initialize`, with the ways to log in."""
-        self.offered = self._agent.offered(client)
+        self._client = client
+        self._told_of = self._agent.offered(client)
         if isinstance(result, v2.InitializeResponse):
             # AUTH-12: that there are methods says that login and logout work.
             able = v2.AgentAuthCapabilities(status=v2.AuthStatusCapabilities())
@@ -60,6 +62,14 @@ class Access:
         )
         able_v1 = replace(result.agent_capabilities, auth=auth_v1)
         return replace(result, agent_capabilities=able_v1, auth_methods=methods_v1(self.offered))
+
+    @property
+    def offered(self) -> list[v2.AuthMethod]:
+        """The ways to log in that this client was told of, and those that there are by now: who was told less
+        than is true is not refused for that."""
+        now = self._agent.offered(self._client)
+        ids = {_id(method) for method in now}
+        return [*now, *(method for method in self._told_of if _id(method) not in ids)]
 
     # --- the gate ----------------------------------------------------------------------------------
 

@@ -169,7 +169,7 @@ def guarded(link: Link, handlers: Handlers) -> Handlers:
         async def noted(params: Any, inbound: Inbound) -> Any:
             for server in params.mcp_servers:
                 if isinstance(server, v1.McpServerAcp | v2.McpServerAcp):
-                    if not link.agent.mcp_over_acp:
+                    if not link.agent.may_take_mcp_over_acp:
                         raise InvalidParams("MCP servers over ACP are not supported")  # MCPCFG-05
                     link.calling.declared.add(server.server_id)
             return await handler(params, inbound)

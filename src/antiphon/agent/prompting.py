@@ -32,8 +32,9 @@ def handlers(link: Link) -> Handlers:
             return None
         voice, session = link.voice(params.session_id)
         wanted: v2.PromptRequest = upward.prompt(params) if link.v1 else params
+        accepted = link.agent.accepted_in(session)
         for block in wanted.prompt:
-            if not isinstance(block, link.agent.accepted):
+            if not isinstance(block, accepted):
                 kind = block.get("type") if isinstance(block, Unknown) else type(block).__struct_config__.tag
                 raise InvalidParams(f"content of type {kind!r} is not accepted")  # PROMPT-V2-09, CONT-08
         ours = ours_in(wanted.meta)

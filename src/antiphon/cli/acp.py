@@ -20,6 +20,7 @@ from antiphon.cli.agents import resolve
 from antiphon.cli.exits import Exit, Failure
 from antiphon.cli.lasting_hub import LastingHub
 from antiphon.cli.own_command import here
+from antiphon.cli.patience import A_MOMENT, AT_A_HUB, noted_wait, print_note
 from antiphon.cli.reaching import find_hub, run_told
 from antiphon.cli.trust import tls_for
 from antiphon.client import Reconnect
@@ -51,7 +52,8 @@ def run_acp(
         folder = HubFolder(data)
         started = found is None
         if found is None:
-            running = await start_hub(folder, agent, busy=busy)
+            with noted_wait("waiting for the hub to start"):
+                running = await start_hub(folder, agent, busy=busy)
             found = running.acp, running.token
         name = called(agent) if agent else None
         known = folder.running() if hub is None else None
@@ -134,6 +136,8 @@ class Relay:
         """Requests of the editor for a new session, by id, that are for one that is there."""
         self._held: list[bytes] = []
         """What came of that session before the editor knows it."""
+        self._waiting: asyncio.TimerHandle | None = None
+        """Notes that the hub takes its time over `initialize`."""
         self._over = asyncio.Event()
         self._waits: set[asyncio.Task[None]] = set()
 
@@ -141,6 +145,8 @@ class Relay:
         self._editor.start(lambda frames: self._pass(frames, self._editor, self._hub), self._over.set)
         self._hub.start(lambda frames: self._pass(frames, self._hub, self._editor), self._over.set)
         await self._over.wait()
+        if self._waiting is not None:
+            self._waiting.cancel()
         reason = self._hub.end_reason
         await self._hub.aclose()
         await self._editor.aclose()
@@ -166,6 +172,9 @@ class Relay:
         source.resume()
 
     def _from_editor(self, frame: bytes) -> list[bytes]:
+        if b'"initialize"' in frame and self._waiting is None:
+            loop = asyncio.get_running_loop()
+            self._waiting = loop.call_later(A_MOMENT, print_note, AT_A_HUB)
         if b'"session/new"' not in frame or (self._agent is None and self._session is None):
             return [frame]
         try:
@@ -194,6 +203,8 @@ class Relay:
             answer = json.loads(frame)
             result = answer.get("result")
             if isinstance(result, dict):
+                if self._waiting is not None:
+                    self._waiting.cancel()
                 self._v1 = result.get("protocolVersion") == 1
             return [frame]
         if not self._asked:

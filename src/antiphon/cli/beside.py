@@ -13,13 +13,13 @@ class Beside:
     """Hears everything, and gives what the turn did not hear its place among what it did."""
 
     def __init__(self, session: ClientSession) -> None:
-        self._session = session
-        self._heard: deque[SessionEvent] = deque()
+        self._events = session.events()  # from here on it misses nothing
+        self._heard = deque(session.notices)
         self._told: set[int] = set()
 
     async def listen(self) -> None:
-        """Run it as a task: from its first step on it misses nothing."""
-        async for event in self._session.events():
+        """Run it as a task."""
+        async for event in self._events:
             self._heard.append(event)
 
     async def before(self, event: SessionEvent) -> list[SessionEvent]:

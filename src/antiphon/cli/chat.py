@@ -15,6 +15,7 @@ from typing import Any
 from antiphon.cli.agents import resolve
 from antiphon.cli.exits import Exit, Failure
 from antiphon.cli.own_command import here
+from antiphon.cli.patience import AT_A_HUB, noted_wait
 from antiphon.cli.reaching import find_hub, find_session, own_name, run_told
 from antiphon.cli.trust import tls_for
 from antiphon.client import Client, Reconnect
@@ -45,7 +46,11 @@ def run_chat(
         if agent:
             if session not in (None, "new"):
                 raise Failure("SESSION is one of the hub's; an AGENT after -- has its own", Exit.USAGE)
-            code = await _directly(tui, tui.Chat(target=resolve(agent), place=agent[0], new=True, **asked))
+            with noted_wait(f"waiting for {agent[0]} to start") as started:
+                chat = tui.Chat(
+                    target=resolve(agent), place=agent[0], new=True, on_connected=started, **asked
+                )
+                code = await _directly(tui, chat)
             return
         found = find_hub(hub, token, data)
         if found is None and session is not None:
@@ -63,18 +68,20 @@ def run_chat(
             return info.session_id, info.cwd
 
         address, secret = found
-        chat = tui.Chat(
-            target=address,
-            token=secret,
-            tls=tls_for(address),
-            version=2,
-            place=address,
-            reconnect=Reconnect(find=lambda: find_hub(hub, token, data)),
-            session=None if session in (None, "new") else named,
-            new=session == "new",
-            **asked,
-        )
-        code = await tui.run_chat(chat)
+        with noted_wait(AT_A_HUB) as reached:
+            chat = tui.Chat(
+                target=address,
+                token=secret,
+                tls=tls_for(address),
+                version=2,
+                place=address,
+                reconnect=Reconnect(find=lambda: find_hub(hub, token, data)),
+                session=None if session in (None, "new") else named,
+                new=session == "new",
+                on_connected=reached,
+                **asked,
+            )
+            code = await tui.run_chat(chat)
 
     told = run_told(work)
     return told if told is not Exit.DONE else Exit.ERROR if code else Exit.DONE

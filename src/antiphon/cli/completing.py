@@ -63,7 +63,7 @@ def _from_hub(given: dict[str, Any]) -> list[tuple[str, str]]:
     async def ask() -> list[tuple[str, str]]:
         async with (
             asyncio.timeout(PATIENCE),
-            reached(given.get("hub"), given.get("token"), given.get("data")) as client,
+            reached(given.get("hub"), given.get("token"), given.get("data"), notes=False) as client,
         ):
             return [
                 (info.session_id, one_line(info.title or info.cwd, limit=60))

@@ -151,6 +151,14 @@ Examples:
     help="Stop an agent after this much rest, if it can bring its session back; 0 for never.",
 )
 @click.option(
+    "--start",
+    type=click.FloatRange(min=0, min_open=True),
+    default=30,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long an agent may take to start.",
+)
+@click.option(
     "--files",
     type=click.Choice(["editor", "hub", "none"]),
     default="editor",

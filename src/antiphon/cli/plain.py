@@ -68,7 +68,7 @@ class Plain:
 
     def show(self, event: SessionEvent, *, mine: bool) -> None:
         update = event.update
-        if not mine or update is None:
+        if update is None or not (mine or isinstance(update, v2.Notice)):
             return
         if isinstance(update, v2.AgentThoughtChunk):
             self._think(block_text(update.content))

@@ -21,6 +21,7 @@ from antiphon.cli.asking import Terminal, make_answers
 from antiphon.cli.beside import Beside
 from antiphon.cli.cleaning import one_line
 from antiphon.cli.exits import Exit, Failure
+from antiphon.cli.patience import noted_wait
 from antiphon.cli.screens import Screen, make_screen
 from antiphon.cli.trust import tls_for, trust
 from antiphon.client import Client, ClientSession, ClientTurn, File, TurnEnd, connect
@@ -90,6 +91,7 @@ class Conversation:
         self._known: KnownAgent | None = known_agent(request.agent) if request.agent else None
         self._name = self._called()
         self._turn: ClientTurn | None = None
+        self._beside: Beside | None = None
         self._client: Client | None = None
         self._doing = "starting"
         self._interrupts = 0
@@ -145,6 +147,13 @@ class Conversation:
         request = self._request
         self._screen.waiting(f"starting {self._name}")
         target = _target(request.agent)
+        with noted_wait(f"waiting for {self._name} to start", self._screen.note) as started:
+            await self._converse(target, started)
+        self._show_rest()  # what the agent said as it ended
+        return self._outcome()
+
+    async def _converse(self, target: Any, started: Callable[[], None]) -> None:
+        request = self._request
         async with connect(
             target,
             token=_token(target),
@@ -155,6 +164,7 @@ class Conversation:
             client_version=installed_version("antiphon"),
             on_stderr=self._on_stderr if request.verbose else None,
         ) as client:
+            started()
             self._client = client
             self._doing = "opening a session"
             if request.agent and self._known is None and client.info is not None:
@@ -163,7 +173,6 @@ class Conversation:
             self._screen.begin(client, session)
             self._doing = "prompting"
             await self._play(session)
-        return self._outcome()
 
     def _outcome(self) -> Exit:
         if self._failure is not None:
@@ -173,28 +182,28 @@ class Conversation:
 
     async def _play(self, session: ClientSession) -> None:
         began = time.monotonic()
-        beside = Beside(session)
-        if self._request.json:
-            self._start(beside.listen())
-            await asyncio.sleep(0)  # so that it listens
+        beside = self._beside = Beside(session)
+        self._start(beside.listen())
         files = [File(path) for path in self._request.files]
         turn = self._turn = await session.prompt(self._request.text, *files)
         self._doing = "working"
         shown = 0
         async for event in turn.events():
-            if self._request.json:
-                for other in await beside.before(event):
-                    self._screen.show(other, mine=False)
+            for other in await beside.before(event):
+                self._screen.show(other, mine=False)
             self._screen.show(event, mine=True)
             shown += 1
             if shown % A_MOMENT == 0:
                 await asyncio.sleep(0)  # a backlog leaves room for Ctrl-C
         end = await turn.drained()
-        for other in beside.rest():
-            self._screen.show(other, mine=False)
+        self._show_rest()
         self._failure = self._judge(end)
         self._code = Exit.of_stop_reason(end.stop_reason) if self._failure is None else self._failure.code
         self._screen.end(end, seconds=time.monotonic() - began, code=self._code)
+
+    def _show_rest(self) -> None:
+        for other in () if self._beside is None else self._beside.rest():
+            self._screen.show(other, mine=False)
 
     def _judge(self, end: TurnEnd) -> Failure | None:
         """What is to be told of an end beside its stop reason."""

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from antiphon.cli.advice import tell
 from antiphon.cli.exits import Exit, Failure
 from antiphon.cli.own_command import here
+from antiphon.cli.patience import AT_A_HUB, noted_wait, print_note
 from antiphon.cli.trust import tls_for, trust
 from antiphon.client import Client, Permission, connect
 from antiphon.errors import AntiphonError
@@ -74,16 +75,27 @@ class NobodyDecides:
 
 @asynccontextmanager
 async def reached(
-    hub: str | None, token: str | None, data: str | None, *, store: bool = False, **connecting: Any
+    hub: str | None,
+    token: str | None,
+    data: str | None,
+    *,
+    store: bool = False,
+    notes: bool = True,
+    **connecting: Any,
 ) -> AsyncIterator[Client]:
-    """A client of the hub; with `store`, where none runs, of what it has kept."""
+    """A client of the hub; with `store`, where none runs, of what it has kept. `notes`: say on stderr that
+    the hub takes its time."""
     connecting = {"answers": NobodyDecides(), **connecting}
     found = find_hub(hub, token, data)
     if found is not None:
         address, secret = found
         connecting = {"reconnect": False, **connecting}
-        async with connect(address, token=secret, tls=tls_for(address), version=2, **connecting) as client:
-            yield client
+        with noted_wait(AT_A_HUB, print_note if notes else lambda _: None) as reached_it:
+            async with connect(
+                address, token=secret, tls=tls_for(address), version=2, **connecting
+            ) as client:
+                reached_it()
+                yield client
         return
     folder = HubFolder(data)
     if not store:

@@ -120,7 +120,7 @@ class Painted:
 
     def show(self, event: SessionEvent, *, mine: bool) -> None:
         update = event.update
-        if update is None or not mine:
+        if update is None or not (mine or isinstance(update, v2.Notice)):
             return
         if isinstance(update, v2.AgentMessageChunk | v2.AgentThoughtChunk):
             style = "none" if isinstance(update, v2.AgentMessageChunk) else "thought"

@@ -32,7 +32,8 @@ class Screen(Protocol):
         """The session is there."""
 
     def show(self, event: SessionEvent, *, mine: bool) -> None:
-        """Something happened: in this turn, or beside it."""
+        """Something happened: in this turn, or beside it. People are shown only notices of what is beside
+        it."""
 
     def note(self, text: str) -> None:
         """A remark of ours."""

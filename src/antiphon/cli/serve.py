@@ -48,6 +48,7 @@ class Serving:
     busy: str
     share: bool
     idle: float
+    start: float
     files: str
     version: Mapping[str, int]
     """Of ACP, by agents; that for all others has the name ""."""
@@ -112,6 +113,8 @@ def _serve(serving: Serving, stack: ExitStack) -> None:
         limits=serving.limits,
         tokens=folder.tokens,
         audit=folder.audit,
+        known_agents=folder.known_agents,
+        start=serving.start,
         turn_complete=serving.turn_complete,
         unattended=serving.unattended,
         busy=serving.busy,

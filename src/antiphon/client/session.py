@@ -218,6 +218,11 @@ class ClientSession:
         """Who follows the session now, this client among them, where the agent tells."""
         return self._view.others.clients
 
+    @property
+    def notices(self) -> list[SessionEvent]:
+        """The last notices of the agent, those too that came before anybody could ask for `events`."""
+        return list(self._view.notices)
+
     def events(self) -> AsyncIterator[SessionEvent]:
         """Everything that happens from this call on, in turns and between them, until the link ends or the
         session is left."""

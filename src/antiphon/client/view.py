@@ -4,6 +4,7 @@ so that whoever wakes by it finds everything applied that came before."""
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from typing import Any, Protocol
@@ -33,6 +34,7 @@ QUEUE = "_antiphon_queue"
 BESIDE = frozenset([QUEUE, PRESENCE, QUESTION]) | ANNOTATION_UPDATES
 """Updates of our own, which belong to no turn."""
 _KEPT_BY_THE_AGENT = Raw(b"")
+NOTICES = 100
 _USER = (v2.UserMessage, v2.UserMessageChunk)
 PASSED_ON = frozenset([*TYPE_OF, v2.TerminalOutputChunk, v2.CompactionSummaryChunk, v2.SessionMessageChunk])
 """What says nothing of turns: where there is a follower, it is not kept twice."""
@@ -97,6 +99,8 @@ class View:
         self.original: bytes | None = None
         """What a v1 agent wrote of what is told just now, where that is kept (`originals`)."""
         self._watchers: WeakSet[Feed[SessionEvent]] = WeakSet()
+        self.notices: deque[SessionEvent] = deque(maxlen=NOTICES)
+        """The last notices that came; nothing else keeps them."""
 
     def events(self) -> AsyncIterator[SessionEvent]:
         """Everything from this call on; a watcher that is dropped is forgotten."""
@@ -133,6 +137,8 @@ class View:
         if before is not None and is_state(update) and self.fold.turns.effect_of(update) is Effect.ENDED:
             self.on_ending()
         seq = self._apply(Updated.of(update, raw=_KEPT_BY_THE_AGENT))
+        if isinstance(update, v2.Notice) and not self._relays:
+            self.notices.append(SessionEvent(seq=seq, turn=None, update=update))
         after = self.fold.turn
         if before is None and after is not None:
             self.spans.opened()

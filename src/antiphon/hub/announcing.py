@@ -4,17 +4,16 @@ itself. Never what attached clients can: that changes, and nobody is told again 
 from __future__ import annotations
 
 from antiphon.agent import Agent
-from antiphon.agent.agent import CONTENT
+from antiphon.agent.agent import ALWAYS, CONTENT
 from antiphon.client.abilities import Abilities
 from antiphon.engine.events import Delivery
-from antiphon.schema import v2
 
 
 def announce(hub: Agent, able: Abilities, *, inserts: bool) -> None:
     """`inserts`: the agent takes prompts while it works."""
     accepts = [name for name in CONTENT if getattr(able, name)]
     hub.accepts = frozenset(accepts)
-    hub.accepted = (v2.TextContent, v2.ResourceLink, *(CONTENT[name] for name in accepts))
+    hub.accepted = (*ALWAYS, *(CONTENT[name] for name in accepts))
     hub.mcp_kinds = able.mcp - {"acp"}
     hub.mcp_over_acp = "acp" in able.mcp
     hub.takes_directories = able.additional_directories

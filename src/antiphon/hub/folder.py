@@ -84,6 +84,11 @@ class HubFolder:
         return self.path / "tokens.json"
 
     @property
+    def known_agents(self) -> Path:
+        """Where the hub keeps what its agents said of themselves."""
+        return self.path / "agents.json"
+
+    @property
     def audit(self) -> Path:
         return self.path / "audit.jsonl"
 

@@ -30,6 +30,7 @@ from antiphon.hub.extensions import Extended, Passed
 from antiphon.hub.files import Files
 from antiphon.hub.inviting import invite
 from antiphon.hub.journals import journal_page
+from antiphon.hub.known_agents import KnownAgents
 from antiphon.hub.limits import HubLimits
 from antiphon.hub.logins import AgentLogins
 from antiphon.hub.mcp import Offered
@@ -58,8 +59,8 @@ IDLE = 15 * 60.0
 """Seconds of rest after which an agent is stopped."""
 GRACE = 10.0
 """Seconds that turns at work get to end when the hub is to end."""
-START = 10.0
-"""Seconds that a client waits for the agent's abilities before it is told of none."""
+RETRY = 2.0
+"""Seconds that a client waits for an agent of which nothing is known and that could not be started before."""
 CUT = v2.Notice(
     severity=v2.NoticeSeverity.WARNING,
     title="The hub was restarted",
@@ -93,6 +94,8 @@ class Hub(Extended):
         tokens: Path | None = None,
         audit: Path | None = None,
         page: Page | None = None,
+        known_agents: Path | None = None,
+        start: float | None = None,
     ) -> None:
         """`agents`: a command, or several by name, the first of which works unless a client chooses another.
         `token` lets clients in; without one it is made up (`hub.token`). `hosts` and `origins` are names and
@@ -110,7 +113,10 @@ class Hub(Extended):
         `owner`, or the `designated` client, which sent the prompt. `question_expiry` is after how many
         seconds a question ends without an answer. `limits` is how much clients may take. `tokens` is the file
         of further tokens, and `audit` that of what was done. `page`: files for browsers, by their paths, each
-        with its content type."""
+        with its content type. `known_agents` is the file in which it keeps what its agents said of
+        themselves: clients that come before an agent was started are told that. `start` is how many seconds
+        an agent may take to start.
+        """
         if unattended not in tuple(Unattended):
             raise LocalError(f"with nobody there, it is one of {', '.join(Unattended)}, not {unattended!r}")
         if questions not in tuple(Policy):
@@ -154,7 +160,9 @@ class Hub(Extended):
         self._files = Files(files)
         self.browsers = Browsers(self)
         self.page: Page = {} if page is None else page
+        self._start_limit = start
         self.upstreams = Upstreams(self.agents, self._start, share=share)
+        self.known_agents = KnownAgents(known_agents, self.agents)
         self.logins = AgentLogins(self)
         self.resting = Resting(self, idle)
         self.servers = {}
@@ -224,12 +232,16 @@ class Hub(Extended):
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[Agent]:
-        if not self._lives:
+        first = not self._lives
+        if first:
             if self._mark is not None:
                 await asyncio.to_thread(reap, self._mark)
             await self._end_what_was_cut()
         async with super().serving():
             self.resting.begin()
+            if first:
+                self._offer_what_is_known()
+                self._begin_learning()
             try:
                 yield self
             finally:
@@ -305,7 +317,9 @@ class Hub(Extended):
     def _start(self, name: str) -> Upstream:
         env = {} if self._mark is None else {MARK: self._mark}
         version = self._speaks.get(name) if isinstance(self._speaks, Mapping) else self._speaks
-        upstream = Upstream(name, self.agents[name], env=env, version=version, files=self._files)
+        upstream = Upstream(
+            name, self.agents[name], env=env, version=version, files=self._files, start=self._start_limit
+        )
         passed, offered = Passed(upstream), Offered(upstream, lambda: self._links)
 
         def begin(client: Client) -> None:
@@ -315,20 +329,38 @@ class Hub(Extended):
         upstream.on_connected = begin
         return upstream
 
-    async def _learn(self) -> None:
-        """What the agent can take is known before the first client asks (invariant 10)."""
-        if not self.default or self.stopping:
-            return
-        if self._learning is None:
+    def _offer_what_is_known(self) -> None:
+        """Offer what the agents could do when they were last started."""
+        for name in self.agents:
+            known = self.known_agents.get(name)
+            if known is not None:
+                self.offer(name, known)
+
+    def _begin_learning(self) -> asyncio.Task[None] | None:
+        """Start the first agent, unless that was done, to learn what it can do; `None` where that is known.
+        One that could not be started is tried again."""
+        if not self.default or self.stopping or self.known_agents.is_current(self.default):
+            return None
+        if self._learning is None or self._learning.done():
             self._learning = asyncio.get_running_loop().create_task(self._learn_now())
-        await asyncio.wait([self._learning], timeout=START)
+        return self._learning
+
+    async def _learn(self) -> None:
+        """What the agent can do is known before a client asks (invariant 10): from the last time, or by
+        waiting for as long as the agent may take to start."""
+        failed = self._learning is not None and self._learning.done()
+        learning = self._begin_learning()
+        if learning is not None and self.known_agents.get(self.default) is None:
+            await asyncio.wait([learning], timeout=RETRY if failed else None)
 
     async def _learn_now(self) -> None:
         try:
             spare = await self.upstreams.spare(self.default)
         except (AntiphonError, OSError) as error:
-            logger.warning("the agent %s cannot be started: %s", self.default, error)
-            return  # it is learned with the first session that gets one
+            logger.warning(
+                "agent %s could not be started; it is tried again when needed: %s", self.default, error
+            )
+            return
         self.learn(spare)
 
 

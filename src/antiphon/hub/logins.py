@@ -4,13 +4,14 @@ does about it is done there. A process that is started later is logged in as the
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct, structs
 
 from antiphon.agent.logins import Login
+from antiphon.client.abilities import Abilities
 from antiphon.errors import AntiphonError, CallFailed, LocalError, MethodNotFound, RequestError
 from antiphon.hub.faults import told
 from antiphon.hub.upstream import Upstream
@@ -37,23 +38,33 @@ class AgentLogins:
         self._hub = hub
         self._given: dict[str, Given] = {}
         """By the names of agents, as long as nobody has logged out."""
+        self._offered: dict[str, list[str]] = {}
+        """The logins that are offered here, by the names of their agents."""
 
-    def learn(self, upstream: Upstream) -> None:
-        """What an agent offers that was started is offered here; under its name, if it is not the first."""
-        hub, client = self._hub, upstream.client
-        client.on_auth_status = lambda _: client.connection.start_soon(hub.auth_changed())
-        for method in client.auth_methods:
+    def follow(self, upstream: Upstream) -> None:
+        """Tell clients when an agent says that somebody else is logged in."""
+        client = upstream.client
+        client.on_auth_status = lambda _: client.connection.start_soon(self._hub.auth_changed())
+
+    def offer(self, name: str, methods: Sequence[v2.AuthMethod], able: Abilities) -> None:
+        """Offer the logins of an agent here; under its name, if it is not the first. What it offered before
+        and does not offer now keeps its handler, which tells a client so that still knows it."""
+        hub = self._hub
+        for id in self._offered.pop(name, ()):
+            hub.login_methods.pop(id, None)
+        for method in methods:
             if isinstance(method, v2.AuthMethodTerminal):
                 continue  # AUTH-14: no terminal leads to the agent from a client of the hub
             there = _id(method)
-            here = there if upstream.name == hub.default else f"{upstream.name}/{there}"
+            here = there if name == hub.default else f"{name}/{there}"
             hub.login_methods[here] = _named(method, here)
-            hub.login_handlers[here] = partial(self._log_in, upstream.name, there)
-        if hub.login_methods or client.abilities.auth_status:
+            hub.login_handlers[here] = partial(self._log_in, name, there)
+            self._offered.setdefault(name, []).append(here)
+        if hub.login_methods or able.auth_status:
             hub.auth_status_handler = self._status
             hub.logout_handler = self._log_out
-        if upstream.name == hub.default:
-            hub.logs_out = client.abilities.logout
+        if name == hub.default:
+            hub.logs_out = able.logout
 
     async def _log_in(self, name: str, method_id: str, login: Login) -> None:
         """At every process that has asked for it, or at one that the next session gets."""
@@ -89,14 +100,15 @@ class AgentLogins:
     async def _log_out(self, _: Login | None) -> None:
         name = self._hub.default
         self._given.pop(name, None)
-        able = [upstream for upstream in self._hub.upstreams.of(name) if upstream.client.abilities.logout]
-        if not able:
-            raise RequestError(MethodNotFound.code, "The agent offers no logout")
-        for upstream in able:
-            try:
+        try:
+            running = self._hub.upstreams.of(name) or [await self._hub.upstreams.spare(name)]
+            able = [upstream for upstream in running if upstream.client.abilities.logout]
+            if not able:
+                raise RequestError(MethodNotFound.code, "The agent offers no logout")
+            for upstream in able:
                 await upstream.client.logout()
-            except AntiphonError as error:
-                raise told(error) from error
+        except (AntiphonError, OSError) as error:
+            raise told(error) from error
 
     async def _status(self, login: Login | None) -> v2.AuthStatusResponse | str:
         for upstream in self._hub.upstreams.of(self._hub.default):
@@ -133,7 +145,7 @@ async def _log_in(upstream: Upstream, given: Given) -> None:
     if not any(_id(method) == given.method_id for method in upstream.client.auth_methods):
         raise LocalError(f"the agent offers no login {given.method_id!r} any more")
     await upstream.client.login(given.method_id, meta=given.meta)
-    upstream.wants_login = False
+    upstream.wants_login, upstream.logged_in = False, True
 
 
 def _id(method: v2.AuthMethod) -> str:

@@ -62,6 +62,7 @@ class Resting:
             still = events == session.fold.last_seq and is_quiet(session) and session in self._quiet
             if still and now - since >= self._idle:
                 await self._rest(session)
+        self._hub.upstreams.let_spares_go(before=now - self._idle)
 
     async def _rest(self, session: HubSession) -> None:
         if session.standing.course is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from antiphon.agent import Agent, AgentSession
+from antiphon.agent.agent import ALWAYS, CONTENT
 from antiphon.agent.declaring import options_of
 from antiphon.client import ClientSession
 from antiphon.engine.annotations import Annotation
@@ -18,6 +19,7 @@ from antiphon.hub.course import Course
 from antiphon.hub.faults import told
 from antiphon.hub.forking import fork_there
 from antiphon.hub.kept_options import refusal, restore_options
+from antiphon.hub.known_agents import KnownAgent, KnownAgents, describe
 from antiphon.hub.logins import AgentLogins
 from antiphon.hub.resting import Resting
 from antiphon.hub.session import HubSession
@@ -26,7 +28,7 @@ from antiphon.hub.upstreams import Upstreams
 from antiphon.live.session import LiveSession
 from antiphon.live.voice import Voice
 from antiphon.schema import v2
-from antiphon.schema.version import META_KEY, V2, without_ours
+from antiphon.schema.version import META_KEY, without_ours
 from antiphon.stores.base import RecordPatch, SessionRecord
 
 HUB = "hub"
@@ -46,6 +48,7 @@ class HubSessions(Agent):
     upstreams: Upstreams
     logins: AgentLogins
     resting: Resting
+    known_agents: KnownAgents
     servers: dict[str, tuple[v2.McpServer, ...]]
     """The MCP servers of sessions that were put away: who only joins one brings none. They may hold secrets,
     so they are not kept for longer than the hub runs."""
@@ -122,11 +125,30 @@ class HubSessions(Agent):
 
     def learn(self, upstream: Upstream) -> None:
         """What an agent can take and offers is said to clients that come from here on (invariant 10)."""
-        self.logins.learn(upstream)
-        if upstream.name == self.default:
-            agreed = upstream.client.agreement
-            inserts = agreed.version == V2 or agreed.opt_ins.prompt_lifecycle
-            announce(self, upstream.client.abilities, inserts=inserts)
+        self.logins.follow(upstream)
+        known = describe(upstream.client)
+        self.known_agents.keep(upstream.name, known)
+        self.offer(upstream.name, known)
+
+    def offer(self, name: str, known: KnownAgent) -> None:
+        """Say to clients that come from here on what is known of an agent."""
+        self.logins.offer(name, known.read_logins(), known.abilities)
+        if name == self.default:
+            announce(self, known.abilities, inserts=known.inserts)
+
+    def accepted_in(self, session: AgentSession) -> tuple[type, ...]:
+        """What the agent of the session takes as it runs now, whatever clients were told. Where it does not
+        run, it is asked when it does."""
+        course = session.standing.course if isinstance(session, HubSession) else None
+        if course is None:
+            return (*ALWAYS, *CONTENT.values())
+        able = course.session.abilities
+        return (*ALWAYS, *(kind for name, kind in CONTENT.items() if getattr(able, name)))
+
+    @property
+    def may_take_mcp_over_acp(self) -> bool:
+        """Until the agent was started, it is not known."""
+        return self.mcp_over_acp or not self.known_agents.is_current(self.default)
 
     async def open_new(self, upstream: Upstream, place: Place) -> ClientSession:
         """A new session at an agent."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -24,7 +25,9 @@ from antiphon.schema import v2
 logger = logging.getLogger("antiphon.hub")
 
 START = 30.0
-"""Seconds that an agent has to be initialized."""
+"""Seconds that an agent has to be initialized, unless the hub is told otherwise."""
+SLOW = 5.0
+"""Seconds after which the log says that an agent is still starting."""
 CLOSE_GRACE = 5.0
 CANCEL = v2.ElicitationCancelAction()
 LAST_LINES = 20
@@ -43,19 +46,26 @@ class Upstream:
         env: Mapping[str, str],
         version: int | None,
         files: Files = Files.EDITOR,
+        start: float | None = None,
     ) -> None:
-        """`files`: whose files and terminals an agent of v1 may use."""
+        """`files`: whose files and terminals an agent of v1 may use. `start`: seconds that it has until it is
+        initialized."""
         self.name = name
         self._target = target
         self._env = env
         self._version = version
         self._files = files
+        self._start = START if start is None else start
         self.users = 0
         """How many sessions it works for."""
         self.mixes = False
         """Whether it has given one id to two sessions that are open."""
         self.wants_login = False
         """Whether it has refused something for want of a login."""
+        self.logged_in = False
+        """Whether somebody has logged in there: that may have been by hand, and ends with the process."""
+        self.touched = time.monotonic()
+        """When it was last wanted by something that is no session."""
         self.asks: Channel | None = None
         """Whom it may ask just now, outside of every session: who logs in (ELIC-04)."""
         self._courses: dict[str, Course] = {}
@@ -94,7 +104,9 @@ class Upstream:
 
     async def _run(self) -> None:
         command = isinstance(self._target, list | tuple)
-        late = asyncio.get_running_loop().call_later(START, self._too_late)
+        loop = asyncio.get_running_loop()
+        late = loop.call_later(self._start, self._too_late)
+        slow = loop.call_later(SLOW, self._log_slow)
         try:
             async with connect(
                 self._target,
@@ -107,6 +119,7 @@ class Upstream:
                 on_stderr=self._log,
             ) as client:
                 late.cancel()
+                slow.cancel()
                 self.on_connected(client)
                 self.client = client
                 self._ready.set_result(client)
@@ -125,6 +138,7 @@ class Upstream:
                 logger.exception("the link to %s failed", self.name)
         finally:
             late.cancel()
+            slow.cancel()
             if not self._ready.done():
                 self._ready.cancel()
 
@@ -140,10 +154,17 @@ class Upstream:
     def _too_late(self) -> None:
         """Who waits is told at once, however long it takes to end it."""
         if not self._ready.done():
-            silent = LinkLost(f"it did not answer `initialize` within {START:g} s", stderr=self._stderr)
+            silent = LinkLost(f"it did not answer `initialize` within {self._start:g} s", stderr=self._stderr)
             self._ready.set_exception(silent)
             self._ready.exception()
             self._task.cancel()
+
+    def _log_slow(self) -> None:
+        if not self._ready.done():
+            limit = f"within {self._start:g} s"
+            logger.warning(
+                "agent %s is still starting after %g s; it has to start %s", self.name, SLOW, limit
+            )
 
     def _follow(self, session: ClientSession) -> Course:
         before = self._courses.get(session.id)

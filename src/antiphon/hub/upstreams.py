@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping
 
 from antiphon.errors import InvalidParams, RequestError
@@ -50,6 +51,7 @@ class Upstreams:
     async def spare(self, name: str) -> Upstream:
         """One that runs and can take another session; until then it is nobody's."""
         upstream = self._find(name)
+        upstream.touched = time.monotonic()
         try:
             await upstream.started()
         except BaseException:
@@ -69,6 +71,13 @@ class Upstreams:
         made = self._start(name)
         self._running.add(made)
         return made
+
+    def let_spares_go(self, *, before: float) -> None:
+        """End those that no session uses and that were last wanted `before` this time."""
+        for upstream in tuple(self._running):
+            idle = not upstream.users and upstream.ready and upstream.asks is None
+            if idle and upstream.alive and upstream.touched <= before and not upstream.logged_in:
+                self._end(upstream)
 
     def join(self, upstream: Upstream) -> None:
         """Another session is there, made by one that it works for."""

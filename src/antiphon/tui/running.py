@@ -32,6 +32,8 @@ class Chat:
     new: bool = False
     history: Path | None = None
     version: int | None = None
+    on_connected: Callable[[], object] = lambda: None
+    """Called once it can be talked with, before the screen is taken."""
 
 
 async def run_chat(chat: Chat) -> int:
@@ -54,6 +56,7 @@ async def run_chat(chat: Chat) -> int:
         reconnect=chat.reconnect,
         on_link=linked,
     ) as client:
+        chat.on_connected()
         session = None if chat.session is None else await chat.session(client)
         app = ChatApp(
             client,

@@ -1,0 +1,135 @@
+"""What the agents of a hub said of themselves when they were last started: name, version, abilities and
+logins.
+
+An agent may take long to start. Clients that come meanwhile are told what is known from the last time, so
+that none has to wait. It is kept in a file of the hub's data folder; a file that cannot be read is ignored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Struct
+
+from antiphon.client.abilities import Abilities
+from antiphon.errors import InvalidResult
+from antiphon.hub.folder import write_private
+from antiphon.hub.targets import Target
+from antiphon.schema import v2
+from antiphon.schema.codec import codec
+from antiphon.schema.version import V2
+
+if TYPE_CHECKING:
+    from antiphon.client import Client
+
+logger = logging.getLogger("antiphon.hub")
+
+FORMAT = 1
+
+
+class KnownAgent(Struct, frozen=True, kw_only=True):
+    """What an agent says of itself. `logins` are the ways to log in, as v2 has them."""
+
+    name: str = ""
+    version: str = ""
+    abilities: Abilities
+    inserts: bool = False
+    """Whether it takes prompts while it works."""
+    logins: list[Any] = []
+
+    def read_logins(self) -> list[v2.AuthMethod]:
+        """The ways to log in, in our types. Raises `InvalidResult`."""
+        answer = {"protocolVersion": 2, "info": {"name": "a", "version": "1"}, "capabilities": {}}
+        read = codec(2).result("initialize", msgspec.json.encode({**answer, "authMethods": self.logins}))
+        methods: list[v2.AuthMethod] = read.auth_methods
+        return methods
+
+
+class _Entry(Struct, frozen=True):
+    target: str
+    """The hash of the command or address: another one under the same name is another agent."""
+    agent: KnownAgent
+
+
+class _File(Struct, frozen=True):
+    format: int
+    agents: dict[str, _Entry]
+
+
+def describe(client: Client) -> KnownAgent:
+    """What the agent of a client said in its answer to `initialize`."""
+    info, agreed = client.info, client.agreement
+    return KnownAgent(
+        name="" if info is None else info.name,
+        version="" if info is None else info.version,
+        abilities=client.abilities,
+        inserts=agreed.version == V2 or agreed.opt_ins.prompt_lifecycle,
+        logins=msgspec.json.decode(msgspec.json.encode(client.auth_methods)),
+    )
+
+
+class KnownAgents:
+    """The agents of one hub, by their names; kept in the file at `path`, if there is one."""
+
+    def __init__(self, path: Path | None, targets: Mapping[str, Target]) -> None:
+        self._path = path
+        self._targets = targets
+        self._entries = {} if path is None else _read(path)
+        self._current: set[str] = set()
+
+    def get(self, name: str) -> KnownAgent | None:
+        """What is known of an agent, from this life of the hub or an earlier one."""
+        entry = self._entries.get(name)
+        if entry is None or entry.target != _hash(self._targets.get(name)):
+            return None
+        return entry.agent
+
+    def is_current(self, name: str) -> bool:
+        """Whether the agent was started in this life of the hub."""
+        return name in self._current
+
+    def keep(self, name: str, agent: KnownAgent) -> None:
+        """The agent was started."""
+        self._current.add(name)
+        entry = _Entry(_hash(self._targets.get(name)), agent)
+        if self._entries.get(name) == entry:
+            return
+        self._entries[name] = entry
+        if self._path is None:
+            return
+        try:
+            write_private(self._path, msgspec.json.encode(_File(FORMAT, self._entries)))
+        except OSError as error:
+            logger.warning("known agents not written to %s: %s", self._path, error)
+
+
+def _read(path: Path) -> dict[str, _Entry]:
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        logger.warning("known agents in %s ignored: %s", path, error)
+        return {}
+    try:
+        found = msgspec.json.decode(raw, type=_File)
+        for entry in found.agents.values():
+            entry.agent.read_logins()
+    except (msgspec.MsgspecError, UnicodeDecodeError, InvalidResult) as error:
+        logger.warning("known agents in %s ignored: %s", path, error)
+        return {}
+    if found.format != FORMAT:
+        logger.warning("known agents in %s ignored: format %s instead of %s", path, found.format, FORMAT)
+        return {}
+    return found.agents
+
+
+def _hash(target: Target | None) -> str:
+    """Commands may hold secrets, and are not kept. An agent in this process has none."""
+    words = target if isinstance(target, list | str) else type(target).__qualname__
+    return hashlib.sha256(msgspec.json.encode(words)).hexdigest()
