@@ -80,6 +80,18 @@ class Course:
             answered, came = self._early[: self._answered], self._early[self._answered :]
             self._early = [*answered, *(each for each in came if not _is_of_the_transcript(each))]
 
+    def answer_with_options(self) -> None:
+        """Take the options that the session has by now for what the answer that opened it said of them. They
+        were set again since, and nobody is to see what they were in between."""
+        answered, came = (
+            [each for each in part if not _tells_options(each)]
+            for part in (self._early[: self._answered], self._early[self._answered :])
+        )
+        if self.session.config_options:
+            update = v2.ConfigOptionUpdate(config_options=self.session.config_options)
+            answered.append(SessionEvent(seq=0, turn=None, update=update))
+        self._early, self._answered = [*answered, *came], len(answered)
+
     @staticmethod
     def _hand_over(each: SessionEvent | Notified, hears: Hears) -> None:
         if isinstance(each, Notified):
@@ -143,3 +155,7 @@ class Course:
 
 def _is_of_the_transcript(each: SessionEvent | Notified) -> bool:
     return isinstance(each, SessionEvent) and isinstance(each.update, TRANSCRIPT)
+
+
+def _tells_options(each: SessionEvent | Notified) -> bool:
+    return isinstance(each, SessionEvent) and isinstance(each.update, v2.ConfigOptionUpdate)

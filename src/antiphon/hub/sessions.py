@@ -189,6 +189,7 @@ class HubSessions(Agent):
             raise told(error) from error
         if lost:
             raise refusal(lost)
+        fork.answer_with_options()
 
     async def open(self, session_id: str, *, voice: Voice | None = None) -> AgentSession:
         session = await super().open(session_id, voice=voice)

@@ -100,7 +100,9 @@ class Standing:
             notice = bringing.RETOLD if forked else bringing.LOST  # an imported copy has no chain either
             if lossy:
                 self.untold, self.mark = True, f"~{secrets.token_hex(3)}"
-            await self.on(upstream, upstream.course(session), again=again is not None)
+            course = upstream.course(session)
+            course.answer_with_options()
+            await self.on(upstream, course, again=again is not None)
             notices = [notice] if lossy else []
             notices += [warning(lost)] if lost else []
             if notices:
