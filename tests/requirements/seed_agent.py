@@ -41,6 +41,7 @@ class SeedAgent:
             "whole": self._whole,
             "behind": self._behind,
             "wake": self._wake,
+            "rouse": self._rouse,
             "usage": self._usage,
         }
         return await does.get(word, self._say)(turn, rest or word)
@@ -137,6 +138,19 @@ class SeedAgent:
         """A turn that the agent opens by itself, after `go`."""
         turn.session.soon(self.speak(turn.session))
         await turn.say("until later")
+
+    async def _rouse(self, turn: AgentTurn, words: str) -> None:
+        """A turn that the agent opens by itself, after `go`, and that lasts until it is cancelled."""
+        turn.session.soon(self._last(turn.session))
+        await turn.say("until later")
+
+    async def _last(self, session: AgentSession) -> None:
+        await self.go.wait()
+        await session.idle()
+        async with session.turn() as turn:
+            await turn.say("at work by myself")
+            await asyncio.Event().wait()
+        await session.update(v2.Notice(severity=v2.NoticeSeverity.INFO, title="what opened it goes on"))
 
     async def speak(self, session: AgentSession) -> None:
         await self.go.wait()

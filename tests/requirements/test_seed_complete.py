@@ -84,6 +84,25 @@ async def test_a_cancelled_turn_completes_too_behind_its_late_updates(place: str
 
 
 @served("v1+turn_complete")
+async def test_a_failed_turn_completes_too_with_its_error(place: str, dialect: str) -> None:
+    async with (
+        staged(place, SeedAgent().agent) as stage,
+        stage.session(dialect) as (wire, session),
+        stage.client(dialect) as other,
+    ):
+        await other.join(session)
+        wire.prompt(1, session, "fail")
+        answer = await wire.answer_to(1)
+        (told,) = wire.updates_of("turn_complete")
+        assert (told["promptRequestId"], told["error"]) == ("1", answer["error"])
+        assert "stopReason" not in told
+        assert wire.story()[-2:] == ["turn_complete", "= 1"]
+        seen = await other.update("turn_complete")
+        assert seen["error"]["code"] == answer["error"]["code"], "who follows learns that it is over"
+        assert await wire.play(session, "goes on") == ["end_turn"]
+
+
+@served("v1+turn_complete")
 async def test_prompts_of_several_sessions_are_told_apart(place: str, dialect: str) -> None:
     seed = SeedAgent()
     async with staged(place, seed.agent) as stage, stage.client(dialect) as wire:
