@@ -190,6 +190,32 @@ class Store(Protocol):
         """Finish what was begun, release all claims and give everything back. Safe to call twice."""
 
 
+@runtime_checkable
+class CommitsInPlace(Protocol):
+    """A store that can commit a small batch without waiting, most of the time. No store has to."""
+
+    @property
+    def free(self) -> bool:
+        """Whether `append_in_place` is worth a try now. It is not while other writes are under way, because
+        those that come together are committed together."""
+
+    def append_in_place(self, session_id: str, batch: Batch, *, record: RecordPatch | None = None) -> bool:
+        """Do what `append` does, now; `False` if that would have to wait, and then nothing was done."""
+
+
+def commits_in_place(store: Store) -> CommitsInPlace | None:
+    """The store, if it commits in place. A class that changes `append` has to change `append_in_place` too;
+    where it does not, every batch goes through its `append`."""
+    if not isinstance(store, CommitsInPlace):
+        return None
+    for kind in type(store).__mro__:
+        if "append_in_place" in vars(kind):
+            return store
+        if "append" in vars(kind):
+            return None
+    return None
+
+
 class Waiters:
     """Those who wait for journals to grow."""
 

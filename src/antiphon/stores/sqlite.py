@@ -129,13 +129,14 @@ class SQLiteStore:
         except OSError as error:
             raise StoreError(f"{self.path} cannot be opened: {error.strerror}") from error
 
-    async def _write(
-        self, apply: Callable[[sqlite3.Connection], T], *, size: int = 0, single: bool = False
-    ) -> T:
+    async def _write(self, apply: Callable[[sqlite3.Connection], T], *, size: int = 0) -> T:
+        return await self._do(Write(apply, size=size))
+
+    async def _do(self, write: Write[T]) -> T:
         writer = self._writer
         if writer is None or self._closed:
             writer = await self._opened()
-        return await writer.do(Write(apply, size=size, single=single))
+        return await writer.do(write)
 
     async def _read(self, query: Callable[[sqlite3.Connection], T]) -> T:
         await self._opened()
@@ -152,15 +153,23 @@ class SQLiteStore:
         await self._write(lambda connection: statements.create(connection, record))
 
     async def append(self, session_id: str, batch: Batch, *, record: RecordPatch | None = None) -> None:
-        events = b"\n".join(batch.events)
-        if events.count(b"\n") != len(batch.events) - 1:
-            raise ValueError("an event is one line")
-        await self._write(
-            lambda connection: statements.append(connection, session_id, batch, events, record),
-            size=len(events),
-            single=record is None,
-        )
+        await self._do(_append(session_id, batch, record))
         self._waiters.tell(session_id, batch.last)
+
+    @property
+    def free(self) -> bool:
+        return self._writer is not None and self._writer.free
+
+    def append_in_place(self, session_id: str, batch: Batch, *, record: RecordPatch | None = None) -> bool:
+        if self._writer is None or self._closed:
+            return False
+        outcome = self._writer.do_in_place(_append(session_id, batch, record))
+        if outcome is None:
+            return False
+        if outcome[1] is not None:
+            raise outcome[1]
+        self._waiters.tell(session_id, batch.last)
+        return True
 
     @asynccontextmanager
     async def arrival(self, record: SessionRecord) -> AsyncIterator[Arrival]:
@@ -311,3 +320,14 @@ class SQLiteStore:
         if self._connections is not None:
             self._connections[0].close()
         self._presence.close()
+
+
+def _append(session_id: str, batch: Batch, record: RecordPatch | None) -> Write[None]:
+    events = b"\n".join(batch.events)
+    if events.count(b"\n") != len(batch.events) - 1:
+        raise ValueError("an event is one line")
+    return Write(
+        lambda connection: statements.append(connection, session_id, batch, events, record),
+        size=len(events),
+        single=record is None,
+    )

@@ -3,14 +3,15 @@
 Small writes are committed in place, on the event loop's thread: that takes a third of the time of a trip to
 another thread, and a thread would have to fight the loop for the interpreter at every statement. A write
 goes to the writer's thread when it is large, when it has to wait for the disk (`power`) or for another
-process, and when it is the first after a checkpoint, which syncs. The loop and the thread never use the
-connection at once.
+process, when a commit in place was slow a moment ago, and when it is the first after a checkpoint, which
+syncs. The loop and the thread never use the connection at once.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sqlite3
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
@@ -35,6 +36,13 @@ CHECKPOINT_BYTES = 8 << 20
 
 ROW_BYTES = 8 * 1024
 """What a write adds to the log beside its bytes: the pages it touches."""
+
+
+SLOW_COMMIT = 0.02
+"""Seconds that a commit in place may take. After one that took longer, the disk is slow or overloaded."""
+
+SLOW_FOR = 1.0
+"""Seconds for which commits then go through the thread."""
 
 
 class Write(Generic[T]):
@@ -81,27 +89,39 @@ class Writer:
         self._crowded = False
         self._fresh_log = True
         self._since_checkpoint = 0
+        self._slow_until = 0.0
         self._closed = False
         self._idle = asyncio.Event()
         self._idle.set()
         self.commits = 0
         """How many transactions there were; `bench/session_store.py` compares with as many."""
 
+    @property
+    def free(self) -> bool:
+        """Whether a small write may be committed in place: no other one is under way, or was in this turn of
+        the loop. Those that come together are committed together, and nobody writes without ever letting
+        the others run."""
+        return not (self._in_thread or self._scheduled or self._crowded or self._closed)
+
+    def do_in_place(self, write: Write[Any]) -> Outcome | None:
+        """Commit a write now and return its outcome; `None` if it has to wait, and then nothing was done."""
+        if not self.free or not self._may_be_in_place(write.size):
+            return None
+        self._schedule(asyncio.get_running_loop())
+        outcomes = self._try_in_place([write])
+        return None if outcomes is None else outcomes[0]
+
     async def do(self, write: Write[T]) -> T:
         """Commit a write and return its result. It may be committed even if the caller stops waiting."""
         if self._closed:
             raise StoreError(f"the store of {self._path} is closed")
+        outcome = self.do_in_place(write)
+        if outcome is not None:
+            value, error = outcome
+            if error is not None:
+                raise error
+            return value  # type: ignore[no-any-return]
         loop = asyncio.get_running_loop()
-        if not (self._in_thread or self._scheduled or self._crowded) and self._may_be_in_place(write.size):
-            # The second one in this turn of the loop waits for the end of it: nobody writes without ever
-            # letting the others run, and those who come together are committed together.
-            self._schedule(loop)
-            outcomes = self._try_in_place([write])
-            if outcomes is not None:
-                value, error = outcomes[0]
-                if error is not None:
-                    raise error
-                return value  # type: ignore[no-any-return]
         write.future = loop.create_future()
         self._queue.append(write)
         self._idle.clear()
@@ -115,7 +135,9 @@ class Writer:
         await self._idle.wait()
 
     def _may_be_in_place(self, size: int) -> bool:
-        return self._in_place and not self._fresh_log and size <= IN_PLACE_BYTES
+        if not self._in_place or self._fresh_log or size > IN_PLACE_BYTES:
+            return False
+        return not self._slow_until or time.monotonic() >= self._slow_until
 
     def _schedule(self, loop: asyncio.AbstractEventLoop) -> None:
         if not self._scheduled:
@@ -162,12 +184,16 @@ class Writer:
 
     def _try_in_place(self, group: Sequence[Write[Any]]) -> list[Outcome] | None:
         """Commit without waiting; None if another process is writing."""
+        began = time.monotonic()
         try:
             return self._commit(group)
         except sqlite3.OperationalError as error:
             if is_busy(error):
                 return None
             raise
+        finally:
+            ended = time.monotonic()
+            self._slow_until = ended + SLOW_FOR if ended - began > SLOW_COMMIT else 0.0
 
     def _run_in_thread(self, job: Callable[[], list[Outcome]], group: list[Write[Any]]) -> None:
         self._in_thread = True
