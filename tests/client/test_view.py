@@ -153,6 +153,8 @@ async def test_who_passes_everything_on_has_it_all_and_nothing_is_kept_beside() 
             self.passed: list[Any] = []
             self.left = self.passed.append
 
+        def opened(self) -> None: ...
+
         def taken(self, turn: ClientTurn) -> None:
             self.passed.append("taken")
 
@@ -161,6 +163,9 @@ async def test_who_passes_everything_on_has_it_all_and_nothing_is_kept_beside() 
 
         def streamed(self, chunk: Any) -> None:
             self.passed.append(chunk.content.text)
+
+        def streamed_text(self, chunks: Any) -> None:
+            self.passed += [chunk.content.text for chunk in chunks]
 
         def pace(self) -> None: ...
 

@@ -155,7 +155,7 @@ class V2Writer(Writer):
     def passes(self, update: v2.SessionUpdate) -> bool:
         if self._tells_deletions and type(update) in _WHOLE:
             return False
-        return not self._withheld(update)
+        return type(update) is not Unknown or not self._withheld(update)
 
     def inserted(self, message_id: str, *, beside: dict[str, Any] | None = None) -> Taken | None:
         return v2.PromptResponse(message_id=v2.MessageId(message_id), meta=_ours(beside))

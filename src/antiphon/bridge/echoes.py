@@ -64,6 +64,11 @@ class Echoes:
         """Whether a prompt is open whose echo has not come."""
         return bool(self._due)
 
+    @property
+    def over(self) -> bool:
+        """Whether what the agent says next changes nothing here: it has spoken, and nothing is held back."""
+        return self._spoke and not self._held and not self._is_echo
+
     def sent(self, key: Key, content: Sequence[Any]) -> None:
         self._due[key] = said(content)
         self._spoke = False

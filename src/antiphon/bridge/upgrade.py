@@ -31,6 +31,7 @@ from antiphon.engine.transcript import MessageType
 from antiphon.errors import ErrorObject
 from antiphon.schema import v1, v2
 from antiphon.schema.repair import Malformed, repair
+from antiphon.schema.updates import TextChunk
 from antiphon.schema.v1 import optins
 from antiphon.schema.version import OptIns
 from antiphon.schema.wire import Unknown
@@ -93,6 +94,13 @@ class Upgrade:
         released = self.release(update)
         lifted = self._handlers[type(update)](update)
         return [*released, *lifted] if released else lifted
+
+    def name_text(self, chunks: Sequence[TextChunk]) -> bool:
+        """Set the message id of each plain text; `False` where each has to be lifted by itself."""
+        if self.messages.replaying or not self._echoes.over:
+            return False
+        self.messages.name_text(chunks)
+        return True
 
     def release(self, update: v1.SessionUpdate | None = None) -> Sequence[v2.SessionUpdate]:
         """What was held back as the echo of a prompt and turns out to be none, before another update is

@@ -7,7 +7,7 @@ message, something else that takes its place in the conversation, the end of a t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
 from msgspec import UNSET, UnsetType
@@ -15,6 +15,7 @@ from msgspec import UNSET, UnsetType
 from antiphon.bridge.content import ContentUp
 from antiphon.engine.transcript import WHOLE, MessageType
 from antiphon.schema import v1, v2
+from antiphon.schema.updates import TextChunk
 from antiphon.schema.v1 import optins
 from antiphon.schema.version import META_KEY, ours_in, with_ours
 
@@ -34,6 +35,10 @@ _CHUNK_UP: dict[MessageType, type[ChunkUp]] = dict(_UP.values())
 _OF_MESSAGES: Final = ("sender", "about", "revision")
 """What stands under our key of a chunk's `_meta` and belongs to its message."""
 _Text = v1.TextContent
+_KINDS: dict[str, type[v1.AgentMessageChunk | v1.AgentThoughtChunk]] = {
+    "agent_message_chunk": v1.AgentMessageChunk,
+    "agent_thought_chunk": v1.AgentThoughtChunk,
+}
 
 
 class Messages:
@@ -126,6 +131,15 @@ class Messages:
             return [WHOLE[message](message_id=v2.MessageId(id), meta=_signature(chunk)), made]
         return [made]
 
+    def name_text(self, chunks: Sequence[TextChunk]) -> None:
+        """Set the message id of each plain text, as `chunk` gives it; not for a replay."""
+        for chunk in chunks:
+            kind, named = _KINDS[chunk.session_update], chunk.message_id
+            if kind is self._kind and (self._made if named is None else named == self._id):
+                chunk.message_id = self._id  # most belongs to the message before it
+            else:
+                chunk.message_id = self.chunk(as_v1(chunk))[-1].message_id
+
     def prompted(
         self, content: list[v2.ContentBlock], id: str | None, meta: dict[str, Any] | None
     ) -> v2.UserMessage:
@@ -205,6 +219,14 @@ class Messages:
             self._last.clear()
         else:
             self._counts[type] += 1
+
+
+def as_v1(chunk: TextChunk) -> v1.AgentMessageChunk | v1.AgentThoughtChunk:
+    """A plain text chunk as v1 has it."""
+    id = chunk.message_id
+    return _KINDS[chunk.session_update](
+        content=v1.TextContent(text=chunk.content.text), message_id=None if id is None else v1.MessageId(id)
+    )
 
 
 def _signature(chunk: Chunk) -> dict[str, Any] | UnsetType:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from typing import Any
 
 from msgspec import structs
 
+from antiphon.client.spoken import as_v2
 from antiphon.client.turn import ClientTurn, SessionEvent
 from antiphon.client.view import Follows
 from antiphon.engine.transcript import MessageChunk
 from antiphon.errors import LinkLost
+from antiphon.schema.updates import TextChunk
 
 
 class Accompanied:
@@ -32,6 +34,10 @@ class Accompanied:
 
     def streamed(self, chunk: MessageChunk) -> None:
         self._follower.happened(SessionEvent(seq=0, turn=None, update=chunk, meta=self._meta))
+
+    def streamed_text(self, chunks: Sequence[TextChunk]) -> None:
+        for chunk in chunks:
+            self.streamed(as_v2(chunk))
 
     def left(self, reason: LinkLost | str) -> None:
         self._follower.left(reason)

@@ -23,6 +23,7 @@ from antiphon.client.session import ClientSession
 from antiphon.client.sessions import Sessions
 from antiphon.client.spoken import Spoken, SpokenV1, SpokenV2
 from antiphon.client.subagents import Following
+from antiphon.client.text_chunks import pass_on_text_chunks
 from antiphon.client.view import Follows
 from antiphon.client.workspace import Workspace
 from antiphon.connection import Connection, Role
@@ -195,6 +196,8 @@ class Client(Logins, Sessions, Extending):
         result = await self.connection.initialize(params)
         self._abilities = abilities(result)
         self._take_methods(result)
+        if self.relay is not None:
+            pass_on_text_chunks(self)
         if isinstance(result, v2.InitializeResponse):
             self.info = result.info
         else:

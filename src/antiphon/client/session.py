@@ -45,6 +45,7 @@ from antiphon.engine.who import Present
 from antiphon.errors import LinkLost, LocalError
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.schema import v2
+from antiphon.schema.updates import TextChunk
 from antiphon.schema.version import META_KEY, ours_in, without_ours
 
 if TYPE_CHECKING:
@@ -432,6 +433,15 @@ class ClientSession:
             self._prompting.take(news)
         else:
             self.receive_read(news, meta=params.meta)
+
+    def pass_on_text(self, chunks: Sequence[TextChunk]) -> bool:
+        """Pass on plain text that came, in the lane; whether that can be done without reading each chunk."""
+        follower = self._view.follower
+        if follower is None or not self.spoken.name_text(chunks):
+            return False
+        self._view.hear()
+        follower.streamed_text(chunks)
+        return True
 
     def receive_read(
         self, news: Sequence[News], *, meta: dict[str, Any] | None, original: bytes | None = None

@@ -20,6 +20,7 @@ from antiphon.client.turn import ClientTurn, TurnEnd
 from antiphon.engine.who import Who
 from antiphon.errors import ErrorObject, InvalidParams, InvalidResult, LocalError
 from antiphon.schema import v1, v2
+from antiphon.schema.updates import TextChunk
 from antiphon.schema.v1 import optins
 from antiphon.schema.v2.prompt import StopReason
 from antiphon.schema.v2.proposed import PromptTaken
@@ -76,6 +77,7 @@ class Spoken(Protocol):
     tells_every_end: bool
     """Whether the end of a turn is told that none of our requests opened."""
 
+    # `name_text` sets the message id of each plain text, or returns that each has to be `read` by itself.
     # `named` gives the message id by which the agent knows a turn; `overdue` ends what waits for the second
     # of a response and a `turn_complete`: of one call, or of all. `restart`: the session is told from its
     # beginning again.
@@ -83,6 +85,7 @@ class Spoken(Protocol):
     def prompt(self, params: v2.PromptRequest) -> Any: ...
     def sent(self, call: int, content: list[v2.ContentBlock]) -> list[News]: ...
     def read(self, update: Any) -> Sequence[News]: ...
+    def name_text(self, chunks: Sequence[TextChunk]) -> bool: ...
     def answered(self, call: int, result: Any) -> Sequence[News]: ...
     def failed(self, call: int, error: ErrorObject) -> Sequence[News]: ...
     def named(self, turn: ClientTurn) -> str | None: ...
@@ -116,6 +119,9 @@ class SpokenV2:
             return (update,)
         update = normalize(update)
         return [*(_named(pair) for pair in self._insertions.told(update)), update]
+
+    def name_text(self, chunks: Sequence[TextChunk]) -> bool:
+        return True  # the agent has named them
 
     def answered(self, call: int, result: Any) -> Sequence[News]:
         return [_named(pair) for pair in self._insertions.answered(call, result)]
@@ -207,6 +213,9 @@ class SpokenV1:
             if self._open and update.prompt_request_id is UNSET:
                 return [*lifted, OtherEnded(TurnEnd.of(idle_of(update)))]
         return lifted
+
+    def name_text(self, chunks: Sequence[TextChunk]) -> bool:
+        return self.upgrade.name_text(chunks)
 
     def _completed(self, call: int, update: optins.TurnComplete) -> Sequence[News]:
         held = self._held.pop(call, None)
@@ -301,6 +310,14 @@ class SpokenV1:
 
     def unblocked(self, question_id: str) -> Sequence[News]:
         return self.upgrade.answered(question_id)
+
+
+def as_v2(chunk: TextChunk) -> v2.AgentMessageChunk | v2.AgentThoughtChunk:
+    """A plain text chunk that has an id, as v2 has it."""
+    made = v2.AgentMessageChunk if chunk.session_update == "agent_message_chunk" else v2.AgentThoughtChunk
+    return made(
+        message_id=v2.MessageId(chunk.message_id or ""), content=v2.TextContent(text=chunk.content.text)
+    )
 
 
 def taken(result: Any) -> bool:

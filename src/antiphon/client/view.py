@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, Protocol
 from weakref import WeakSet
@@ -28,6 +28,7 @@ from antiphon.engine.transcript import TYPE_OF, MessageChunk
 from antiphon.engine.turn import Effect
 from antiphon.errors import LinkLost
 from antiphon.schema import v2
+from antiphon.schema.updates import TextChunk
 from antiphon.schema.wire import Unknown
 
 QUEUE = "_antiphon_queue"
@@ -57,6 +58,9 @@ class Follows(Protocol):
 
     def streamed(self, chunk: MessageChunk) -> None:
         """The same for most of what comes, without the rest of an event."""
+
+    def streamed_text(self, chunks: Sequence[TextChunk]) -> None:
+        """The same for plain texts that came together; each has its message's id."""
 
     def left(self, reason: LinkLost | str) -> None:
         """Nothing of the session comes any more."""

@@ -67,6 +67,8 @@ class Connection:
         self._on_lost = on_lost
         self._tap = tap
         self._send = tapped_out(transport.send, tap)
+        self.send_framed = transport.send_framed
+        """Sends what was prepared by `framing`: run for every chunk and client, so without a call between."""
         # For a call or an answer: the gathering of a tick would only keep somebody waiting.
         send_now = tapped_out(transport.send_now, tap)
         self._group = asyncio.TaskGroup()
@@ -79,6 +81,7 @@ class Connection:
             pause=transport.pause,
             resume=transport.resume,
             report=_report_error,
+            context=self._context,
         )
         self._calls = Calls(self._peer, self._lanes, send_now)
         self._serving = Serving(self._peer, self._lanes, send=send_now, context=self._context)
@@ -249,11 +252,6 @@ class Connection:
     def framing(self) -> Framing | None:
         """How frames can be prepared for this link together with others; `None` where they cannot be."""
         return None if self._tap is not None else self._transport.framing
-
-    def send_framed(self, data: bytes) -> None:
-        """Send what was prepared by `framing`."""
-        if self._lost is None:
-            self._transport.send_framed(data)
 
     @property
     def congested(self) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Raw
 
 from antiphon.jsonrpc.peer import Inbound
+from antiphon.schema.updates import TextChunk
 
 RequestHandler = Callable[[Any, Inbound], Awaitable[Any]]
 NotificationHandler = Callable[[Any], Awaitable[None] | None]
@@ -23,6 +24,7 @@ class Handlers:
         "notifications",
         "on_extension",
         "on_extension_notified",
+        "on_text_chunks",
         "on_written",
         "requests",
         "unbegun",
@@ -40,6 +42,8 @@ class Handlers:
         self.on_written: Callable[[tuple[Any, bytes | Raw]], Awaitable[None] | None] | None = None
         """Where it is set, updates come here, each with the line that it was read from, or its params; and
         those that do not decode come as unknown ones."""
+        self.on_text_chunks: Callable[[tuple[str, list[TextChunk]]], Awaitable[None] | None] | None = None
+        """Where it is set, plain text chunks come here: a session's id, and those that were read together."""
         self.on_extension: RequestHandler | None = None
         """Answers requests of methods that begin with `_` and have no handler (EXT-01)."""
         self.on_extension_notified: Callable[[str, Any], Awaitable[None] | None] | None = None

@@ -10,7 +10,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import Context, ContextVar, copy_context
 from typing import Any
 
 from antiphon.errors import LaneOverflow
@@ -56,6 +56,31 @@ class Lane:
             self._lanes.over_bound(self)
         if self.worker is None:
             self.worker = self._lanes.start(self._work())
+
+    def do(self, size: int, act: Act, argument: Any) -> None:
+        """Do a step in place where nothing of the connection is ahead of it, else queue it. What it waits for
+        is awaited by the worker, and what comes behind it waits too."""
+        if self.worker is not None or self.busy or self._queue or not self._lanes.has_only(self):
+            self.put(size, act, (argument,))
+            return
+        self.busy = True
+        try:
+            result = self._lanes.context().run(self._begin, act, argument)
+        except Exception as error:
+            result = None
+            self._lanes.report(error)
+        self.busy = False
+        if result is not None:
+            self.put(size, _wait_for, (result,))
+        elif self._queue and self.worker is None:  # the step itself has queued something
+            self.worker = self._lanes.start(self._work())
+        elif not self._queue:
+            self._lanes.emptied(self)
+
+    def _begin(self, act: Act, argument: Any) -> Awaitable[None] | None:
+        self.serial += 1
+        _inside.set((self, self.serial))
+        return act(argument)
 
     async def _work(self) -> None:
         queue, enter = self._queue, _inside.set
@@ -104,8 +129,13 @@ class Lane:
             self.waiting = tuple(other for other in self.waiting if other is not future)
 
 
+def _wait_for(work: Awaitable[None]) -> Awaitable[None]:
+    return work
+
+
 class Lanes:
-    """The lanes of one connection. `pause` and `resume` stop and start its reading."""
+    """The lanes of one connection. `pause` and `resume` stop and start its reading; `context` gives what
+    stands outside of every lane."""
 
     def __init__(
         self,
@@ -115,10 +145,12 @@ class Lanes:
         pause: Callable[[], None],
         resume: Callable[[], None],
         report: Callable[[BaseException], None],
+        context: Callable[[], Context] = copy_context,
     ) -> None:
         self.bound = bound
         self.start = start
         self.report = report
+        self.context = context
         self.over: set[Lane] = set()
         """The lanes over their bound, or not yet well below it again."""
         self._lanes: dict[str | None, Lane] = {}
@@ -136,6 +168,10 @@ class Lanes:
         """Whether nothing of this lane is at work or waiting: then the next thing may go at once."""
         lane = self._lanes.get(key)
         return lane is None or lane.idle
+
+    def has_only(self, lane: Lane) -> bool:
+        """Whether no other lane has anything to do: something there may have its place before what comes."""
+        return len(self._lanes) == 1 and self._lanes.get(lane.key) is lane
 
     def put_behind_all(self, size: int, act: Act, argument: Any) -> None:
         """Queue a step behind all that every lane has now. It is done at its place in the last of them."""

@@ -26,7 +26,7 @@ from antiphon.jsonrpc.lines import Received
 from antiphon.jsonrpc.peer import Answered, CancelAsked, Fault, Inbound, Peer
 from antiphon.schema.methods import Kind
 from antiphon.schema.opening import State
-from antiphon.schema.updates import UPDATE, is_update, unread
+from antiphon.schema.updates import UPDATE, UpdateReader, is_update, may_be_update, unread
 
 logger = logging.getLogger("antiphon.connection")
 
@@ -63,6 +63,8 @@ class Receiving:
 
     def receive(self, received: list[Received]) -> None:
         reader = self._initializing.updates
+        if reader is not None and self._handlers.on_text_chunks is not None:
+            received = self._take_text_chunks(reader, received)
         many = len(received)
         if reader is not None and many >= MANY:
             # A stream of updates, perhaps with an answer at its end: what is one run is read in one go.
@@ -83,6 +85,25 @@ class Receiving:
             except Exception:
                 # A mistake of ours costs one frame, not the link.
                 logger.exception("a frame could not be handled")
+
+    def _take_text_chunks(self, reader: UpdateReader, received: list[Received]) -> list[Received]:
+        """Hand on the plain text chunks that stand first; returns the other frames. A session that is idle
+        gets them in place: a task that is started for them would be most of their delay."""
+        many = len(received)
+        while many and not may_be_update(received[many - 1]):
+            many -= 1
+        runs = reader.read_text_chunks(received[:many]) if many else None
+        if runs is None:
+            return received
+        act = self._handlers.on_text_chunks
+        assert act is not None
+        first = 0
+        for run in runs:
+            upto = first + len(run[1])
+            size = sum(map(len, received[first:upto]))  # type: ignore[arg-type]  # lines alone were read
+            self._lanes.get(run[0]).do(size, act, run)
+            first = upto
+        return received[many:]
 
     def _updated(self, updates: list[Any], lines: Sequence[Any]) -> None:
         """Put each run of updates of one session into its lane."""

@@ -42,11 +42,19 @@ class Content:
             assert isinstance(last, TextContent)
             self._pieces.append(last.text)
 
+    def append_text(self, texts: Sequence[str]) -> None:
+        """Append plain texts, one behind the other."""
+        pieces = self._pieces
+        pieces += texts
+        if len(pieces) >= _RUN:
+            self._runs.append("".join(pieces))
+            pieces.clear()
+
     def append(self, block: ContentBlock) -> None:
         if type(block) is TextContent and block.annotations is None and block.meta is None:
             pieces = self._pieces
             pieces.append(block.text)
-            if len(pieces) == _RUN:
+            if len(pieces) >= _RUN:
                 self._runs.append("".join(pieces))
                 pieces.clear()
             return

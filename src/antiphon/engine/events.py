@@ -17,6 +17,7 @@ from antiphon.engine.reading import CONTENT, UPDATES
 from antiphon.engine.reading import encode as encode_json
 from antiphon.engine.who import Named
 from antiphon.errors import ErrorObject, LocalError
+from antiphon.schema.updates import TextChunk
 from antiphon.schema.v2.content import ContentBlock
 from antiphon.schema.v2.updates import SessionUpdate
 
@@ -282,6 +283,14 @@ def number(updates: Sequence[SessionUpdate], *, after: int, at: int) -> list[Eve
         body.__dict__["update"] = update
         events.append(Event(seq, at, body))
     return events
+
+
+def number_text(chunks: Sequence[TextChunk], *, after: int, at: int) -> list[Event]:
+    """Plain text as the events that follow `after`. Their updates are read where somebody asks for them: most
+    are only appended to a message and passed on as bytes."""
+    lines = _encode_lines(chunks).split(b"\n")
+    del lines[-1]
+    return [Event(seq, at, Updated(raw=Raw(line))) for seq, line in enumerate(lines, start=after + 1)]
 
 
 def encode_event(event: Event) -> bytes:

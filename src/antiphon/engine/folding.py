@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Protocol, Self, TypeAlias, TypeGuard
 
 from msgspec.structs import replace
@@ -183,6 +183,17 @@ class Folding:
                 kind, message_id = type(update), update.message_id
                 append = self.transcript.of(update).append
         return self
+
+    def fold_text(self, events: Sequence[Event], texts: Sequence[str]) -> None:
+        """Apply the chunks of one message, whose texts are known: only the first one is looked at."""
+        first = events[0]
+        self.apply(first)
+        if len(events) > 1:
+            body = first.body
+            assert type(body) is Updated
+            update: Any = body.update
+            self.transcript.of(update).append_text(texts[1:])
+            self.last_seq = events[-1].seq
 
     # Folds of one update or body each
 

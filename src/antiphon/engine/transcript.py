@@ -56,7 +56,7 @@ MESSAGE_CHUNKS = frozenset([UserMessageChunk, AgentMessageChunk, AgentThoughtChu
 class Message:
     """One message. It stays where it first appeared (MSG-22)."""
 
-    __slots__ = ("_content", "annotated", "append", "id", "key", "meta", "position", "type")
+    __slots__ = ("_content", "annotated", "append", "append_text", "id", "key", "meta", "position", "type")
 
     def __init__(self, type: MessageType, id: MessageId, *, position: int) -> None:
         self.type = type
@@ -67,6 +67,7 @@ class Message:
         self.annotated: dict[str, Annotation] = {}
         self._content = Content()
         self.append: Final = self._content.append
+        self.append_text: Final = self._content.append_text
 
     @property
     def role(self) -> MessageType:

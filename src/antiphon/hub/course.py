@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from antiphon.client import ClientSession, ClientTurn, Permission, SessionEvent
 from antiphon.client.elicitation import Elicitation
+from antiphon.client.spoken import as_v2
 from antiphon.engine.transcript import TYPE_OF, MessageChunk
 from antiphon.errors import LinkLost
 from antiphon.hub.files import Attended
 from antiphon.schema import v2
+from antiphon.schema.updates import TextChunk
 
 TRANSCRIPT = (*TYPE_OF, v2.SessionToolCallUpdate, v2.ToolCallContentChunk)
 
@@ -22,6 +24,7 @@ class Hears(Attended, Protocol):
     def agent_took(self, turn: ClientTurn) -> None: ...
     def agent_did(self, event: SessionEvent) -> None: ...
     def agent_streamed(self, chunk: MessageChunk) -> None: ...
+    def agent_streamed_text(self, chunks: Sequence[TextChunk]) -> None: ...
     def agent_notified(self, method: str, params: Any) -> None: ...
     def agent_left(self, reason: str) -> None: ...
     def agent_paced(self) -> Awaitable[None] | None: ...
@@ -141,6 +144,13 @@ class Course:
             self._hears.agent_streamed(chunk)
         else:
             self.happened(SessionEvent(seq=0, turn=None, update=chunk))
+
+    def streamed_text(self, chunks: Sequence[TextChunk]) -> None:
+        if self._hears is not None:
+            self._hears.agent_streamed_text(chunks)
+        else:
+            for chunk in chunks:
+                self.streamed(as_v2(chunk))
 
     def left(self, reason: LinkLost | str) -> None:
         if self.ended is None:

@@ -4,7 +4,7 @@ lane, and published after the commit."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -24,6 +24,7 @@ from antiphon.hub.promising import renamed_original
 from antiphon.hub.sending import Sending
 from antiphon.hub.standing import Standing
 from antiphon.schema import v2
+from antiphon.schema.updates import TextChunk
 from antiphon.schema.version import with_ours
 from antiphon.schema.wire import Unknown
 
@@ -63,6 +64,9 @@ class Hearing(HubQuestions):
         if self.sending.unsettled:
             self.sending.before(None)
         self._live.stream(chunk if chunk.meta is None else self.sending.promised.about(chunk))
+
+    def agent_streamed_text(self, chunks: Sequence[TextChunk]) -> None:
+        self._live.stream_text(chunks)
 
     def agent_notified(self, method: str, params: Any) -> None:
         """The agent sent an extension notification. Where it names its session, that has another id here."""

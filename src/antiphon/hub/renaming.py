@@ -6,7 +6,7 @@ message there must not take the place of the first one here (invariant 7): each 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
@@ -16,6 +16,7 @@ from antiphon.client.elicitation import Elicitation
 from antiphon.engine.session import Session
 from antiphon.engine.transcript import MessageChunk, about_in
 from antiphon.hub.course import Hears
+from antiphon.schema.updates import TextChunk
 from antiphon.schema.version import with_ours
 
 if TYPE_CHECKING:
@@ -54,6 +55,11 @@ class Renamed:
 
     def agent_streamed(self, chunk: MessageChunk) -> None:
         self._hears.agent_streamed(structs.replace(chunk, message_id=chunk.message_id + self._mark))
+
+    def agent_streamed_text(self, chunks: Sequence[TextChunk]) -> None:
+        for chunk in chunks:
+            chunk.message_id = f"{chunk.message_id}{self._mark}"
+        self._hears.agent_streamed_text(chunks)
 
     def agent_took(self, turn: ClientTurn) -> None:
         self._hears.agent_took(turn)

@@ -39,15 +39,17 @@ class Attachment:
         """The last event that is on its way to the client. Taken in the same step as the fold a replay is
         made from: between the two there is no gap and no overlap (invariant 2)."""
         self._begun = False
-        self._moved = asyncio.Event()
+        self._moved: asyncio.Future[None] | None = None
+        """While somebody waits for the cursor to move: done when it has."""
         self._left_behind: asyncio.Future[None] | None = None
         """While it is at the tail: done when it is not any more."""
 
     async def reached(self, seq: int) -> None:
         """Wait until everything up to `seq` is on its way to the client."""
         while self.cursor < seq or not self._begun:
-            self._moved.clear()
-            await self._moved.wait()
+            if self._moved is None or self._moved.done():
+                self._moved = asyncio.get_running_loop().create_future()
+            await asyncio.shield(self._moved)
 
     async def catch_up(self, seq: int) -> None:
         """Write everything up to `seq`, which is in the journal, and no more."""
@@ -62,7 +64,7 @@ class Attachment:
             await begin()
             await self._room.drain()
         self._begun = True
-        self._moved.set()
+        self._move()
         while True:
             await self.catch_up(self._live.committed)
             if self.cursor >= self._live.committed and not self._room.congested:
@@ -77,15 +79,23 @@ class Attachment:
                 return
 
     def _take(self, stretch: Stretch) -> None:
+        # Run for every chunk and client, as all that is called from here.
         self._write(stretch)
         self.cursor = stretch.last
-        self._moved.set()
+        if self._moved is not None:
+            self._move()
+
+    def _move(self) -> None:
+        moved, self._moved = self._moved, None
+        if moved is not None and not moved.done():
+            moved.set_result(None)
 
     # --- at the tail ---------------------------------------------------------------------------------
 
     def committed(self, stretch: Stretch) -> None:
         """What comes next was committed."""
-        if self._left_behind is None or self._left_behind.done():
+        left_behind = self._left_behind
+        if left_behind is None or left_behind.done():
             return  # it has missed some already, or leaves
         if self._room.congested:
             self._leave()

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from antiphon.engine.events import Event, Updated
+from antiphon.engine.events import Event, Updated, number_text
 from antiphon.engine.folding import is_state
 from antiphon.engine.transcript import MESSAGE_CHUNKS
 from antiphon.schema import v2
 from antiphon.schema.repair import Malformed
+from antiphon.schema.updates import TextChunk
 from antiphon.schema.wire import Unknown
 from antiphon.transports.base import Framing
 
@@ -28,13 +29,16 @@ class Envelope(NamedTuple):
     numbered: bool
 
     def around(self, events: Sequence[Event]) -> bytes:
-        start, end = self.start, self.end
+        # Joining costs a quarter of formatting.
+        start, end, join = self.start, self.end, b"".join
         # A run is of updates alone; to tell mypy so event by event would cost time with each of them.
-        raws: list[tuple[Any, int]] = [(event.body.raw, event.seq) for event in events]  # type: ignore[union-attr]
+        raws: list[Any] = [event.body.raw for event in events]  # type: ignore[union-attr]
         if self.numbered:
-            meta = b',"_meta":{"antiphon":{"seq":%d}}'
-            return self.framing([b"%b%b%b%b" % (start, raw, meta % seq, end) for raw, seq in raws])
-        return self.framing([b"%b%b%b" % (start, raw, end) for raw, _ in raws])
+            meta, first = b',"_meta":{"antiphon":{"seq":%d}}', events[0].seq
+            return self.framing(
+                [join((start, raw, meta % seq, end)) for seq, raw in enumerate(raws, start=first)]
+            )
+        return self.framing([join((start, raw, end)) for raw in raws])
 
 
 class Run:
@@ -56,8 +60,51 @@ class Run:
         return framed
 
 
-def split(events: Sequence[Event]) -> list[Run]:
-    """Events as runs, in their order."""
+def split(events: Sequence[Event], known: Sequence[Run] = ()) -> list[Run]:
+    """Events as runs, in their order. Some of them may be `known` as runs already."""
+    runs: list[Run] = []
+    place, first = 0, events[0].seq
+    for run in known:
+        at = run.events[0].seq - first
+        if at > place:
+            runs += _split(events[place:at])
+        runs.append(run)
+        place = at + len(run.events)
+    return runs + _split(events[place:]) if place < len(events) else runs
+
+
+class Said(NamedTuple):
+    """Chunks of one message, and their texts: what it takes to fold them."""
+
+    events: list[Event]
+    texts: list[str]
+
+
+def number_texts(
+    chunks: Sequence[TextChunk], *, after: int, at: int
+) -> tuple[list[Event], list[Run], list[Said]]:
+    """Plain texts as the events that follow `after`; the same as runs, and as what is to be folded."""
+    events, runs, parts = number_text(chunks, after=after, at=at), list[Run](), list[Said]()
+    first = 0
+    for upto in range(1, len(chunks) + 1):
+        chunk = chunks[first]
+        if upto < len(chunks) and chunks[upto].follows(chunk):
+            continue
+        said = Said(events[first:upto], [each.content.text for each in chunks[first:upto]])
+        runs.append(_text_run(said.events, chunk, said.texts))
+        parts.append(said)
+        first = upto
+    return events, runs, parts
+
+
+def _text_run(events: Sequence[Event], chunk: TextChunk, texts: Sequence[str]) -> Run:
+    """The chunks of one message, of which `chunk` is one: adjacent plain texts are one text."""
+    kind = v2.AgentMessageChunk if chunk.session_update == "agent_message_chunk" else v2.AgentThoughtChunk
+    text = v2.TextContent(text="".join(texts))
+    return Run(events, kind(message_id=v2.MessageId(chunk.message_id or ""), content=text))
+
+
+def _split(events: Sequence[Event]) -> list[Run]:
     runs: list[Run] = []
     begun = 0
     kind: Any = None

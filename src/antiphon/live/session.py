@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol, Self
 
 import msgspec
@@ -23,18 +23,25 @@ from antiphon.engine.events import (
     SessionCreated,
     Updated,
     decode_event,
-    encode_event,
     number,
 )
-from antiphon.engine.journal import Cursor
 from antiphon.engine.session import Session
-from antiphon.engine.snapshot import Restoring, take_dirty
+from antiphon.engine.snapshot import take_dirty
 from antiphon.engine.transcript import MessageChunk
-from antiphon.errors import LocalError, SessionExists, SessionUnknown, StoreError
+from antiphon.errors import LocalError, SessionUnknown, StoreError
 from antiphon.live.presence import Presence
+from antiphon.live.restoring import Preview, begin_journal, restore
+from antiphon.live.runs import Run, Said, number_texts
 from antiphon.live.tail import Stretch, Tail
+from antiphon.schema.updates import SHORT_TEXT, TextChunk
 from antiphon.schema.v2.content import TextContent
-from antiphon.stores.base import Batch, RecordPatch, SessionRecord, Store
+from antiphon.stores.base import (
+    Batch,
+    CommitsInPlace,
+    RecordPatch,
+    Store,
+    commits_in_place,
+)
 
 logger = logging.getLogger("antiphon.live")
 
@@ -44,17 +51,17 @@ SNAPSHOT_EVERY = 2000
 SAVE_FLOOR = 1024 * 1024
 TELL_EVERY = 1000
 """Milliseconds after which the time in a busy session's record is brought up to date."""
+GATHER = 0.001
+"""Seconds after a commit in which the chunks of a fast stream are gathered: a commit and a write to each
+client cost as much as dozens of chunks. A stream of less than a thousand chunks per second never waits."""
 AHEAD = 1024
 AHEAD_BYTES = 1024 * 1024
 """How many events, and of what size, a producer may be ahead of the store."""
-STREAMED = 2048
+STREAMED = SHORT_TEXT
 """How many characters a chunk may have to be gathered with others: what is larger is weighed by itself."""
 
 TAIL_SECONDS = 5.0
 """How long the tail of a session that rests is kept."""
-
-PREVIEW_BYTES = 256 * 1024
-"""How much of a snapshot is read at once."""
 
 OWNER = "a live session"
 """In whose name a session is claimed: one process at a time works in it."""
@@ -63,9 +70,6 @@ _encode_lines = msgspec.json.Encoder().encode_lines
 
 Clock = Callable[[], int]
 """Milliseconds since 1970."""
-
-Preview = Callable[[list[bytes]], bool]
-"""Takes the next updates of a replay; whether it wants more."""
 
 
 class Follower(Protocol):
@@ -91,11 +95,18 @@ class LiveSession:
         self._pending: list[Event] = []
         self._streamed: list[MessageChunk] = []
         """Chunks that come after what is pending, not yet numbered."""
+        self._texts: list[TextChunk] = []
+        """The same for plain text; one of the two is empty."""
+        self._runs: list[Run] = []
+        """Those of the pending events that are known to be one message's text."""
+        self._unfolded: list[Said] = []
+        """Texts that were committed in place and are just being published."""
         self._weight = 0
         """Bytes of what is pending."""
         self._tail = Tail(fold.last_seq)
         self._committed_at = 0.0
         self._forgetting: asyncio.TimerHandle | None = None
+        self._gathering: asyncio.TimerHandle | None = None
         self._followers: dict[Follower, None] = {}
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
         self._emitted = asyncio.Event()
@@ -106,6 +117,8 @@ class LiveSession:
         self.on_told: Callable[[], None] = lambda: None
         """Called when something changed in the session's record."""
         self._committer: asyncio.Task[None] | None = None
+        self._committing = False
+        self._in_place = commits_in_place(store)
         self._snapshot = fold.last_seq
         self._since_save = 0
         self._save_size = 0
@@ -127,33 +140,18 @@ class LiveSession:
     ) -> Self:
         """Begin a session; it is in the store when this returns. One that goes on from another begins with
         the `history` of that."""
-        created = SessionCreated(
-            session_id=session_id,
-            cwd=cwd,
-            additional_directories=tuple(additional_directories),
-            meta=meta or {},
+        fold = await begin_journal(
+            store,
+            SessionCreated(
+                session_id=session_id,
+                cwd=cwd,
+                additional_directories=tuple(additional_directories),
+                meta=meta or {},
+            ),
+            history,
+            now=clock(),
+            owner=OWNER,
         )
-        now = clock()
-        events = [Event(seq, now, body) for seq, body in enumerate((created, *history), start=1)]
-        fold = Session().fold(events)
-        record = SessionRecord(
-            session_id=session_id,
-            cwd=cwd,
-            additional_directories=created.additional_directories,
-            title=None if fold.facts.info is None else fold.facts.info.title,
-            created_at=now,
-            updated_at=now,
-        )
-        try:
-            await store.create(record)
-            await store.claim(session_id, OWNER)
-            await store.append(session_id, Batch(1, tuple(map(encode_event, events))))
-        except SessionExists:
-            raise
-        except BaseException:
-            with contextlib.suppress(StoreError, SessionUnknown):
-                await store.delete(session_id)  # without its first event nobody could open it
-            raise
         return cls(store, fold, clock=clock)
 
     @classmethod
@@ -168,34 +166,14 @@ class LiveSession:
         """
         await store.claim(session_id, OWNER)
         try:
-            return await cls._open(store, session_id, clock, preview)
+            fold, snapshot = await restore(store, session_id, preview)
+            self = cls(store, fold, clock=clock)
+            self._snapshot = snapshot
+            return self
         except BaseException:
             with contextlib.suppress(StoreError, SessionUnknown):
                 await store.release(session_id, OWNER)
             raise
-
-    @classmethod
-    async def _open(cls, store: Store, session_id: str, clock: Clock, preview: Preview | None) -> Self:
-        record = await store.get(session_id)
-        restoring, cursor = Restoring(), 0
-        after: str | None = ""
-        while after is not None:
-            cursor, parts, after = await store.load_parts(session_id, after=after, limit_bytes=PREVIEW_BYTES)
-            shown = restoring.add(parts)
-            if record is None or cursor != record.last or restoring.at_work:
-                preview = None
-            if preview is not None and shown and not preview(shown):
-                preview = None
-        fold = restoring.finish(Cursor(cursor))
-        while (page := await store.read(session_id, fold.last_seq)).batches:
-            for batch in page.batches:
-                fold.fold(map(decode_event, batch.events))
-        if fold.created is None:
-            await store.delete(session_id)  # whoever began it died before it had a first event
-            raise SessionUnknown(session_id)
-        self = cls(store, fold, clock=clock)
-        self._snapshot = cursor
-        return self
 
     # --- life --------------------------------------------------------------------------------------
 
@@ -210,8 +188,9 @@ class LiveSession:
         try:
             await self._group.__aexit__(None, None, None)
         finally:
-            if self._forgetting is not None:
-                self._forgetting.cancel()
+            for timer in (self._forgetting, self._gathering):
+                if timer is not None:
+                    timer.cancel()
             await self._store.release(self.session_id, OWNER)
 
     # --- writing -----------------------------------------------------------------------------------
@@ -219,8 +198,10 @@ class LiveSession:
     @property
     def fold(self) -> Session:
         """The session as of everything that was emitted."""
-        if self._streamed:
-            self._number_streamed()
+        if self._unfolded:
+            self._fold_texts()
+        if self._streamed or self._texts:
+            self._number_gathered()
         return self._fold
 
     @property
@@ -256,15 +237,73 @@ class LiveSession:
         if type(content) is not TextContent or len(content.text) > STREAMED:
             self.emit((Updated.of(chunk),))
             return
+        if self._texts:
+            self._number_gathered()
         if not self._streamed:
             self._check_open()
             self._emitted.set()
         self._streamed.append(chunk)
 
-    def _number_streamed(self) -> None:
-        chunks, self._streamed = self._streamed, []
-        events = number(chunks, after=self._fold.last_seq, at=self._clock())
-        self._fold.fold(events)
+    def stream_text(self, chunks: Sequence[TextChunk]) -> None:
+        """Emit plain texts that came together; each has its message's id. Where nothing else is under way and
+        the store commits in place, they are committed and published when this returns: no task has to wake
+        for them. Those that come right behind a commit are gathered for a moment."""
+        store, loop = self._in_place, asyncio.get_running_loop()
+        rests = not (self._pending or self._streamed or self._texts or self._unfolded or self._committing)
+        self._check_open()
+        if self._streamed:
+            self._number_gathered()
+        self._texts += chunks
+        if not rests or store is None:
+            if self._gathering is None:
+                self._emitted.set()
+        elif loop.time() < self._committed_at + GATHER:
+            if self._gathering is None:
+                self._gathering = loop.call_later(GATHER, self._gathered)
+        elif not (store.free and self._commit_in_place(store)):
+            self._emitted.set()
+
+    def _gathered(self) -> None:
+        self._gathering = None
+        self._emitted.set()
+
+    def _commit_in_place(self, store: CommitsInPlace) -> bool:
+        """Whether all that was emitted is committed now, or has failed to be."""
+        if self._save_is_due():
+            return False
+        events, runs, texts = number_texts(self._texts, after=self._fold.last_seq, at=self._clock())
+        told = self._told, self._told_at
+        batch, record = self._prepare(events)
+        try:
+            if not store.append_in_place(self.session_id, batch, record=record):
+                self._told, self._told_at = told
+                return False
+        except Exception as error:
+            self._number_gathered()  # the fold runs ahead: who waits for them is told
+            self._fail(error)
+            return True
+        # They are folded once they are on their way, unless somebody looks before.
+        self._texts, self._unfolded = [], texts
+        self._appended(events, batch, record, runs)
+        self._fold_texts()
+        return True
+
+    def _fold_texts(self) -> None:
+        unfolded, self._unfolded = self._unfolded, []
+        for events, texts in unfolded:
+            self._fold.fold_text(events, texts)
+
+    def _number_gathered(self) -> None:
+        if self._streamed:
+            chunks, self._streamed = self._streamed, []
+            events = number(chunks, after=self._fold.last_seq, at=self._clock())
+            self._fold.fold(events)
+        else:
+            after, at = self._fold.last_seq, self._clock()
+            events, runs, self._unfolded = number_texts(self._texts, after=after, at=at)
+            self._texts = []
+            self._runs += runs
+            self._fold_texts()
         self._pending += events
 
     def _check_open(self) -> None:
@@ -287,6 +326,7 @@ class LiveSession:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         waiter = (wanted, future)
         self._waiting.append(waiter)
+        self._emitted.set()  # somebody waits for what is being gathered
         try:
             await future
         except asyncio.CancelledError:
@@ -297,43 +337,54 @@ class LiveSession:
     @property
     def ahead(self) -> bool:
         """Whether a producer should wait for `durable`: so much more is emitted than committed."""
-        return len(self._pending) + len(self._streamed) >= AHEAD or self._weight >= AHEAD_BYTES
+        emitted = len(self._pending) + len(self._streamed) + len(self._texts)
+        return emitted >= AHEAD or self._weight >= AHEAD_BYTES
 
     async def _commit(self) -> None:
-        while not (self._closing and not self._pending and not self._streamed):
+        while not (self._closing and not (self._pending or self._streamed or self._texts)):
             await self._emitted.wait()
             self._emitted.clear()
-            while self._pending or self._streamed:
-                if self._streamed:
-                    self._number_streamed()
+            while self._pending or self._streamed or self._texts:
+                if self._streamed or self._texts:
+                    self._number_gathered()
                 events, self._pending, self._weight = self._pending, [], 0
+                runs, self._runs = self._runs, []
                 # Taken here, where the fold ends with these events; kept once they are in the store.
                 parts = take_dirty(self._fold) if self._save_is_due() else None
+                self._committing = True
                 try:
-                    await self._append(events)
+                    await self._append(events, runs)
                     if parts is not None:
                         await self._save(events[-1].seq, parts)
-                except (StoreError, SessionUnknown) as error:
+                except Exception as error:
                     self._fail(error)
-                    return
-                except Exception as error:  # a store of another hand: whatever it raises, nobody may wait
-                    logger.exception("the store raised what it may not")
-                    self._fail(StoreError(str(error)))
-                    return
+                finally:
+                    self._committing = False
+            if self._failure is not None:
+                return
         if self._fold.last_seq > self._snapshot:
             with contextlib.suppress(StoreError, SessionUnknown):  # the journal has it all
                 await self._save(self._fold.last_seq, take_dirty(self._fold))
 
-    async def _append(self, events: list[Event]) -> None:
+    async def _append(self, events: list[Event], runs: list[Run]) -> None:
+        batch, record = self._prepare(events)
+        await self._store.append(self.session_id, batch, record=record)
+        self._appended(events, batch, record, runs)
+
+    def _prepare(self, events: list[Event]) -> tuple[Batch, RecordPatch | None]:
         # Many at once cost less than one by one; an event has no newline of its own.
         encoded = tuple(_encode_lines(events).split(b"\n")[:-1])
-        record = self._record(events[-1].at)
-        await self._store.append(self.session_id, Batch(events[0].seq, encoded), record=record)
+        return Batch(events[0].seq, encoded), self._record(events[-1].at)
+
+    def _appended(
+        self, events: list[Event], batch: Batch, record: RecordPatch | None, runs: list[Run]
+    ) -> None:
+        """These are in the store."""
         if record is not None:
             self.on_told()
-        size = sum(map(len, encoded))
+        size = sum(map(len, batch.events))
         self._since_save += size
-        self._publish(Stretch(events, size=size))
+        self._publish(Stretch(events, size=size, known=runs))
 
     def _publish(self, stretch: Stretch) -> None:
         """To whoever is at the tail, in this very step: waking each of many costs more than writing to it."""
@@ -344,7 +395,8 @@ class LiveSession:
             self._forgetting = loop.call_later(TAIL_SECONDS, self._forget)
         for follower in tuple(self._followers):
             follower.committed(stretch)
-        self._wake(stretch.last)
+        if self._waiting:
+            self._wake(stretch.last)
 
     def _forget(self) -> None:
         """A session that rests, with clients or without, takes no room for what they all have."""
@@ -365,8 +417,8 @@ class LiveSession:
 
     def _record(self, now: int) -> RecordPatch | None:
         """What changes in the session's record: its state and title at once, its time now and then."""
-        info = self.fold.facts.info
-        told = (str(self.fold.state), None if info is None else info.title)
+        info = self._fold.facts.info
+        told = (str(self._fold.state), None if info is None else info.title)
         if told == self._told and now - self._told_at < TELL_EVERY:
             return None
         self._told, self._told_at = told, now
@@ -387,11 +439,17 @@ class LiveSession:
                 future.set_result(None)
         self._waiting = still
 
-    def _fail(self, error: StoreError | SessionUnknown) -> None:
+    def _fail(self, error: Exception) -> None:
         """What was not committed was never seen by anyone; nothing more is taken in."""
+        if not isinstance(error, StoreError | SessionUnknown):  # whatever a store raises, nobody may wait
+            logger.error("the store raised what it may not", exc_info=error)
+            error = StoreError(str(error))
         self._failure = error
+        self._emitted.set()  # nothing is left for the committer to do
         self._pending.clear()
         self._streamed.clear()
+        self._texts.clear()
+        self._runs.clear()
         for _, future in self._waiting:
             if not future.done():
                 future.set_exception(error)

@@ -17,22 +17,20 @@ TAIL_BYTES = 1024 * 1024
 class Stretch:
     """Events that follow one another in a journal: what one commit added, or a page of the store."""
 
-    __slots__ = ("_runs", "events", "size")
+    __slots__ = ("_known", "_runs", "events", "last", "size")
 
-    def __init__(self, events: Sequence[Event], *, size: int = 0) -> None:
+    def __init__(self, events: Sequence[Event], *, size: int = 0, known: Sequence[Run] = ()) -> None:
         self.events = events
         self.size = size
+        self.last = events[-1].seq
+        self._known = known
         self._runs: list[Run] | None = None
-
-    @property
-    def last(self) -> int:
-        return self.events[-1].seq
 
     @property
     def runs(self) -> list[Run]:
         """The same events, as clients are written them; who asks first makes them for all."""
         if self._runs is None:
-            self._runs = split(self.events)
+            self._runs = split(self.events, self._known)
         return self._runs
 
     def between(self, cursor: int, last: int) -> Stretch:

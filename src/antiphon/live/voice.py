@@ -338,7 +338,8 @@ class Voice:
     def _write_runs(self, stretch: Stretch) -> None:
         envelope, passes = self._envelope, self.writer.passes
         for run in stretch.runs:
-            if envelope is not None and run.update is not None and passes(run.update):
+            update = run.update
+            if envelope is not None and update is not None and passes(update):
                 self._connection.send_framed(run.framed(envelope))
             else:
                 self._write_events(run.events)
