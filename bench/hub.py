@@ -50,7 +50,7 @@ PACE = 500
 PACED = 1000
 DEADLINE = 60.0
 BESIDE_RATE, BESIDE_CLIENTS = 100, 20  # one chunk each 10 ms
-BESIDE_CHUNKS, BESIDE_TURNS = 50, 10
+BESIDE_CHUNKS, BESIDE_TURNS = 150, 4  # the first chunk of a turn is less than one in a hundred
 SESSIONS, STREAMING, EACH = 500, 100, 50
 V1, V2 = "v1", "v2"
 
