@@ -41,6 +41,19 @@ class Lagging(MemoryStore):
         await super().append(session_id, batch, record=record)
 
 
+class InPlace(MemoryStore):
+    """A store that commits small batches in place, as SQLite does."""
+
+    free = True
+
+    def append_in_place(self, session_id: str, batch: Batch, *, record: RecordPatch | None = None) -> bool:
+        try:
+            self.append(session_id, batch, record=record).send(None)
+        except StopIteration:
+            return True
+        raise AssertionError("nothing in it waits")
+
+
 class Works:
     """The prompts that are worked on now."""
 

@@ -10,7 +10,7 @@ from unittest import mock
 
 from antiphon.agent import Agent
 from antiphon.hub import Hub
-from tests.races.agents import ByHand, Lagging, Works, library, turns
+from tests.races.agents import ByHand, InPlace, Lagging, Works, library, turns
 from tests.races.checks import (
     Violation,
     check_answers,
@@ -44,7 +44,7 @@ class Race:
     def __init__(self, schedule: Schedule) -> None:
         self.schedule = schedule
         self.works = Works()
-        self.store = Lagging(schedule.lag)
+        self.store = InPlace() if schedule.lag is None else Lagging(schedule.lag)
         self.hand: ByHand | None = None
         self.agent = self._agent()
         self.racers = {name: Racer(name, self.agent, dialect) for name, dialect in schedule.dialects.items()}

@@ -100,8 +100,8 @@ class Schedule:
     dialects: dict[str, Dialect]
     agent: Agent
     setting: str
-    lag: int
-    """Turns of the event loop that the store takes for a commit."""
+    lag: int | None
+    """Turns of the event loop that the store takes for a commit; `None` where it commits in place."""
     steps: tuple[Step, ...] = field(default=())
 
     @property
@@ -133,7 +133,7 @@ def schedule(seed: int) -> Schedule:
         shared=chance.random() < 0.3,
         inserts=chance.random() < 0.3,
     )
-    setting, lag = chance.choice(SETTINGS), chance.choice((0, 0, 1, 3, 9))
+    setting, lag = chance.choice(SETTINGS), chance.choice((None, None, 0, 1, 3, 9))
     if within < 6:
         first, second = PAIRS[(round * 2 + within // 3) % len(PAIRS)]
         other = chance.choice(("ann", "bob"))
