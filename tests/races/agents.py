@@ -8,6 +8,7 @@ are worked on, so that it can be seen what goes on after a close.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 from collections import Counter
 from collections.abc import AsyncIterator, Coroutine
@@ -61,6 +62,7 @@ class Works:
         self.open: set[int] = set()
         self.finish = asyncio.Event()
         """The race is over: whatever is at work ends."""
+        self.numbers = itertools.count(1)
         self.cut_short = 0
         """How often a second cancel came while the first was being followed."""
         self._count = 0
@@ -252,7 +254,8 @@ class _Served:
         self._speak(params)
 
     async def _prompted(self, id: Any, params: dict[str, Any]) -> None:
-        session, message = params["sessionId"], f"user-{id}"
+        number = next(self._works.numbers)  # PROMPT-V2-08: also what comes after a death has ids of its own
+        session, message = params["sessionId"], f"user-{number}"
         self._unaccepted.add(asyncio.current_task())
         try:
             await turns(self._behaviour.late_accept)
@@ -263,7 +266,7 @@ class _Served:
             self._unaccepted.discard(asyncio.current_task())
         self._send(id=id, result={"messageId": message})
         self._tell(session, "user_message", messageId=message, content=params["prompt"])
-        await self._run(session, params["prompt"], f"said-{id}")
+        await self._run(session, params["prompt"], f"said-{number}")
         self._speak(params)
 
     async def _run(self, session: str, prompt: list[Any], message: str) -> None:
