@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
+import msgspec
 import pytest
 
 from antiphon.jsonrpc import frames
 from antiphon.jsonrpc.oversized import Overlong
 from antiphon.schema.codec import codec
 from antiphon.schema.methods import Kind
-from antiphon.schema.updates import is_update
+from antiphon.schema.updates import SHORT_TEXT, UpdateReader, is_update
 
 LINE = (
     b'{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":'
@@ -68,3 +72,53 @@ def test_an_overlong_frame_among_them_is_left_to_the_general_way():
 def test_newlines_inside_a_frame_do_not_make_it_two():
     assert codec(1).updates.read_all([LINE + b"\n" + LINE, LINE]) is None
     assert codec(1).updates.read(LINE + b"\n" + LINE) is None
+
+
+def text_line(update: dict[str, Any], session: str = "s", **beside: Any) -> bytes:
+    params = {"sessionId": session, "update": update, **beside}
+    return json.dumps({"jsonrpc": "2.0", "method": "session/update", "params": params}).encode()
+
+
+PLAIN: dict[str, Any] = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "a"}}
+NAMED = {**PLAIN, "messageId": "m"}
+MORE: list[dict[str, Any]] = [
+    {**NAMED, "_meta": {"k": 1}},
+    {**NAMED, "vendor": 1},
+    {**NAMED, "content": {**PLAIN["content"], "annotations": None}},
+    {**NAMED, "content": {**PLAIN["content"], "_meta": {}}},
+    {**NAMED, "content": {"type": "text", "text": "a" * (SHORT_TEXT + 1)}},
+    {**NAMED, "content": {"type": "image", "data": "", "mimeType": "image/png"}},
+    {**NAMED, "sessionUpdate": "user_message_chunk"},
+    {"sessionUpdate": "state_update", "state": "idle"},
+]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_text_chunks_are_read_in_runs_of_one_session(version: int) -> None:
+    thought = {**NAMED, "sessionUpdate": "agent_thought_chunk"}
+    lines = [text_line(NAMED), text_line(thought), text_line(NAMED, "t"), text_line(NAMED)]
+    read = UpdateReader(version).read_text_chunks(lines)
+    assert read is not None
+    assert [(session, len(chunks)) for session, chunks in read] == [("s", 2), ("t", 1), ("s", 1)]
+    assert msgspec.json.decode(msgspec.json.encode(read[0][1][1])) == thought, "it says what was written"
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("update", MORE, ids=lambda update: str(sorted(update)))
+def test_what_has_more_to_it_is_no_text_chunk(version: int, update: dict[str, Any]) -> None:
+    reader = UpdateReader(version)
+    assert reader.read_text_chunks([text_line(update)]) is None
+    assert reader.read_text_chunks([text_line(NAMED), text_line(update), text_line(NAMED)]) is None
+    assert reader.read_text_chunks([text_line(NAMED, _meta={"k": 1})]) is None
+
+
+def test_only_v1_has_messages_without_an_id() -> None:
+    assert UpdateReader(1).read_text_chunks([text_line(PLAIN)]) is not None
+    assert UpdateReader(2).read_text_chunks([text_line(PLAIN)]) is None
+
+
+def test_what_is_no_line_of_json_is_no_text_chunk() -> None:
+    reader = UpdateReader(1)
+    assert reader.read_text_chunks([b"{", text_line(PLAIN)]) is None
+    assert reader.read_text_chunks([text_line(PLAIN) + b"\n" + text_line(PLAIN)]) is None
+    assert reader.read_text_chunks([text_line(PLAIN).replace(b'"a"', b'"\\ud83d"')]) is None
