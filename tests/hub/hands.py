@@ -27,6 +27,7 @@ LATE = ("v1", "v1-turn-complete")
 
 AGENTS: dict[str, dict[str, Any]] = {
     "v1": {"version": 1},
+    "v1-echo": {"version": 1, "echo": "chunks"},
     "v2": {},
     "v2-early": {"early": True},
     "v2-chunks": {"echo": "chunks"},

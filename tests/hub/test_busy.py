@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from antiphon.client import connect
 from antiphon.errors import LocalError
-from antiphon.hub import Hub
+from antiphon.hub import Hub, HubFolder
 from tests.agent.talk import Talk
+from tests.cli.command import ended
 from tests.hub.hands import (
     DIALECTS,
     LATE,
@@ -24,7 +28,7 @@ from tests.hub.hands import (
     user_messages,
 )
 from tests.hub.parrots import join, new_session
-from tests.hub.running import DEADLINE, Served, served
+from tests.hub.running import ANTIPHON, DEADLINE, Served, served
 
 BUSY = ("--busy", "agent")
 MODES = ["queue", "steer", "interrupt"]
@@ -267,3 +271,27 @@ async def test_an_agent_of_ours_that_steers_by_itself(tmp_path: Path, dialect: s
             await talk.until(lambda frame: "done: first + second + stop" in str(frame))
             for id in ("first", "second", "stop"):
                 assert "result" in await talk.answer_to(id)
+
+
+async def test_an_editor_starts_a_hub_that_hands_prompts_over(tmp_path: Path) -> None:
+    agent = hand(busy="insert")
+    command = [*ANTIPHON, "acp", "--data", str(tmp_path), *BUSY, "--", *agent]
+    try:
+        async with asyncio.timeout(2 * DEADLINE), connect(command) as editor:
+            session = await editor.new_session("/")
+            first = await session.prompt("first")
+            second = await session.prompt("second")
+            assert (first.message_id, second.message_id) == ("u1", "u2")
+            await editor.connection.notify("_hand/end", {"sessionId": session.id})
+            for turn in (first, second):
+                assert (await turn.drained()).stop_reason == "end_turn"
+            assert [message.text for message in session.messages] == [
+                "first",
+                "second",
+                "done: first + second",
+            ]
+    finally:
+        running = HubFolder(str(tmp_path)).running()
+        assert running is not None
+        os.kill(running.pid, signal.SIGTERM)
+        assert ended(running.pid)

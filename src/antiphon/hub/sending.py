@@ -433,6 +433,7 @@ class Sending:
         self._session.emit(accepted.events)
         if not echo:
             self._unshown[id] = entry.content
+        if not echo or named is not None:
             signed = self.signing.taken(entry, id, self._session.fold, agent_id=named)
             self._session.emit([*map(Updated.of, signed)])
         self._await_turn()

@@ -133,9 +133,9 @@ class HubSession(Hearing):
 
     def cancel(self, *, message_id: str | None = None, meta: dict[str, Any] | None = None) -> None:
         sent = [entry.message_id for entry in self.fold.prompts.sent]
-        if message_id in sent and self.fold.turn is not None and self.fold.turn.prompts:
-            self.sending.take_back(message_id)  # the open turn is another prompt's, and goes on
-            return
+        others = self.fold.turn is not None and bool(self.fold.turn.prompts)
+        if others and message_id in sent and self.take_back(str(message_id)) is not None:
+            return  # the open turn is another prompt's, and goes on
         cancelled = self.fold.cancel(message_id=message_id)
         self.emit(cancelled.events)
         # What the agent has and has not answered, only the agent can give back (PROMPT-V2-33).
