@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from contextlib import AsyncExitStack
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from antiphon import OptIns
 from antiphon.agent import Agent, AgentTurn
 from antiphon.client import ClientSession, TurnEnd, connect
 from antiphon.client.requests import REMEMBERED, Requests
 from antiphon.errors import CallFailed, LocalError
+from antiphon.hub import Hub
 from antiphon.schema import v2
+from antiphon.stores.memory import MemoryStore
 from tests.client.driving import WAYS, by_hand, driven
 from tests.hub.running import AGENT
 from tests.hub.test_processes import hub_of
@@ -112,6 +117,33 @@ async def test_a_lost_agent_ends_the_wait(version: int) -> None:
         await agent.transport.aclose()
         assert (await waiting).cut is not None
         await asyncio.gather(prompting, return_exceptions=True)
+
+
+@pytest.mark.parametrize("text", ["hi", "fail"])
+@pytest.mark.parametrize("through_hub", [False, True])
+@pytest.mark.parametrize("chosen", list(product([False, True], repeat=3)))
+async def test_every_combination_of_opt_ins_ends_a_turn_once(
+    chosen: tuple[bool, bool, bool], through_hub: bool, text: str
+) -> None:
+    go = asyncio.Event()
+    go.set()
+    agent = agent_of(go)
+    async with asyncio.timeout(15), AsyncExitStack() as stack:
+        served: Any = agent
+        if through_hub:
+            served = Hub({"agent": agent}, store=MemoryStore())
+            await stack.enter_async_context(served.serving())
+        client = await stack.enter_async_context(connect(served, version=1, opt_ins=OptIns(*chosen)))
+        agreed = client.agreement.opt_ins
+        assert agreed == OptIns(chosen[0] and not chosen[1], chosen[1], chosen[2])
+        session = await client.new_session("/")
+        for _ in range(2):
+            turn = await session.prompt(text)
+            assert turn.request_id is not None
+            end = await session.drained(turn.request_id)
+            assert end.stop_reason == ("error" if text == "fail" else "end_turn")
+            assert (end.error is not None) is (text == "fail")
+            assert session.state == "idle"
 
 
 @pytest.mark.parametrize("way", WAYS)
