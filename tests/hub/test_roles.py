@@ -54,6 +54,7 @@ PARAMS: dict[str, dict[str, Any]] = {
     "session/resume": {"cwd": "/", "mcpServers": []},
     "session/set_config_option": {"configId": "model", "type": "id", "value": "large"},
     "session/set_mode": {"modeId": "none"},
+    "session/set_model": {"modelId": "none"},
     "session/set_title": {"title": "A title"},
     "terminal/cancel": {"terminalId": "none"},
     "tool_call/cancel": {"toolCallId": "none"},
