@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from antiphon.agent import Agent, AgentSession, AgentTurn
 from antiphon.schema import v2
 from tests.requirements.seed_places import DIALECTS, WITH_STATES, served, staged
@@ -34,28 +32,22 @@ async def test_an_agent_speaks_before_the_first_prompt(place: str, dialect: str)
         assert [words for role, words in wire.words() if role == "agent"] == ["Good morning.", "Yes."]
 
 
-@pytest.mark.parametrize("kind", ["title", "usage", "commands"])
 @served(*DIALECTS)
-async def test_an_agent_tells_its_status_before_the_first_prompt(place: str, dialect: str, kind: str) -> None:
+async def test_an_agent_tells_its_status_before_the_first_prompt(place: str, dialect: str) -> None:
     agent = Agent("status", version="1")
 
     @agent.on_session
     async def status(session: AgentSession) -> None:
-        if kind == "title":
-            await session.set_title("Morning")
-        elif kind == "usage":
-            await session.report_usage(used=1, size=10)
-        else:
-            await session.set_commands([v2.AvailableCommand(name="go", description="Go on")])
+        await session.set_title("Morning")
+        await session.report_usage(used=1, size=10)
+        await session.set_commands([v2.AvailableCommand(name="go", description="Go on")])
 
     @agent.on_prompt
     async def answer(turn: AgentTurn) -> None:
         await turn.say("Yes.")
 
-    kinds = {
-        "title": "session_info_update", "usage": "usage_update", "commands": "available_commands_update",
-    }  # fmt: skip
     async with staged(place, agent) as stage, stage.session(dialect) as (wire, session):
-        if not wire.updates_of(kinds[kind]):
-            await wire.update(kinds[kind])
+        for kind in ("session_info_update", "usage_update", "available_commands_update"):
+            if not wire.updates_of(kind):
+                await wire.update(kind)
         assert await wire.play(session, "again") == ["end_turn"]

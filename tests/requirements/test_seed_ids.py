@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from examples import smallest_agent
 
 from antiphon.agent import Agent, AgentTurn
@@ -133,19 +132,19 @@ async def test_the_agent_shows_the_accepted_prompt_with_an_id_that_it_made(place
         assert len({each["messageId"] for each in shown}) == 2
 
 
-ODD_IDS = ["", "0", "null", " spaced out ", "ünï☃", "a/b\\c:d", "x" * 300, "{}", "-1"]
+ODD_IDS = ["0", "null", " spaced out ", "ünï☃", "a/b\\c:d", "x" * 300, "{}", "-1"]
 
 
-@pytest.mark.parametrize("id", [id for id in ODD_IDS if id])
 @served(*DIALECTS)
-async def test_any_string_is_an_id_and_is_passed_on_as_it_is(place: str, dialect: str, id: str) -> None:
+async def test_any_string_is_an_id_and_is_passed_on_as_it_is(place: str, dialect: str) -> None:
     agent = Agent("odd", version="1")
 
     @agent.on_prompt
     async def work(turn: AgentTurn) -> None:
-        writer = MessageWriter(turn.session, thought=False, message_id=id)
-        await writer.write("one ")
-        await writer.write("message")
+        for id in ODD_IDS:
+            writer = MessageWriter(turn.session, thought=False, message_id=id)
+            await writer.write("one ")
+            await writer.write("message")
 
     async with (
         staged(place, agent) as stage,
@@ -153,9 +152,10 @@ async def test_any_string_is_an_id_and_is_passed_on_as_it_is(place: str, dialect
         stage.client(dialect) as late,
     ):
         await wire.play(session, "one")
-        assert [each["messageId"] for each in wire.updates_of("agent_message_chunk")] == [id, id]
+        told = [each["messageId"] for each in wire.updates_of("agent_message_chunk")]
+        assert told == [id for id in ODD_IDS for _ in range(2)]
         await late.join(session)
-        assert ("agent", id, "one message") in late.messages()
+        assert late.messages()[1:] == [("agent", id, "one message") for id in ODD_IDS]
 
 
 @served(*DIALECTS)

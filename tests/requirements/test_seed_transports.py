@@ -91,7 +91,7 @@ async def test_an_agent_in_a_process_speaks_first_through_a_hub(
     await begins(hub, over, place, dialect)
 
 
-@served(*DIALECTS, places=("hub-v1",))
+@served("v1", "v1+turn_complete", "v2", places=("hub-v1",))
 async def test_an_agent_in_a_process_speaks_first_to_an_editor(hub: Served, place: str, dialect: str) -> None:
     await begins(hub, "stdio", place, dialect)
 

@@ -119,11 +119,11 @@ async def test_the_answer_ends_the_turn_after_all_of_its_updates(place: str, dia
         assert wire.story()[2:] == [*["agent_message_chunk"] * 4, *last, "= 2"]
 
 
-@pytest.mark.parametrize("reason", ["end_turn", "max_tokens", "max_turn_requests", "refusal"])
 @served(*DIALECTS)
-async def test_every_stop_reason_is_told_as_the_agent_gave_it(place: str, dialect: str, reason: str) -> None:
+async def test_every_stop_reason_is_told_as_the_agent_gave_it(place: str, dialect: str) -> None:
     async with staged(place, SeedAgent().agent) as stage, stage.session(dialect) as (wire, session):
-        assert await wire.play(session, f"stop {reason}", "again") == [reason, "end_turn"]
+        reasons = ["end_turn", "max_tokens", "max_turn_requests", "refusal"]
+        assert await wire.play(session, *(f"stop {reason}" for reason in reasons)) == reasons
 
 
 @served(*DIALECTS)
