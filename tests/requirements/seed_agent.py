@@ -9,9 +9,9 @@ from antiphon.agent import Agent, AgentSession, AgentTurn, ToolCallWriter
 from antiphon.schema import v2
 
 PLAN = [
-    ("Check for errors", "high"),
+    ("Find the mistakes", "high"),
     ("Look at the types", "medium"),
-    ("Suggest improvements", "low"),
+    ("Propose changes", "low"),
 ]
 """The entries that `work` plans, with their priorities."""
 

@@ -64,7 +64,7 @@ async def test_a_message_is_replaced_appended_to_and_deleted_in_its_place(place:
 async def test_message_update_is_read_as_the_seed_writes_it(
     place: str, dialect: str, how: str, content: Any
 ) -> None:
-    id = "ea87d0e7-beb8-484a-a404-94a30b78a5a8"
+    id = "0f8fad5b-d9cb-469f-a165-70867728950e"
     async with session_of(dialect) as script:
         script.says("Wrong", id)
         script.agent.update(script.session, "message_update", messageId=id, updateType=how, content=content)

@@ -167,16 +167,16 @@ async def test_without_ids_v1_parts_messages_by_kind_and_by_what_stands_between(
 ) -> None:
     async with session_of(dialect) as script:
         session, agent = script.session, script.agent
-        agent.says(session, "Analyzing... ", **absent)
-        agent.says(session, "Found issues.", **absent)
+        agent.says(session, "Looking... ", **absent)
+        agent.says(session, "Two problems.", **absent)
         agent.update(session, "tool_call", toolCallId="t", title="Fix")
-        agent.says(session, "Fixed the issues.", **absent)
+        agent.says(session, "Both are mended.", **absent)
         agent.update(session, "agent_thought_chunk", content=text("Done?"), **absent)
         agent.says(session, "Yes.", **absent)
         await agent.settled(session)
         assert [(role, words) for role, _, words in story(session)] == [
-            ("agent", "Analyzing... Found issues."),
-            ("agent", "Fixed the issues."),
+            ("agent", "Looking... Two problems."),
+            ("agent", "Both are mended."),
             ("thought", "Done?"),
             ("agent", "Yes."),
         ]
@@ -213,8 +213,8 @@ async def test_ids_are_opaque_strings_of_any_form(place: str, dialect: str) -> N
     ids = [
         "1",
         "01",
-        "msg_user_8f7a1",
-        "ea87d0e7-beb8-484a-a404-94a30b78a5a8",
+        "msg_user_9",
+        "0f8fad5b-d9cb-469f-a165-70867728950e",
         "{}",
         "null",
         "ä b",

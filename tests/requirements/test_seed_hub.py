@@ -20,7 +20,7 @@ USAGE = {"totalTokens": 5, "inputTokens": 2, "outputTokens": 3}
 @of_every_agent
 @relayed
 async def test_ids_of_the_agent_reach_every_client_as_they_are(dialect: str, agent: str) -> None:
-    ids = ["0", "msg_agent_c42b9", " ä/b ", "ea87d0e7-beb8-484a-a404-94a30b78a5a8"]
+    ids = ["0", "msg_agent_7", " ä/b ", "0f8fad5b-d9cb-469f-a165-70867728950e"]
 
     async def script(turn: RawTurn) -> None:
         for id in ids:
@@ -52,10 +52,10 @@ async def test_a_v1_agent_without_ids_has_its_messages_parted_and_named(
     dialect: str, agent: str, absent: dict[str, Any]
 ) -> None:
     async def script(turn: RawTurn) -> None:
-        turn.says("Analyzing... ", **absent)
-        turn.says("Found issues.", **absent)
+        turn.says("Looking... ", **absent)
+        turn.says("Two problems.", **absent)
         turn.update("tool_call", toolCallId="t", title="Fix")
-        turn.says("Fixed the issues.", **absent)
+        turn.says("Both are mended.", **absent)
         turn.end()
 
     async with (
@@ -65,7 +65,7 @@ async def test_a_v1_agent_without_ids_has_its_messages_parted_and_named(
     ):
         assert await wire.play(session, "go") == ["end_turn"]
         said = [each for each in wire.messages() if each[0] == "agent"]
-        assert [words for _, _, words in said] == ["Analyzing... Found issues.", "Fixed the issues."]
+        assert [words for _, _, words in said] == ["Looking... Two problems.", "Both are mended."]
         assert all(isinstance(id, str) and id for _, id, _ in said)
         await late.join(session)
         assert [each for each in late.messages() if each[0] == "agent"] == said, "the same ids in a replay"
@@ -184,17 +184,17 @@ async def test_the_updates_of_a_v1_turn_reach_v1_clients_as_they_were_written(
     dialect: str, agent: str
 ) -> None:
     entries = [{"content": "Check", "priority": "high", "status": "pending"}]
-    content = [{"type": "content", "content": text("Analysis complete")}]
+    content = [{"type": "content", "content": text("All was read")}]
     written = [
         {"sessionUpdate": "plan", "entries": entries},
         {"sessionUpdate": "agent_message_chunk", "content": text("I will look.")},
         {
-            "sessionUpdate": "tool_call", "toolCallId": "call_001", "title": "Analyzing",
+            "sessionUpdate": "tool_call", "toolCallId": "call_1", "title": "Reading",
             "kind": "other", "status": "pending",
         },
-        {"sessionUpdate": "tool_call_update", "toolCallId": "call_001", "status": "in_progress"},
+        {"sessionUpdate": "tool_call_update", "toolCallId": "call_1", "status": "in_progress"},
         {
-            "sessionUpdate": "tool_call_update", "toolCallId": "call_001", "status": "completed",
+            "sessionUpdate": "tool_call_update", "toolCallId": "call_1", "status": "completed",
             "content": content,
         },
     ]  # fmt: skip

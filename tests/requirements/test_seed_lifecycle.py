@@ -61,8 +61,8 @@ async def test_a_prompt_is_answered_when_it_is_accepted_and_shown_whole_with_the
 ) -> None:
     seed = SeedAgent()
     async with staged(place, seed.agent) as stage, stage.session(dialect) as (wire, session):
-        wire.prompt("req_12345", session, "hold")
-        answer = await wire.answer_to("req_12345")
+        wire.prompt("req_1", session, "hold")
+        answer = await wire.answer_to("req_1")
         assert answer["jsonrpc"] == "2.0"
         shown = await wire.update("user_message")
         assert shown.keys() - {"_meta"} == {"sessionUpdate", "messageId", "content"}
@@ -71,11 +71,11 @@ async def test_a_prompt_is_answered_when_it_is_accepted_and_shown_whole_with_the
         assert shown["messageId"]
         assert "idle" not in wire.states(), "answered while its turn goes on"
         if dialect == "proposed":
-            assert answer == {"jsonrpc": "2.0", "id": "req_12345", "result": {}}
+            assert answer == {"jsonrpc": "2.0", "id": "req_1", "result": {}}
         else:
             assert answer["result"] == {"messageId": shown["messageId"]}
         seed.go.set()
-        assert await wire.ended("req_12345") == "end_turn"
+        assert await wire.ended("req_1") == "end_turn"
         assert wire.states() == ["running", "idle"]
 
 
