@@ -183,14 +183,21 @@ class Run:
         return fold.prompts.paused or not fold.queue
 
     async def journals(self) -> dict[str, list[str]]:
-        """What is in the store, but for times and made-up ids."""
+        """What is in the store, but for times, made-up ids, and the ids of the requests that asked for it."""
         store = SQLiteStore(self.path)
         told = {}
         for n, id in enumerate(self.sessions):
             lines = [line for batch in (await store.read(id, 0)).batches for line in batch.events]
-            told[f"{n} {id}"] = named("\n".join(json.dumps(json.loads(line)["body"]) for line in lines))
+            told[f"{n} {id}"] = named("\n".join(json.dumps(body(line)) for line in lines))
         await store.aclose()
         return told
+
+
+def body(line: bytes) -> dict[str, Any]:
+    """What an event says. A request that comes twice has two ids, and the journal keeps the first."""
+    said: dict[str, Any] = json.loads(line)["body"]
+    said.pop("request_id", None)
+    return said
 
 
 def named(journal: str) -> list[str]:

@@ -91,7 +91,8 @@ def test_fs_04_a_missing_file_is_told_as_that(root: Path) -> None:
         with pytest.raises(ResourceNotFound) as raised:
             read(root, root / path)
         assert raised.value.to_wire().code == -32002
-        assert raised.value.data == {"path": str(root / path)}
+        asked = root / path
+        assert raised.value.data == {"path": str(asked), "uri": asked.as_uri(), "code": "ENOENT"}
 
 
 def test_a_file_that_may_not_be_read_is_an_error_without_a_path(
