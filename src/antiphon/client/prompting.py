@@ -53,6 +53,7 @@ class Prompting:
         self._connection = connection
         self._spoken = spoken
         self._view = view
+        view.on_bare_end = self._conclude_later
         self._sent: dict[int, _Sent] = {}
         self._turns: WeakValueDictionary[int, ClientTurn] = WeakValueDictionary()
         """The turns of our calls: an open one is held by what it waits for, an ended one by who wants it."""
@@ -159,8 +160,13 @@ class Prompting:
             self.on_too_late(sent.turn)
         end, self._view.unclaimed = self._view.unclaimed, None
         if end is not None and self._view.spans.waits(sent.turn):
-            loop = asyncio.get_running_loop()
-            loop.call_later(CONCLUDE_AFTER, self._conclude, sent.turn, end)
+            self._conclude_later(end)
+
+    def _conclude_later(self, end: TurnEnd) -> None:
+        """A turn has ended, and it may be that of the prompts that wait for theirs to begin."""
+        loop = asyncio.get_running_loop()
+        for turn in self._view.spans.waiting:
+            loop.call_later(CONCLUDE_AFTER, self._conclude, turn, end)
 
     def _conclude(self, turn: ClientTurn, end: TurnEnd) -> None:
         """The agent has answered a prompt behind the end of a turn and begun no other: it was the

@@ -146,6 +146,17 @@ class Spans(Generic[T, E]):
         """Whether a prompt was taken, or shown as a message, whose span has not begun."""
         return bool(self._waiting) or any(shown.span is None for shown in self._shown.values())
 
+    @property
+    def shown(self) -> bool:
+        """Whether a prompt whose span has not begun was shown as a message."""
+        early = any(shown.span is None for shown in self._shown.values())
+        return early or any(turn in self._placed for turn in self._waiting)
+
+    @property
+    def waiting(self) -> list[T]:
+        """The prompts that were taken and are in no span yet."""
+        return list(self._waiting)
+
     def waits(self, turn: T) -> bool:
         """Whether a turn is in no span yet, and none is open."""
         return self.open is None and turn in self._waiting

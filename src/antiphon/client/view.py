@@ -97,6 +97,10 @@ class View:
         """Called when a turn is about to end."""
         self.on_turn: Callable[[], None] = lambda: None
         """Called when it may be another turn that is worked on."""
+        self.on_bare_end: Callable[[TurnEnd], None] = lambda _: None
+        """Called when the agent says that a turn has ended, nothing of which was heard."""
+        self._spoke = False
+        """Whether the agent has said something since it took the last prompt."""
         self.unclaimed: TurnEnd | None = None
         """The last end of a turn that came while a prompt of ours was not answered: it may be the
         prompt's."""
@@ -123,6 +127,7 @@ class View:
     def tell(self, update: v2.SessionUpdate, *, cut: TurnEnd | None = None) -> None:
         """Fold an update, and let those hear of it whom it concerns. `cut`: what a turn ends with by it, if
         it is not the agent who says so."""
+        self._spoke = self._spoke or type(update) in PASSED_ON or isinstance(update, v2.SessionToolCallUpdate)
         if type(update) in STREAMED:
             if self.follower is not None and self.original is None:
                 self.follower.streamed(update)  # type: ignore[arg-type]  # it is one
@@ -134,8 +139,11 @@ class View:
             self.on_user_message(shown)
         before = self.fold.turn
         if before is None and self.follower is None and _tells_end(update) and self.spans.due:
-            self.tell(BEGUN)  # an agent that only says when it is done
-            before = self.fold.turn
+            if self._spoke or self.spans.shown:
+                self.tell(BEGUN)  # an agent that only says when it is done
+                before = self.fold.turn
+            else:  # PROMPT-V2-20: it may be said again of a turn that is over
+                self.on_bare_end(TurnEnd.of(update))
         if self.spans.unanswered and _tells_end(update):
             self.unclaimed = TurnEnd.of(update)
         if before is not None and is_state(update) and self.fold.turns.effect_of(update) is Effect.ENDED:
@@ -233,7 +241,7 @@ class View:
         """The agent has taken a prompt; with `repeat`, it had before."""
         if self.follower is not None:
             self.follower.taken(turn)
-        end = self.over
+        end, self._spoke = self.over, False
         if end is None and repeat is None:
             end = self.spans.accepted(turn, joins=joins)
         elif end is None and repeat is not None:

@@ -66,6 +66,8 @@ class Hearing(HubQuestions):
         self._live.stream(chunk if chunk.meta is None else self.sending.promised.about(chunk))
 
     def agent_streamed_text(self, chunks: Sequence[TextChunk]) -> None:
+        if self.sending.unsettled:
+            self.sending.before(None)
         self._live.stream_text(chunks)
 
     def agent_notified(self, method: str, params: Any) -> None:
