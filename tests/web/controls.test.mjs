@@ -8,7 +8,7 @@ const from = (path) => import(`${STATIC}/${path}`);
 const { ago, bytes, cost, counted, initials, lasting, many, shortPath } = await from("words.js");
 const { called, matching } = await from("views/slash.js");
 const { placeFor, wordsOf } = await from("views/queue.js");
-const { waysOf } = await from("views/delivery.js");
+const { usualWay, waysOf } = await from("views/delivery.js");
 const { endOf, isMine } = await from("views/questions.js");
 const { KINDS, needsKind } = await from("views/permission.js");
 const { addressOf } = await from("views/elicitation.js");
@@ -117,6 +117,14 @@ test("only what the hub announces is offered while it works", () => {
   const offers = (delivery) => waysOf({ _meta: { antiphon: { delivery } } });
   assert.deepEqual(offers(["queue", "interrupt", "_odd"]), ["queue", "interrupt"]);
   assert.deepEqual(waysOf({}), ["queue"]);
+});
+
+test("a prompt does what the hub announces as usual, until another way is chosen", () => {
+  const usual = (busy, delivery) => usualWay({ _meta: { antiphon: { busy, delivery } } });
+  assert.equal(usual("agent", ["queue", "steer", "agent"]), "agent");
+  assert.equal(usual("agent", ["queue"]), "queue");
+  assert.equal(usual("_odd", ["queue", "_odd"]), "queue");
+  assert.equal(usualWay({}), "queue");
 });
 
 test("a question says how it ended, and by whom", () => {

@@ -20,7 +20,7 @@ from antiphon.engine.transcript import MessageChunk
 from antiphon.errors import AuthRequired, LocalError, SessionUnknown, StoreError
 from antiphon.hub.asking import HubQuestions
 from antiphon.hub.children import Children
-from antiphon.hub.promising import renamed_original
+from antiphon.hub.promised_ids import renamed_original
 from antiphon.hub.sending import Sending
 from antiphon.hub.standing import Standing
 from antiphon.schema import v2

@@ -33,7 +33,7 @@ from antiphon.errors import (
 from antiphon.hub import bringing
 from antiphon.hub.course import Course
 from antiphon.hub.faults import told
-from antiphon.hub.promising import PromisedIds
+from antiphon.hub.promised_ids import PromisedIds
 from antiphon.hub.prompt_echo import Held, PromptEcho, UserUpdate
 from antiphon.hub.signing import Signing
 from antiphon.schema import v2

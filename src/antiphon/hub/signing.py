@@ -12,7 +12,7 @@ from antiphon.engine.prompts import Entry
 from antiphon.engine.session import Session
 from antiphon.engine.transcript import MessageType
 from antiphon.engine.who import who_of
-from antiphon.hub.promising import AGENT_ID
+from antiphon.hub.promised_ids import AGENT_ID
 from antiphon.schema import v2
 from antiphon.schema.version import META_KEY, ours_in, with_ours
 

@@ -25,7 +25,9 @@ class Sending:
         if session.state is TurnState.IDLE:
             await session.prompt(text)
             return None
-        if delivery in ("steer", "interrupt") and delivery in session.abilities.delivery:
+        if delivery == "queue" and session.abilities.ours.get("busy") == "agent":
+            delivery = "agent"  # the hub leaves it to the agent when a prompt is taken
+        if delivery in ("steer", "interrupt", "agent") and delivery in session.abilities.delivery:
             await session.prompt(text, delivery=delivery)
             return None
         await self._waiting.add(text)

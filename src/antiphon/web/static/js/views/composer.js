@@ -148,7 +148,7 @@ class Composer {
     this.send.disabled = looking || nothing;
     this.send.hidden = looking;
     const label = this.working
-      ? { queue: "Queue it", steer: "Steer", interrupt: "Interrupt" }[this.delivery.way]
+      ? { queue: "Queue it", steer: "Steer", interrupt: "Interrupt", agent: "Send" }[this.delivery.way]
       : "Send";
     this.send.setAttribute("aria-label", label);
     this.send.title = `${label} (Enter)`;

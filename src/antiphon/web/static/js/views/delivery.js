@@ -18,6 +18,11 @@ const WAYS = {
     invites: "Stop this turn and ask for something else",
     says: "A prompt now stops this turn first.",
   },
+  agent: {
+    name: "Agent decides",
+    invites: "Send a prompt while it works",
+    says: "A prompt now goes to the agent at once, which decides when it takes it.",
+  },
 };
 
 /** As far as the hub announces them. Pure. */
@@ -28,8 +33,15 @@ export function waysOf(capabilities) {
   );
 }
 
+/** The way that the hub takes where none is chosen. Pure. */
+export function usualWay(capabilities) {
+  const usual = capabilities?._meta?.antiphon?.busy;
+  return waysOf(capabilities).includes(usual) ? usual : "queue";
+}
+
 export class Delivery {
   #way = "queue";
+  #chosen = false;
 
   constructor(changed) {
     this.changed = changed;
@@ -55,10 +67,10 @@ export class Delivery {
 
   show(working, capabilities) {
     const ways = waysOf(capabilities);
-    if (!ways.includes(this.#way)) this.#way = "queue";
+    if (!this.#chosen || !ways.includes(this.#way)) this.#way = usualWay(capabilities);
     const hide = !working || ways.length < 2;
     this.element.hidden = hide;
-    const drawn = ways.join();
+    const drawn = `${ways.join()}:${usualWay(capabilities)}`;
     if (this.element.dataset.drawn !== drawn) {
       this.element.dataset.drawn = drawn;
       replace(
@@ -76,6 +88,7 @@ export class Delivery {
       checked: way === this.#way,
       onchange: () => {
         this.#way = way;
+        this.#chosen = true;
         this.changed();
       },
     });
