@@ -244,6 +244,9 @@ async def test_an_agent_with_bad_manners(tmp_path: Path, how: str) -> None:
     with served(tmp_path, agent=[*SLOPPY, "--early", *([how] if how else [])]) as hub:
         async with asyncio.timeout(DEADLINE), hub.client() as client:
             session = await client.new_session("/")
+            events = session.events()
+            while not session.commands:  # they come behind the answer, as the agent sent them
+                await anext(events)
             assert [command.name for command in session.commands] == ["early"]  # type: ignore[union-attr]
             for word in ("no_ids", "unknown_kinds", "garbage", "stray_answers", "echo"):
                 turn = await session.prompt(word)

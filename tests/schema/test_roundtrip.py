@@ -180,7 +180,7 @@ def test_msg_21_every_valid_update_comes_back_as_the_same_json(version: int, tag
 
 
 MISSING = object()
-MAY_LACK = {(2, "PromptResponse", ("messageId",)): "C-01"}
+MAY_LACK = {(2, "PromptResponse", ("messageId",)): "C-01", (1, "PromptResponse", ("stopReason",)): "SD-05"}
 """Required properties that a receiver does without."""
 
 

@@ -39,7 +39,8 @@ NOTICES = 100
 _USER = (v2.UserMessage, v2.UserMessageChunk)
 PASSED_ON = frozenset([*TYPE_OF, v2.TerminalOutputChunk, v2.CompactionSummaryChunk, v2.SessionMessageChunk])
 """What says nothing of turns: where there is a follower, it is not kept twice."""
-
+WORK = PASSED_ON.union([v2.SessionToolCallUpdate]).difference(_USER)
+"""What an agent sends while it works on a prompt."""
 
 BEGUN = v2.SessionStateUpdate(state=v2.State.RUNNING)
 
@@ -101,6 +102,8 @@ class View:
         """Called when the agent says that a turn has ended, nothing of which was heard."""
         self._spoke = False
         """Whether the agent has said something since it took the last prompt."""
+        self._says_running = False
+        """Whether the agent has ever reported that a turn began. Then it does so for every turn."""
         self.unclaimed: TurnEnd | None = None
         """The last end of a turn that came while a prompt of ours was not answered: it may be the
         prompt's."""
@@ -127,7 +130,7 @@ class View:
     def tell(self, update: v2.SessionUpdate, *, cut: TurnEnd | None = None) -> None:
         """Fold an update, and let those hear of it whom it concerns. `cut`: what a turn ends with by it, if
         it is not the agent who says so."""
-        self._spoke = self._spoke or type(update) in PASSED_ON or isinstance(update, v2.SessionToolCallUpdate)
+        self._spoke = self._spoke or type(update) in WORK
         if type(update) in STREAMED:
             if self.follower is not None and self.original is None:
                 self.follower.streamed(update)  # type: ignore[arg-type]  # it is one
@@ -139,7 +142,7 @@ class View:
             self.on_user_message(shown)
         before = self.fold.turn
         if before is None and self.follower is None and _tells_end(update) and self.spans.due:
-            if self._spoke or self.spans.shown:
+            if self._spoke or (self.spans.shown and not self._says_running):
                 self.tell(BEGUN)  # an agent that only says when it is done
                 before = self.fold.turn
             else:  # PROMPT-V2-20: it may be said again of a turn that is over
@@ -153,6 +156,7 @@ class View:
             self.notices.append(SessionEvent(seq=seq, turn=None, update=update))
         after = self.fold.turn
         if before is None and after is not None:
+            self._says_running = self._says_running or update is not BEGUN
             self.spans.opened()
             if self.spans.open is not None:
                 self.spans.open.own.opener, self._opener = self._opener, None
