@@ -14,7 +14,7 @@ from antiphon.jsonrpc.sse import KEEP_ALIVE, Event, EventDecoder, encode_event
 IDS = st.text(st.characters(codec="utf-8", exclude_characters="\0\r\n"), min_size=1, max_size=8).filter(
     lambda id: not id.startswith(" ")
 )
-DATA = st.binary(max_size=60).map(lambda data: b"\n".join(data.splitlines()))
+DATA = st.binary(max_size=60).map(lambda data: data.replace(b"\r", b"\n"))
 EVENTS = st.lists(st.tuples(DATA, IDS), max_size=8)
 
 
@@ -76,6 +76,11 @@ def test_http_13_an_event_is_one_line_of_data() -> None:
     assert encode_event(b'{"a":1}') == b'data: {"a":1}\n\n'
     assert encode_event(b"{}", id="3-4", after="s 1") == b"after: s 1\nid: 3-4\ndata: {}\n\n"
     assert encode_event(None, id="3") == b"id: 3\n\n"
+
+
+@pytest.mark.parametrize("data", [b"\n", b"\n\n", b"a\n", b"\na", b"a\n\n b", b"a\r\n\r\r"])
+def test_http_14_line_ends_in_the_data_are_kept_as_line_feeds(data: bytes) -> None:
+    assert read(encode_event(data), []) == [Event(data.replace(b"\r\n", b"\n").replace(b"\r", b"\n"))]
 
 
 @pytest.mark.parametrize("cuts", [[], list(range(400))])

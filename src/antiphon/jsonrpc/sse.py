@@ -36,7 +36,8 @@ def encode_event(data: bytes | None, *, id: str = "", **fields: str) -> bytes:
         lines.append(b"id: %b\n" % id.encode())
     if data is not None:
         if b"\n" in data or b"\r" in data:
-            lines += [b"data: %b\n" % line for line in data.splitlines() or [b""]]
+            ended_by_lf = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+            lines += [b"data: %b\n" % line for line in ended_by_lf.split(b"\n")]
         else:
             lines.append(b"data: %b\n" % data)
     return b"".join((*lines, b"\n"))
