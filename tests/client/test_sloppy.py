@@ -185,6 +185,8 @@ async def test_a_promised_turn_complete_that_never_comes_is_waited_for_once(
         monkeypatch.setattr(prompting, "OVERDUE", 60.0)
         async with asyncio.timeout(5):
             await (await session.prompt("no_completion")).drained()
+            another = await session.client.new_session()
+            await (await another.prompt("no_completion")).drained()
 
 
 async def test_what_comes_between_the_answer_and_the_turn_complete_belongs_to_the_turn() -> None:

@@ -21,7 +21,7 @@ from antiphon.client.opening import Opening
 from antiphon.client.providers import Providers
 from antiphon.client.session import ClientSession
 from antiphon.client.sessions import Sessions
-from antiphon.client.spoken import Spoken, SpokenV1, SpokenV2
+from antiphon.client.spoken import CompletionPromise, Spoken, SpokenV1, SpokenV2
 from antiphon.client.subagents import Following
 from antiphon.client.text_chunks import pass_on_text_chunks
 from antiphon.client.view import Follows
@@ -103,6 +103,7 @@ class Client(Logins, Sessions, Extending):
         """Who this client is to the others of its sessions; its id is the same over all its links."""
         self._name = {"name": name, "version": client_version}
         self._opt_ins = opt_ins
+        self._completion_promise = CompletionPromise()
         self._terminal_login = terminal_login
         # Who passes everything on has clients, a queue and questions of its own.
         alone = relay is None
@@ -238,7 +239,7 @@ class Client(Logins, Sessions, Extending):
         own = self.who if self.relay is None else None
         spoken: Spoken = SpokenV2()
         if able is not None:
-            spoken = SpokenV1(self.agreement, able, own=own)
+            spoken = SpokenV1(self.agreement, able, own=own, promise=self._completion_promise)
             spoken.originals = None if self.new_originals is None else self.new_originals()
         session = self._sessions[session_id] = ClientSession(self, session_id, spoken, cwd=cwd)
         session.additional_directories = tuple(directories)

@@ -155,11 +155,23 @@ class SpokenV2:
         return []
 
 
+class CompletionPromise(Struct):
+    """The promise of an agent to send `turn_complete`. All sessions of a connection share it."""
+
+    broken: bool = False
+    """Whether the agent has left one out: then no session waits for one any more."""
+
+
 class SpokenV1:
     """v1, seen as v2."""
 
     def __init__(
-        self, agreement: Agreement, capabilities: v1.AgentCapabilities, *, own: Who | None = None
+        self,
+        agreement: Agreement,
+        capabilities: v1.AgentCapabilities,
+        *,
+        own: Who | None = None,
+        promise: CompletionPromise | None = None,
     ) -> None:
         """`own`: who sends our prompts, which nobody else says in v1."""
         self._own = None if own is None else with_ours(None, sender=own.to_meta())
@@ -170,6 +182,7 @@ class SpokenV1:
         opted = agreement.opt_ins
         marker = capabilities.session_capabilities.turn_complete  # TC-05: with it or by our own opt-in
         self._barrier = (opted.turn_complete or marker is not None) and not opted.prompt_lifecycle
+        self._promise = promise or CompletionPromise()
         self.answers_at_the_end = not opted.prompt_lifecycle
         self.tells_every_end = self._barrier or opted.prompt_lifecycle
         self._open: set[int] = set()
@@ -228,17 +241,17 @@ class SpokenV1:
         if isinstance(result, optins.PromptAccepted):
             self._open.discard(call)
             return [_named(pair) for pair in self._insertions.answered(call, _published(result))]
-        if self._barrier and call not in self._complete:
+        if self._barrier and not self._promise.broken and call not in self._complete:
             self._held[call] = result  # TC-06: the barrier is the update, not the response
             return []
         return self._end(call, result)
 
     def overdue(self, call: int | None = None) -> Sequence[News]:
         """End the prompts that have a response or a `turn_complete`, and not the other one. An agent that
-        left out a `turn_complete` once is not waited for again."""
+        was waited for, and left out the `turn_complete` of a call, is not waited for again."""
         late = [held for held in self._held if call is None or held == call]
-        if late:
-            self._barrier = False
+        if late and call is not None:
+            self._promise.broken = True
         ended = [news for held in late for news in self._end(held, self._held.pop(held))]
         unanswered = [each for each in self._complete if call is None or each == call]
         return [*ended, *(news for each in unanswered for news in self._end_unanswered(each))]
