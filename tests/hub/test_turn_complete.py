@@ -115,6 +115,20 @@ async def test_both_clients_get_one_whatever_the_agent_sends(
         assert one.story()[at + 1] == "= 7", "it comes right before the answer"
 
 
+async def test_an_agent_that_left_one_out_is_not_waited_for_in_another_session(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each session has a process of the agent for itself."""
+    monkeypatch.setattr(prompting, "OVERDUE", 0.3)
+    async with two_clients([*COMPLETING, "--promises"]) as (session, one, other):
+        one.prompt(7, session, "say result")
+        await one.answer_to(7)
+        monkeypatch.setattr(prompting, "OVERDUE", 60.0)
+        another = (await other.call("new", "session/new", cwd="/", mcpServers=[]))["sessionId"]
+        other.prompt(8, another, "say result")
+        await other.answer_to(8)
+
+
 @pytest.mark.parametrize("by", ["one", "other"])
 @pytest.mark.parametrize("method", ["session/cancel", "session/close"])
 async def test_a_cancelled_or_closed_turn_ends_for_the_other_client(method: str, by: str) -> None:

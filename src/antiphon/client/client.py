@@ -103,7 +103,8 @@ class Client(Logins, Sessions, Extending):
         """Who this client is to the others of its sessions; its id is the same over all its links."""
         self._name = {"name": name, "version": client_version}
         self._opt_ins = opt_ins
-        self._completion_promise = CompletionPromise()
+        self.completion_promise = CompletionPromise()
+        """Whether `turn_complete` is waited for, where the agent announced it."""
         self._terminal_login = terminal_login
         # Who passes everything on has clients, a queue and questions of its own.
         alone = relay is None
@@ -239,7 +240,7 @@ class Client(Logins, Sessions, Extending):
         own = self.who if self.relay is None else None
         spoken: Spoken = SpokenV2()
         if able is not None:
-            spoken = SpokenV1(self.agreement, able, own=own, promise=self._completion_promise)
+            spoken = SpokenV1(self.agreement, able, own=own, promise=self.completion_promise)
             spoken.originals = None if self.new_originals is None else self.new_originals()
         session = self._sessions[session_id] = ClientSession(self, session_id, spoken, cwd=cwd)
         session.additional_directories = tuple(directories)

@@ -156,7 +156,8 @@ class SpokenV2:
 
 
 class CompletionPromise(Struct):
-    """The promise of an agent to send `turn_complete`. All sessions of a connection share it."""
+    """The promise of an agent to send `turn_complete`. All sessions of a connection share it, and all
+    processes of an agent behind a hub."""
 
     broken: bool = False
     """Whether the agent has left one out: then no session waits for one any more."""

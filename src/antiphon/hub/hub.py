@@ -20,6 +20,7 @@ from antiphon.agent import Agent
 from antiphon.agent.link import LAST_UPDATES, Link
 from antiphon.agent.permits import Permit
 from antiphon.client import Client
+from antiphon.client.spoken import CompletionPromise
 from antiphon.engine.events import Delivery, Updated
 from antiphon.errors import AntiphonError, LocalError
 from antiphon.hub.access import Gate, new_token
@@ -161,6 +162,7 @@ class Hub(Extended):
         self.browsers = Browsers(self)
         self.page: Page = {} if page is None else page
         self._start_limit = start
+        self._completion_promises = {name: CompletionPromise() for name in self.agents}
         self.upstreams = Upstreams(self.agents, self._start, share=share)
         self.known_agents = KnownAgents(known_agents, self.agents)
         self.logins = AgentLogins(self)
@@ -323,6 +325,7 @@ class Hub(Extended):
         passed, offered = Passed(upstream), Offered(upstream, lambda: self._links)
 
         def begin(client: Client) -> None:
+            client.completion_promise = self._completion_promises[name]
             passed.begin(client)
             offered.begin(client)
 
