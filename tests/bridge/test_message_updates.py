@@ -99,3 +99,14 @@ def test_with_the_opt_in_an_undone_deletion_is_a_message_again() -> None:
     down.feed(update("agent_message", messageId="m", content=[], meta=DELETED))
     (back,) = down.feed(update("agent_message", messageId="m", content=[text("a")], meta={"antiphon": {}}))
     assert (back["sessionUpdate"], back["content"]) == ("agent_message_chunk", text("a"))
+
+
+@pytest.mark.parametrize("asked", [OptIns(), ASKED])
+def test_what_follows_an_undone_deletion_does_not_say_that_the_message_is_deleted(asked: OptIns) -> None:
+    down = Down(None, asked)
+    down.feed(update("agent_message", messageId="m", content=[text("a")]))
+    down.feed(update("agent_message", messageId="m", content=[], meta={"k": 1, **DELETED}))
+    for words in ("b", "c"):
+        (sent,) = down.feed(update("agent_message", messageId="m", content=[text(words)]))
+        assert sent["content"] == text(words)
+        assert "deleted" not in str(sent.get("_meta"))

@@ -62,6 +62,21 @@ def test_a_whole_message_keeps_clears_or_replaces_and_chunks_go_on_from_there_ms
     assert folded(chunk("m", "before"), said(**upsert), chunk("m", "+")).messages[0].text == f"{expected}+"
 
 
+@pytest.mark.parametrize(
+    "revived", [said(content=[text("b")]), chunk("m", "b"), said(content=[text("b")], _meta={"k": 2})]
+)
+def test_a_message_that_was_deleted_and_has_content_again_does_not_say_that_it_is_deleted(
+    revived: Any,
+) -> None:
+    gone = said(content=[], _meta={"k": 1, "antiphon": {"deleted": True}})
+    assert folded(chunk("m", "a"), gone).messages[0].deleted
+    (message,) = folded(chunk("m", "a"), gone, revived).messages
+    assert "deleted" not in str(message.materialize().meta)
+    (emptied,) = folded(chunk("m", "a"), gone, revived, said(content=[])).messages
+    assert not emptied.deleted
+    assert emptied.meta["k"] in (1, 2)
+
+
 def test_a_new_message_without_content_starts_empty_msg_14() -> None:
     assert folded(said()).messages[0].content == []
 

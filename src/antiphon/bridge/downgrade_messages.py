@@ -13,7 +13,7 @@ from msgspec import UNSET
 from antiphon.bridge import losses
 from antiphon.bridge.content import ContentDown
 from antiphon.bridge.losses import Ledger, mark
-from antiphon.engine.transcript import is_deletion
+from antiphon.engine.transcript import is_deletion, without_deleted
 from antiphon.schema import v1, v2
 from antiphon.schema.v1 import optins
 from antiphon.schema.version import OptIns, with_ours
@@ -266,11 +266,11 @@ class Messages:
 
     def _delete(self, message: _Message, update: Whole) -> list[Sent]:
         """Without the opt-in the client keeps what it was sent: an undone deletion adds nothing to it."""
+        meta, message.meta = dict(message.meta), without_deleted(message.meta)
         if not self._opt_ins.message_update or message.silent:
             self._ledger.lose(losses.MESSAGE_DELETED, update)
             return []
         message.shown = _Shown()
-        meta = dict(message.meta)
         if not message.known:  # a replay: nothing else says which role the message has
             meta = with_ours(meta, role=str(message.role))
         message.meta_due, message.known = False, True

@@ -19,7 +19,7 @@ from antiphon.schema.v2.messages import (
     UserMessage,
     UserMessageChunk,
 )
-from antiphon.schema.version import ours_in
+from antiphon.schema.version import META_KEY, ours_in, without_ours
 
 if TYPE_CHECKING:
     from antiphon.engine.annotations import Annotation
@@ -115,16 +115,26 @@ class Message:
     def patch(self, update: MessageUpdate) -> None:
         if update.content is not UNSET:
             self._content.replace(update.content or ())  # MSG-13
+            self.meta = without_deleted(self.meta)  # unless this update deletes it, too
         self.meta = patch_meta(self.meta, update.meta)
 
     def materialize(self) -> MessageUpdate:
         """The whole message as one upsert; it replaces what a client holds (SESS-23)."""
-        return WHOLE[self.type](message_id=self.id, content=self.content, meta=self.meta or None)
+        meta = without_deleted(self.meta) if self.content else self.meta
+        return WHOLE[self.type](message_id=self.id, content=self.content, meta=meta or None)
 
 
 def marks_deleted(meta: Any) -> bool:
     """Whether a `_meta` says that its message was deleted."""
     return ours_in(meta).get("deleted") is True
+
+
+def without_deleted(meta: dict[str, Any]) -> dict[str, Any]:
+    """A `_meta` that does not say that its message was deleted."""
+    if not marks_deleted(meta):
+        return meta
+    ours = {key: value for key, value in ours_in(meta).items() if key != "deleted"}
+    return {**(without_ours(meta) or {}), **({META_KEY: ours} if ours else {})}
 
 
 def is_deletion(update: MessageUpdate) -> bool:
