@@ -261,6 +261,55 @@ async def test_a_session_begun_under_an_operation_id_is_heard_from_its_beginning
         assert [each for each in story(talk) if each in ("1", "2", "notice")] == ["1", "notice", "2"]
 
 
+@IN_EVERY_DIALECT
+@pytest.mark.parametrize("moment", ["before", "behind"])
+@pytest.mark.parametrize("named", [True, False], ids=["named", "unnamed"])
+@pytest.mark.parametrize("version", [1, 2])
+async def test_an_extension_request_waits_for_the_client_that_begins_the_session(
+    version: int, named: bool, moment: str, dialect: str
+) -> None:
+    asked = {"sessionId": "s", "n": 1} if named else {"n": 1}
+    answers: list[Frame] = []
+
+    def new(agent: Habit, frame: Frame) -> None:
+        if moment == "behind":
+            agent.answer(frame, sessionId="s")
+        agent.send(id="early", method="_vendor/x", params=asked)
+        if moment == "before":
+            agent.answer(frame, sessionId="s")
+
+    agent = Habit(version, new=new)
+    agent.on_answer = lambda _, frame: answers.append(frame)
+    async with talking(agent, dialect) as talk:
+        session = await begin(talk)
+        request = await talk.request("_vendor/x")
+        assert request["params"] == ({"sessionId": session, "n": 1} if named else {"n": 1})
+        talk.send(id=request["id"], result={"told": True})
+        talk.prompt("p", session, "hello")
+        await talk.answer_to("p")
+    assert answers == [{"jsonrpc": "2.0", "id": "early", "result": {"told": True}}]
+
+
+async def test_an_agent_that_needs_an_answer_to_open_its_session_is_not_kept_waiting_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("antiphon.hub.extensions.LONGEST_WAIT", 0.01)
+    opening: list[Frame] = []
+
+    def new(agent: Habit, frame: Frame) -> None:
+        opening.append(frame)
+        agent.send(id="early", method="_vendor/x", params={"sessionId": "s"})
+
+    def go_on(agent: Habit, frame: Frame) -> None:
+        assert frame["error"]["code"] == -32601
+        agent.answer(opening[0], sessionId="s")
+
+    agent = Habit(1, new=new)
+    agent.on_answer = go_on
+    async with talking(agent, "v1") as talk:
+        await begin(talk)
+
+
 EXAMPLE = [str(ANTIPHON[0]), str(ROOT / "examples" / "first_words_agent.py")]
 
 

@@ -110,6 +110,8 @@ def enter(
     if start is not None:
         start.send_notes(voice.notify_at)
     voice.start(state=again)
+    if start is not None:
+        start.followed.set()
     link.agent.opened(session)
     follow_all(link, session)
     return result

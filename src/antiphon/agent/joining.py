@@ -49,6 +49,8 @@ async def join(
         if cursor is not None:
             cursor.own(voice, session.fold)
         link.voices[session.id] = voice
+        if session.start is not None:  # the client that began the session was lost before it followed
+            session.start.followed.set()
     shown = loaded and history  # what was replayed already is not said again to a v1 client
     result, later = voice.writer.opened(
         v2.ResumeSessionResponse(

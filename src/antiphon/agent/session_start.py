@@ -3,6 +3,7 @@ it."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
@@ -26,6 +27,8 @@ class SessionStart(Struct, frozen=True):
     commands: Sequence[v2.AvailableCommand]
     notes: list[Note] = field(default_factory=list)
     """The extension notifications that came since."""
+    followed: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once a client follows the session."""
 
     @classmethod
     def of(cls, fold: Session) -> Self:

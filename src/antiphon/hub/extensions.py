@@ -7,7 +7,9 @@ that works unless another is chosen, or to all clients of the agent's sessions. 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from antiphon.agent.extending import ask_clients, session_in
@@ -15,6 +17,7 @@ from antiphon.agent.link import Link
 from antiphon.agent.session import AgentSession
 from antiphon.client import Client
 from antiphon.errors import AntiphonError, CallFailed, MethodNotFound, RequestError
+from antiphon.hub.course import Course
 from antiphon.hub.faults import told
 from antiphon.hub.session import HubSession
 from antiphon.hub.sessions import HubSessions
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
     from antiphon.hub.upstream import Upstream
 
 OURS = "_antiphon/"
+LONGEST_WAIT = 10.0
+"""Seconds that an agent's extension request waits for the client that begins the session."""
 
 
 class Extended(HubSessions):
@@ -73,7 +78,7 @@ class Passed:
         client.connection.handlers.in_one_stream = True
 
     async def _asked(self, params: Any, inbound: Inbound) -> Any:
-        named, here, links = self._clients(inbound.method, params)
+        named, here, links = await self._clients(inbound.method, params)
         try:
             result = await ask_clients(links, here, inbound.method, _renamed(params, here))
         except CallFailed as error:
@@ -112,18 +117,36 @@ class Passed:
         if not self._upstream.courses:
             self._client.opening.keep_unnamed(lambda: self._tell_all(method, params))
 
-    def _clients(self, method: str, params: Any) -> tuple[str | None, str | None, list[Link]]:
+    async def _clients(self, method: str, params: Any) -> tuple[str | None, str | None, list[Link]]:
         """The session that is named there, and here, and who is attached to it."""
         if method.startswith(OURS):
             raise MethodNotFound(method)
         named = params.get("sessionId") if isinstance(params, dict) else None
         if not isinstance(named, str):
+            if not _unique(self._upstream.hearers):
+                await self._wait_for_clients(lambda: self._upstream.courses)
             return None, None, _unique(self._upstream.hearers)
+        await self._wait_for_clients(lambda: _present(self._upstream.find(named)))
         course = self._upstream.find(named)
         hears = None if course is None else course.hears
         if hears is None:
             raise MethodNotFound(method)  # nobody is there who could know it
         return named, hears.id, hears.clients()
+
+    async def _wait_for_clients(self, courses: Callable[[], list[Course]]) -> None:
+        """Wait for the client that begins a session: an agent may ask before that client is attached. The
+        wait is bounded, because the agent may need the answer to open the session."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LONGEST_WAIT):
+                await self._client.opening.until(lambda: bool(courses()))
+                for course in courses():
+                    hears = await course.heard_by()
+                    if hears is not None:
+                        await hears.begun()
+
+
+def _present(course: Course | None) -> list[Course]:
+    return [] if course is None else [course]
 
 
 def _notify_behind(places: Sequence[tuple[Voice, int]], method: str, params: Any) -> None:

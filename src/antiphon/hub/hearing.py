@@ -78,6 +78,11 @@ class Hearing(HubQuestions):
     def agent_paced(self) -> Awaitable[None] | None:
         return self._live.durable() if self._live.ahead else None
 
+    async def begun(self) -> None:
+        """Wait for the client that begins the session, if it does not follow the session yet."""
+        if self.start is not None:
+            await self.start.followed.wait()
+
     def agent_left(self, reason: str) -> None:
         if self.parent is None:
             logger.warning("the agent of session %s is gone: %s", self.id, reason)

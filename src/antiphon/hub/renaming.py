@@ -73,6 +73,9 @@ class Renamed:
     def agent_paced(self) -> Awaitable[None] | None:
         return self._hears.agent_paced()
 
+    async def begun(self) -> None:
+        await self._hears.begun()
+
     async def agent_asks(self, permission: Permission) -> str | None:
         return await self._hears.agent_asks(permission)
 
