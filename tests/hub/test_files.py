@@ -17,6 +17,7 @@ from antiphon.errors import LocalError
 from antiphon.hub import Hub
 from tests.agent.talk import Talk
 from tests.hub.doors import doors
+from tests.hub.habits import Frame, Habit
 from tests.hub.parrots import begin, ended, new_session, parrot, prompt, said, talking
 from tests.hub.test_logins import RICH
 from tests.hub.test_processes import DEADLINE, hub_of
@@ -233,6 +234,55 @@ async def test_with_no_files_an_agent_is_offered_neither_files_nor_terminals(tmp
         assert not [
             frame for frame in editor.seen if str(frame.get("method")).startswith(("fs/", "terminal/"))
         ]
+
+
+@pytest.mark.parametrize(("moment", "read"), [("needed", "saved"), ("behind", "unsaved")])
+async def test_files_and_terminals_are_there_while_a_session_begins(
+    tmp_path: Path, moment: str, read: str
+) -> None:
+    """An agent that needs them to open the session gets the hub's. Once it has answered, an editor that
+    offers its own is waited for."""
+    path = tmp_path / "a.txt"
+    path.write_text("saved")
+    opening: list[Frame] = []
+    answers: dict[str, Frame] = {}
+
+    def new(agent: Habit, frame: Frame) -> None:
+        opening.append(frame)
+        if moment == "behind":
+            agent.answer(frame, sessionId="s")
+        agent.ask("fs/read_text_file", path=str(path))
+        agent.ask("terminal/create", command=sys.executable, args=["-c", "print(6*7)"], cwd=str(tmp_path))
+
+    def go_on(agent: Habit, frame: Frame) -> None:
+        answers[frame["id"]] = frame["result"]
+        if moment == "needed" and len(answers) == 2:
+            agent.answer(opening[0], sessionId="s")
+
+    agent = Habit(1, new=new)
+    agent.on_answer = go_on
+    async with hub_of(tmp_path, agent) as (hub, _), by_hand(hub, fs=CAPABLE) as editor:
+        session = await new_session(editor, cwd=str(tmp_path))
+        if moment == "behind":
+            asked = await editor.request("fs/read_text_file")
+            assert asked["params"] == {"sessionId": session, "path": str(path)}
+            editor.send(id=asked["id"], result={"content": "unsaved"})
+        while len(answers) < 2:
+            editor.prompt(f"p{len(editor.seen)}", session, "hello")
+            await editor.until(lambda frame: "stopReason" in frame.get("result", {}))
+        assert answers["q1"] == {"content": read}
+        assert answers["q2"]["terminalId"]
+        async with talking(hub, 2) as other:
+            await other.call(
+                "l",
+                "session/resume",
+                sessionId=session,
+                cwd=str(tmp_path),
+                mcpServers=[],
+                replayFrom={"type": "start"},
+            )
+            terminals = [each for each in other.updates() if each["sessionUpdate"] == "terminal_update"]
+            assert {each["terminalId"] for each in terminals} == {answers["q2"]["terminalId"]}
 
 
 def test_files_of_nobody_known_are_refused() -> None:

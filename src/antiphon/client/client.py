@@ -16,7 +16,7 @@ from antiphon.client.extending import Extending
 from antiphon.client.links import Link
 from antiphon.client.logins import Logins
 from antiphon.client.mcp import Providing
-from antiphon.client.offering import Offering
+from antiphon.client.offering import Folders, Offering
 from antiphon.client.opening import Opening
 from antiphon.client.providers import Providers
 from antiphon.client.session import ClientSession
@@ -116,7 +116,7 @@ class Client(Logins, Sessions, Extending):
             prompt_ids=self._proposed,
         )
         Sessions.__init__(self)
-        self.offering = Offering(workspace, self._live)
+        self.offering = Offering(workspace, self._live, beginning=self._beginning, keep=self._keep)
         """The files and terminals that an agent of v1 may use here."""
         self.answered = Answered()
         self.eliciting = Eliciting(self)
@@ -234,6 +234,15 @@ class Client(Logins, Sessions, Extending):
         self.eliciting.lose()
         for session in self._sessions.values():
             self.connection.behind(session.id, partial(session.leave, reason))
+
+    def _beginning(self, session_id: str) -> Folders | None:
+        """The folders of a session that an agent names before it has answered the request for it."""
+        wanted = None if session_id in self._left else self.opening.only_pending
+        return None if wanted is None else Folders(wanted.cwd, wanted.additional_directories)
+
+    def _keep(self, session_id: str, receive: Callable[[], object]) -> None:
+        if session_id not in self._left:
+            self.opening.keep(session_id, receive)
 
     def _add(self, session_id: str, cwd: str, *, directories: Sequence[str] = ()) -> ClientSession:
         able = self.opening.v1_capabilities

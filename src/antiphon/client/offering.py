@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import binascii
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from antiphon.client.spoken import SpokenV1
 from antiphon.client.workspace import SessionWorkspace, Workspace
@@ -16,12 +16,32 @@ if TYPE_CHECKING:
     from antiphon.client.session import ClientSession
 
 Find = Callable[[str], "ClientSession | None"]
+Keep = Callable[[str, Callable[[], object]], None]
+"""Calls something once the session of this id is there."""
+
+
+class Folders(NamedTuple):
+    """Where the files of a session are."""
+
+    cwd: str
+    additional_directories: Sequence[str]
 
 
 class Offering:
-    def __init__(self, workspace: Workspace | None, find: Find) -> None:
+    def __init__(
+        self,
+        workspace: Workspace | None,
+        find: Find,
+        *,
+        beginning: Callable[[str], Folders | None],
+        keep: Keep,
+    ) -> None:
+        """`beginning` gives the folders of a session that has not been named yet: an agent may need files to
+        open it."""
         self._workspace = workspace
         self._find = find
+        self._beginning = beginning
+        self._keep = keep
         self._open: dict[str, SessionWorkspace] = {}
         self._leaving: list[SessionWorkspace] = []
 
@@ -44,12 +64,17 @@ class Offering:
 
     def _of(self, session_id: str) -> SessionWorkspace:
         session = self._find(session_id)
-        if session is None or self._workspace is None:
+        folders = (
+            self._beginning(session_id)
+            if session is None
+            else Folders(session.cwd, session.additional_directories)
+        )
+        if folders is None or self._workspace is None:
             raise ResourceNotFound("no such session is open here", data={"sessionId": session_id})
         opened = self._open.get(session_id)
         if opened is None:
-            shown = _Shown(session_id, self._find)
-            opened = self._workspace.open(session.cwd, session.additional_directories, watches=shown)
+            shown = _Shown(session_id, self._find, self._keep)
+            opened = self._workspace.open(*folders, watches=shown)
             self._open[session_id] = opened
         return opened
 
@@ -75,18 +100,23 @@ class Offering:
 class _Shown:
     """Shows a session's terminals in the session: in v2 words they are the agent's own (24.4, TERMV1-08)."""
 
-    def __init__(self, session_id: str, find: Find) -> None:
+    def __init__(self, session_id: str, find: Find, keep: Keep) -> None:
         self._session_id = session_id
         self._find = find
+        self._keep = keep
 
     def _tell(self, update: v2.SessionUpdate) -> None:
         session = self._find(self._session_id)
-        if session is not None:
+        if session is None:
+            self._keep(self._session_id, lambda: self._tell(update))
+        else:
             session.tell(update)
 
     def created(self, terminal_id: str, params: v1.CreateTerminalRequest) -> None:
         session = self._find(self._session_id)
-        if session is not None and isinstance(session.spoken, SpokenV1):
+        if session is None:
+            self._keep(self._session_id, lambda: self.created(terminal_id, params))
+        elif isinstance(session.spoken, SpokenV1):
             session.tell(session.spoken.upgrade.tools.terminal_created(terminal_id, params, cwd=session.cwd))
 
     def wrote(self, terminal_id: str, data: bytes) -> None:

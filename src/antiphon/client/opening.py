@@ -37,8 +37,8 @@ class Opening:
         self._connection = connection
         self.v1_capabilities: v1.AgentCapabilities | None = None
         """What a v1 agent can do; `None` for one that speaks v2."""
-        self._pending = 0
-        """How many new sessions were asked for and are not named yet."""
+        self._pending: list[v2.NewSessionRequest | v2.ForkSessionRequest] = []
+        """The new sessions that were asked for and are not named yet."""
         self._early: dict[str, list[Callable[[], object]]] = {}
         self._unnamed: list[Callable[[], object]] = []
         """What came before anything of a new session, and names none."""
@@ -63,12 +63,12 @@ class Opening:
             self._wake()
             return session
 
-        self._pending += 1
+        self._pending.append(wanted)
         try:
             again = "operationId" in ours_in(wanted.meta)
             return await self._call("session/fork" if forks else "session/new", params, named, lasting=again)
         finally:
-            self._pending -= 1
+            self._pending = [each for each in self._pending if each is not wanted]
             if not self._pending:
                 self._early.clear()
                 self._unnamed.clear()
@@ -122,6 +122,11 @@ class Opening:
             self._told(session, spoken.upgrade.configuration.reopened(answer))
 
         await self._call("session/load", _ours(requests_v1.resume_session, wanted, able), named, first=True)
+
+    @property
+    def only_pending(self) -> v2.NewSessionRequest | v2.ForkSessionRequest | None:
+        """The new session that was asked for and is not named yet, where there is exactly one."""
+        return self._pending[0] if len(self._pending) == 1 else None
 
     def keep(self, session_id: str, receive: Callable[[], object]) -> None:
         """Something came of a session that is not known: perhaps not yet (SESS-08). Then `receive` is called

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
 from antiphon.client import ClientSession, ClientTurn, Permission, SessionEvent
@@ -15,6 +16,8 @@ from antiphon.hub.files import Attended
 from antiphon.schema import v2
 from antiphon.schema.updates import TextChunk
 
+LONGEST_WAIT = 10.0
+"""Seconds that a request of an agent waits for the client that begins the session."""
 TRANSCRIPT = (*TYPE_OF, v2.SessionToolCallUpdate, v2.ToolCallContentChunk)
 
 
@@ -48,6 +51,8 @@ class Course:
         self._early: list[SessionEvent | Notified] = []
         self._answered = 0
         """How many of the early ones were said by the answer that opened the session."""
+        self._new = False
+        """Whether the agent has answered that it is a new session."""
         self._hears: Hears | None = None
         self._led = asyncio.Event()
         self.ended: str | None = None
@@ -118,6 +123,20 @@ class Course:
         await self._led.wait()
         return self._hears
 
+    async def followed(self) -> None:
+        """Wait for the hub session, and for the client that begins it."""
+        hears = await self.heard_by()
+        if hears is not None:
+            await hears.begun()
+
+    async def begun(self) -> None:
+        """The same for a session that the agent has opened, for as long as an agent can be kept waiting that
+        does nothing else meanwhile."""
+        if self._new:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LONGEST_WAIT):
+                    await self.followed()
+
     def notified(self, method: str, params: Any) -> None:
         """The agent sent an extension notification."""
         if self._hears is not None:
@@ -128,7 +147,7 @@ class Course:
     # What the client tells
 
     def opened(self) -> None:
-        self._answered = len(self._early)
+        self._answered, self._new = len(self._early), True
 
     def taken(self, turn: ClientTurn) -> None:
         if self._hears is not None:

@@ -17,7 +17,7 @@ from antiphon.agent.link import Link
 from antiphon.agent.session import AgentSession
 from antiphon.client import Client
 from antiphon.errors import AntiphonError, CallFailed, MethodNotFound, RequestError
-from antiphon.hub.course import Course
+from antiphon.hub.course import LONGEST_WAIT, Course
 from antiphon.hub.faults import told
 from antiphon.hub.session import HubSession
 from antiphon.hub.sessions import HubSessions
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from antiphon.hub.upstream import Upstream
 
 OURS = "_antiphon/"
-LONGEST_WAIT = 10.0
-"""Seconds that an agent's extension request waits for the client that begins the session."""
 
 
 class Extended(HubSessions):
@@ -140,9 +138,7 @@ class Passed:
             async with asyncio.timeout(LONGEST_WAIT):
                 await self._client.opening.until(lambda: bool(courses()))
                 for course in courses():
-                    hears = await course.heard_by()
-                    if hears is not None:
-                        await hears.begun()
+                    await course.followed()
 
 
 def _present(course: Course | None) -> list[Course]:

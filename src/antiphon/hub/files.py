@@ -3,7 +3,7 @@ offers them, since it knows what is not saved yet; otherwise those of the hub's 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
@@ -55,8 +55,8 @@ class Attended(Protocol):
     def fold(self) -> Session: ...
 
 
-Find = Callable[[str], Attended | None]
-"""The session here that stands on one at the agent."""
+Find = Callable[[str], Awaitable[Attended | None]]
+"""The session here that stands on one at the agent. One that begins is given once its client follows it."""
 
 
 class EditorWorkspace(Workspace):
@@ -92,7 +92,7 @@ class EditorFiles(SessionWorkspace):
             if method == RELEASE:
                 del self._theirs[params.terminal_id]
             return await terminal.serve(method, params)
-        session = self._find(params.session_id)
+        session = await self._find(params.session_id)
         link = None if session is None or method not in NEEDED else _editor(session, NEEDED[method])
         if session is None or link is None:
             return await super().serve(method, params)

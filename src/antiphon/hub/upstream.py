@@ -194,9 +194,12 @@ class Upstream:
         """It is about to be told of these MCP servers."""
         self.offered |= {server.server_id for server in servers if isinstance(server, v2.McpServerAcp)}
 
-    def _hearer(self, session_id: str) -> Hears | None:
+    async def _hearer(self, session_id: str) -> Hears | None:
         course = self._courses.get(session_id)
-        return None if course is None else self._asked(course.session)
+        if course is None:
+            return None
+        await course.begun()
+        return self._asked(course.session)
 
     def cut_children(self, session: ClientSession) -> None:
         """What worked for a session before it was brought back is nobody's news."""
