@@ -24,7 +24,7 @@ from antiphon.hub.answering import Answering
 from antiphon.hub.upstream import CANCEL, tell_done
 from antiphon.schema import v2
 from antiphon.schema.codec import codec
-from antiphon.schema.version import ours_in, with_ours
+from antiphon.schema.version import META_KEY, ours_in, without_ours
 
 FIELDS = ("name", "title", "kind", "status", "content", "locations", "raw_input", "raw_output")
 
@@ -79,6 +79,15 @@ class HubQuestions(Answering):
             if question.turn_id == of_turn and question.tool_call_id is None and question.terminal_id is None
         ]
 
+    def name_in(self, meta: dict[str, Any] | None) -> dict[str, Any] | None:
+        """The `_meta` of a `requires_action`, with the ids of the questions that it waits for. There are none
+        while the agent has not asked. Ids that the agent gives are its own, and are left out."""
+        waited_for = self.waited_for()
+        ours = {key: value for key, value in ours_in(meta).items() if key != "waitingFor"}
+        if waited_for:
+            ours["waitingFor"] = waited_for
+        return {**(without_ours(meta) or {}), **({META_KEY: ours} if ours else {})} or None
+
     def _name_waited_for(self) -> None:
         """Repeat `requires_action` where it waits for other questions than it named (PROMPT-V2-21): an agent
         may say it before it asks, ask twice, or have one of two answered."""
@@ -86,8 +95,7 @@ class HubQuestions(Answering):
         if self.fold.state is not TurnState.REQUIRES_ACTION or not isinstance(state, v2.SessionStateUpdate):
             return
         if waited_for and ours_in(state.meta).get("waitingFor") != waited_for:
-            named = structs.replace(state, meta=with_ours(state.meta, waitingFor=waited_for))
-            self.emit([Updated.of(named)])
+            self.emit([Updated.of(structs.replace(state, meta=self.name_in(state.meta)))])
 
     def emit(self, bodies: Sequence[AnyBody]) -> None:
         super().emit(bodies)

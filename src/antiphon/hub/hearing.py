@@ -25,7 +25,6 @@ from antiphon.hub.sending import Sending
 from antiphon.hub.standing import Standing
 from antiphon.schema import v2
 from antiphon.schema.updates import TextChunk
-from antiphon.schema.version import with_ours
 from antiphon.schema.wire import Unknown
 
 logger = logging.getLogger("antiphon.hub")
@@ -140,7 +139,7 @@ class Hearing(HubQuestions):
 
     def _state(self, update: Any) -> None:
         if isinstance(update, v2.SessionStateUpdate) and update.state is v2.State.REQUIRES_ACTION:
-            update = structs.replace(update, meta=with_ours(update.meta, waitingFor=self.waited_for()))
+            update = structs.replace(update, meta=self.name_in(update.meta))
         was = self.fold.turn
         idle = isinstance(update, v2.StateUpdate) and update.state is v2.State.IDLE
         if idle:
