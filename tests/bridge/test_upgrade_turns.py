@@ -307,3 +307,16 @@ def test_sess_21_a_session_opened_again_tells_its_state() -> None:
     up.machine.reopening()
     _, before = up.machine.reopened(v1.ResumeSessionResponse())
     assert up.told(before) == [state("running")]
+
+
+def test_inv_4_a_turn_that_was_cancelled_ends_as_that_without_its_agent() -> None:
+    up = Up()
+    up.prompted(1)
+    up.machine.cancelled()
+    (idle,) = up.told(up.machine.interrupted())
+    assert (idle["stopReason"], idle.get("error")) == ("cancelled", None)
+    up.prompted(2)
+    up.machine.cancelled()
+    up.prompted(3)  # this one was not cancelled, and is cut short
+    (idle,) = up.told(up.machine.interrupted())
+    assert idle["stopReason"] == "error"

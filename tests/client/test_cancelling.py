@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import sys
+from pathlib import Path
 
 import pytest
 
 from antiphon.agent import Agent, AgentTurn
-from antiphon.client import ClientTurn, Permission, Permissions
+from antiphon.client import ClientTurn, Permission, Permissions, connect
 from antiphon.schema import v2
 from tests.client.driving import WAYS, by_hand, driven
+
+DYING = Path(__file__).parents[1] / "hub" / "dying_agent.py"
+DEADLINE = 30.0
 
 
 def waits() -> Agent:
@@ -249,3 +254,31 @@ async def test_a_cancel_after_the_link_is_lost_is_quiet() -> None:
         await turn.cancel()
         await session.cancel()
         assert (await turn.drained()).cut is not None
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["turn", "session"])
+@pytest.mark.parametrize("version", [1, 2])
+async def test_a_turn_whose_agent_dies_of_its_cancel_ends_as_cancelled(version: int, whole: bool) -> None:
+    async with asyncio.timeout(DEADLINE), connect([sys.executable, str(DYING), str(version)]) as client:
+        session = await client.new_session("/")
+        turn = await session.prompt("work")
+        await first_words(turn)
+        await (session.cancel() if whole else turn.cancel())
+        end = await turn.drained()
+        assert (end.cancelled, end.error) == (True, None)
+        assert end.cut is not None, "the agent did not say it"
+        [*_, last] = [update async for update in turn.updates()]
+        assert isinstance(last, v2.SessionStateUpdate)
+        assert (last.state, last.stop_reason) == (v2.State.IDLE, v2.StopReason.CANCELLED)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_a_turn_that_was_not_cancelled_and_loses_its_agent_is_cut_short(version: int) -> None:
+    async with asyncio.timeout(DEADLINE), connect([sys.executable, str(DYING), str(version)]) as client:
+        session = await client.new_session("/")
+        turn = await session.prompt("work")
+        await first_words(turn)
+        another = v2.CancelSessionNotification(session_id=v2.SessionId("another"))
+        await client.connection.notify("session/cancel", another)  # any cancel kills this agent
+        end = await turn.drained()
+        assert (end.cancelled, end.stop_reason, end.cut is None) == (False, v2.StopReason.ERROR, False)

@@ -41,8 +41,8 @@ REHEARSAL = Words(
     answer="Sentence 1 of 1, sung by one voice and heard by many.",
     tool="run touch made-by-tool.txt",
     allowed="It ended with code 0.",
-    # It pauses between chunks and lasts for ten minutes. `stream` does not wait for its client: it may end before
-    # the cancel comes.
+    # It pauses between chunks and lasts for ten minutes. `stream` does not wait for its client: it may end
+    # before the cancel comes.
     slow="/stream 10000",
     begun="Chunk 2 of 10000",
 )

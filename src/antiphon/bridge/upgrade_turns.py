@@ -23,6 +23,7 @@ from antiphon.schema.v1.optins import TurnComplete
 from antiphon.schema.version import META_KEY
 
 WAITING_FOR: Final = "waitingFor"
+CANCELLED: Final = v2.SessionStateUpdate(state=v2.State.IDLE, stop_reason=v2.StopReason.CANCELLED)
 REMEMBERED = 64
 """How many answered prompts are remembered, to recognise a second `turn_complete` for one of them."""
 
@@ -78,7 +79,7 @@ class Turns:
         if request_id not in self._open:
             return []
         if error.code == RequestCancelled.code:
-            idle = v2.SessionStateUpdate(state=v2.State.IDLE, stop_reason=v2.StopReason.CANCELLED)
+            idle = CANCELLED
         elif request_id in self._cancelled:  # PROMPT-V2-35, -36
             self._ledger.lose(losses.CANCEL_FAILED, error)
             idle = v2.SessionStateUpdate(
@@ -92,9 +93,12 @@ class Turns:
 
     def interrupted(self) -> list[v2.SessionStateUpdate]:
         cut = bool(self._open) or self.state is not v2.State.IDLE
+        cancelled = bool(self._open) and self._cancelled.issuperset(self._open)  # PROMPT-V2-35
         self._open.clear()
         self._close()
-        return [INTERRUPTED] if cut else []
+        if not cut:
+            return []
+        return [CANCELLED if cancelled else INTERRUPTED]
 
     def completed(self, update: TurnComplete) -> list[v2.SessionStateUpdate]:
         """The agent says that a turn has ended (TC-01). The response to a prompt of ours follows and says

@@ -209,7 +209,7 @@ class Conversation:
         """What is to be told of an end beside its stop reason."""
         if self._timed_out:
             return self._stopping(Exit.TIMEOUT)
-        if end.cut is not None:
+        if end.cut is not None and not end.cancelled:
             lost = None if self._client is None else self._client.lost
             return Failure(f"{self._name} broke off in its turn: {end.cut}{_last_words(lost)}")
         if end.error is not None and end.error.code == AuthRequired.code:

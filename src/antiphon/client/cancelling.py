@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from antiphon.client.asking import Asking
@@ -34,6 +34,7 @@ class Cancelling:
 
     async def session(self, operation_id: str | None = None, meta: dict[str, Any] | None = None) -> None:
         """Stop whatever is worked on."""
+        self._note(self._view.spans.all())
         self._mark()
         await self._send(None, operation_id, meta)
 
@@ -43,6 +44,7 @@ class Cancelling:
         if turn.end is not None:
             return
         if self._view.spans.works_on(turn):
+            self._note([turn])
             self._mark()
             await self._send(turn)
         else:
@@ -68,6 +70,7 @@ class Cancelling:
         self._later = [turn for turn in self._later if turn.end is None or turn in open]
         for turn in [turn for turn in self._later if self._view.spans.works_on(turn)]:
             self._later.remove(turn)
+            self._note([turn])
             self.soon(turn)
 
     def restored(self) -> None:
@@ -89,6 +92,12 @@ class Cancelling:
         self._asking.cancel()  # the answers follow the notification, and do not wait for a congested link
         with contextlib.suppress(LinkLost):  # then it has ended anyway
             await self._connection.notify("session/cancel", params)
+
+    def _note(self, turns: Iterable[ClientTurn]) -> None:
+        """The agent is about to be asked to stop these turns, and with them the turn that is open."""
+        span = self._view.spans.open
+        for turn in (*turns, *(() if span is None else (span.own,))):
+            turn.stopping = True
 
     def _mark(self) -> None:
         """PROMPT-V1-11, PROMPT-V2-39: unfinished calls of the turn count as cancelled from here on."""

@@ -35,7 +35,8 @@ class TurnEnd(Struct, frozen=True, kw_only=True):
     usage: v2.Usage | None = None
     error: v2.Error | None = None
     cut: str | None = None
-    """Why it ended without the agent's word: it died, it was silent for too long, or the link was lost."""
+    """Why it ended without the agent's word: it died, it was silent for too long, or the link was lost. The
+    stop reason is then `cancelled` for a turn that this client had cancelled before, otherwise `error`."""
 
     @property
     def cancelled(self) -> bool:
@@ -115,6 +116,8 @@ class ClientTurn:
         self.opener: str | None = None
         """The message that came right before it, where it is none of our prompts."""
         self.end: TurnEnd | None = None
+        self.stopping = False
+        """Whether this client has asked the agent to stop it."""
         self._log: Log[SessionEvent] = Log()
         self._drained: asyncio.Future[TurnEnd] = asyncio.get_running_loop().create_future()
 
@@ -188,6 +191,8 @@ class ClientTurn:
     def finish(self, end: TurnEnd) -> None:
         """It ends, once."""
         if self.end is None:
+            if end.cut is not None and self.stopping:  # PROMPT-V2-35: the agent may have died of the cancel
+                end = TurnEnd(stop_reason=StopReason.CANCELLED, cut=end.cut)
             self.end = end
             if end.refused and self._log.entries:
                 said = (event.update for event in self._log.entries)

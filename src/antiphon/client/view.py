@@ -279,7 +279,8 @@ class View:
     def interrupt(self, cut: TurnEnd) -> None:
         """What is open ends, without the agent's word."""
         self.expire()
-        for body in self.fold.interrupt():
+        cancelled = self.spans.open is not None and self.spans.open.cancelled
+        for body in self.fold.interrupt(cancelled=cancelled):
             if isinstance(body, Updated):
                 self.tell(body.update, cut=cut)
         for turn in self.spans.all():
