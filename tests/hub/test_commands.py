@@ -10,12 +10,13 @@ import shlex
 import signal
 import stat
 import subprocess
+import sys
 from pathlib import Path
 
 from antiphon.client import connect
 from antiphon.hub import HubFolder
 from tests.cli.command import SHOWCASE, Terminal, ended
-from tests.hub.running import AGENT, ANTIPHON, DEADLINE, REHEARSE, served
+from tests.hub.running import AGENT, ANTIPHON, DEADLINE, REHEARSE, ROOT, served
 from tests.hub.test_sharing import heard, settled, told
 
 
@@ -44,6 +45,18 @@ def test_a_line_typed_is_a_prompt_and_sessions_are_listed_shown_renamed_and_dele
     assert run("sessions", "delete", session, *data).returncode == 2
     assert run("sessions", "delete", session, "--yes", *data).returncode == 0
     assert run("sessions", "list", *data).stdout == ""
+
+
+def test_a_deleted_message_leaves_a_mark_in_what_is_shown_of_a_session(tmp_path: Path) -> None:
+    data = ["--data", str(tmp_path)]
+    editing = [sys.executable, str(ROOT / "tests" / "browser" / "editing_agent.py")]
+    with served(tmp_path, agent=editing):
+        assert run("attach", "new", *data, text="say hello\ndelete\n").returncode == 0
+        [info] = map(json.loads, run("sessions", "list", "--json", *data).stdout.splitlines())
+        attached = run("attach", info["sessionId"], *data, text="say more\n")
+        assert "[Message deleted]\n" in attached.stdout, attached.stderr
+        shown = run("sessions", "show", info["sessionId"], *data)
+    assert shown.stdout.split("\n\n")[:2] == ["> say hello", "[Message deleted]"], shown.stderr
 
 
 def test_errors_are_one_line(tmp_path: Path) -> None:

@@ -12,9 +12,10 @@ from antiphon.cli.cleaning import clean, homely, one_line
 from antiphon.cli.describing import block_text
 from antiphon.cli.plain import Plain
 from antiphon.client import ClientSession, QuestionNews, SessionEvent
-from antiphon.engine.transcript import Message, MessageType
+from antiphon.engine.transcript import Message, MessageType, is_deletion
 from antiphon.engine.who import Present, Who, sender_in
 from antiphon.schema import v2
+from antiphon.transcripts.words import DELETED
 
 SHOWN = 20
 """Messages of before that are shown to who comes."""
@@ -41,10 +42,11 @@ class Following(Plain):
         self._meet(session.clients)
 
     def _repeat(self, message: Message) -> None:
+        text = f"[{DELETED}]" if message.deleted else message.text
         if message.type is MessageType.USER:
-            self.line(_from(message.sender) + clean(message.text))
+            self.line(_from(message.sender) + clean(text))
         else:
-            self._write(message.id, message.text)
+            self._write(message.id, text)
             self._break()
 
     def note(self, text: str) -> None:
@@ -55,7 +57,10 @@ class Following(Plain):
         if isinstance(update, USER) and (event.turn is None or event.turn.prompt is None):  # somebody else's
             blocks = [update.content] if isinstance(update, v2.UserMessageChunk) else update.content or ()
             text = one_line("".join(map(block_text, blocks)), limit=2000)
-            self.line(_from(sender_in(update.meta)) + text)
+            if isinstance(update, v2.UserMessage) and is_deletion(update):
+                text = f"[{DELETED}]"
+            if text:
+                self.line(_from(sender_in(update.meta)) + text)
         super().show(event, mine=mine)
         if event.clients is not None:
             self._meet(event.clients)

@@ -11,9 +11,10 @@ import msgspec
 from antiphon.cli.cleaning import clean, one_line
 from antiphon.cli.exits import Exit
 from antiphon.cli.reaching import find_session, reached, run_told
-from antiphon.engine.transcript import MessageType
+from antiphon.engine.transcript import Message, MessageType
 from antiphon.schema import v2
 from antiphon.schema.version import ours_in
+from antiphon.transcripts.words import DELETED, annotation_lines
 
 SPEAKERS = {MessageType.USER: ">", MessageType.AGENT: "", MessageType.THOUGHT: "~"}
 
@@ -49,9 +50,7 @@ def run_show(*, session: str, hub: str | None, token: str | None, data: str | No
             info = await find_session(client, session)
             async with client.attach(info.session_id, cwd=info.cwd) as opened:
                 for message in opened.messages:
-                    mark = SPEAKERS[message.type]
-                    lines = clean(message.text).splitlines() or [""]
-                    sys.stdout.write("".join(f"{mark} {line}".strip() + "\n" for line in lines) + "\n")
+                    sys.stdout.write(_message_lines(message) + "\n")
                 for call in opened.tool_calls:
                     sys.stdout.write(f"[{call.status}] {one_line(call.title or call.id)}\n")
                 timeline = await opened.extension("timeline")
@@ -60,6 +59,13 @@ def run_show(*, session: str, hub: str | None, token: str | None, data: str | No
                         sys.stdout.write(_turn_line(item))
 
     return run_told(work)
+
+
+def _message_lines(message: Message) -> str:
+    """What a message says, or that it was deleted, and what clients have put on it."""
+    said = [f"[{DELETED}]"] if message.deleted else clean(message.text).splitlines() or [""]
+    lines = [f"{SPEAKERS[message.type]} {line}".strip() for line in said]
+    return "".join(f"{line}\n" for line in [*lines, *(f"  {line}" for line in annotation_lines(message))])
 
 
 def _turn_line(turn: dict[str, Any]) -> str:
