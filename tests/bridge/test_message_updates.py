@@ -110,3 +110,23 @@ def test_what_follows_an_undone_deletion_does_not_say_that_the_message_is_delete
         (sent,) = down.feed(update("agent_message", messageId="m", content=[text(words)]))
         assert sent["content"] == text(words)
         assert "deleted" not in str(sent.get("_meta"))
+
+
+def test_the_version_that_a_later_chunk_names_is_that_of_its_message() -> None:
+    """An addition, and an undone deletion, are chunks in v1."""
+    down, up = Down(None, ASKED), Up(ASKED)
+    about = {"about": {"messageId": "u"}}
+    for content, ours in (
+        ([text("a")], about),
+        ([], {**about, "revision": {"at": 1, "last": 1}, "deleted": True}),
+        ([text("a")], {**about, "revision": {"at": 0, "last": 1}}),
+        ([text("a"), text("b")], {**about, "revision": {"at": 1, "last": 1}}),
+    ):
+        sent = down.feed(update("agent_message", messageId="m", content=content, meta={"antiphon": ours}))
+        crossed = [
+            lifted
+            for each in sent
+            for lifted in up.feed(v1_update(each.pop("sessionUpdate"), meta=each.pop("_meta"), **each))
+        ]
+        (said,) = [each for each in crossed if each["sessionUpdate"] == "agent_message"]
+        assert said["_meta"]["antiphon"] == ours

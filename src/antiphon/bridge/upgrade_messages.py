@@ -127,7 +127,7 @@ class Messages:
         )
         if begun and self.replaying:
             return [WHOLE[message](message_id=v2.MessageId(id), content=[], meta=_signature(chunk)), made]
-        if begun and _signature(chunk) is not UNSET:
+        if (begun or _names_revision(chunk)) and _signature(chunk) is not UNSET:
             return [WHOLE[message](message_id=v2.MessageId(id), meta=_signature(chunk)), made]
         return [made]
 
@@ -229,8 +229,13 @@ def as_v1(chunk: TextChunk) -> v1.AgentMessageChunk | v1.AgentThoughtChunk:
     )
 
 
+def _names_revision(chunk: Chunk) -> bool:
+    """Whether a chunk makes another version of its message: an addition, or the undo of a deletion."""
+    return "revision" in ours_in(chunk.meta)
+
+
 def _signature(chunk: Chunk) -> dict[str, Any] | UnsetType:
-    """What the first chunk of a message says of all of it: who sent it, what it is about, its version."""
+    """What a chunk says of all of its message: who sent it, what it is about, its version."""
     said = ours_in(chunk.meta)
     kept = {key: said[key] for key in _OF_MESSAGES if isinstance(said.get(key), dict)}
     return {META_KEY: kept} if kept else UNSET
