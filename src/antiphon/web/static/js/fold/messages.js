@@ -46,14 +46,27 @@ export class Message {
 
   append(block) {
     this.#content.append(block);
+    if (this.blocks.length) this.meta = withoutDeleted(this.meta);
     this.version += 1;
   }
 
   patch(update) {
-    if (update.content !== undefined) this.#content.replace(update.content); // MSG-13
+    if (update.content !== undefined) {
+      this.#content.replace(update.content); // MSG-13
+      this.meta = withoutDeleted(this.meta); // unless this update deletes it, too
+    }
     this.meta = patchMeta(this.meta, update._meta);
+    if (this.blocks.length) this.meta = withoutDeleted(this.meta);
     this.version += 1;
   }
+}
+
+/** A `_meta` that does not say that its message was deleted. */
+function withoutDeleted(meta) {
+  if (ours(meta).deleted !== true) return meta;
+  const { antiphon, ...others } = meta;
+  const kept = Object.fromEntries(Object.entries(antiphon).filter(([key]) => key !== "deleted"));
+  return Object.keys(kept).length ? { ...others, antiphon: kept } : others;
 }
 
 /** A message from one session to another; who takes part may be told later (SUB-03). */
