@@ -72,7 +72,8 @@ def test_any_journal_is_the_same_on_the_page(events: list[Event], page: Page) ->
 
 
 def _page(page: Page, events: list[Event]) -> dict[str, Any]:
-    folded = page.fold([told for event in events if (told := _told(event)) is not None])
+    asked: set[str] = set()
+    folded = page.fold([told for event in events if (told := _told(event, asked)) is not None])
     folded["items"] = [_stripped(item | {"deleted": item.get("deleted") or None}) for item in folded["items"]]
     folded["terminals"] = [_stripped(terminal) for terminal in folded["terminals"]]
     folded["plans"] = [_stripped(plan) for plan in folded["plans"]]
@@ -82,12 +83,14 @@ def _page(page: Page, events: list[Event]) -> dict[str, Any]:
     return folded
 
 
-def _told(event: Event) -> dict[str, Any] | None:
-    """What reaches a client of it, which is not all that is in a journal."""
+def _told(event: Event, asked: set[str]) -> dict[str, Any] | None:
+    """What reaches a client of it, which is not all that is in a journal. `asked`: the questions before it;
+    each is asked once."""
     body = event.body
     if isinstance(body, Updated | Translated):
         return {"update": json.loads(bytes(body.raw))}
-    if isinstance(body, QuestionOpened):
+    if isinstance(body, QuestionOpened) and body.question_id not in asked:
+        asked.add(body.question_id)
         subject = json.loads(bytes(body.params)).get("subject") or {}
         if "toolCall" in subject:
             return {"asked": subject["toolCall"]}
