@@ -289,6 +289,8 @@ async def test_the_preamble_of_the_hub_is_never_shown_as_the_user_s_words(
         own = [] if dialect == "v1" else [PROMPT, "And now?"]
         assert user_texts(talk) == own
         assert user_texts(other) == [PROMPT, "And now?"]
+        shown = [update for update in other.updates() if "And now?" in str(update)]
+        assert [update["sessionUpdate"] for update in shown] == ["user_message"]  # once
         shape = DIALECTS[dialect][0]
         await _load(talk, session, shape)
         await _load(other, session, 2)

@@ -303,8 +303,8 @@ class Sending:
     def holds(self, update: UserUpdate, original: bytes | None, meta: dict[str, Any] | None) -> bool:
         """Whether a user message is not shown, or not yet: it may be a prompt that the agent was sent."""
         id = self.promised.promised(update.message_id)
-        if isinstance(update, v2.UserMessageChunk) and id in self._prompted:
-            return True  # it is shown as it was prompted
+        if self._is_shown(update, id):
+            return True
         if self._echo and self._echo.message_id != update.message_id:
             self._decide()
         known = id in self._unshown or self._session.fold.message(MessageType.USER, id) is not None
@@ -350,8 +350,15 @@ class Sending:
     def _show_held(self) -> None:
         for held in self._echo.release():
             id = self.promised.promised(held.update.message_id)
-            if not (isinstance(held.update, v2.UserMessageChunk) and id in self._prompted):
+            if not self._is_shown(held.update, id):
                 self._session.show(*held)
+
+    def _is_shown(self, update: UserUpdate, id: str) -> bool:
+        """Whether clients have all of a user message already, as it was prompted."""
+        if id not in self._prompted or self._session.fold.message(MessageType.USER, id) is None:
+            return False
+        self._shows = True
+        return isinstance(update, v2.UserMessageChunk) or update.meta is UNSET
 
     def _show_prompts(self, ids: Iterable[str]) -> None:
         """Show prompts as messages that were taken, where the agent does not."""
