@@ -144,8 +144,9 @@ class Agent(Declaring, Logins, Extending, AnnotationHook):
         self._lives = 0
         self._leaving: set[asyncio.Task[None]] = set()
         self._closing: dict[str, asyncio.Event] = {}
-        self._closes: dict[AgentSession, asyncio.Task[None]] = {}
         """The sessions that are being closed, or noted in: who opens one of them waits."""
+        self._closes: dict[AgentSession, asyncio.Task[None]] = {}
+        """The task that closes each of them; every client that asks for the close waits for it."""
 
     def _checked_busy(self, busy: str) -> Delivery:
         """What a plain prompt does while the session works. Raises `LocalError` for anything else."""
