@@ -104,6 +104,19 @@ class TooLarge(RemoteError):
         )
 
 
+class TooDeep(RemoteError):
+    """A JSON text has more levels of arrays and objects than the receiver takes."""
+
+    code = -32004
+    summary = "Too deep"
+
+    def __init__(self, bound: int) -> None:
+        super().__init__(
+            f"a message is nested deeper than the bound of {bound} levels",
+            data={"reason": "limit", "limit": "depth", "most": bound},
+        )
+
+
 class RequestCancelled(RemoteError):
     """A request ended because it was cancelled, by its sender or by a shutdown (RPC-31, RPC-34)."""
 
@@ -231,6 +244,10 @@ class LaneMisuse(LocalError):
 
 class LaneOverflow(LocalError):
     """A handler waited for a call while more arrived behind it than its lane may hold."""
+
+
+class EventRefused(LocalError, ValueError):
+    """An event cannot be written to the journal so that it can be read back; nothing of it was kept."""
 
 
 class StoreError(LocalError):

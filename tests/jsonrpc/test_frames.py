@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from antiphon.errors import ErrorObject, InvalidRequest, ParseError
+from antiphon.errors import ErrorObject, InvalidRequest, ParseError, TooDeep
 from antiphon.jsonrpc import frames
 from antiphon.jsonrpc.frames import Batch, Failure, MalformedResponse, Notification, Request, Response
 
@@ -55,13 +55,49 @@ def test_rpc_02_a_null_id_makes_a_request_and_a_missing_one_a_notification() -> 
         b'{"jsonrpc":"2.0","method":"m"} {}',
         b'{"jsonrpc":"2.0","method":"m","params":{"s":"\xff\xfe"}}',
         b'{"a":NaN}',
-        b"[" * 100_000,
-        b'{"jsonrpc":"2.0","method":"m","params":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
     ],
 )
 def test_rpc_10_trans_01_what_is_no_json_in_utf_8_is_a_parse_error(line: bytes) -> None:
     with pytest.raises(ParseError):
         frames.decode(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"[" * 100_000,
+        b"[" * 200 + b"]" * 200,
+        b'{"jsonrpc":"2.0","method":"m","params":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        b'{"jsonrpc":"2.0","id":1,"method":"m","params":' + b'{"a":' * 970 + b"1" + b"}" * 971,
+    ],
+)
+def test_a_frame_that_is_nested_too_deep_is_refused_before_it_is_parsed(line: bytes) -> None:
+    with pytest.raises(TooDeep, match="128"):
+        frames.decode(line)
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r", "\r\n"])
+def test_what_stays_raw_of_a_frame_of_several_lines_stands_on_one(newline: str) -> None:
+    value = {"jsonrpc": "2.0", "id": 1, "method": "m", "params": {"text": "a\nb\r\u2028", "list": [{}, [1]]}}
+    request = frames.decode(json.dumps(value, indent=2).replace("\n", newline).encode())
+    assert isinstance(request, Request)
+    assert request.params is not None
+    raw = bytes(request.params)
+    assert b"\n" not in raw
+    assert b"\r" not in raw
+    assert json.loads(raw) == value["params"]
+
+
+@pytest.mark.parametrize("control", ["\n", "\r", "\t", "\0", "\x1b"])
+def test_a_control_character_inside_of_a_string_is_not_mended(control: str) -> None:
+    with pytest.raises(ParseError):
+        frames.decode(b'{"jsonrpc":"2.0","method":"m","params":{"text":"a%bb"}}' % control.encode())
+
+
+@pytest.mark.parametrize("data", [b"1e999", b"-1e999", b"1" * 5000])
+def test_an_error_with_a_number_out_of_range_still_fails_its_call(data: bytes) -> None:
+    failure = frames.decode(b'{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"no","data":%b}}' % data)
+    assert failure == Failure(1, ErrorObject(-32603, "Malformed error"))
 
 
 @pytest.mark.parametrize(

@@ -268,3 +268,45 @@ def test_rpc_38_an_answer_over_the_bound_fails_its_call() -> None:
     again = only(peer.receive(Overlong(9, 8, call.id, answers=True)))
     assert isinstance(again, Fault)
     assert again.reply is None
+
+
+def deep(levels: int = 5000) -> bytes:
+    return b'{"a":' * levels + b"1" + b"}" * levels
+
+
+def test_a_request_that_is_nested_too_deep_is_answered_under_its_own_id() -> None:
+    peer = Peer()
+    first = b'{"jsonrpc":"2.0","id":"x","method":"m","params":%b}' % deep()
+    last = b'{"params":%b,"jsonrpc":"2.0","method":"m","id":"x"}' % deep()
+    for frame in (first, last):
+        event = only(peer.receive(frame))
+        assert event.due
+        answer = json.loads(event.reply)
+        assert (answer["id"], answer["error"]["code"]) == ("x", -32004)
+        assert "128 levels" in answer["error"]["message"]
+    assert not peer.close()[1], "nobody is to answer it again"
+
+
+def test_a_notification_that_is_nested_too_deep_is_dropped_and_named() -> None:
+    frame = b'{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":%b}}' % deep()
+    event = only(Peer().receive(frame))
+    assert isinstance(event, Fault)
+    assert event.reply is None
+    assert "'session/update' of session 's1'" in event.reason
+    assert "128 levels" in event.reason
+
+
+@pytest.mark.parametrize("member", [b"result", b"error"])
+def test_a_response_that_is_nested_too_deep_fails_its_call(member: bytes) -> None:
+    peer = Peer()
+    call, _ = peer.call("m", b"{}")
+    event = only(peer.receive(b'{"jsonrpc":"2.0","id":%d,"%b":%b}' % (call.id, member, deep())))
+    assert isinstance(event, Answered)
+    assert event.call is call
+    assert event.error is not None
+    assert "128 levels" in event.error.message
+
+
+def test_what_cannot_be_told_is_refused_without_an_id() -> None:
+    answer = refusal(Peer().receive(b"[" * 100_000))
+    assert (answer["id"], answer["error"]["code"]) == (None, -32004)

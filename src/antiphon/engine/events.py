@@ -16,7 +16,9 @@ from msgspec import Raw, Struct, field
 from antiphon.engine.reading import CONTENT, UPDATES
 from antiphon.engine.reading import encode as encode_json
 from antiphon.engine.who import Named
-from antiphon.errors import ErrorObject, LocalError
+from antiphon.errors import ErrorObject, EventRefused, LocalError
+from antiphon.jsonrpc.frames import on_one_line
+from antiphon.jsonrpc.nesting import EVENT_DEPTH, is_too_deep
 from antiphon.schema.updates import TextChunk
 from antiphon.schema.v2.content import ContentBlock
 from antiphon.schema.v2.updates import SessionUpdate
@@ -271,6 +273,7 @@ class Event(Struct, frozen=True, gc=False):
 
 
 _decoder = msgspec.json.Decoder(Event)
+_bodies: msgspec.json.Decoder[AnyBody] = msgspec.json.Decoder(AnyBody)
 _encode_lines = msgspec.json.Encoder().encode_lines
 
 
@@ -293,11 +296,48 @@ def number_text(chunks: Sequence[TextChunk], *, after: int, at: int) -> list[Eve
     return [Event(seq, at, Updated(raw=Raw(line))) for seq, line in enumerate(lines, start=after + 1)]
 
 
+def readable(body: AnyBody) -> AnyBody:
+    """The body as the journal gives it back: what is folded now is what will be folded on reading.
+
+    It shares nothing with what the caller holds. Raises `EventRefused` for a body that cannot be read back.
+    An update that does not fit its type stays as it is: the fold passes it over, now and on reading.
+    """
+    if type(body) is Updated:
+        return Updated(raw=_readable(body.raw, body))
+    if type(body) is Translated:
+        return Translated(
+            raw=_readable(body.raw, body),
+            origin=_readable(body.origin, body),
+            meta=_readable(body.meta, body),
+        )
+    line = bytes(_readable(encode_json(body), body))
+    try:
+        return _bodies.decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise EventRefused(f"{_tag(body)} could not be read back from the journal: {error}") from None
+
+
+def _readable(raw: bytes | Raw, body: AnyBody) -> Raw:
+    """A part of an event that is already JSON, on one line. Raises `EventRefused`."""
+    data = on_one_line(bytes(raw))
+    if len(data) > 2 * EVENT_DEPTH and is_too_deep(data, bound=EVENT_DEPTH):
+        raise EventRefused(f"{_tag(body)} is nested deeper than the bound of {EVENT_DEPTH} levels")
+    if not data.isascii():
+        try:
+            data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise EventRefused(f"{_tag(body)} is not UTF-8: {error}") from None
+    return Raw(data)
+
+
+def _tag(body: AnyBody) -> str:
+    return f"an event of type {body.__struct_config__.tag!r}"
+
+
 def encode_event(event: Event) -> bytes:
-    """One JSON object, without a newline in it."""
-    line = encode_json(event)
+    """One JSON object, without a newline in it. Raises `EventRefused`."""
     # A peer may have written an update over several lines where its transport does not mind.
-    return msgspec.json.format(line, indent=-1) if b"\n" in line else line
+    return on_one_line(encode_json(event))
 
 
 def decode_event(line: bytes | Raw | memoryview) -> Event:

@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 from msgspec import Raw
 
+from antiphon.errors import EventRefused
 from antiphon.schema.repair import Malformed, repair
 from antiphon.schema.v2.content import ContentBlock
 from antiphon.schema.v2.updates import SessionUpdate
@@ -15,7 +16,27 @@ from antiphon.schema.wire import choose
 T = TypeVar("T")
 _REFUSALS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _plain = msgspec.json.Decoder().decode
-encode = msgspec.json.Encoder().encode
+_encode = msgspec.json.Encoder().encode
+
+
+def encode(value: Any) -> bytes:
+    """Encode a value as JSON. Raises `EventRefused` for one that JSON cannot hold: an object of another kind,
+    a lone surrogate, an integer of too many digits, a value that contains itself."""
+    try:
+        return _encode(value)
+    except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
+        raise EventRefused(f"{_named(value)} cannot be encoded as JSON: {error}") from error
+
+
+def _named(value: Any) -> str:
+    """What a value is, by its type and id; nothing else of it, which may be private."""
+    config = getattr(value, "__struct_config__", None)
+    tag = getattr(config, "tag", None)
+    ids = (
+        getattr(value, name, None) for name in ("message_id", "tool_call_id", "terminal_id", "question_id")
+    )
+    id = next((id for id in ids if isinstance(id, str)), None)
+    return f"{tag or type(value).__name__}{'' if id is None else f' {id!r}'}"
 
 
 class Reader(Generic[T]):

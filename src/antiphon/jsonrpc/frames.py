@@ -15,6 +15,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from antiphon.errors import ErrorObject, InvalidRequest, ParseError
+from antiphon.jsonrpc.nesting import check_depth
 
 RequestId = str | int | float | None
 """Kept exactly as sent (RPC-05). `None` and fractions are legal in v1 only (RPC-02, RPC-03)."""
@@ -74,10 +75,28 @@ _anything = msgspec.json.Decoder()
 _raw_list = msgspec.json.Decoder(list[Raw])
 _error = msgspec.json.Decoder(ErrorObject)
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_TABS_FOR_NEWLINES = bytes.maketrans(b"\n\r", b"\t\t")
 
 
 def decode(line: bytes) -> Frame | Batch | MalformedResponse:
-    """One line as a frame. Raises `ParseError` or `InvalidRequest`, both the sender's fault."""
+    """Read one frame. Raises `ParseError`, `InvalidRequest` or `TooDeep`, all the sender's fault.
+
+    What stays raw is valid UTF-8, stands on one line and is not nested deeper than `MAX_DEPTH`: others put it
+    into journals and frames as it is.
+    """
+    check_depth(line)
+    return _decode(on_one_line(line))
+
+
+def on_one_line(json: bytes) -> bytes:
+    """The same JSON text without line breaks, which a frame may hold where its transport has no lines.
+
+    A tab is white space where a line break is, and as forbidden inside of a string: what was no JSON is none.
+    """
+    return json.translate(_TABS_FOR_NEWLINES) if b"\n" in json or b"\r" in json else json
+
+
+def _decode(line: bytes) -> Frame | Batch | MalformedResponse:
     try:
         if not line.isascii():
             line.decode("utf-8")  # what stays raw is not looked into by msgspec (TRANS-01)
@@ -88,7 +107,7 @@ def decode(line: bytes) -> Frame | Batch | MalformedResponse:
         clean = mended(line)
         if clean == line:
             _refuse_json(str(error))
-        return decode(clean)
+        return _decode(clean)
     if envelope.method is UNSET:
         return _response(envelope)
     if envelope.jsonrpc != "2.0":
@@ -118,7 +137,15 @@ def _response(envelope: _Envelope) -> Frame | MalformedResponse:
     try:
         return Failure(id, _error.decode(envelope.error))
     except msgspec.MsgspecError:
-        return Failure(id, ErrorObject(-32603, "Malformed error", msgspec.json.decode(envelope.error)))
+        return Failure(id, _malformed_error(envelope.error))
+
+
+def _malformed_error(raw: Raw) -> ErrorObject:
+    """The error of a response whose own does not fit. It carries that as far as it can be read."""
+    try:
+        return ErrorObject(-32603, "Malformed error", _anything.decode(raw))
+    except msgspec.MsgspecError:  # such as a number that is out of range
+        return ErrorObject(-32603, "Malformed error")
 
 
 def _is_null(raw: Raw | UnsetType) -> bool:

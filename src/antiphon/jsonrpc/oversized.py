@@ -1,14 +1,14 @@
-"""Oversized: what can be said of a frame that is too large to be kept, from its first and last bytes.
+"""Oversized: what the first and the last bytes say about a frame that is too large or too deep to be read.
 
-A reader throws such a frame away as it arrives. It keeps the head and the tail, so that the request can be
-answered under its own id, or the call can fail that the frame answers.
+A reader throws a frame that is too large away as it arrives. It keeps the head and the tail, so that the
+request can be answered under its own id, or the call can fail that the frame answers.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -28,6 +28,19 @@ _NESTED = re.compile(rf'{_STRING}|[\[\]{{}}]|"')
 _NEXT = re.compile(r"\s*,")
 _LAST = re.compile(rf',\s*("[^"\\]*")\s*:\s*({_SCALAR})\s*\Z')
 _END = re.compile(r"\}\s*\Z")
+_PARAMS = re.compile(r'"params"\s*:\s*(?=\{)')
+
+
+class PartialFrame(NamedTuple):
+    """What the ends of a frame say about it."""
+
+    id: RequestId | UnsetType
+    """The id that the frame carries, where that was found."""
+    answers: bool
+    """Whether it is a response; otherwise a request, a notification, or it is not known what."""
+    method: str | None
+    session: str | None
+    """The session that its params name, where that stands at their beginning."""
 
 
 class Overlong(Struct, frozen=True):
@@ -43,12 +56,26 @@ class Overlong(Struct, frozen=True):
 
 def overlong(head: bytes, tail: bytes, *, size: int, bound: int) -> Overlong:
     """Describe an oversized frame of `size` bytes by its first and last bytes."""
-    members = {**_members_at_end(_text(tail)), **_members_at_start(_text(head))}
-    id = members.get("id", UNSET)
+    partial = read_partial(head, tail)
+    return Overlong(size, bound, partial.id, partial.answers)
+
+
+def read_partial(head: bytes, tail: bytes) -> PartialFrame:
+    """Read what can be read of a frame from its first and last bytes, without parsing the rest."""
+    beginning = _text(head)
+    members = {**_members_at_end(_text(tail)), **_members_at_start(beginning)}
+    id, method = members.get("id", UNSET), members.get("method")
     if isinstance(id, bool) or not isinstance(id, str | int | float):
         id = UNSET
     answers = "method" not in members and not members.keys().isdisjoint(("result", "error"))
-    return Overlong(size, bound, id, answers)
+    params = _PARAMS.search(beginning)
+    session = None if params is None else _members_at_start(beginning[params.end() :]).get("sessionId")
+    return PartialFrame(
+        id,
+        answers,
+        method if isinstance(method, str) else None,
+        session if isinstance(session, str) else None,
+    )
 
 
 def failure_of(frame: Overlong) -> bytes:

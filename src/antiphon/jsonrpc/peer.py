@@ -12,9 +12,9 @@ from enum import StrEnum
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, Raw, Struct
+from msgspec import UNSET, Raw, Struct, UnsetType
 
-from antiphon.errors import ErrorObject, InvalidRequest, LocalError, RemoteError, TooLarge
+from antiphon.errors import ErrorObject, InvalidRequest, LocalError, RemoteError, TooDeep, TooLarge
 from antiphon.jsonrpc import frames
 from antiphon.jsonrpc.frames import (
     Batch,
@@ -27,7 +27,7 @@ from antiphon.jsonrpc.frames import (
     Response,
 )
 from antiphon.jsonrpc.lines import Received
-from antiphon.jsonrpc.oversized import Overlong, failure_of
+from antiphon.jsonrpc.oversized import HEAD, TAIL, Overlong, read_partial
 
 CANCEL_REQUEST = "$/cancel_request"
 
@@ -138,6 +138,8 @@ class Peer:
             return [self._too_large(frame)]
         try:
             decoded = self._decode(frame)
+        except TooDeep as error:
+            return [self._too_deep(frame, error)]
         except RemoteError as error:
             return [self._refuse(error, frame)] if frame.strip() else []
         if isinstance(decoded, Batch):
@@ -147,13 +149,21 @@ class Peer:
     def _too_large(self, frame: Overlong) -> Event:
         """Answer a request that was not kept under its own id, or fail the call that it answers."""
         error = TooLarge(frame.size, frame.bound)
-        id = frame.id
-        if frame.answers and id is not UNSET:
+        return self._fail_unread(frame.id, error, answers=frame.answers)
+
+    def _too_deep(self, frame: bytes, error: TooDeep) -> Event:
+        """The same for a frame that is not parsed. A notification is dropped."""
+        partial = read_partial(frame[:HEAD], frame[-TAIL:])
+        if partial.id is UNSET and partial.method is not None:
+            return Fault(f"dropped a {partial.method!r} of session {partial.session!r}: {error}", frame[:200])
+        return self._fail_unread(partial.id, error, answers=partial.answers)
+
+    def _fail_unread(self, id: RequestId | UnsetType, error: RemoteError, *, answers: bool) -> Event:
+        if answers and id is not UNSET:
             return self._answered(id, None, error.to_wire(), b"")
-        named = id is not UNSET and (type(id), id) not in self._inbound
-        if not named or (self.strict_ids and isinstance(id, float)):
+        if id is UNSET or (type(id), id) in self._inbound or (self.strict_ids and isinstance(id, float)):
             return self._refuse(error)
-        return Fault(str(error), reply=failure_of(frame), due=True)
+        return Fault(str(error), reply=frames.encode_failure(id, error.to_wire()), due=True)
 
     def _receive_one(self, frame: Frame | MalformedResponse, line: bytes, reply: _BatchReply | None) -> Event:
         if isinstance(frame, Request):

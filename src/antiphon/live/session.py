@@ -23,12 +23,14 @@ from antiphon.engine.events import (
     SessionCreated,
     Updated,
     decode_event,
+    encode_event,
     number,
+    readable,
 )
 from antiphon.engine.session import Session
 from antiphon.engine.snapshot import take_dirty
 from antiphon.engine.transcript import MessageChunk
-from antiphon.errors import LocalError, SessionUnknown, StoreError
+from antiphon.errors import EventRefused, LocalError, SessionUnknown, StoreError
 from antiphon.live.presence import Presence
 from antiphon.live.restoring import Preview, begin_journal, restore
 from antiphon.live.runs import Run, Said, number_texts
@@ -67,6 +69,17 @@ OWNER = "a live session"
 """In whose name a session is claimed: one process at a time works in it."""
 
 _encode_lines = msgspec.json.Encoder().encode_lines
+
+
+def _is_text(chunk: MessageChunk, content: TextContent) -> bool:
+    """Whether the text and the id of a chunk can be encoded: a string may hold a lone surrogate."""
+    try:
+        return (content.text.isascii() or bool(content.text.encode())) and (
+            chunk.message_id.isascii() or bool(chunk.message_id.encode())
+        )
+    except UnicodeEncodeError:
+        return False
+
 
 Clock = Callable[[], int]
 """Milliseconds since 1970."""
@@ -122,6 +135,8 @@ class LiveSession:
         self._snapshot = fold.last_seq
         self._since_save = 0
         self._save_size = 0
+        self._unsaved = False
+        """Whether the snapshot could not be made any more."""
         self._told: tuple[str, str | None] | None = None
         self._told_at = 0
         self._group = asyncio.TaskGroup()
@@ -214,19 +229,26 @@ class LiveSession:
         return self._clock()
 
     def emit(self, bodies: Iterable[AnyBody]) -> int:
-        """Number, fold and queue these facts; the number of the last one."""
+        """Number, fold and queue these facts; the number of the last one. Raises `EventRefused` where one of
+        them could not be read back: then none is taken, and those that were emitted before are committed."""
         self._check_open()
+        kept = [readable(body) for body in bodies]
         fold = self.fold
         now = self._clock()
-        for body in bodies:
-            event = Event(fold.last_seq + 1, now, body)
-            fold.apply(event)
-            self._pending.append(event)
+        for body in kept:
+            self._apply(Event(fold.last_seq + 1, now, body))
             if isinstance(body, Updated):
                 self._weight += len(body.raw)
-        if self._pending:
-            self._emitted.set()
         return fold.last_seq
+
+    def _apply(self, event: Event) -> None:
+        try:
+            self._fold.apply(event)
+        except Exception:
+            self._fold.last_seq = event.seq - 1  # it is not in the journal: the next event has its number
+            raise
+        self._pending.append(event)
+        self._emitted.set()
 
     def stream(self, chunk: MessageChunk) -> None:
         """Emit a chunk, with others: many are numbered, encoded and folded together for less than each alone.
@@ -234,7 +256,7 @@ class LiveSession:
         Nobody can tell, as long as the chunk is not changed afterwards.
         """
         content = chunk.content
-        if type(content) is not TextContent or len(content.text) > STREAMED:
+        if type(content) is not TextContent or len(content.text) > STREAMED or not _is_text(chunk, content):
             self.emit((Updated.of(chunk),))
             return
         if self._texts:
@@ -296,7 +318,11 @@ class LiveSession:
     def _number_gathered(self) -> None:
         if self._streamed:
             chunks, self._streamed = self._streamed, []
-            events = number(chunks, after=self._fold.last_seq, at=self._clock())
+            after, at = self._fold.last_seq, self._clock()
+            try:
+                events = number(chunks, after=after, at=at)
+            except Exception:  # one cannot be encoded: the others are kept
+                events = number(self._encodable(chunks), after=after, at=at)
             self._fold.fold(events)
         else:
             after, at = self._fold.last_seq, self._clock()
@@ -305,6 +331,17 @@ class LiveSession:
             self._runs += runs
             self._fold_texts()
         self._pending += events
+
+    def _encodable(self, chunks: Sequence[MessageChunk]) -> list[MessageChunk]:
+        kept = []
+        for chunk in chunks:
+            try:
+                readable(Updated.of(chunk))
+            except EventRefused as error:
+                logger.error("chunk dropped in session %s: %s", self.session_id, error)
+            else:
+                kept.append(chunk)
+        return kept
 
     def _check_open(self) -> None:
         if self._failure is not None:
@@ -350,7 +387,7 @@ class LiveSession:
                 events, self._pending, self._weight = self._pending, [], 0
                 runs, self._runs = self._runs, []
                 # Taken here, where the fold ends with these events; kept once they are in the store.
-                parts = take_dirty(self._fold) if self._save_is_due() else None
+                parts = self._take_dirty() if self._save_is_due() else None
                 self._committing = True
                 try:
                     await self._append(events, runs)
@@ -362,9 +399,21 @@ class LiveSession:
                     self._committing = False
             if self._failure is not None:
                 return
-        if self._fold.last_seq > self._snapshot:
+        if self._fold.last_seq > self._snapshot and (parts := self._take_dirty()) is not None:
             with contextlib.suppress(StoreError, SessionUnknown):  # the journal has it all
-                await self._save(self._fold.last_seq, take_dirty(self._fold))
+                await self._save(self._fold.last_seq, parts)
+
+    def _take_dirty(self) -> dict[str, bytes | None] | None:
+        """The changed parts of the snapshot; `None` after a failure. Then the snapshot stays where it is, and
+        the journal has everything behind it."""
+        if self._unsaved:
+            return None
+        try:
+            return take_dirty(self._fold)
+        except Exception:
+            logger.exception("snapshot failed in session %s; its journal goes on", self.session_id)
+            self._unsaved = True
+            return None
 
     async def _append(self, events: list[Event], runs: list[Run]) -> None:
         batch, record = self._prepare(events)
@@ -372,8 +421,10 @@ class LiveSession:
         self._appended(events, batch, record, runs)
 
     def _prepare(self, events: list[Event]) -> tuple[Batch, RecordPatch | None]:
-        # Many at once cost less than one by one; an event has no newline of its own.
+        # Many at once cost less than one by one; an event has no newline of its own (`readable`).
         encoded = tuple(_encode_lines(events).split(b"\n")[:-1])
+        if len(encoded) != len(events):
+            encoded = tuple(map(encode_event, events))
         return Batch(events[0].seq, encoded), self._record(events[-1].at)
 
     def _appended(
@@ -411,7 +462,7 @@ class LiveSession:
     def _save_is_due(self) -> bool:
         """A message that is being streamed is written whole with every snapshot, so in a turn the next one
         waits until much more has come than the last one cost: it stays a fraction, however long it gets."""
-        if self._fold.last_seq - self._snapshot < SNAPSHOT_EVERY:
+        if self._unsaved or self._fold.last_seq - self._snapshot < SNAPSHOT_EVERY:
             return False
         return self._fold.turn is None or self._since_save >= SAVE_FLOOR + 4 * self._save_size
 

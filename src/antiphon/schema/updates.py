@@ -13,6 +13,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from antiphon.jsonrpc.lines import Received
+from antiphon.jsonrpc.nesting import MAX_DEPTH, is_too_deep
 from antiphon.schema.methods import Kind, find
 from antiphon.schema.wire import Unknown, choose
 
@@ -23,6 +24,8 @@ _CLOSING_BRACE = ord("}")
 _LONG = 16 * 1024
 """From here on a view of the line costs less than a copy of it."""
 _REFUSALS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+_FLAT = 2 * MAX_DEPTH
+"""A line of so many bytes cannot be nested too deep."""
 SHORT_TEXT = 2048
 """How many characters a `TextChunk` may have."""
 
@@ -82,7 +85,7 @@ class UpdateReader:
 
         The envelope is compared and not parsed, and what it holds has to be one value and nothing more.
         """
-        if not line.startswith(_START) or line[-1] != _CLOSING_BRACE:
+        if not line.startswith(_START) or line[-1] != _CLOSING_BRACE or _is_odd(line):
             return None
         try:
             return self._decode_params(line[_PARAMS] if len(line) < _LONG else memoryview(line)[_PARAMS])
@@ -95,8 +98,9 @@ class UpdateReader:
             read = self._decode_lines(b"\n".join(lines))  # type: ignore[arg-type]
         except (TypeError, *_REFUSALS):  # a TypeError is an `Overlong` among them
             return None
-        # A frame that did not come as a line may hold newlines of its own.
-        return [line.params for line in read] if len(read) == len(lines) else None
+        if len(read) != len(lines) or any(_is_odd(line) for line in lines):  # type: ignore[arg-type]
+            return None
+        return [line.params for line in read]
 
     def read_text_chunks(self, lines: Sequence[Received]) -> list[tuple[str, list[TextChunk]]] | None:
         """Many lines in one call, as the chunks of each session; `None` where one line is something else."""
@@ -118,6 +122,11 @@ class UpdateReader:
                 runs.append((session, chunks))
             chunks.append(params.update)
         return runs
+
+
+def _is_odd(line: bytes) -> bool:
+    """Whether a line must not be kept as it is: it holds line breaks, or is nested too deep."""
+    return b"\n" in line or b"\r" in line or (len(line) > _FLAT and is_too_deep(line))
 
 
 class _TextChunkParams(msgspec.Struct, gc=False, forbid_unknown_fields=True):

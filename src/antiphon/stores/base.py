@@ -16,7 +16,7 @@ from typing import Annotated, Any, NamedTuple, Protocol, runtime_checkable
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from antiphon.errors import AntiphonError, CursorInvalid
+from antiphon.errors import AntiphonError, CursorInvalid, EventRefused
 
 PAGE_BYTES = 1 << 20
 LIST_LIMIT = 50
@@ -27,7 +27,7 @@ Number = Annotated[int, msgspec.Meta(ge=-HIGHEST, le=HIGHEST)]
 class Batch(Struct, frozen=True, gc=False):
     """Consecutive events of one session: what is committed, stored and handed out together.
 
-    An event is one JSON object in bytes, without a newline; a store does not look into it.
+    An event is one JSON object in UTF-8, without a newline (`check_events`); a store does not look into it.
     """
 
     first: int
@@ -214,6 +214,21 @@ def commits_in_place(store: Store) -> CommitsInPlace | None:
         if "append" in vars(kind):
             return None
     return None
+
+
+def check_events(batch: Batch) -> None:
+    """Refuse a batch that could not be read back as the events it holds. Raises `EventRefused`.
+
+    Every store calls it before it writes. It costs a fraction of a microsecond for each event.
+    """
+    for seq, event in enumerate(batch.events, start=batch.first):
+        if b"\n" in event or not event:
+            raise EventRefused(f"event {seq} is not one line of JSON; nothing of its batch was written")
+        if not event.isascii():
+            try:
+                event.decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise EventRefused(f"event {seq} is not UTF-8: {error}") from None
 
 
 class Waiters:

@@ -22,6 +22,7 @@ from antiphon.stores.base import (
     RecordPatch,
     SessionRecord,
     Waiters,
+    check_events,
     check_reading,
     list_cursor,
     list_place,
@@ -44,8 +45,7 @@ class _Kept:
         self.owner: str | None = None
 
     def append(self, batch: Batch) -> None:
-        if any(b"\n" in event for event in batch.events):
-            raise ValueError("an event is one line")
+        check_events(batch)
         if self.last != batch.first - 1:
             raise StaleWriter(self.record.session_id, expected=batch.first - 1, actual=self.last)
         self.batches.append(batch)

@@ -27,6 +27,7 @@ from antiphon.stores.base import (
     RecordPatch,
     SessionRecord,
     Waiters,
+    check_events,
     check_reading,
     list_place,
 )
@@ -323,9 +324,8 @@ class SQLiteStore:
 
 
 def _append(session_id: str, batch: Batch, record: RecordPatch | None) -> Write[None]:
+    check_events(batch)
     events = b"\n".join(batch.events)
-    if events.count(b"\n") != len(batch.events) - 1:
-        raise ValueError("an event is one line")
     return Write(
         lambda connection: statements.append(connection, session_id, batch, events, record),
         size=len(events),

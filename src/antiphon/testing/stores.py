@@ -152,6 +152,37 @@ async def what_is_no_journal_is_refused(store: Store) -> None:
     assert await read_all(store, "a") == []
 
 
+async def a_batch_that_cannot_be_read_back_is_refused_whole(store: Store) -> None:
+    await store.create(session("a"))
+    await store.append("a", events(1, 1))
+    wrong: tuple[tuple[bytes, ...], ...] = (
+        (b'{"seq":2}', b'{"seq":\n3}', b'{"seq":4}'),
+        (b'{"seq":2}', b'{"seq":3}\n'),
+        (b"\n",),
+        (b"",),
+        (b'{"seq":2,"text":"\xff"}',),
+        (b'{"seq":2,"text":"\xed\xa0\x80"}',),
+    )
+    for lines in wrong:
+        try:
+            await store.append("a", Batch(2, lines), record=RecordPatch(title="unreadable"))
+        except ValueError:
+            continue
+        raise AssertionError(f"events that cannot be read back were taken: {lines!r}")
+    async with store.arrival(session("b")) as arriving:
+        try:
+            await arriving.append(Batch(1, (b'{"seq":1}\n',)))
+        except ValueError:
+            pass
+        else:
+            raise AssertionError("an arriving session was given an event of two lines")
+    await store.append("a", events(2, 2))
+    assert await read_all(store, "a") == list(events(1, 2).events)
+    found = await store.get("a")
+    assert found is not None
+    assert found.title is None, "a refused append changed something"
+
+
 async def a_record_is_kept_and_changes_with_an_append(store: Store) -> None:
     record = SessionRecord(
         session_id="a",
@@ -371,6 +402,7 @@ CHECKS: tuple[Callable[[Store], Coroutine[Any, Any, None]], ...] = (
     of_two_writers_at_once_one_wins,
     sessions_do_not_touch_each_other,
     what_is_no_journal_is_refused,
+    a_batch_that_cannot_be_read_back_is_refused_whole,
     a_record_is_kept_and_changes_with_an_append,
     who_waits_is_told_of_growth,
     a_snapshot_is_updated_in_parts,
