@@ -35,7 +35,15 @@ from antiphon.engine.session import Session
 from antiphon.engine.subagents import SUBAGENT_OF
 from antiphon.engine.turn import INTERRUPTED
 from antiphon.engine.who import Named, who_of
-from antiphon.errors import AntiphonError, AuthRequired, CannotAsk, LocalError, SessionUnknown, StoreError
+from antiphon.errors import (
+    AntiphonError,
+    AuthRequired,
+    CannotAsk,
+    EventRefused,
+    LocalError,
+    SessionUnknown,
+    StoreError,
+)
 from antiphon.live.session import LiveSession
 from antiphon.schema import v2
 from antiphon.schema.v2.prompt import StopReason
@@ -315,7 +323,11 @@ class AgentSession(Questioning, Edits):
         self._calls.clear()
         self._ended.set()
         try:
-            self.emit(self.fold.end(reason, error=error, usage=usage))
+            try:
+                self.emit(self.fold.end(reason, error=error, usage=usage))
+            except EventRefused as refused:  # the handler set a usage that is none
+                logger.error("end of a turn refused in session %s: %s", self.id, refused)
+                self.emit(self.fold.end(StopReason.ERROR, error=INTERNAL))
             self.advance()
         except (StoreError, SessionUnknown):
             return  # the session is being let go; its clients are told

@@ -66,14 +66,18 @@ class Originals:
             self._down.tools.update(request.subject.tool_call)
 
     def of(self, update: v1.SessionUpdate, written: bytes, lifted: Sequence[Any]) -> bytes | None:
-        """What has to be kept of an update that was lifted to these; `None` where they give it back."""
+        """What has to be kept of an update that was lifted to these; `None` where they give it back, or where
+        it holds something that could not be read back (a field that we do not know is not looked at)."""
         if isinstance(update, _OTHERS) or (isinstance(update, v1.UserMessageChunk) and not lifted):
             return None  # the echo of a prompt is not told
         told = [each for each in lifted if not isinstance(each, v2.StateUpdate)]
         lowered = [_plain(_encode(down)) for each in told for down in self._down.apply(each)]
         if _is_otherwise_told(update, told):
             return None
-        wanted: dict[str, Any] = _plain(written)
+        try:
+            wanted: dict[str, Any] = _plain(written)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return None
         piece = next((each for each in told if isinstance(each, v2.ContentChunk)), None)
         if piece is not None and wanted.get("messageId") is None:
             wanted["messageId"] = piece.message_id  # invariant 8: but for that, as it was written

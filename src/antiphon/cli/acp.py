@@ -27,6 +27,7 @@ from antiphon.client import Reconnect
 from antiphon.errors import LinkLost
 from antiphon.hub import HubFolder, Running
 from antiphon.hub.targets import called
+from antiphon.jsonrpc.frames import on_one_line
 from antiphon.jsonrpc.oversized import failure_of
 from antiphon.schema.version import META_KEY
 from antiphon.transports.base import Transport
@@ -157,7 +158,7 @@ class Relay:
         read = self._from_editor if source is self._editor else self._from_hub
         for frame in frames:
             if isinstance(frame, bytes):
-                for out in read(frame):
+                for out in read(on_one_line(frame)):
                     to.send(out)
             else:  # too large to be kept: it fails on the side that waits for an answer
                 (to if frame.answers else source).send(failure_of(frame))
@@ -177,11 +178,8 @@ class Relay:
             self._waiting = loop.call_later(A_MOMENT, print_note, AT_A_HUB)
         if b'"session/new"' not in frame or (self._agent is None and self._session is None):
             return [frame]
-        try:
-            asked = json.loads(frame)
-        except ValueError:
-            return [frame]
-        if not isinstance(asked, dict) or asked.get("method") != "session/new":
+        asked = _read(frame)
+        if asked.get("method") != "session/new":
             return [frame]
         params = asked.get("params")
         if not isinstance(params, dict):
@@ -200,8 +198,7 @@ class Relay:
 
     def _from_hub(self, frame: bytes) -> list[bytes]:
         if b'"protocolVersion"' in frame and not self._asked:
-            answer = json.loads(frame)
-            result = answer.get("result")
+            result = _read(frame).get("result")
             if isinstance(result, dict):
                 if self._waiting is not None:
                     self._waiting.cancel()
@@ -209,9 +206,10 @@ class Relay:
             return [frame]
         if not self._asked:
             return [frame]
-        told = json.loads(frame)
+        told = _read(frame)
         if "method" in told:
-            session = (told.get("params") or {}).get("sessionId")
+            params = told.get("params")
+            session = params.get("sessionId") if isinstance(params, dict) else None
             if session in self._asked.values():
                 self._held.append(frame)
                 return []
@@ -223,3 +221,12 @@ class Relay:
             told["result"]["sessionId"] = session
         held, self._held = self._held, []
         return [json.dumps(told).encode(), *held]
+
+
+def _read(frame: bytes) -> dict[str, Any]:
+    """A frame as an object; an empty one where it cannot be read, which the other side then says."""
+    try:
+        read = json.loads(frame)
+    except (ValueError, RecursionError):
+        return {}
+    return read if isinstance(read, dict) else {}

@@ -223,7 +223,7 @@ def _read_update(frame: bytes) -> _Update | None:
         return None
     try:
         update = _decode_update(frame)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
     return update if update.method == UPDATE else None
 
@@ -241,7 +241,7 @@ def _ours(holder: dict[str, Any]) -> dict[str, Any]:
 def read(frame: bytes) -> dict[str, Any] | None:
     try:
         said = json.loads(frame)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return said if isinstance(said, dict) else None
 

@@ -21,7 +21,7 @@ from antiphon.client.view import View
 from antiphon.engine.elicitations import CREATE_ELICITATION, Elicited
 from antiphon.engine.events import NOTHING, QuestionClosed, QuestionEnd, QuestionOpened
 from antiphon.engine.questions import REQUEST_PERMISSION
-from antiphon.engine.reading import encode
+from antiphon.engine.reading import encode, is_readable
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.schema import v2
 from antiphon.schema.version import V1
@@ -93,7 +93,7 @@ class Asking:
             return answer(CANCELLED)
         permission = Permission(self._session, asked.question_id, request)
         if self._v1 and self._session.client.relay is not None and inbound.params is not None:
-            asked.origin = inbound.params
+            asked.origin = inbound.params if is_readable(inbound.params) else NOTHING
         self._begin(asked, REQUEST_PERMISSION, request, lambda: self._permit(permission))
         return answer((await self._result(asked, inbound)).outcome)
 

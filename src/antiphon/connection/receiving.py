@@ -31,7 +31,7 @@ from antiphon.schema.updates import UPDATE, UpdateReader, is_update, may_be_upda
 logger = logging.getLogger("antiphon.connection")
 
 FAULTS = 100
-"""How much of what is no protocol is answered, over the life of a connection."""
+"""How many faults of a peer are answered, and how many are logged, over the life of a connection."""
 MANY = 8
 """From so many frames on, it pays to look for a run of updates."""
 
@@ -60,6 +60,9 @@ class Receiving:
         self._serving = serving
         self._send = send
         self._faults = 0
+        """Faults that were answered, or would have been."""
+        self._noted = 0
+        """Faults that are the peer's."""
 
     def receive(self, received: list[Received]) -> None:
         reader = self._initializing.updates
@@ -139,8 +142,14 @@ class Receiving:
         """What the peer should not have sent. A peer that logs to its stdout whatever it reads would log the
         answers, too: so many are given, and no more (RPC-10)."""
         self._faults += fault.reply is not None and not fault.due
+        self._noted += not fault.expected
         answered = fault.due or self._faults <= FAULTS
-        logger.log(logging.WARNING if answered and not fault.expected else logging.DEBUG, "%s", fault.reason)
+        noted = not fault.expected and self._noted <= FAULTS
+        logger.log(logging.WARNING if noted else logging.DEBUG, "%s", fault.reason)
+        if noted and self._noted == FAULTS:
+            logger.warning(
+                "faults of this peer are logged at debug level from here on: there were %d", FAULTS
+            )
         if fault.excerpt:  # OBS-06: it may be what somebody said
             logger.debug("it began with %r", fault.excerpt)
         if fault.reply is not None and answered:

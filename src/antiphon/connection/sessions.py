@@ -19,7 +19,7 @@ def session_named(raw: Raw | None) -> str | None:
     """The `sessionId` of params or a result that nobody has decoded yet."""
     try:
         return _named.decode(raw or b"{}").session_id
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
 
 

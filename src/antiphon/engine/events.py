@@ -13,15 +13,17 @@ from typing import Any, Generic, TypeAlias, TypeVar, overload
 import msgspec
 from msgspec import Raw, Struct, field
 
-from antiphon.engine.reading import CONTENT, UPDATES
+from antiphon.engine.reading import CONTENT, UPDATES, describe
 from antiphon.engine.reading import encode as encode_json
 from antiphon.engine.who import Named
 from antiphon.errors import ErrorObject, EventRefused, LocalError
 from antiphon.jsonrpc.frames import on_one_line
 from antiphon.jsonrpc.nesting import EVENT_DEPTH, is_too_deep
+from antiphon.schema.repair import Malformed
 from antiphon.schema.updates import TextChunk
 from antiphon.schema.v2.content import ContentBlock
 from antiphon.schema.v2.updates import SessionUpdate
+from antiphon.schema.wire import Unknown
 
 FORMAT = 1
 """The journal's format, named by its first event. Every format ever released is read for ever."""
@@ -300,21 +302,29 @@ def readable(body: AnyBody) -> AnyBody:
     """The body as the journal gives it back: what is folded now is what will be folded on reading.
 
     It shares nothing with what the caller holds. Raises `EventRefused` for a body that cannot be read back.
-    An update that does not fit its type stays as it is: the fold passes it over, now and on reading.
+    An update that a peer wrote, and that fits no type, is left alone: the fold passes it over, now and later.
     """
-    if type(body) is Updated:
-        return Updated(raw=_readable(body.raw, body))
-    if type(body) is Translated:
-        return Translated(
-            raw=_readable(body.raw, body),
-            origin=_readable(body.origin, body),
-            meta=_readable(body.meta, body),
-        )
+    if isinstance(body, Updated):
+        return _readable_update(body)
     line = bytes(_readable(encode_json(body), body))
     try:
         return _bodies.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise EventRefused(f"{_tag(body)} could not be read back from the journal: {error}") from None
+
+
+def _readable_update(body: Updated) -> Updated:
+    raw = _readable(body.raw, body)
+    made = Updated(raw=raw)
+    if isinstance(body, Translated):
+        made = Translated(raw=raw, origin=_readable(body.origin, body), meta=_readable(body.meta, body))
+    typed = body.__dict__.get("update")
+    if typed is not None and type(typed) is not Unknown:
+        try:
+            made.update  # noqa: B018  # read once, and kept for the fold
+        except Malformed as error:
+            raise EventRefused(f"{describe(typed)} does not fit the protocol: {error}") from None
+    return made
 
 
 def _readable(raw: bytes | Raw, body: AnyBody) -> Raw:

@@ -25,10 +25,10 @@ def encode(value: Any) -> bytes:
     try:
         return _encode(value)
     except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
-        raise EventRefused(f"{_named(value)} cannot be encoded as JSON: {error}") from error
+        raise EventRefused(f"{describe(value)} cannot be encoded as JSON: {error}") from error
 
 
-def _named(value: Any) -> str:
+def describe(value: Any) -> str:
     """What a value is, by its type and id; nothing else of it, which may be private."""
     config = getattr(value, "__struct_config__", None)
     tag = getattr(config, "tag", None)
@@ -64,6 +64,15 @@ class Reader(Generic[T]):
 
 UPDATES: Reader[SessionUpdate] = Reader(SessionUpdate)
 CONTENT: Reader[list[ContentBlock]] = Reader(list[ContentBlock])
+
+
+def is_readable(raw: bytes | Raw) -> bool:
+    """Whether all of a JSON text can be read. A typed reader skips the fields that it does not know."""
+    try:
+        _plain(raw)
+    except _REFUSALS:
+        return False
+    return True
 
 
 def kept(raw: bytes | Raw) -> Raw:

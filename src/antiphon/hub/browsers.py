@@ -98,7 +98,7 @@ class Browsers:
 def _code(body: bytes) -> str:
     try:
         given: Any = msgspec.json.decode(body)
-    except msgspec.DecodeError:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return ""
     code = given.get("code") if isinstance(given, dict) else None
     return code if isinstance(code, str) else ""

@@ -17,7 +17,7 @@ from antiphon.client.spoken import STREAMED
 from antiphon.engine.events import Translated, Updated
 from antiphon.engine.folding import is_state
 from antiphon.engine.transcript import MessageChunk
-from antiphon.errors import AuthRequired, LocalError, SessionUnknown, StoreError
+from antiphon.errors import AuthRequired, EventRefused, LocalError, SessionUnknown, StoreError
 from antiphon.hub.asking import HubQuestions
 from antiphon.hub.children import Children
 from antiphon.hub.promised_ids import renamed_original
@@ -51,6 +51,12 @@ class Hearing(HubQuestions):
         self.sending.taken(turn)
 
     def agent_did(self, event: SessionEvent) -> None:
+        try:
+            self._heard(event)
+        except EventRefused as error:
+            logger.warning("update dropped in session %s: %s", self.id, error)
+
+    def _heard(self, event: SessionEvent) -> None:
         update = event.update
         if type(update) in STREAMED and event.original is None and event.meta is None:
             self.agent_streamed(update)  # type: ignore[arg-type]  # it is one of those

@@ -11,6 +11,7 @@ from msgspec import structs
 from antiphon.engine.events import FORMAT, Event, SessionCreated, UnreadableEvent, decode_event, encode_event
 from antiphon.engine.subagents import SUBAGENT_OF
 from antiphon.errors import LocalError, SessionExists
+from antiphon.jsonrpc.nesting import EVENT_DEPTH, is_too_deep
 from antiphon.moving.families import rename_in
 from antiphon.moving.parts import FileRefused, PartReader, SessionHead
 from antiphon.stores.base import HIGHEST, Arrival, Batch, SessionRecord, Store
@@ -160,6 +161,8 @@ def _event(line: bytes, seq: int) -> Event:
         event = decode_event(line)
     except UnreadableEvent as error:
         raise FileRefused(f"event {seq} cannot be read here ({error}): a later Antiphon wrote it") from None
+    if is_too_deep(line, bound=EVENT_DEPTH):
+        raise FileRefused(f"event {seq} is nested deeper than {EVENT_DEPTH} levels")
     if event.seq != seq:
         raise FileRefused(f"where event {seq} should stand is event {event.seq}")
     return event

@@ -13,8 +13,10 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from antiphon.errors import ErrorObject, InvalidRequest
+from antiphon.errors import ErrorObject, InvalidRequest, TooDeep
 from antiphon.jsonrpc.frames import encode_failure
+from antiphon.jsonrpc.nesting import check_depth
+from antiphon.jsonrpc.oversized import HEAD, TAIL, read_partial
 from antiphon.transports.http1 import wants_websocket
 from antiphon.transports.http_connection import HttpTransport
 from antiphon.transports.http_exchange import Exchange, Head, Reply, json, plain
@@ -195,9 +197,14 @@ class AcpEndpoint:
 def _read(body: bytes) -> Outline | Reply:
     """A frame as far as it can be refused here; what else is wrong with it, the connection says (HTTP-17)."""
     try:
+        check_depth(body)
+        body.decode("utf-8")
         msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+    except TooDeep as error:
+        id = read_partial(body[:HEAD], body[-TAIL:]).id
+        return json(400, encode_failure(None if id is UNSET else id, error.to_wire()))
     except msgspec.ValidationError:
         return json(400, BATCH) if body.lstrip()[:1] == b"[" else plain(400, "Not a JSON-RPC message")
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return plain(400, "Invalid JSON")
     return outline(body)

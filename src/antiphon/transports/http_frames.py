@@ -72,6 +72,7 @@ class _Answer(Struct):
     result: _Result | None = None
 
 
+_REFUSALS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _outline = msgspec.json.Decoder(Outline)
 _answer = msgspec.json.Decoder(_Answer)
 
@@ -79,14 +80,14 @@ _answer = msgspec.json.Decoder(_Answer)
 def outline(frame: bytes) -> Outline:
     try:
         return _outline.decode(frame)
-    except msgspec.MsgspecError:
+    except _REFUSALS:
         return Outline()
 
 
 def _result(frame: bytes) -> _Result:
     try:
         return _answer.decode(frame).result or _Result()
-    except msgspec.MsgspecError:
+    except _REFUSALS:
         return _Result()
 
 

@@ -71,7 +71,7 @@ def _read_error(body: bytes) -> ErrorObject | None:
     """The JSON-RPC error that a server answered with, where it is one."""
     try:
         return msgspec.json.decode(body, type=_Refusal).error
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
 
 
@@ -79,5 +79,5 @@ def _shown(body: bytes) -> Any:
     """What a server said, as far as it is worth showing."""
     try:
         return msgspec.json.decode(body[:BODY_SHOWN])
-    except msgspec.DecodeError:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return body[:BODY_SHOWN].decode("utf-8", "ignore")

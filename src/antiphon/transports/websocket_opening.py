@@ -51,7 +51,7 @@ _first = msgspec.json.Decoder(_First)
 def _read(frame: bytes) -> _First:
     try:
         return _first.decode(frame)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return _First()
 
 
