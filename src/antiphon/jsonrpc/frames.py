@@ -172,10 +172,14 @@ def mended(line: bytes) -> bytes:
     Raises `ParseError` where the line is no JSON at all.
     """
     try:
-        value = json.loads(line.decode("utf-8"), parse_constant=_refuse_json)
+        value = json.loads(line.decode("utf-8"), parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         _refuse_json(str(error))
     return _LONE_SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False)).encode("utf-8")
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ParseError(f"{name} is not JSON")
 
 
 def _refuse_json(reason: str) -> NoReturn:
