@@ -21,6 +21,7 @@ from antiphon.engine.events import decode_event
 from antiphon.hub import Hub
 from antiphon.live.reading import read_session
 from antiphon.stores.sqlite import SQLiteStore
+from antiphon.transcripts import account, to_html, to_markdown
 from tests.hub import frame_agent
 from tests.hub.frame_agent import AFTER, BEFORE, Script, on_websocket
 from tests.web.nodes import NODE
@@ -134,6 +135,9 @@ async def play(script: Script, transport: str, folder: Path, *, version: int = 2
             json.loads(line, parse_constant=refuse)
         fold = await read_session(store, session.id)
         assert fold.turn is None
+        told = account(fold)
+        assert AFTER in to_markdown(told)
+        assert AFTER in to_html(told)
         kept = "".join(message.text for message in fold.messages)
         assert kept.count(BEFORE) == kept.count(AFTER) == 2
     return lines

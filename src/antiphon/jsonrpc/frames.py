@@ -15,7 +15,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from antiphon.errors import ErrorObject, InvalidRequest, ParseError
-from antiphon.jsonrpc.nesting import check_depth
+from antiphon.jsonrpc.nesting import FLAT, check_depth
 
 RequestId = str | int | float | None
 """Kept exactly as sent (RPC-05). `None` and fractions are legal in v1 only (RPC-02, RPC-03)."""
@@ -84,7 +84,8 @@ def decode(line: bytes) -> Frame | Batch | MalformedResponse:
     What stays raw is valid UTF-8, stands on one line and is not nested deeper than `MAX_DEPTH`: others put it
     into journals and frames as it is.
     """
-    check_depth(line)
+    if len(line) > FLAT:
+        check_depth(line)
     return _decode(on_one_line(line))
 
 

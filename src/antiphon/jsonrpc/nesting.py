@@ -17,7 +17,9 @@ MAX_DEPTH = 128
 EVENT_DEPTH = MAX_DEPTH + 32
 """Levels that an event of a journal may have: what a frame holds fits, with what the bridge adds."""
 
-_SHORT = 4096
+FLAT = 2 * MAX_DEPTH
+"""A frame of at most so many bytes cannot be nested too deep: a level takes two."""
+_SHORT = 1024
 """Up to so many bytes it is cheaper to count all brackets than to look for each."""
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
 """Turns an opening bracket into 1 and a closing one into -1, as signed bytes."""

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from antiphon.jsonrpc.lines import Received
-from antiphon.jsonrpc.nesting import MAX_DEPTH, is_too_deep
+from antiphon.jsonrpc.nesting import FLAT, is_too_deep
 from antiphon.schema.methods import Kind, find
 from antiphon.schema.wire import Unknown, choose
 
@@ -24,8 +24,6 @@ _CLOSING_BRACE = ord("}")
 _LONG = 16 * 1024
 """From here on a view of the line costs less than a copy of it."""
 _REFUSALS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-_FLAT = 2 * MAX_DEPTH
-"""A line of so many bytes cannot be nested too deep."""
 SHORT_TEXT = 2048
 """How many characters a `TextChunk` may have."""
 
@@ -126,7 +124,7 @@ class UpdateReader:
 
 def _is_odd(line: bytes) -> bool:
     """Whether a line must not be kept as it is: it holds line breaks, or is nested too deep."""
-    return b"\n" in line or b"\r" in line or (len(line) > _FLAT and is_too_deep(line))
+    return b"\n" in line or b"\r" in line or (len(line) > FLAT and is_too_deep(line))
 
 
 class _TextChunkParams(msgspec.Struct, gc=False, forbid_unknown_fields=True):

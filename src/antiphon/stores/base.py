@@ -27,7 +27,7 @@ Number = Annotated[int, msgspec.Meta(ge=-HIGHEST, le=HIGHEST)]
 class Batch(Struct, frozen=True, gc=False):
     """Consecutive events of one session: what is committed, stored and handed out together.
 
-    An event is one JSON object in UTF-8, without a newline (`check_events`); a store does not look into it.
+    An event is one JSON object in UTF-8, without a newline (`joined_events`); a store does not look into it.
     """
 
     first: int
@@ -216,19 +216,25 @@ def commits_in_place(store: Store) -> CommitsInPlace | None:
     return None
 
 
-def check_events(batch: Batch) -> None:
-    """Refuse a batch that could not be read back as the events it holds. Raises `EventRefused`.
+def joined_events(batch: Batch) -> bytes:
+    """The events of a batch as lines. Raises `EventRefused` where they could not be read back as such.
 
-    Every store calls it before it writes. It costs a fraction of a microsecond for each event.
+    Every store calls it before it writes. It costs about as much as joining the events.
     """
-    for seq, event in enumerate(batch.events, start=batch.first):
-        if b"\n" in event or not event:
-            raise EventRefused(f"event {seq} is not one line of JSON; nothing of its batch was written")
-        if not event.isascii():
-            try:
-                event.decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise EventRefused(f"event {seq} is not UTF-8: {error}") from None
+    lines = b"\n".join(batch.events)
+    if lines.count(b"\n") != len(batch.events) - 1 or not all(batch.events):
+        wrong = next(
+            seq for seq, event in enumerate(batch.events, batch.first) if not event or b"\n" in event
+        )
+        raise EventRefused(f"event {wrong} is not one line of JSON; nothing of its batch was written")
+    if not lines.isascii():
+        try:
+            lines.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise EventRefused(
+                f"events {batch.first} to {batch.last} are not UTF-8: {error.reason}; none was written"
+            ) from None
+    return lines
 
 
 class Waiters:

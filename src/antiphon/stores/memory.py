@@ -22,8 +22,8 @@ from antiphon.stores.base import (
     RecordPatch,
     SessionRecord,
     Waiters,
-    check_events,
     check_reading,
+    joined_events,
     list_cursor,
     list_place,
 )
@@ -45,7 +45,7 @@ class _Kept:
         self.owner: str | None = None
 
     def append(self, batch: Batch) -> None:
-        check_events(batch)
+        joined_events(batch)
         if self.last != batch.first - 1:
             raise StaleWriter(self.record.session_id, expected=batch.first - 1, actual=self.last)
         self.batches.append(batch)

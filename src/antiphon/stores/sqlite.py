@@ -27,8 +27,8 @@ from antiphon.stores.base import (
     RecordPatch,
     SessionRecord,
     Waiters,
-    check_events,
     check_reading,
+    joined_events,
     list_place,
 )
 from antiphon.stores.sqlite_arrival import arrival
@@ -324,8 +324,7 @@ class SQLiteStore:
 
 
 def _append(session_id: str, batch: Batch, record: RecordPatch | None) -> Write[None]:
-    check_events(batch)
-    events = b"\n".join(batch.events)
+    events = joined_events(batch)
     return Write(
         lambda connection: statements.append(connection, session_id, batch, events, record),
         size=len(events),

@@ -15,7 +15,7 @@ from typing import Any
 
 from antiphon.errors import SessionExists, StaleWriter, StoreError
 from antiphon.stores import sqlite_statements as statements
-from antiphon.stores.base import Batch, SessionRecord, check_events
+from antiphon.stores.base import Batch, SessionRecord, joined_events
 from antiphon.stores.sqlite_presence import Presence
 
 OWNER = "an import"
@@ -39,8 +39,7 @@ class SQLiteArrival:
         return [each._key for each in self._whole]
 
     async def append(self, batch: Batch) -> None:
-        check_events(batch)
-        events = b"\n".join(batch.events)
+        events = joined_events(batch)
         await self._do(partial(append, key=self._key, presence=self._presence, batch=batch, events=events))
 
     async def beside(self, record: SessionRecord) -> SQLiteArrival:
