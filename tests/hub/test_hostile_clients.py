@@ -10,8 +10,14 @@ from typing import Any
 
 import pytest
 
+from antiphon.agent import Agent
+from antiphon.connection import Connection
+from antiphon.connection import Role as ConnectionRole
 from antiphon.engine.events import decode_event
+from antiphon.errors import AntiphonError
 from antiphon.stores.memory import MemoryStore
+from antiphon.transports.base import Inbox
+from antiphon.transports.memory import memory_pair
 from tests.hub.doors import DEADLINE, Doors, doors
 from tests.hub.test_hostile_frames import VALUES, nested
 
@@ -110,3 +116,31 @@ async def test_a_body_that_is_nested_too_deep_is_refused(
         async with hub.talk() as talk:
             await talk.call("l", "session/list")
     assert not [record for record in caplog.records if record.exc_info]
+
+
+@pytest.mark.parametrize("value", VALUES.values(), ids=VALUES.keys())
+async def test_no_value_in_initialize_leaves_either_side_waiting(
+    value: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A client is answered, and a client that is answered with such a value fails or goes on."""
+    params = b'{"protocolVersion":1,"clientCapabilities":{},"agentCapabilities":{},"vendor":%b}' % value
+    async with asyncio.timeout(DEADLINE):
+        here, there = memory_pair()
+        inbox, agent = Inbox(there), Agent("a")
+        serving = asyncio.create_task(agent.serve(here))
+        there.send(b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":%b}' % params)
+        assert await inbox.take()
+        await there.aclose()
+        await serving
+        here, there = memory_pair()
+        inbox = Inbox(there)
+        async with Connection(here, role=ConnectionRole.CLIENT) as connection:
+            calling = asyncio.create_task(connection.initialize({"protocolVersion": 1}))
+            await inbox.take()
+            there.send(b'{"jsonrpc":"2.0","id":0,"result":%b}' % params)
+            if b"\xff" in value or b"\xed\xa0" in value or not value or b"NaN" in value or b"x\ny" in value:
+                calling.cancel()  # what is no JSON answers nothing
+            await asyncio.wait([calling])
+            assert calling.cancelled() or isinstance(calling.exception(), AntiphonError | None)
+            await there.aclose()
+    assert not [record for record in caplog.records if record.exc_info], "a frame led to a traceback"

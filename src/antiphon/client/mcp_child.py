@@ -127,10 +127,17 @@ class McpChild:
             error = event.error
             answer.set_exception(McpError(error.code, error.message, data=error.data))
         else:
-            answer.set_result(msgspec.json.decode(event.result or b"null"))
+            try:
+                answer.set_result(msgspec.json.decode(event.result or b"null"))
+            except msgspec.MsgspecError as unreadable:  # such as a number that is out of range
+                answer.set_exception(McpError(-32603, f"the result cannot be read: {unreadable}"))
 
     def _told(self, event: frames.Notification) -> None:
-        params = msgspec.json.decode(event.params) if event.params is not None else {}
+        try:
+            params = msgspec.json.decode(event.params) if event.params is not None else {}
+        except msgspec.MsgspecError as unreadable:
+            logger.warning("notification of an MCP server dropped: %r: %s", event.method, unreadable)
+            return
         request = self._concerned(params) if isinstance(params, dict) else None
         if request is not None:
             task = asyncio.get_running_loop().create_task(request.notify(event.method, params))

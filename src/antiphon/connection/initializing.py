@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from antiphon.errors import InvalidRequest, LocalError, RemoteError
+from antiphon.errors import InvalidParams, InvalidRequest, LocalError, RemoteError
 from antiphon.jsonrpc.peer import Inbound, Peer
 from antiphon.schema.codec import Codec, codec
 from antiphon.schema.opening import Input, Opening, Verdict
@@ -113,4 +113,8 @@ class Initializing:
 
 
 def _json(raw: Raw | None) -> Any:
-    return {} if raw is None else msgspec.json.decode(raw)
+    """Params or a result as plain values. Raises `InvalidParams`: a number may be out of range."""
+    try:
+        return {} if raw is None else msgspec.json.decode(raw)
+    except msgspec.MsgspecError as error:
+        raise InvalidParams(str(error)) from None
