@@ -275,16 +275,47 @@ class StoreBusy(StoreError):
 class StoreCorrupt(StoreError):
     """A part of the store cannot be read. What is readable elsewhere in it still is.
 
-    Where a journal is damaged, `resume` is the cursor after the damage, if one could be found.
+    `found` says what is wrong without naming a file of this machine, so clients may be told. Where a journal
+    is damaged, `resume` is the cursor after the damage, if one could be found.
     """
 
-    def __init__(self, detail: str, *, resume: int | None = None) -> None:
+    def __init__(self, detail: str, *, found: str = "", resume: int | None = None) -> None:
         super().__init__(detail)
+        self.found = found or detail
         self.resume = resume
+
+
+class SessionDamaged(StoreCorrupt):
+    """A session cannot be opened, because a part of its journal or its record is missing or unreadable.
+
+    Nothing of it was changed. What is readable can be exported.
+    """
+
+    def __init__(self, session_id: str, found: str) -> None:
+        advice = f"`antiphon sessions export {session_id}` writes what is readable"
+        super().__init__(f"session {session_id} is damaged: {found}; {advice}", found=found)
+        self.session_id = session_id
+
+    def to_wire(self) -> ErrorObject:
+        about = {"reason": "damaged", "sessionId": self.session_id, "found": one_line(self.found)}
+        return ErrorObject(self.code, one_line(f"The {self.detail}", limit=600), about)
 
 
 class StoreTooNew(StoreError):
     """The store was written by a later version of Antiphon."""
+
+
+class SessionTooNew(StoreTooNew):
+    """A session has events of a kind or a format that this version does not know. It is not damaged."""
+
+    def __init__(self, session_id: str, found: str) -> None:
+        super().__init__(f"session {session_id} was written by a later Antiphon: {found}; update to open it")
+        self.session_id = session_id
+        self.found = found
+
+    def to_wire(self) -> ErrorObject:
+        about = {"reason": "newer", "sessionId": self.session_id, "found": one_line(self.found)}
+        return ErrorObject(self.code, one_line(f"The {self.detail}", limit=600), about)
 
 
 class SessionExists(StoreError):

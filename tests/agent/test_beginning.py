@@ -133,14 +133,23 @@ async def test_what_failed_can_be_tried_again() -> None:
         assert (await new(talk, 3))["sessionId"]
 
 
-async def test_a_session_that_was_cut_off_before_its_first_event_is_made_again(tmp_path: Path) -> None:
+async def test_a_session_that_lost_its_first_event_is_not_replaced_by_a_new_one(tmp_path: Path) -> None:
     agent = made(SQLiteStore(tmp_path / "s.db"))
     async with agent.serving(), client(agent) as talk:
         id = (await new(talk, 1))["sessionId"]
         await talk.call(2, "session/delete", sessionId=id)
         await agent.store.create(SessionRecord(session_id=id, cwd="/", created_at=1, updated_at=1))
-        assert (await new(talk, 3))["sessionId"] == id
-        talk.prompt(4, id, "hello")
+        talk.send(id=3, method="session/new", params={"cwd": "/", "_meta": OURS})
+        refused = (await talk.answer_to(3))["error"]
+        assert refused["data"] == {
+            "reason": "damaged",
+            "sessionId": id,
+            "found": "it has no events: it was cut off as it began, or they are lost",
+        }
+        assert await agent.store.get(id) is not None
+        await talk.call(4, "session/delete", sessionId=id)
+        assert (await new(talk, 5))["sessionId"] == id
+        talk.prompt(6, id, "hello")
         await talk.update("agent_message_chunk")
 
 

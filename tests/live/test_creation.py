@@ -11,7 +11,7 @@ import pytest
 from tests.agent.talk import client
 
 from antiphon.agent import Agent
-from antiphon.errors import SessionExists, SessionUnknown, StoreFull
+from antiphon.errors import SessionDamaged, SessionExists, StoreFull
 from antiphon.live.session import LiveSession
 from antiphon.stores import MemoryStore, SQLiteStore
 from antiphon.stores.base import SessionRecord
@@ -20,14 +20,14 @@ DEADLINE = 15.0
 
 
 class Failing:
-    """Fails to append, or to claim, as long as it is told to."""
+    """Fails to create, or to claim, as long as it is told to."""
 
     fails: str | None = None
 
-    async def append(self, *arguments: Any, **options: Any) -> None:
-        if self.fails == "append":
+    async def create(self, *arguments: Any, **options: Any) -> None:
+        if self.fails == "create":
             raise StoreFull("no room")
-        await super().append(*arguments, **options)  # type: ignore[misc]
+        await super().create(*arguments, **options)  # type: ignore[misc]
 
     async def claim(self, *arguments: Any, **options: Any) -> None:
         if self.fails == "claim":
@@ -52,7 +52,7 @@ KINDS = pytest.mark.parametrize("kind", ["memory", "sqlite"])
 
 @KINDS
 @pytest.mark.parametrize("version", [1, 2])
-@pytest.mark.parametrize("fails", ["append", "claim"])
+@pytest.mark.parametrize("fails", ["create", "claim"])
 async def test_a_session_whose_first_event_is_not_kept_is_not_listed(
     kind: str, version: int, fails: str, tmp_path: Path
 ) -> None:
@@ -104,14 +104,16 @@ async def test_a_session_of_the_same_id_is_not_touched(kind: str, tmp_path: Path
 
 
 @KINDS
-async def test_what_a_killed_process_has_not_begun_is_gone_once_it_is_looked_at(
-    kind: str, tmp_path: Path
-) -> None:
+async def test_a_session_without_events_is_reported_as_damaged_and_kept(kind: str, tmp_path: Path) -> None:
     async with asyncio.timeout(DEADLINE), aclosing(make(kind, tmp_path)) as store:
         await store.create(SessionRecord(session_id="s", cwd="/", created_at=0, updated_at=0))
-        with pytest.raises(SessionUnknown):
-            await LiveSession.open(store, "s", clock=lambda: 0)
-        assert await store.get("s") is None
+        for _ in range(2):
+            with pytest.raises(SessionDamaged, match="session s is damaged: it has no events"):
+                await LiveSession.open(store, "s", clock=lambda: 0)
+        [listed] = (await store.list()).records
+        assert listed.fault is not None
+        assert listed.fault.kind == "damaged"
+        assert await store.delete("s")
 
 
 @KINDS
@@ -120,7 +122,7 @@ async def test_a_session_that_cannot_be_read_is_not_kept_from_others(kind: str, 
         async with await LiveSession.create(store, session_id="s", cwd="/", clock=lambda: 0):
             pass
         read, store.read = store.read, None
-        with pytest.raises(TypeError):
+        with pytest.raises(SessionDamaged):
             await LiveSession.open(store, "s", clock=lambda: 0)
         store.read = read
         await store.claim("s", "somebody else")

@@ -143,7 +143,7 @@ def pair(works_for: str) -> bytes:
 async def test_a_file_with_a_stranger_in_it_is_refused(tmp_path: Path) -> None:
     assert (await import_session(MemoryStore(), io.BytesIO(pair("a")))).session_id == "a"
     assert "works for none" in await refusal(pair("nobody"))
-    assert "works for none" in await refusal(pair("b"))
+    assert "no other session" in await refusal(pair("b"))
     async with family(tmp_path) as (here, session_id, _):
         pieces = split(await written(here, session_id))
     heads = [at for at, piece in enumerate(pieces) if piece.startswith(b'{"part":"session"')]

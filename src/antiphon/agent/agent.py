@@ -34,6 +34,7 @@ from antiphon.errors import (
     ResourceNotFound,
     SessionClaimed,
     StdioClosed,
+    one_line,
 )
 from antiphon.live.session import LiveSession
 from antiphon.live.voice import Voice
@@ -264,6 +265,8 @@ class Agent(Declaring, Logins, Extending, AnnotationHook):
         if session is not None:
             told["state"] = state_word(session.fold)
             told["clients"] = len(session.live.presence.clients())
+        if record.fault is not None:
+            told["fault"] = {"kind": str(record.fault.kind), "found": one_line(record.fault.found)}
         return told
 
     def noticed(self, session_id: str) -> None:

@@ -10,14 +10,12 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from antiphon.agent.operations import operation_id_of
 from antiphon.agent.session import AgentSession, new_id
 from antiphon.agent.session_start import SessionStart
 from antiphon.agent.subagents import follow_all
-from antiphon.errors import SessionUnknown
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.schema import v2
 from antiphon.schema.version import ours_in
@@ -62,9 +60,7 @@ class Beginning:
 
     async def _once(self, id: str, make: Make) -> AgentSession:
         if await self._agent.store.get(id) is not None:
-            with suppress(SessionUnknown):
-                return await self._agent.open(id)
-            await self._agent.store.delete(id)  # cut off before its first event
+            return await self._agent.open(id)
         return await make()
 
     async def aclose(self) -> None:

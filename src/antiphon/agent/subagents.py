@@ -16,7 +16,7 @@ from msgspec import UNSET
 from antiphon.agent.turn import AgentTurn
 from antiphon.engine.reading import encode
 from antiphon.engine.subagents import SUBAGENT_OF
-from antiphon.errors import InvalidParams, SessionUnknown
+from antiphon.errors import InvalidParams, SessionUnknown, StoreError
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.live.reading import read_session
 from antiphon.live.voice import Voice
@@ -249,13 +249,21 @@ def cancel_guarded(link: Link, cancel: Callable[[Any], None]) -> Callable[[Any],
 
 
 async def delete_children(agent: Agent, session_id: str) -> None:
-    """A session is to be deleted: what worked for it goes with it."""
-    try:
-        session = await read_session(agent.store, session_id)
-    except SessionUnknown:
-        return
-    for told in session.subagents:
-        record = await agent.store.get(told.id)
-        if record is not None and record.meta.get(SUBAGENT_OF) == session_id:
-            await delete_children(agent, told.id)
-            await agent.store.delete(told.id)
+    """A session is to be deleted: what worked for it goes with it, those of them first that work for others.
+
+    A damaged session does not tell which ones worked for it: they stay. Sessions that work for each other in
+    a circle are each deleted once.
+    """
+    found = {session_id: None}
+    for id in (waiting := [session_id]):
+        try:
+            session = await read_session(agent.store, id)
+        except (SessionUnknown, StoreError):
+            continue
+        for told in session.subagents:
+            record = await agent.store.get(told.id)
+            if told.id not in found and record is not None and record.meta.get(SUBAGENT_OF) == id:
+                found[told.id] = None
+                waiting.append(told.id)
+    for id in reversed(waiting[1:]):
+        await agent.store.delete(id)

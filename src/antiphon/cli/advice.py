@@ -18,6 +18,8 @@ from antiphon.errors import (
     LinkLost,
     LinkRefused,
     SessionClaimed,
+    SessionDamaged,
+    SessionTooNew,
     StoreCorrupt,
     StoreFull,
     StoreTooNew,
@@ -61,10 +63,15 @@ def advice(error: BaseException) -> str:
         return _lost(error)
     if isinstance(error, CallFailed):
         return _refused(error)
+    if isinstance(error, SessionDamaged | SessionTooNew):
+        return str(error)
     if isinstance(error, StoreTooNew):
         return f"{error}: update Antiphon, or name another folder with --data DIR"
     if isinstance(error, StoreCorrupt):
-        return f"{error}: put it aside, or name another folder with --data DIR"
+        return (
+            f"{error}. Nothing was changed. `{here('sessions list')}` and `{here('sessions export')} ID` read "
+            "what is left of it; then move the file away, and import what was exported"
+        )
     if isinstance(error, StoreFull):
         return f"{error}: make room, and try again"
     if isinstance(error, SessionClaimed):

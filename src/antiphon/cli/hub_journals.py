@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from antiphon.client import Client
-from antiphon.errors import CallFailed, ResourceNotFound
+from antiphon.errors import CallFailed, ResourceNotFound, StoreCorrupt
 from antiphon.stores.base import PAGE_BYTES, Batch, Page, SessionRecord
 
 JOURNAL = "_antiphon/journal"
@@ -31,6 +31,14 @@ class HubJournals:
     async def read(self, session_id: str, after: int, *, limit_bytes: int = PAGE_BYTES) -> Page:
         """Pages are as large as the hub makes them."""
         page = await self._page(session_id, after)
+        damage = page.get("damage")
+        if isinstance(damage, dict):
+            found, resume = str(damage.get("found")), damage.get("resume")
+            raise StoreCorrupt(
+                f"session {session_id} is damaged: {found}",
+                found=found,
+                resume=resume if isinstance(resume, int) else None,
+            )
         events = tuple(line.encode() for line in page["events"])
         batches = (Batch(after + 1, events),) if events else ()
         return Page(batches, after + len(events), page["last"])

@@ -19,7 +19,7 @@ from antiphon.cli.reaching import find_session, pick, reached, run_told
 from antiphon.errors import SessionExists, StoreFull
 from antiphon.hub import HubFolder
 from antiphon.hub.settling import agent_of, settled
-from antiphon.moving import FileRefused, export_session, import_session, tell_session
+from antiphon.moving import FileRefused, Missing, export_session, import_session, tell_session
 from antiphon.stores.base import SessionRecord
 from antiphon.stores.sqlite import SQLiteStore
 from antiphon.transcripts import Account, to_html, to_markdown
@@ -48,11 +48,14 @@ def run_export(
         async with _store(data) as store:
             record = await _find(store, session)
             with _written(output, record.session_id + ENDINGS[kind]) as file:
+                missing = _Missing()
                 if kind == "antiphon":
-                    await export_session(store, record.session_id, file.write)
+                    await export_session(store, record.session_id, file.write, report=missing.add)
                 else:
-                    told = await tell_session(store, record.session_id, agent=agent_of(record))
+                    agent = agent_of(record)
+                    told = await tell_session(store, record.session_id, agent=agent, report=missing.add)
                     _write_text(file, WRITERS[kind](told))
+            missing.tell()
 
     return run_told(work)
 
@@ -63,13 +66,37 @@ async def _export_from_hub(
     """Its journal is for owners; what a transcript has, every client may know."""
     async with reached(hub, token, data) as client:
         info = await find_session(client, session)
+        missing = _Missing()
         with _written(output, info.session_id + ENDINGS[kind]) as file:
             if kind == "antiphon":
-                await export_session(HubJournals(client), info.session_id, file.write)
+                await export_session(HubJournals(client), info.session_id, file.write, report=missing.add)
             else:
                 asked = {"sessionId": info.session_id, "format": kind}
                 told = await client.connection.call("_antiphon/transcript", asked)
                 _write_text(file, iter([told["content"]]))
+                missing.lines += [f"session {info.session_id}: {found}" for found in told.get("missing", ())]
+        missing.tell()
+
+
+class _Missing:
+    """What an export could not read, told on stderr once the file is written."""
+
+    SHOWN = 20
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def add(self, missing: Missing) -> None:
+        self.lines.append(f"session {missing.session_id}: {missing}")
+
+    def tell(self) -> None:
+        if not self.lines:
+            return
+        lines = ["damaged: the file has what could be read", *self.lines[: self.SHOWN]]
+        if len(self.lines) > self.SHOWN:
+            lines.append(f"and {len(self.lines) - self.SHOWN} more places")
+        for line in lines:
+            print(f"antiphon: {one_line(line, limit=300)}", file=sys.stderr)
 
 
 def _format_of(output: str | None) -> str:
@@ -86,6 +113,7 @@ def run_import(
     named: str | None,
     agent: str | None,
     cwd: str | None,
+    partial: bool,
     hub: str | None,
     token: str | None,
     data: str | None,
@@ -110,6 +138,7 @@ def run_import(
                         source,
                         session_id=named,
                         cwd=cwd,
+                        partial=partial,
                         settle=lambda record: settled(record, agent=agent, copy=named is not None),
                         check=check,
                     )
@@ -163,7 +192,7 @@ async def _store(data: str | None) -> AsyncIterator[SQLiteStore]:
     folder = HubFolder(data)
     if not folder.sessions.exists():
         raise Failure(f"there are no sessions in {folder.path}: `{here('serve', data)}` begins to keep some")
-    async with SQLiteStore(folder.sessions) as store:
+    async with SQLiteStore(folder.sessions, read_only=True) as store:
         yield store
 
 

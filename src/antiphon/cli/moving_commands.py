@@ -14,7 +14,8 @@ EXPORT = """\
 Write a session into one file: to be imported elsewhere, or to be read.
 
 The hub may run, and the session work; what comes meanwhile is not in the file. Without --format, the name of
-the file says what is meant; without -o, the file is named for the session.
+the file says what is meant; without -o, the file is named for the session. Of a damaged session, what is
+readable is written, and what is missing is named.
 
 \b
 Examples:
@@ -31,6 +32,7 @@ in its list at once. Its agent brings it back where it knows it; else it is told
 \b
 Examples:
   antiphon sessions import 4f2a.antiphon
+  antiphon sessions import 4f2a.antiphon --partial           what comes before a damage
   antiphon sessions import 4f2a.antiphon --as copy --cwd .   a copy beside the first, which works here
   ssh HOST antiphon sessions export 4f2a -o - | antiphon sessions import -
 """
@@ -78,6 +80,11 @@ def export(ctx: click.Context, /, **given: Any) -> None:
     type=click.Path(file_okay=False, resolve_path=True),
     metavar="DIR",
     help="Its folder here, where that is another one.",
+)
+@click.option(
+    "--partial",
+    is_flag=True,
+    help="Of a session that was damaged when it was exported, take what comes before the damage.",
 )
 @reaching_options
 @click.pass_context

@@ -16,7 +16,7 @@ from antiphon.cli.own_command import here
 from antiphon.cli.patience import AT_A_HUB, noted_wait, print_note
 from antiphon.cli.trust import tls_for, trust
 from antiphon.client import Client, Permission, connect
-from antiphon.errors import AntiphonError
+from antiphon.errors import AntiphonError, StoreCorrupt
 from antiphon.hub import Hub, HubFolder
 from antiphon.hub.access import is_loopback
 
@@ -105,7 +105,15 @@ async def reached(
     from antiphon.stores.sqlite import SQLiteStore
 
     with folder.held():
-        kept = Hub({}, store=SQLiteStore(folder.sessions))
+        sessions = SQLiteStore(folder.sessions)
+        try:
+            await sessions.open()
+        except StoreCorrupt as error:
+            if notes:
+                print_note(f"{error}; it is only read")
+            await sessions.aclose()
+            sessions = SQLiteStore(folder.sessions, read_only=True)
+        kept = Hub({}, store=sessions)
         async with connect(kept, version=2, **connecting) as client:
             yield client
 

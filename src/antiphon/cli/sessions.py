@@ -40,7 +40,8 @@ def _about(info: v2.SessionInfo) -> str:
     """The agent, and what the hub says of a session that is open there."""
     told = ours_in(info.meta)
     clients = told.get("clients", 0)
-    state = one_line(str(told.get("state", "kept")))
+    fault = told.get("fault")
+    state = one_line(str(fault.get("kind") if isinstance(fault, dict) else told.get("state", "kept")))
     return f"{one_line(str(told.get('agent', '?')))}  {state}  {clients} client{'' if clients == 1 else 's'}"
 
 

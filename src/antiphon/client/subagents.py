@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,8 @@ from antiphon.schema import v2
 
 if TYPE_CHECKING:
     from antiphon.client.session import ClientSession
+
+logger = logging.getLogger("antiphon.client")
 
 EARLY = 1000
 """How many updates are kept of sessions that are not announced yet."""
@@ -72,7 +75,9 @@ class Following:
     def announced(self, parent: ClientSession, info: SubagentInfo) -> None:
         """In the lane of the parent: from here on the child is known."""
         child = self._find(info.id)
-        if child is parent:
+        if child is not None and _works_for(parent, child):
+            # In a circle nobody could be asked for them: who asks goes up to the session that works for none.
+            logger.warning("subagent ignored: %s works for %s already", parent.id, info.id)
             return
         if child is None:
             child = self._add(info.id, info.cwd or parent.cwd)
@@ -95,6 +100,14 @@ class Following:
             behind(other, read.set)
             await read.wait()
         return self._find(session_id)
+
+
+def _works_for(session: ClientSession, other: ClientSession) -> bool:
+    """Whether a session is another one, or works for it. There are no circles: none is let come about."""
+    above: ClientSession | None = session
+    while above is not None and above is not other:
+        above = above.parent
+    return above is other
 
 
 def check_cancel(session: ClientSession) -> None:

@@ -15,7 +15,14 @@ from typing import Any
 from msgspec import Struct
 
 from antiphon.connection.lanes import Lanes
-from antiphon.errors import AntiphonError, ErrorObject, LocalError, RequestCancelled, to_wire_error
+from antiphon.errors import (
+    AntiphonError,
+    ErrorObject,
+    LocalError,
+    RequestCancelled,
+    StoreError,
+    to_wire_error,
+)
 from antiphon.jsonrpc.peer import Inbound, Peer
 
 logger = logging.getLogger("antiphon.connection")
@@ -145,7 +152,10 @@ class Serving:
                 # What a library makes of being cancelled is no error of the request.
                 self.fail(inbound, RequestCancelled().to_wire())
                 return
-            if not isinstance(error, AntiphonError) or isinstance(error, LocalError):
+            if isinstance(error, StoreError):
+                # The disk or the file is at fault, not the code: the error names it, a traceback adds nothing.
+                logger.warning("store error in %s: %s", inbound.method, error)
+            elif not isinstance(error, AntiphonError) or isinstance(error, LocalError):
                 logger.exception("the handler of %s failed", inbound.method)
             self.fail(inbound, to_wire_error(error))
         else:

@@ -42,6 +42,10 @@ class UnreadableEvent(LocalError):
     """Bytes that are not an event of any format this version knows."""
 
 
+class NewerEvent(UnreadableEvent):
+    """An event of a kind that this version does not know: a later version wrote it."""
+
+
 T = TypeVar("T")
 
 
@@ -355,7 +359,7 @@ def decode_event(line: bytes | Raw | memoryview) -> Event:
     try:
         return _decoder.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise UnreadableEvent(str(error)) from None
+        raise _refusal(line, error) from None
 
 
 def decode_events(lines: bytes) -> list[Event]:
@@ -364,3 +368,32 @@ def decode_events(lines: bytes) -> list[Event]:
         return _decoder.decode_lines(lines)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise UnreadableEvent(str(error)) from None
+
+
+_KINDS = frozenset(kind.__struct_config__.tag for kind in AnyBody.__args__)
+
+
+class _Kind(Struct):
+    type: str
+
+
+class _Envelope(Struct):
+    """What is the same in every event of every version."""
+
+    seq: int
+    at: int
+    body: _Kind
+
+
+_envelope = msgspec.json.Decoder(_Envelope)
+
+
+def _refusal(line: bytes | Raw | memoryview, error: Exception) -> UnreadableEvent:
+    """Tell an event of a later version from bytes that are no event at all."""
+    try:
+        kind = _envelope.decode(line).body.type
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return UnreadableEvent(str(error))
+    if kind in _KINDS:
+        return UnreadableEvent(str(error))
+    return NewerEvent(f"an event of the kind {kind[:64]!r}, which this version does not know")

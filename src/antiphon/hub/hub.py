@@ -41,6 +41,7 @@ from antiphon.hub.page import Page
 from antiphon.hub.permits import HubPermit
 from antiphon.hub.policies import Policy, Unattended
 from antiphon.hub.resting import Resting
+from antiphon.hub.store_check import StoreCheck
 from antiphon.hub.targets import Target, called, read_address, read_target
 from antiphon.hub.telling import FORMATS, Telling
 from antiphon.hub.tokens import OWNER, Tokens
@@ -171,6 +172,7 @@ class Hub(Extended):
         self._learning: asyncio.Task[None] | None = None
         self.telling = Telling(self)
         self.noticing = Noticing(self)
+        self._store_check = StoreCheck(self.store, self.noticed)
         self.extras = replace(self.extras, session_updates=True)
         self.offers = {
             "hub": True,
@@ -238,6 +240,7 @@ class Hub(Extended):
         if first:
             if self._mark is not None:
                 await asyncio.to_thread(reap, self._mark)
+            await self._store_check.begin()
             await self._end_what_was_cut()
         async with super().serving():
             self.resting.begin()
@@ -259,6 +262,7 @@ class Hub(Extended):
 
     async def _put_away(self) -> None:
         self.stopping = True
+        await self._store_check.aclose()
         await self.resting.end()
         await self.telling.aclose()
         await self.noticing.aclose()

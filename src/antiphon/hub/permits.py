@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from antiphon.hub.hub import Hub
 
 LIMITED = -32004
+MOST_PARENTS = 64
+"""How many sessions up is looked for one that a token covers."""
 
 ACTS = {
     "session/prompt": "prompt",
@@ -137,13 +139,17 @@ class HubPermit(Permit):
         if method in BEYOND:
             return False
         session = self._hub.find(session_id)
-        while session is not None and session.parent is not None:
+        for _ in range(MOST_PARENTS):
+            if session is None or session.parent is None:
+                break
             session = session.parent  # what works for a session belongs to it
         return self.grant.covers(session_id if session is None else session.id)
 
     async def _covers_parent(self, method: str, session_id: str | None) -> bool:
         """The same of a session that is not open, and worked for another one."""
-        while session_id is not None and self._hub.find(session_id) is None:
+        for _ in range(MOST_PARENTS):  # an imported or damaged record may lead in a circle
+            if session_id is None or self._hub.find(session_id) is not None:
+                return False
             record = await self._hub.store.get(session_id)
             parent = None if record is None else record.meta.get(SUBAGENT_OF)
             session_id = parent if isinstance(parent, str) else None

@@ -79,8 +79,8 @@ class HubSessions(Agent):
 
     def told_of(self, record: SessionRecord) -> dict[str, Any]:
         kept = record.meta.get(HUB)
-        agent = kept.get("agent", self.default) if isinstance(kept, dict) else self.default
-        return {**super().told_of(record), "agent": agent}
+        agent = kept.get("agent") if isinstance(kept, dict) else None
+        return {**super().told_of(record), "agent": agent if isinstance(agent, str) else self.default}
 
     async def note(self, session: HubSession) -> None:
         """Keep which agent a session has, and which sessions there."""

@@ -15,13 +15,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from antiphon.agent.keeping import record_of
-from antiphon.engine.events import decode_event
 from antiphon.engine.who import Present, Who
 from antiphon.errors import InvalidParams, RequestError
 from antiphon.hub.permits import LIMITED
 from antiphon.hub.settling import agent_of
 from antiphon.hub.timeline import Item, Timeline
-from antiphon.moving import tell_session
+from antiphon.moving import Missing, salvage, tell_session
 from antiphon.stores.base import SessionRecord
 from antiphon.transcripts import Account, to_html, to_markdown
 
@@ -34,6 +33,8 @@ FORMATS: dict[str, tuple[Callable[[Account], Iterator[str]], str, str]] = {
 }
 LARGEST = 32 * 1024 * 1024
 """Characters of a transcript that is sent in one answer."""
+MISSING = 100
+"""How many of the places where something is missing are told."""
 AT_A_TIME = 2
 REMEMBERED = 32
 """Of how many sessions the timeline is kept, to go on from there."""
@@ -55,12 +56,19 @@ class Telling:
         write, ending, kind = FORMATS[wanted]
         record = await record_of(self._hub.store, session_id)
         async with self._busy:
-            told = await tell_session(self._hub.store, session_id, agent=agent_of(record))
+            missing: list[str] = []
+            told = await tell_session(
+                self._hub.store,
+                session_id,
+                agent=agent_of(record),
+                report=lambda found: missing.append(str(found)),
+            )
             content = await asyncio.to_thread(_whole, write(told))
         if content is None:
             data = {"reason": "limit", "limit": "transcript", "most": LARGEST}
             raise RequestError(LIMITED, "Too long for one answer: `antiphon sessions export` it", data=data)
-        return {"name": _file_name(record) + ending, "mimeType": kind, "content": content}
+        answer = {"name": _file_name(record) + ending, "mimeType": kind, "content": content}
+        return {**answer, "missing": missing[:MISSING]} if missing else answer
 
     # --- timelines ---------------------------------------------------------------------------------
 
@@ -69,7 +77,7 @@ class Telling:
         record = await record_of(self._hub.store, session_id)
         kept = self._kept(record)
         if kept.reading is None:
-            kept.reading = asyncio.get_running_loop().create_task(self._go_on(kept, session_id))
+            kept.reading = asyncio.get_running_loop().create_task(self._go_on(kept, record))
             kept.reading.add_done_callback(lambda task: task.cancelled() or task.exception())
         await asyncio.shield(kept.reading)  # several may wait for it: one that leaves does not end it
         items = [*kept.timeline.items(), *self._clients(session_id)]
@@ -91,13 +99,18 @@ class Telling:
             del self._timelines[old]
         return kept
 
-    async def _go_on(self, kept: _Kept, session_id: str) -> None:
+    async def _go_on(self, kept: _Kept, record: SessionRecord) -> None:
+        """What is damaged in a journal is passed over."""
         timeline = kept.timeline
         try:
             async with self._busy:
-                while (page := await self._hub.store.read(session_id, timeline.last)).batches:
-                    lines = [line for batch in page.batches for line in batch.after(timeline.last).events]
-                    await asyncio.to_thread(timeline.add, map(decode_event, lines))
+                async for found in salvage(self._hub.store, record, after=timeline.last):
+                    if isinstance(found, Missing):
+                        timeline.last = found.last
+                        continue
+                    known = [event for event in found.events if event is not None]
+                    await asyncio.to_thread(timeline.add, known)
+                    timeline.last = found.first + len(found.lines) - 1
         finally:
             kept.reading = None
 

@@ -101,6 +101,11 @@ class Presence:
         self.on_told()
 
 
+LATEST = 253_402_300_799_999
+"""The last millisecond of the year 9999, behind which RFC 3339 has no times."""
+
+
 def rfc3339(at: int) -> str:
-    """A time in milliseconds since 1970, as the protocol writes it."""
-    return datetime.fromtimestamp(at / 1000, UTC).isoformat().replace("+00:00", "Z")
+    """A time in milliseconds since 1970, as the protocol writes it. A store may hold any number: a time that
+    RFC 3339 has not becomes the nearest one, so that no list fails by it."""
+    return datetime.fromtimestamp(min(max(at, 0), LATEST) / 1000, UTC).isoformat().replace("+00:00", "Z")

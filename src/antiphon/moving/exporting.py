@@ -1,45 +1,87 @@
 """Exporting: the journals of a session and of its subagents, read from a store as they are now, whoever works
-in them meanwhile."""
+in them meanwhile. Of a damaged session, what is readable is written, and what is missing."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
-from antiphon.errors import SessionUnknown
-from antiphon.moving.families import Journals, family_of
+from antiphon.errors import SessionUnknown, StoreCorrupt
+from antiphon.moving.families import Journals
+from antiphon.moving.kin import family_of
 from antiphon.moving.parts import PartWriter, Write
+from antiphon.moving.salvage import Missing, salvage
 from antiphon.stores.base import SessionRecord
 
 PART_BYTES = 1024 * 1024
 """About as much goes into one part; so much is held at a time, however long the session."""
 
+Report = Callable[[Missing], object]
 
-async def export_session(store: Journals, session_id: str, write: Write) -> SessionRecord:
+
+async def export_session(
+    store: Journals, session_id: str, write: Write, *, report: Report = lambda _: None
+) -> SessionRecord:
     """Write the file of a session, piece by piece, with the events it has now: those that come meanwhile are
-    not in it. The sessions of its subagents are in it, too. Raises `SessionUnknown`."""
+    not in it. The sessions of its subagents are in it, too. `report` is called with what is missing of a
+    damaged one. Raises `SessionUnknown`."""
     record = await store.get(session_id)
-    if record is None or not record.last:  # without its first event it is still being made
+    if record is None:
         raise SessionUnknown(session_id)
-    family = await family_of(store, record)
-    writer = PartWriter(write, version=1 if len(family) == 1 else 2)
+    family, damaged = await family_of(store, record)
+    writer = PartWriter(write, version=3 if damaged else 1 if len(family) == 1 else 2)
     for one in family:
-        await _write_session(store, one, writer)
+        await _Session(store, one, writer, report, damaged=damaged).write()
     writer.end()
     return record
 
 
-async def _write_session(store: Journals, record: SessionRecord, writer: PartWriter) -> None:
-    session_id = record.session_id
-    writer.begin(session_id, record.last, msgspec.json.encode(record))
-    cursor, gathered, size = 0, list[bytes](), 0
-    while cursor < record.last:
-        page = await store.read(session_id, cursor, limit_bytes=PART_BYTES)
-        for batch in page.batches:
-            for event in batch.events[: record.last - cursor]:
-                if gathered and size + len(event) > PART_BYTES:
-                    writer.events(cursor - len(gathered) + 1, gathered)
-                    gathered, size = [], 0
-                gathered.append(event)
-                cursor += 1
-                size += len(event) + 1
-    writer.events(cursor - len(gathered) + 1, gathered)
+class _Session:
+    """One session on its way into a file."""
+
+    def __init__(
+        self, store: Journals, record: SessionRecord, writer: PartWriter, report: Report, *, damaged: bool
+    ) -> None:
+        self._store = store
+        self._record = record
+        self._writer = writer
+        self._report = report
+        self._damaged = damaged
+        self._gathered: list[bytes] = []
+        self._first = 1
+        self._size = 0
+
+    async def write(self) -> None:
+        record = self._record
+        kept = msgspec.to_builtins(record)
+        del kept["fault"]
+        self._writer.begin(record.session_id, record.last, msgspec.json.encode(kept))
+        if record.fault is not None and record.fault.in_record:
+            self._missing(Missing(record.session_id, 0, 0, record.fault.found))
+        if not record.last:
+            self._missing(Missing(record.session_id, 0, 0, "it has no events"))
+        async for found in salvage(self._store, record, limit_bytes=PART_BYTES):
+            if isinstance(found, Missing):
+                self._flush()
+                self._missing(found)
+                self._first = found.last + 1
+                continue
+            for line in found.lines:
+                if self._gathered and self._size + len(line) > PART_BYTES:
+                    self._flush()
+                self._gathered.append(line)
+                self._size += len(line) + 1
+        self._flush()
+
+    def _flush(self) -> None:
+        if self._gathered:
+            self._writer.events(self._first, self._gathered)
+            self._first += len(self._gathered)
+            self._gathered, self._size = [], 0
+
+    def _missing(self, missing: Missing) -> None:
+        if not self._damaged:
+            raise StoreCorrupt(f"session {missing.session_id} was damaged while it was exported: {missing}")
+        self._writer.missing(missing.first, missing.last, missing.found)
+        self._report(missing)

@@ -8,15 +8,21 @@ from typing import BinaryIO
 import msgspec
 from msgspec import structs
 
-from antiphon.engine.events import FORMAT, Event, SessionCreated, UnreadableEvent, decode_event, encode_event
+from antiphon.engine.events import Event, SessionCreated, encode_event
 from antiphon.engine.subagents import SUBAGENT_OF
-from antiphon.errors import LocalError, SessionExists
-from antiphon.jsonrpc.nesting import EVENT_DEPTH, is_too_deep
+from antiphon.errors import SessionExists
 from antiphon.moving.families import rename_in
-from antiphon.moving.parts import FileRefused, PartReader, SessionHead
-from antiphon.stores.base import HIGHEST, Arrival, Batch, SessionRecord, Store
-
-ID_LIMIT = 200
+from antiphon.moving.parts import FileRefused, MissingHead, PartReader, SessionHead
+from antiphon.moving.validation import (
+    RECORD_BYTES,
+    SESSIONS,
+    Checking,
+    check_depth,
+    check_id,
+    check_record,
+    without_parent,
+)
+from antiphon.stores.base import Arrival, Batch, SessionRecord, Store
 
 Settle = Callable[[SessionRecord], SessionRecord]
 """What becomes of a session's record in its new place."""
@@ -31,21 +37,26 @@ async def import_session(
     *,
     session_id: str | None = None,
     cwd: str | None = None,
+    partial: bool = False,
     settle: Settle = lambda record: record,
     check: Check = lambda: None,
 ) -> SessionRecord:
     """Read a session into a store, under its own id or another one, and the sessions of its subagents with
-    it; `check` is called with each part and may raise. Raises `FileRefused`, or `SessionExists`."""
-    reading = _Reading(PartReader(file), check)
+    it. Everything in the file is checked before anything of it can be seen.
+
+    `partial`: of a session that was damaged where it was exported, take the events before the first that is
+    missing. `check` is called with each part and may raise. Raises `FileRefused`, or `SessionExists`.
+    """
+    reading = _Reading(PartReader(file), check, partial=partial)
     begun = reading.parts.begin()
-    record = _record(begun)
+    record = _record(begun, cwd)
     moving = _Moving(record, session_id or record.session_id, cwd or record.cwd, settle)
     wanted = moving.wanted(record)
     await _refuse_twice(store, wanted)
     async with store.arrival(wanted) as arriving:
         last, child = await reading.session(begun, arriving, _Rewriting(record, wanted, moving))
         while child is not None:
-            was = _record(child)
+            was = _record(child, cwd)
             becomes = moving.wanted(was, child=True)
             await _refuse_twice(store, becomes)
             beside = await arriving.beside(becomes)
@@ -63,7 +74,7 @@ class _Moving:
     """What changes on the way: ids, folders, and what the new place makes of a record."""
 
     def __init__(self, root: SessionRecord, session_id: str, cwd: str, settle: Settle) -> None:
-        _check_id(session_id)
+        check_id(session_id)
         self._root = root
         self._names = {root.session_id: session_id}
         self._cwd = cwd
@@ -82,17 +93,25 @@ class _Moving:
         return self._names.get(id, id)
 
     def wanted(self, record: SessionRecord, *, child: bool = False) -> SessionRecord:
-        """The record as it is to be. Raises `FileRefused` for a session that does not belong here."""
-        meta = record.meta
+        """The record as it is to be. Raises `FileRefused` for a session that does not belong here.
+
+        A child comes behind the session that it works for, so they form no circle. The first one works for
+        none here: another file could bring a session that works for it.
+        """
+        meta = {key: value for key, value in record.meta.items() if key != SUBAGENT_OF}
         if child:
-            parent = meta.get(SUBAGENT_OF)
+            parent = record.meta.get(SUBAGENT_OF)
             if parent not in self._known or record.session_id in self._known:
                 raise FileRefused("a session in it works for none of the others, or is there twice")
             meta = {**meta, SUBAGENT_OF: self.name(str(parent))}
+        if len(self._known) == SESSIONS:
+            raise FileRefused(f"it holds more than {SESSIONS} sessions")
         self._known.add(record.session_id)
         cwd = self._cwd if record.cwd == self._root.cwd else record.cwd
         changed = {"session_id": self.name(record.session_id), "cwd": cwd, "meta": meta, "last": 0}
-        return self._settle(structs.replace(record, **changed))
+        wanted = self._settle(structs.replace(record, **changed, fault=None))
+        check_record(wanted)
+        return wanted
 
 
 class _Rewriting:
@@ -100,23 +119,23 @@ class _Rewriting:
     too. All else is as it was."""
 
     def __init__(self, was: SessionRecord, becomes: SessionRecord, moving: _Moving) -> None:
-        self._was = was
+        self.was = was
         self._becomes = becomes
         self._moving = moving
 
     def first(self, event: Event, line: bytes) -> bytes:
-        body, was, becomes = event.body, self._was, self._becomes
-        if not isinstance(body, SessionCreated) or body.session_id != was.session_id:
-            raise FileRefused("its journal does not begin with the creation of the session")
-        if body.format > FORMAT:
-            raise FileRefused(f"its journal is of format {body.format}, which a later Antiphon wrote")
-        if becomes.session_id == was.session_id and becomes.cwd == was.cwd:
+        body, was, becomes = event.body, self.was, self._becomes
+        assert isinstance(body, SessionCreated)
+        parent = becomes.meta.get(SUBAGENT_OF)
+        if (becomes.session_id, becomes.cwd) == (was.session_id, was.cwd) and (
+            body.meta.get(SUBAGENT_OF) == parent
+        ):
             return line
-        meta = dict(body.meta)
-        if SUBAGENT_OF in meta:
-            meta[SUBAGENT_OF] = self._moving.name(str(meta[SUBAGENT_OF]))
+        changed = without_parent(body)
+        if parent is not None:
+            changed = structs.replace(changed, meta={**changed.meta, SUBAGENT_OF: parent})
         cwd = body.cwd if becomes.cwd == was.cwd else becomes.cwd
-        changed = structs.replace(body, session_id=becomes.session_id, cwd=cwd, meta=meta)
+        changed = structs.replace(changed, session_id=becomes.session_id, cwd=cwd)
         return encode_event(structs.replace(event, body=changed))
 
     def later(self, line: bytes) -> bytes:
@@ -124,63 +143,69 @@ class _Rewriting:
 
 
 class _Reading:
-    def __init__(self, parts: PartReader, check: Check) -> None:
+    def __init__(self, parts: PartReader, check: Check, *, partial: bool) -> None:
         self.parts = parts
         self._check = check
+        self._partial = partial
 
     async def session(
         self, begun: Begun, arrival: Arrival, rewriting: _Rewriting
     ) -> tuple[int, Begun | None]:
         """Take in one session; the number of its last event, and how the next one begins, if one does."""
-        last = 0
+        last, broken, whole, following = 0, False, True, None
+        checking = Checking(rewriting.was)
         while (part := self.parts.next()) is not None:
             self._check()
             head, body = part
             if isinstance(head, SessionHead):
-                _check_end(begun[0], last)
-                return last, (head, body)
+                following = (head, body)
+                break
+            if isinstance(head, MissingHead):
+                self._check_missing(head, last)
+                broken = broken or head.last > 0
+                whole = False
+                continue
+            if broken:
+                continue
             lines = body.split(b"\n")
             if head.first != last + 1 or head.last - head.first + 1 != len(lines):
                 raise FileRefused(f"events {last + 1} and following are missing, or there twice")
             for at, line in enumerate(lines):
-                event = _event(line, head.first + at)
+                event = checking.read(line, head.first + at)
                 lines[at] = rewriting.first(event, line) if event.seq == 1 else rewriting.later(line)
+            checking.fold(lines, head.first)
             await arrival.append(Batch(head.first, tuple(lines)))
             last = head.last
-        _check_end(begun[0], last)
-        return last, None
+        if not last:
+            raise FileRefused("there is no event in it that could be imported")
+        if whole and last != begun[0].last:
+            raise FileRefused(f"it ends with event {last} and should end with {begun[0].last}")
+        checking.finish()
+        return last, following
+
+    def _check_missing(self, head: MissingHead, last: int) -> None:
+        """Something of the session was damaged where it was exported. Raises `FileRefused` unless the events
+        before it are what is wanted."""
+        which = f"events {head.first} to {head.last} are missing" if head.last else "it is not whole"
+        told = f"it is of a session that was damaged when it was exported: {which} ({head.found})"
+        if head.last and not last:
+            raise FileRefused(f"{told}; without the first event there is nothing to import")
+        if not self._partial:
+            raise FileRefused(f"{told}; --partial imports the events before what is missing")
 
 
-def _check_end(head: SessionHead, last: int) -> None:
-    if last != head.last:
-        raise FileRefused(f"it ends with event {last} and should end with {head.last}")
-
-
-def _event(line: bytes, seq: int) -> Event:
-    try:
-        event = decode_event(line)
-    except UnreadableEvent as error:
-        raise FileRefused(f"event {seq} cannot be read here ({error}): a later Antiphon wrote it") from None
-    if is_too_deep(line, bound=EVENT_DEPTH):
-        raise FileRefused(f"event {seq} is nested deeper than {EVENT_DEPTH} levels")
-    if event.seq != seq:
-        raise FileRefused(f"where event {seq} should stand is event {event.seq}")
-    return event
-
-
-def _record(begun: Begun) -> SessionRecord:
+def _record(begun: Begun, cwd: str | None) -> SessionRecord:
     head, body = begun
+    if len(body) > RECORD_BYTES:
+        raise FileRefused(f"the session's record has {len(body)} bytes; {RECORD_BYTES} are taken")
+    check_depth(body, "the session's record")
     try:
         record = msgspec.json.decode(body, type=SessionRecord)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise FileRefused(f"the session's record cannot be read: {error}") from None
-    if not (0 <= record.created_at <= HIGHEST and 0 <= record.updated_at <= HIGHEST):
-        raise FileRefused("the session's record has a time that is none")
-    if record.session_id != head.session_id or head.last < 1:
+    if record.session_id != head.session_id or head.last < 0:
         raise FileRefused("its beginning contradicts itself")
+    if not record.cwd and cwd is not None:  # it was damaged
+        record = structs.replace(record, cwd=cwd)
+    check_record(record)
     return record
-
-
-def _check_id(session_id: str) -> None:
-    if not (0 < len(session_id) <= ID_LIMIT and session_id.isprintable() and " " not in session_id):
-        raise LocalError("an id of a session is one printable word")

@@ -17,10 +17,12 @@ from msgspec import Struct
 from antiphon.errors import LocalError
 
 FORMAT = "antiphon session"
-VERSIONS = (1, 2)
-"""1 holds one session, 2 also those that work for it. A file is written in the oldest that can hold it, and
-read in all."""
+VERSIONS = (1, 2, 3)
+"""1 holds one session, 2 also those that work for it, 3 also sessions of which something is missing. A file
+is written in the oldest that can hold it, and read in all."""
 HEAD_LIMIT = 64 * 1024
+FOUND_LIMIT = 1000
+"""Characters of what was found wrong."""
 BODY_LIMIT = 256 * 1024 * 1024
 """Bytes of a body, deflated or not: four times the largest frame that is taken from a peer."""
 
@@ -54,6 +56,14 @@ class EventsHead(Head, frozen=True, kw_only=True, tag="events"):
     last: int
 
 
+class MissingHead(Head, frozen=True, kw_only=True, tag="missing"):
+    """Events that were damaged where the session was exported, without a body. 0 to 0 is its record."""
+
+    first: int
+    last: int
+    found: str
+
+
 class EndHead(Head, frozen=True, kw_only=True, tag="end"):
     """The last part, without a body."""
 
@@ -61,7 +71,7 @@ class EndHead(Head, frozen=True, kw_only=True, tag="end"):
     """Of everything before this part."""
 
 
-AnyHead: TypeAlias = SessionHead | EventsHead | EndHead
+AnyHead: TypeAlias = SessionHead | EventsHead | MissingHead | EndHead
 _read_head = msgspec.json.Decoder(AnyHead).decode
 _write = msgspec.json.Encoder().encode
 
@@ -93,6 +103,9 @@ class PartWriter:
         body = zlib.compress(lines)
         last = first + len(events) - 1
         self._add(EventsHead(first=first, last=last, size=len(body), inflated=len(lines)), body)
+
+    def missing(self, first: int, last: int, found: str) -> None:
+        self._add(MissingHead(first=first, last=last, found=found[:FOUND_LIMIT], size=0, inflated=0), b"")
 
     def end(self) -> None:
         self._add(EndHead(sha256=self._whole.hexdigest(), size=0, inflated=0), b"")
@@ -126,14 +139,17 @@ class PartReader:
         self._version = head.version
         return head, body
 
-    def next(self) -> tuple[EventsHead | SessionHead, bytes] | None:
+    def next(self) -> tuple[EventsHead | MissingHead | SessionHead, bytes] | None:
         """The next events, or the next session; `None` at the end, which has been seen to be that of this
         file."""
         head, body = self._next()
         if isinstance(head, EventsHead) or (isinstance(head, SessionHead) and self._version > 1):
             return head, body
+        if isinstance(head, MissingHead) and self._version > 2:
+            return head, body
         if not isinstance(head, EndHead):
-            raise FileRefused(f"{self._where()}: a second session begins")
+            what = "a second session begins" if isinstance(head, SessionHead) else _named(head)
+            raise FileRefused(f"{self._where()}: {what}, which version {self._version} has not")
         if self._file.read(1):
             raise FileRefused(f"something follows behind its end, from byte {self._at} on")
         return None
@@ -190,12 +206,16 @@ def _checksum(head: bytes, body: bytes) -> bytes:
 def _named(head: AnyHead) -> str:
     if isinstance(head, EventsHead):
         return f"the part with events {head.first} to {head.last}"
+    if isinstance(head, MissingHead):
+        return f"the note that events {head.first} to {head.last} are missing"
     return "the beginning" if isinstance(head, SessionHead) else "the end"
 
 
 def _inflate(head: AnyHead, body: bytes, where: str) -> bytes:
     """What it says of its size is the most it may be (a bomb is one that says otherwise)."""
-    if isinstance(head, EndHead):
+    if isinstance(head, EndHead | MissingHead):
+        if body:
+            raise FileRefused(f"{where}: {_named(head)} has a body")
         return b""
     inflating = zlib.decompressobj()
     try:

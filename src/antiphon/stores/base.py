@@ -11,6 +11,7 @@ import base64
 import binascii
 from collections.abc import Collection, Mapping
 from contextlib import AbstractAsyncContextManager
+from enum import StrEnum
 from typing import Annotated, Any, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
@@ -54,8 +55,30 @@ class Page(Struct, frozen=True, gc=False):
     last: int
 
 
+class FaultKind(StrEnum):
+    """Why a session cannot be opened as it is kept."""
+
+    DAMAGED = "damaged"
+    """Something of it is missing or unreadable."""
+
+    NEWER = "newer"
+    """A later version of Antiphon wrote it."""
+
+
+class Fault(Struct, frozen=True):
+    """What is wrong with a session, in words that name no file of this machine."""
+
+    kind: FaultKind
+    found: str
+    in_record: bool = False
+    """Whether the record itself is damaged: its fields are what could be read of them."""
+
+
 class SessionRecord(Struct, frozen=True, kw_only=True):
-    """What is known of a session beside its journal. Times are milliseconds since 1970; callers set them."""
+    """What is known of a session beside its journal. Times are milliseconds since 1970; callers set them.
+
+    `fault` is set by the store alone, where the session was found to be damaged or newer.
+    """
 
     session_id: str
     cwd: str
@@ -66,6 +89,7 @@ class SessionRecord(Struct, frozen=True, kw_only=True):
     state: str = "idle"
     last: int = 0
     meta: dict[str, Any] = {}
+    fault: Fault | None = None
 
 
 class RecordPatch(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -122,8 +146,9 @@ class Store(Protocol):
     it waits may still take effect, whole; who goes on afterwards reads `get` first.
     """
 
-    async def create(self, record: SessionRecord) -> None:
-        """Begin a session with an empty journal; an id that exists is refused with `SessionExists`."""
+    async def create(self, record: SessionRecord, *, batch: Batch | None = None) -> None:
+        """Begin a session with an empty journal, or with the first batch of it, in one commit; an id that
+        exists is refused with `SessionExists`."""
 
     async def append(self, session_id: str, batch: Batch, *, record: RecordPatch | None = None) -> None:
         """Add a batch, and return once no crash takes it back. `record` changes in the same commit.
@@ -161,7 +186,10 @@ class Store(Protocol):
         """
 
     async def get(self, session_id: str) -> SessionRecord | None:
-        """The record of a session, with the number of its last event; None if there is no such session."""
+        """The record of a session, with the number of its last event; None if there is no such session.
+
+        Of a damaged record, what is readable is returned, with a `fault`.
+        """
 
     async def list(
         self, *, cwd: str | None = None, after: str | None = None, limit: int = LIST_LIMIT
@@ -169,12 +197,23 @@ class Store(Protocol):
         """Sessions, the newest first by creation, `limit` at a time; with `cwd`, those of that directory.
 
         Creation does not change, so a session that is there all the while is listed exactly once, whatever
-        happens between two pages. A cursor that no list gave out raises `CursorInvalid`.
+        happens between two pages. A cursor that no list gave out raises `CursorInvalid`. A damaged session is
+        listed with its `fault`, and keeps no other one from being listed.
         """
+
+    async def drop_snapshot(self, session_id: str) -> None:
+        """Remove the snapshot, which cannot be used; the journal has all that was in it."""
+
+    async def note_fault(self, session_id: str, fault: Fault | None) -> None:
+        """Remember, until the store is closed, what is wrong with a session (None: nothing). Records have it
+        from here on. Nothing of the session changes."""
 
     async def delete(self, session_id: str) -> bool:
         """Remove a session with all that belongs to it; whether it was there. One that another process has
-        claimed is refused with `SessionClaimed`."""
+        claimed is refused with `SessionClaimed`.
+
+        Only a user's wish deletes a session. A store never deletes one because it cannot be read.
+        """
 
     async def claim(self, session_id: str, owner: str) -> None:
         """Become the one live writer of a session, in the name of `owner` (words for a person).
@@ -188,6 +227,25 @@ class Store(Protocol):
 
     async def aclose(self) -> None:
         """Finish what was begun, release all claims and give everything back. Safe to call twice."""
+
+
+class CheckReport(NamedTuple):
+    """What a check of a store found."""
+
+    problems: tuple[str, ...]
+    """What is wrong with the file as a whole, in the words of the store."""
+    faults: Mapping[str, Fault]
+    """What is wrong with sessions, by id. The store remembers them as `note_fault` does."""
+    whole: bool
+    """Whether everything was checked in the time that was given."""
+
+
+@runtime_checkable
+class ChecksItself(Protocol):
+    """A store that can look for damage before somebody meets it. No store has to."""
+
+    async def check(self, *, seconds: float) -> CheckReport:
+        """Look through everything that is kept, beside other work, for at most about so long."""
 
 
 @runtime_checkable

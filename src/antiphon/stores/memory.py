@@ -10,12 +10,20 @@ from operator import attrgetter
 
 import msgspec
 
-from antiphon.errors import SessionClaimed, SessionExists, SessionUnknown, StaleWriter, StoreError
+from antiphon.errors import (
+    SessionClaimed,
+    SessionExists,
+    SessionUnknown,
+    StaleWriter,
+    StoreCorrupt,
+    StoreError,
+)
 from antiphon.stores.base import (
     LIST_LIMIT,
     PAGE_BYTES,
     Arrival,
     Batch,
+    Fault,
     Listing,
     Page,
     Parts,
@@ -32,7 +40,7 @@ from antiphon.stores.base import (
 class _Kept:
     """One session. The batches are the callers' own objects: nothing is copied."""
 
-    __slots__ = ("batches", "last", "names", "owner", "parts", "record", "snapshot")
+    __slots__ = ("batches", "fault", "last", "names", "owner", "parts", "record", "snapshot")
 
     def __init__(self, record: SessionRecord) -> None:
         self.record = record
@@ -43,6 +51,7 @@ class _Kept:
         self.names: list[str] | None = None
         """The parts' names in order, made when they are read."""
         self.owner: str | None = None
+        self.fault: Fault | None = None
 
     def append(self, batch: Batch) -> None:
         joined_events(batch)
@@ -52,7 +61,7 @@ class _Kept:
         self.last = batch.last
 
     def listed(self) -> SessionRecord:
-        return msgspec.structs.replace(self.record, last=self.last)
+        return msgspec.structs.replace(self.record, last=self.last, fault=self.fault)
 
 
 class _Arrival:
@@ -92,10 +101,13 @@ class MemoryStore:
         if self._closed:
             raise StoreError("the store is closed")
 
-    async def create(self, record: SessionRecord) -> None:
+    async def create(self, record: SessionRecord, *, batch: Batch | None = None) -> None:
         self._check_open()
         self._refuse_twice(record)
-        self._sessions[record.session_id] = _Kept(record)
+        kept = _Kept(record)
+        if batch is not None:
+            kept.append(batch)
+        self._sessions[record.session_id] = kept
 
     async def append(self, session_id: str, batch: Batch, *, record: RecordPatch | None = None) -> None:
         kept = self._kept(session_id)
@@ -131,10 +143,17 @@ class MemoryStore:
         cursor, size = after, 0
         at = bisect_right(kept.batches, after, key=attrgetter("last"))
         while at < len(kept.batches) and size < limit_bytes:
+            first = kept.batches[at].first
+            if first > cursor + 1:
+                break
             batches.append(kept.batches[at].after(cursor))
             cursor = batches[-1].last
             size += sum(map(len, batches[-1].events))
             at += 1
+        if not batches and cursor < kept.last:
+            resume = kept.batches[at].first - 1 if at < len(kept.batches) else kept.last
+            found = f"events {cursor + 1} to {resume} are missing"
+            raise StoreCorrupt(f"session {session_id} is damaged: {found}", found=found, resume=resume)
         return Page(tuple(batches), cursor, kept.last)
 
     async def grown(self, session_id: str, after: int) -> int:
@@ -191,6 +210,13 @@ class MemoryStore:
             found = [entry for entry in found if entry < place]
         records = tuple(self._sessions[session_id].listed() for _, session_id in found[:limit])
         return Listing(records, list_cursor(records[-1]) if len(found) > limit else None)
+
+    async def drop_snapshot(self, session_id: str) -> None:
+        kept = self._kept(session_id)
+        kept.snapshot, kept.parts, kept.names = 0, {}, None
+
+    async def note_fault(self, session_id: str, fault: Fault | None) -> None:
+        self._kept(session_id).fault = fault
 
     async def delete(self, session_id: str) -> bool:
         self._check_open()

@@ -13,14 +13,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from antiphon.errors import AntiphonError, SessionUnknown, StoreError
-from antiphon.stores import sqlite_journal
+from antiphon.stores import sqlite_journal, sqlite_records
 from antiphon.stores import sqlite_statements as statements
 from antiphon.stores.base import (
     LIST_LIMIT,
     PAGE_BYTES,
     Arrival,
     Batch,
+    CheckReport,
+    Fault,
     Listing,
     Page,
     Parts,
@@ -32,9 +36,10 @@ from antiphon.stores.base import (
     list_place,
 )
 from antiphon.stores.sqlite_arrival import arrival
+from antiphon.stores.sqlite_check import Checking
 from antiphon.stores.sqlite_errors import store_error
 from antiphon.stores.sqlite_presence import Presence
-from antiphon.stores.sqlite_schema import Durability, open_reader, open_writer
+from antiphon.stores.sqlite_schema import Durability, open_read_only, open_reader, open_writer
 from antiphon.stores.sqlite_writer import UNKNOWN_BYTES, Write, Writer
 
 T = TypeVar("T")
@@ -49,7 +54,8 @@ class SQLiteStore:
     With `durability="process"` what was appended survives the process, kill -9 included; with `"power"` a
     power cut as well, and every commit waits for the disk. `patience` is how long, in seconds, a call waits
     for other processes that write; `poll` is how often it is looked whether they did, while somebody waits
-    in `grown`. One store belongs to one event loop.
+    in `grown`. One store belongs to one event loop. With `read_only` nothing is written, made or migrated, so
+    that also a file can be read that is too damaged to be written to.
     """
 
     def __init__(
@@ -59,16 +65,23 @@ class SQLiteStore:
         durability: str = Durability.PROCESS,
         patience: float = PATIENCE,
         poll: float = POLL,
+        read_only: bool = False,
     ) -> None:
         self.path = Path(path).absolute()
         self.durability = Durability(durability)
         self._patience = patience
         self._poll_every = poll
+        self._read_only = read_only
         self._threads: tuple[ThreadPoolExecutor, ThreadPoolExecutor] | None = None
         self._connections: tuple[sqlite3.Connection, sqlite3.Connection] | None = None
         self._writer: Writer | None = None
+        self._reader: sqlite3.Connection | None = None
+        self._faults: dict[str, Fault] = {}
+        """What is wrong with sessions, beside what their rows tell."""
+        self._checking: Checking | None = None
         self._presence = Presence(self.path)
         self._opening = asyncio.Lock()
+        self._checking_lock = asyncio.Lock()
         self._waiters = Waiters()
         self._timer: asyncio.TimerHandle | None = None
         self._polling = False
@@ -86,33 +99,58 @@ class SQLiteStore:
 
     async def open(self) -> None:
         """Open the file now, to learn now if that cannot be done."""
-        await self._opened()
+        await self._opened_reader()
 
     async def _opened(self) -> Writer:
+        if self._writer is None or self._closed:
+            if self._read_only:
+                raise StoreError(f"{self.path} was opened for reading only")
+            await self._opened_reader()
+        assert self._writer is not None
+        return self._writer
+
+    async def _opened_reader(self) -> sqlite3.Connection:
         if self._closed:
             raise StoreError(f"the store of {self.path} is closed")
-        if self._writer is not None:
-            return self._writer
+        if self._reader is not None:
+            return self._reader
         async with self._opening:
-            if self._writer is None:
-                if self._threads is None:
-                    self._threads = (
-                        ThreadPoolExecutor(1, thread_name_prefix="antiphon-store-write"),
-                        ThreadPoolExecutor(1, thread_name_prefix="antiphon-store-read"),
-                    )
-                loop = asyncio.get_running_loop()
-                unpurged = await loop.run_in_executor(self._threads[0], self._open_connections)
-                assert self._connections is not None
-                self._writer = Writer(
-                    self._connections[0],
-                    str(self.path),
-                    self._threads[0],
-                    in_place=self.durability is Durability.PROCESS,
-                    patience=self._patience,
+            if self._threads is None:
+                self._threads = (
+                    ThreadPoolExecutor(1, thread_name_prefix="antiphon-store-write"),
+                    ThreadPoolExecutor(1, thread_name_prefix="antiphon-store-read"),
                 )
-                for key in unpurged:
-                    await self._purge(self._writer, key)
-            return self._writer
+            if self._reader is None:
+                await self._open(*self._threads)
+        assert self._reader is not None
+        return self._reader
+
+    async def _open(self, write: ThreadPoolExecutor, read: ThreadPoolExecutor) -> None:
+        loop = asyncio.get_running_loop()
+        if self._read_only:
+            self._reader = await loop.run_in_executor(read, self._open_read_only)
+            return
+        unpurged = await loop.run_in_executor(write, self._open_connections)
+        assert self._connections is not None
+        writer = self._writer = Writer(
+            self._connections[0],
+            str(self.path),
+            write,
+            in_place=self.durability is Durability.PROCESS,
+            patience=self._patience,
+        )
+        for key in unpurged:
+            await self._purge(writer, key)
+        self._reader = self._connections[1]
+
+    def _open_read_only(self) -> sqlite3.Connection:
+        """In the reader's thread."""
+        try:
+            return open_read_only(self.path, patience=self._patience)
+        except sqlite3.Error as error:
+            raise store_error(error, str(self.path)) from error
+        except OSError as error:
+            raise StoreError(f"{self.path} cannot be opened: {error.strerror}") from error
 
     def _open_connections(self) -> tuple[int, ...]:
         """In the writer's thread. A caller that was cancelled may have come so far before."""
@@ -140,18 +178,19 @@ class SQLiteStore:
         return await writer.do(write)
 
     async def _read(self, query: Callable[[sqlite3.Connection], T]) -> T:
-        await self._opened()
-        assert self._connections is not None
+        reader = await self._opened_reader()
         assert self._threads is not None
         try:
-            return await asyncio.get_running_loop().run_in_executor(
-                self._threads[1], query, self._connections[1]
-            )
+            return await asyncio.get_running_loop().run_in_executor(self._threads[1], query, reader)
         except sqlite3.Error as error:
             raise store_error(error, str(self.path)) from error
 
-    async def create(self, record: SessionRecord) -> None:
-        await self._write(lambda connection: statements.create(connection, record))
+    async def create(self, record: SessionRecord, *, batch: Batch | None = None) -> None:
+        events = b"" if batch is None else joined_events(batch)
+        await self._write(
+            lambda connection: statements.create(connection, record, batch=batch, events=events),
+            size=len(events),
+        )
 
     async def append(self, session_id: str, batch: Batch, *, record: RecordPatch | None = None) -> None:
         await self._do(_append(session_id, batch, record))
@@ -202,20 +241,53 @@ class SQLiteStore:
         )
 
     async def get(self, session_id: str) -> SessionRecord | None:
-        return await self._read(lambda connection: statements.get(connection, session_id))
+        record = await self._read(lambda connection: sqlite_records.get(connection, session_id))
+        return None if record is None else self._with_fault(record)
 
     async def list(
         self, *, cwd: str | None = None, after: str | None = None, limit: int = LIST_LIMIT
     ) -> Listing:
         check_reading(0, limit)
         place = list_place(after) if after is not None else None
-        return await self._read(lambda connection: statements.list_sessions(connection, cwd, place, limit))
+        listing = await self._read(
+            lambda connection: sqlite_records.list_sessions(connection, cwd, place, limit)
+        )
+        return Listing(tuple(map(self._with_fault, listing.records)), listing.next)
+
+    def _with_fault(self, record: SessionRecord) -> SessionRecord:
+        noted = self._faults.get(record.session_id)
+        return record if noted is None or record.fault is not None else replace(record, fault=noted)
+
+    async def drop_snapshot(self, session_id: str) -> None:
+        await self._write(
+            lambda connection: statements.drop_snapshot(connection, session_id), size=UNKNOWN_BYTES
+        )
+
+    async def note_fault(self, session_id: str, fault: Fault | None) -> None:
+        if fault is None:
+            self._faults.pop(session_id, None)
+        else:
+            self._faults[session_id] = fault
+
+    async def check(self, *, seconds: float) -> CheckReport:
+        await self._opened_reader()
+        async with self._checking_lock:
+            checking = self._checking = Checking(self.path, patience=self._patience)
+            try:
+                report = await checking.run(seconds)
+            except sqlite3.Error as error:
+                raise store_error(error, str(self.path)) from error
+            finally:
+                self._checking = None
+        self._faults.update(report.faults)
+        return report
 
     async def delete(self, session_id: str) -> bool:
         key = await self._write(
             lambda connection: statements.delete(connection, session_id, self._presence), size=UNKNOWN_BYTES
         )
         self._waiters.fail(session_id, SessionUnknown(session_id))
+        self._faults.pop(session_id, None)
         if key is not None:
             await self._purge(await self._opened(), key)
         return key is not None
@@ -236,7 +308,7 @@ class SQLiteStore:
         )
 
     async def grown(self, session_id: str, after: int) -> int:
-        await self._opened()
+        await self._opened_reader()
         # First in the list, then looking: what is appended in between is not missed.
         waiting = self._waiters.add(session_id, after)
         try:
@@ -264,8 +336,8 @@ class SQLiteStore:
 
     def _news(self, session_ids: tuple[str, ...]) -> dict[str, int | None]:
         """In the reader's thread. A counter tells whether anything was committed at all."""
-        assert self._connections is not None
-        reader = self._connections[1]
+        reader = self._reader
+        assert reader is not None
         (version,) = reader.execute("PRAGMA data_version").fetchone()
         if version == self._data_version:
             return {}
@@ -297,6 +369,10 @@ class SQLiteStore:
             return
         async with self._opening:
             self._closed = True
+        if self._checking is not None:
+            self._checking.stop()
+        async with self._checking_lock:
+            pass  # its connection is closed before the last one, which tidies up the log
         if self._timer is not None:
             self._timer.cancel()
         self._fail_waiters(StoreError(f"the store of {self.path} is closed"))
@@ -314,8 +390,9 @@ class SQLiteStore:
                 thread.shutdown()
 
     def _close_reader(self) -> None:
-        if self._connections is not None:
-            self._connections[1].close()
+        for reader in {self._reader, None if self._connections is None else self._connections[1]}:
+            if reader is not None:
+                reader.close()
 
     def _close_writer(self) -> None:
         if self._connections is not None:

@@ -17,6 +17,7 @@ from antiphon.errors import SessionExists, StaleWriter, StoreError
 from antiphon.stores import sqlite_statements as statements
 from antiphon.stores.base import Batch, SessionRecord, joined_events
 from antiphon.stores.sqlite_presence import Presence
+from antiphon.stores.sqlite_records import get
 
 OWNER = "an import"
 
@@ -96,7 +97,7 @@ def append(connection: sqlite3.Connection, key: int, presence: Presence, batch: 
 def finish(connection: sqlite3.Connection, presence: Presence, arrived: Mapping[int, SessionRecord]) -> None:
     for key, record in arrived.items():
         _check_held(connection, key, presence)
-        if statements.get(connection, record.session_id) is not None:
+        if get(connection, record.session_id) is not None:
             raise SessionExists(f"session {record.session_id} is already there")
     for key, record in arrived.items():
         statements.create(connection, record, key=key)

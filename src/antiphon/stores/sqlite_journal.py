@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from collections.abc import Iterator
+from typing import Any
+
+import msgspec
 
 from antiphon.errors import StoreCorrupt
 from antiphon.stores.base import Batch, Page
 from antiphon.stores.sqlite_errors import is_damage
-from antiphon.stores.sqlite_statements import key_of, last
+from antiphon.stores.sqlite_records import LAST_OF_KEY, key_of
 
 _AFTER = "SELECT first, last, events FROM batches WHERE session = ? AND last > ? ORDER BY last"
+_lines = msgspec.json.Decoder(list[msgspec.Raw])
+JSON_BYTES = 1 << 20
+"""Batches up to this size are checked to be JSON."""
 _END_AFTER = "SELECT min(last) FROM batches WHERE session = ? AND last > ?"
 
 
@@ -35,19 +42,39 @@ def read(connection: sqlite3.Connection, path: str, session_id: str, after: int,
             raise
         damage = f"event {cursor + 1}: {error}", _end_after(connection, key, cursor)
     if damage is None:
-        return Page(tuple(batches), cursor, max(cursor, last(connection, session_id)))
+        return Page(tuple(batches), cursor, max(cursor, _last(connection, key, cursor + len(batches[:1]))))
     if batches:
         # The page says that there is more: reading on then tells what.
         return Page(tuple(batches), cursor, cursor + 1)
     what, resume = damage
-    raise StoreCorrupt(f"{path} is damaged in session {session_id}: {what}", resume=resume)
+    raise StoreCorrupt(f"{path} is damaged in session {session_id}: {what}", found=what, resume=resume)
 
 
-def _fault(first: int, end: int, blob: object, cursor: int, *, whole: bool) -> tuple[str, int | None] | None:
+def fault_in(connection: sqlite3.Connection, key: int) -> str | None:
+    """The first fault of a journal, found without reading what its events say; None if there is none."""
+    cursor = 0
+    try:
+        for first, end, blob in _rows(connection, key, 0):
+            damage = _fault(first, end, blob, cursor, whole=False)
+            if damage is not None:
+                return damage[0]
+            if not _is_json(blob):
+                return f"the batch of events {first} to {end} is no JSON"
+            cursor = end
+    except sqlite3.DatabaseError as error:
+        if not is_damage(error):
+            raise
+        return f"event {cursor + 1}: {error}"
+    return None if cursor else "it has no events"
+
+
+def _fault(first: Any, end: Any, blob: object, cursor: int, *, whole: bool) -> tuple[str, int | None] | None:
     """What is wrong with a row that should go on after `cursor`, and where reading goes on behind it.
 
     Only the first row of a page may begin before the cursor.
     """
+    if not (isinstance(first, int) and isinstance(end, int)):
+        return f"the batch after event {cursor} has no valid numbers", _number_after(end)
     if first > cursor + 1:
         return f"events {cursor + 1} to {first - 1} are missing", first - 1
     if not isinstance(blob, bytes) or blob.count(b"\n") != end - first or first < 1:
@@ -57,19 +84,34 @@ def _fault(first: int, end: int, blob: object, cursor: int, *, whole: bool) -> t
     return None
 
 
-def _rows(connection: sqlite3.Connection, key: int, after: int) -> Iterator[tuple[int, int, bytes]]:
+def _is_json(blob: bytes) -> bool:
+    """Whether every line of a batch is a JSON value. Large ones are not looked at: that would hold the
+    interpreter for long, and reading them finds it."""
+    if len(blob) > JSON_BYTES:
+        return True
+    try:
+        blob.decode()  # a `Raw` is not checked for it
+        _lines.decode(b"[%b]" % blob.replace(b"\n", b","))
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return False
+    return True
+
+
+def _rows(connection: sqlite3.Connection, key: int, after: int) -> Iterator[tuple[Any, Any, Any]]:
     """The rows after a cursor, up to one that cannot be read."""
     rows = connection.cursor()
     try:
         for row in rows.execute(_AFTER, (key, after)):
             yield row
-            after = row[1]
+            after = row[1] if isinstance(row[1], int) else after
     except sqlite3.DatabaseError as error:
         if not is_damage(error):
             raise
         # The module reads one row ahead and drops the good one before the damage: one by one from here.
         while row := rows.execute(f"{_AFTER} LIMIT 1", (key, after)).fetchone():
             yield row
+            if not isinstance(row[1], int):
+                return
             after = row[1]
     finally:
         rows.close()
@@ -81,4 +123,20 @@ def _end_after(connection: sqlite3.Connection, key: int, cursor: int) -> int | N
         (end,) = connection.execute(_END_AFTER, (key, cursor)).fetchone()
     except sqlite3.DatabaseError:
         return None
-    return int(end) if end is not None else None
+    return end if isinstance(end, int) else None
+
+
+def _number_after(end: object) -> int | None:
+    """Where to read on behind a row whose numbers are damaged. Text and blobs come behind all numbers."""
+    return math.ceil(end) if isinstance(end, int | float) and abs(end) < 2**62 else None
+
+
+def _last(connection: sqlite3.Connection, key: int, otherwise: int) -> int:
+    """The number of the last event, as far as that can be read."""
+    try:
+        row = connection.execute(f"SELECT {LAST_OF_KEY} FROM sessions WHERE key = ?", (key,)).fetchone()
+    except sqlite3.DatabaseError as error:
+        if not is_damage(error):
+            raise
+        return otherwise
+    return row[0] if row is not None and isinstance(row[0], int) else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
 import time
@@ -9,8 +10,15 @@ from enum import StrEnum
 from pathlib import Path
 
 from antiphon.errors import StoreError, StoreTooNew
+from antiphon.private_files import open_private, tighten_file
 from antiphon.stores.sqlite_errors import is_busy
+from antiphon.stores.sqlite_log import check_log
+from antiphon.stores.sqlite_records import decode_text
 
+logger = logging.getLogger("antiphon.stores")
+
+JUST_NOW = 60.0
+"""Seconds within which another process may be about to fill an empty file."""
 APPLICATION_ID = 0x414E5450  # "ANTP": tells our files from another program's
 
 
@@ -74,15 +82,16 @@ MIGRATIONS: tuple[str, ...] = (
 
 
 def create_file(path: Path) -> None:
-    """Make the file, and its directory where that is missing, for nobody but us.
-
-    SQLite gives the files it adds (-wal, -shm) the permissions of the database.
-    """
+    """Make the file, and its directory where that is missing, for nobody but us; take an existing one from
+    others. SQLite gives the files it adds (-wal, -shm) the permissions of the database."""
     if path.exists():
+        for ending in ("", "-wal", "-shm"):
+            tighten_file(path.with_name(path.name + ending))
+        _warn_of_empty(path)
         return
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        os.close(open_private(path, os.O_CREAT | os.O_EXCL | os.O_RDWR))
     except FileExistsError:
         return  # another process was faster
     folder = os.open(path.parent, os.O_RDONLY)
@@ -92,9 +101,19 @@ def create_file(path: Path) -> None:
         os.close(folder)
 
 
+def _warn_of_empty(path: Path) -> None:
+    """A file without content is a new one. One that is not of just now may have lost what it had."""
+    found = path.stat()
+    if found.st_size == 0 and time.time() - found.st_mtime > JUST_NOW:
+        logger.warning(
+            "store file empty: %s has 0 bytes and begins anew; restore a backup if it had more", path
+        )
+
+
 def open_writer(path: Path, durability: Durability, *, patience: float) -> sqlite3.Connection:
     """A connection that writes, to a file of the present version."""
     create_file(path)
+    check_log(path, patience=patience)
     connection = _connect(path, patience)
     try:
         version = _refuse_foreign(connection, path)
@@ -109,6 +128,23 @@ def open_writer(path: Path, durability: Durability, *, patience: float) -> sqlit
         connection.execute("PRAGMA secure_delete = FAST")
         if version < len(MIGRATIONS):
             migrate(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def open_read_only(path: Path, *, patience: float) -> sqlite3.Connection:
+    """A connection to a file that may be damaged: nothing is written to it, and what is missing at its end is
+    missed only where it is read."""
+    if not path.exists():
+        raise StoreError(f"there is no file {path}")
+    connection = _connect(path, patience, mode="ro")
+    try:
+        connection.execute("PRAGMA query_only = ON")
+        # Without this, SQLite refuses every query of a file that is shorter than its header says.
+        connection.execute("PRAGMA writable_schema = ON")
+        _refuse_foreign(connection, path)
     except BaseException:
         connection.close()
         raise
@@ -139,10 +175,17 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
         raise
 
 
-def _connect(path: Path, patience: float) -> sqlite3.Connection:
-    return sqlite3.connect(
-        os.fspath(path), timeout=patience, isolation_level=None, check_same_thread=False, cached_statements=64
+def _connect(path: Path, patience: float, *, mode: str = "rw") -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        f"{path.as_uri()}?mode={mode}",
+        uri=True,
+        timeout=patience,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=64,
     )
+    connection.text_factory = decode_text
+    return connection
 
 
 def _refuse_foreign(connection: sqlite3.Connection, path: Path) -> int:

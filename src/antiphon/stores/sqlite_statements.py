@@ -9,30 +9,26 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import msgspec
 
-from antiphon.errors import SessionClaimed, SessionExists, SessionUnknown, StaleWriter
-from antiphon.stores.base import Batch, Listing, Parts, RecordPatch, SessionRecord, list_cursor
+from antiphon.errors import SessionClaimed, SessionExists, SessionUnknown, StaleWriter, StoreCorrupt
+from antiphon.stores.base import Batch, Parts, RecordPatch, SessionRecord
 from antiphon.stores.sqlite_presence import Presence
+from antiphon.stores.sqlite_records import LAST_OF_KEY, key_of
 
 PURGE_BATCHES = 64
+_SNAPSHOT = "its snapshot cannot be read"
 
-_LAST_OF_KEY = "coalesce((SELECT max(last) FROM batches WHERE session = key), 0)"
 # Compare and set in one statement: where the journal ends elsewhere, the session is NULL and the row ignored.
 # (INSERT … SELECT would read the table it writes to, and copy every batch through a temporary one.)
 _APPEND = f"""
     INSERT OR IGNORE INTO batches (session, first, last, events)
-    VALUES ((SELECT key FROM sessions WHERE id = ?1 AND ?2 - 1 = {_LAST_OF_KEY}), ?2, ?3, ?4)
+    VALUES ((SELECT key FROM sessions WHERE id = ?1 AND ?2 - 1 = {LAST_OF_KEY}), ?2, ?3, ?4)
 """
-_RECORD = f"""
-    SELECT id, cwd, additional_directories, title, created_at, updated_at, state, meta, {_LAST_OF_KEY}
-    FROM sessions
-"""
-_LAST = f"SELECT key, {_LAST_OF_KEY} FROM sessions WHERE id = ?"
+_LAST = f"SELECT key, {LAST_OF_KEY} FROM sessions WHERE id = ?"
 _CLAIM = """
-    SELECT key, owner, pid, presence FROM sessions LEFT JOIN claims ON claims.session = key WHERE id = ?
+    SELECT key, owner, pid, presence FROM sessions LEFT JOIN claims ON claims.session = key WHERE key = ?
 """
 
 
@@ -45,7 +41,14 @@ def append(
         update(connection, session_id, patch)
 
 
-def create(connection: sqlite3.Connection, record: SessionRecord, *, key: int | None = None) -> None:
+def create(
+    connection: sqlite3.Connection,
+    record: SessionRecord,
+    *,
+    key: int | None = None,
+    batch: Batch | None = None,
+    events: bytes = b"",
+) -> None:
     values = (
         key,
         record.session_id,
@@ -62,8 +65,12 @@ def create(connection: sqlite3.Connection, record: SessionRecord, *, key: int | 
         "(key, id, cwd, additional_directories, title, created_at, updated_at, state, meta) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING"
     )
-    if connection.execute(insert, values).rowcount != 1:
+    made = connection.execute(insert, values)
+    if made.rowcount != 1:
         raise SessionExists(f"session {record.session_id} is already there")
+    if batch is not None:
+        row = (made.lastrowid, batch.first, batch.last, events)
+        connection.execute("INSERT INTO batches (session, first, last, events) VALUES (?, ?, ?, ?)", row)
 
 
 def update(connection: sqlite3.Connection, session_id: str, patch: RecordPatch) -> None:
@@ -98,13 +105,6 @@ def _key_and_last(connection: sqlite3.Connection, session_id: str) -> tuple[int,
     return row
 
 
-def key_of(connection: sqlite3.Connection, session_id: str) -> int:
-    row = connection.execute("SELECT key FROM sessions WHERE id = ?", (session_id,)).fetchone()
-    if row is None:
-        raise SessionUnknown(session_id)
-    return int(row[0])
-
-
 def save_parts(
     connection: sqlite3.Connection, session_id: str, upto: int, parts: Mapping[str, bytes | None]
 ) -> None:
@@ -130,8 +130,8 @@ def load_parts(connection: sqlite3.Connection, session_id: str, after: str, limi
     # One statement, so that the cursor and the parts are of one moment.
     rows = connection.execute(
         "SELECT snapshot, name, part FROM sessions LEFT JOIN parts ON session = key AND name > ? "
-        "WHERE id = ? ORDER BY name",
-        (after, session_id),
+        "WHERE key = ? ORDER BY name",
+        (after, key_of(connection, session_id)),
     )
     page: dict[str, bytes] = {}
     upto, size = None, 0
@@ -139,6 +139,9 @@ def load_parts(connection: sqlite3.Connection, session_id: str, after: str, limi
         if size >= limit_bytes:
             rows.close()  # a statement that is not read to its end would keep the file's old pages alive
             return Parts(upto, page, next(reversed(page)))
+        if not _is_part(upto, name, part):
+            rows.close()
+            raise StoreCorrupt(f"the snapshot of session {session_id} is damaged", found=_SNAPSHOT)
         if name is not None:
             page[name] = part
             size += len(part)
@@ -147,35 +150,26 @@ def load_parts(connection: sqlite3.Connection, session_id: str, after: str, limi
     return Parts(upto, page, None)
 
 
-def get(connection: sqlite3.Connection, session_id: str) -> SessionRecord | None:
-    row = connection.execute(_RECORD + "WHERE id = ?", (session_id,)).fetchone()
-    return _record(row) if row is not None else None
+def _is_part(upto: object, name: object, part: object) -> bool:
+    if not isinstance(upto, int) or upto < 0:
+        return False
+    return name is None or (isinstance(name, str) and isinstance(part, bytes))
 
 
-def list_sessions(
-    connection: sqlite3.Connection, cwd: str | None, place: tuple[int, str] | None, limit: int
-) -> Listing:
-    conditions, values = ["1"], list[Any]()
-    if cwd is not None:
-        conditions.append("cwd = ?")
-        values.append(cwd)
-    if place is not None:
-        conditions.append("(created_at, id) < (?, ?)")
-        values += place
-    rows = connection.execute(
-        f"{_RECORD} WHERE {' AND '.join(conditions)} ORDER BY created_at DESC, id DESC LIMIT ?",
-        (*values, limit + 1),
-    ).fetchall()
-    records = tuple(map(_record, rows[:limit]))
-    return Listing(records, list_cursor(records[-1]) if len(rows) > limit else None)
+def drop_snapshot(connection: sqlite3.Connection, session_id: str) -> None:
+    key = key_of(connection, session_id)
+    connection.execute("UPDATE sessions SET snapshot = 0 WHERE key = ?", (key,))
+    connection.execute("DELETE FROM parts WHERE session = ?", (key,))
 
 
 def delete(connection: sqlite3.Connection, session_id: str, presence: Presence) -> int | None:
     """Take a session away; its journal is still to be purged. Its key, if it was there."""
-    found = connection.execute(_CLAIM, (session_id,)).fetchone()
-    if found is None:
+    try:
+        key = key_of(connection, session_id)
+    except SessionUnknown:
         return None
-    key, holder, pid, name = found
+    found = connection.execute(_CLAIM, (key,)).fetchone()
+    _, holder, pid, name = (key, "", 0, None) if found is None else found
     if name is not None and name != presence.name and presence.alive(name):
         raise SessionClaimed(session_id, owner=holder, pid=pid)
     row = (key,)
@@ -206,7 +200,7 @@ def purge(connection: sqlite3.Connection, key: int) -> bool:
 
 
 def claim(connection: sqlite3.Connection, session_id: str, owner: str, presence: Presence) -> None:
-    row = connection.execute(_CLAIM, (session_id,)).fetchone()
+    row = connection.execute(_CLAIM, (key_of(connection, session_id),)).fetchone()
     if row is None:
         raise SessionUnknown(session_id)
     key, holder, pid, name = row
@@ -230,21 +224,6 @@ def release(connection: sqlite3.Connection, session_id: str, owner: str, presenc
 
 def release_all(connection: sqlite3.Connection, presence: Presence) -> None:
     connection.execute("DELETE FROM claims WHERE presence = ?", (presence.name,))
-
-
-def _record(row: tuple[Any, ...]) -> SessionRecord:
-    session_id, cwd, directories, title, created_at, updated_at, state, meta, end = row
-    return SessionRecord(
-        session_id=session_id,
-        cwd=cwd,
-        additional_directories=msgspec.json.decode(directories, type=tuple[str, ...]),
-        title=title,
-        created_at=created_at,
-        updated_at=updated_at,
-        state=state,
-        last=end,
-        meta=msgspec.json.decode(meta, type=dict[str, Any]),
-    )
 
 
 def _json(value: object) -> str:

@@ -109,6 +109,12 @@ class Gathering:
                 run.append(event)
         self.fold.fold(run)
 
+    def skip(self, last: int, found: str) -> None:
+        """The events up to `last` cannot be read; those behind it are told all the same."""
+        self.fold.last_seq = last
+        notice = v2.Notice(severity=v2.NoticeSeverity.WARNING, title=f"Something is missing here: {found}")
+        self.marks.append((last, notice))
+
     def time_of(self, position: int) -> int | None:
         at = bisect_right(self._times, position, key=lambda known: known[0])
         return self._times[at - 1][1] if at else None

@@ -23,6 +23,8 @@ ENDINGS = {
     "cancelled": "Cancelled",
     "error": "Failed",
 }
+LATEST = 253_402_300_799_999
+"""The last millisecond of the year 9999."""
 DELETED = "Message deleted"
 """What stands in place of a message that was deleted."""
 SAFE_LINKS = ("http://", "https://", "mailto:")
@@ -32,17 +34,22 @@ def is_safe_link(url: str) -> bool:
     return url.lower().startswith(SAFE_LINKS)
 
 
+def _time(at: int) -> datetime:
+    """A time of a journal, which may hold any number: one that no calendar has becomes the nearest one."""
+    return datetime.fromtimestamp(min(max(at, 0), LATEST) // 1000, UTC)
+
+
 def when(at: int) -> str:
-    time = datetime.fromtimestamp(at / 1000, UTC)
+    time = _time(at)
     return f"{time.day} {time:%B %Y, %H:%M} UTC"
 
 
 def clock(at: int) -> str:
-    return f"{datetime.fromtimestamp(at / 1000, UTC):%H:%M}"
+    return f"{_time(at):%H:%M}"
 
 
 def iso(at: int) -> str:
-    return f"{datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return f"{_time(at):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def counted(count: int, noun: str) -> str:

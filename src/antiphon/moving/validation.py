@@ -1,0 +1,164 @@
+"""What an imported session has to be like, checked before anybody sees it.
+
+A file is the word of whoever wrote it. What the readers of a store rely on is checked here: times that can be
+written, ids and paths that can be shown, numbers in order, and events that the engine folds.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Any
+
+from msgspec import structs
+
+from antiphon.engine.events import (
+    FORMAT,
+    Event,
+    NewerEvent,
+    SessionCreated,
+    UnreadableEvent,
+    decode_event,
+)
+from antiphon.engine.session import Session
+from antiphon.engine.snapshot import parts
+from antiphon.engine.subagents import SUBAGENT_OF
+from antiphon.errors import LocalError
+from antiphon.moving.parts import FileRefused
+from antiphon.stores.base import SessionRecord
+
+LATEST = 253_402_300_799_999
+"""The last millisecond of the year 9999, behind which no list can write a time."""
+ID_LIMIT = 200
+PATH_LIMIT = 4096
+TITLE_LIMIT = 10_000
+WORD_LIMIT = 100
+FOLDERS = 1000
+SESSIONS = 1000
+"""How many sessions one file may hold."""
+RECORD_BYTES = 1024 * 1024
+DEPTH = 128
+"""How deep the JSON of a record or an event may be nested."""
+_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"')
+
+
+def check_id(session_id: str) -> None:
+    """An id that somebody types or a list shows. Raises `LocalError`."""
+    if not (0 < len(session_id) <= ID_LIMIT and session_id.isprintable() and " " not in session_id):
+        raise LocalError(
+            f"an id of a session is one printable word of 1 to {ID_LIMIT} letters, got {session_id[:60]!r}"
+        )
+
+
+def check_record(record: SessionRecord) -> None:
+    """Raises `FileRefused`."""
+    try:
+        check_id(record.session_id)
+    except LocalError as error:
+        raise FileRefused(str(error)) from None
+    for name, at in (("created_at", record.created_at), ("updated_at", record.updated_at)):
+        _check_time(at, f"the session's {name}")
+    _check_path(record.cwd, "cwd")
+    if len(record.additional_directories) > FOLDERS:
+        raise FileRefused(
+            f"the session has {len(record.additional_directories)} folders; {FOLDERS} are taken"
+        )
+    for folder in record.additional_directories:
+        _check_path(folder, "additional_directories")
+    if record.title is not None and len(record.title) > TITLE_LIMIT:
+        raise FileRefused(f"the session's title has {len(record.title)} characters; {TITLE_LIMIT} are taken")
+    if not 0 < len(record.state) <= WORD_LIMIT:
+        raise FileRefused(f"the session's state is no word: {record.state[:60]!r}")
+    parent = record.meta.get(SUBAGENT_OF, "")
+    if not isinstance(parent, str) or parent == record.session_id:
+        raise FileRefused(
+            f"session {record.session_id} works for {str(parent)[:60]!r}, which is no other session"
+        )
+
+
+def check_depth(data: bytes, what: str) -> None:
+    """Raises `FileRefused` for JSON that is nested so deep that readers could fail."""
+    if data.count(b"[") + data.count(b"{") <= DEPTH:
+        return
+    depth = deepest = 0
+    for byte in _STRINGS.sub(b"", data):
+        if byte in b"[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif byte in b"]}":
+            depth -= 1
+    if deepest > DEPTH:
+        raise FileRefused(f"{what} is nested {deepest} deep; {DEPTH} is the most that is taken")
+
+
+def _check_time(at: int, what: str) -> None:
+    if not 0 <= at <= LATEST:
+        raise FileRefused(f"{what} is {at}: a time is from 0 to {LATEST} milliseconds since 1970 (year 9999)")
+
+
+def _check_path(path: str, what: str) -> None:
+    """A path as clients are shown it and agents are started in: of any system, so not looked at further."""
+    if not path or len(path) > PATH_LIMIT or any(unicodedata.category(letter) == "Cc" for letter in path):
+        raise FileRefused(
+            f"the session's {what} is no path: 1 to {PATH_LIMIT} characters, none of them a control character"
+        )
+
+
+class Checking:
+    """The journal of one imported session, event by event. It is folded as it will be when it is opened."""
+
+    def __init__(self, record: SessionRecord) -> None:
+        self._record = record
+        self._fold = Session()
+
+    def read(self, line: bytes, seq: int) -> Event:
+        """The event of a line, which is to be number `seq`. Raises `FileRefused`."""
+        check_depth(line, f"event {seq}")
+        try:
+            line.decode()
+            event = decode_event(line)
+        except NewerEvent as error:
+            raise FileRefused(f"event {seq} is {error}: a later Antiphon wrote it") from None
+        except (UnreadableEvent, UnicodeDecodeError) as error:
+            raise FileRefused(f"event {seq} cannot be read: {error}") from None
+        if event.seq != seq:
+            raise FileRefused(f"where event {seq} should stand is event {event.seq}")
+        _check_time(event.at, f"the time of event {seq}")
+        if seq == 1:
+            self._check_created(event.body)
+        return event
+
+    def _check_created(self, body: Any) -> None:
+        if not isinstance(body, SessionCreated) or body.session_id != self._record.session_id:
+            raise FileRefused("its journal does not begin with the creation of the session")
+        if body.format > FORMAT:
+            raise FileRefused(f"its journal is of format {body.format}, which a later Antiphon wrote")
+        if body.format < 1:
+            raise FileRefused(f"its journal is of format {body.format}, which there never was")
+        _check_path(body.cwd, "cwd")
+        parent = self._record.meta.get(SUBAGENT_OF)
+        if parent is not None and body.meta.get(SUBAGENT_OF, parent) != parent:
+            raise FileRefused("its record and its first event name two sessions that it works for")
+
+    def fold(self, lines: list[bytes], first: int) -> None:
+        """Take in these events as they will be kept. Raises `FileRefused`."""
+        try:
+            self._fold.fold(map(decode_event, lines))
+        except Exception as error:  # whatever the engine makes of it, nobody is to meet it later
+            raise FileRefused(f"event {self._fold.last_seq + 1} cannot be folded: {_told(error)}") from None
+
+    def finish(self) -> None:
+        """All events are in: what will be kept and sent of the session can be made."""
+        try:
+            parts(self._fold)
+        except Exception as error:
+            raise FileRefused(f"what its events make cannot be written: {_told(error)}") from None
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:300]
+
+
+def without_parent(body: SessionCreated) -> SessionCreated:
+    """The creation of a session that works for none here."""
+    return structs.replace(body, meta={key: value for key, value in body.meta.items() if key != SUBAGENT_OF})

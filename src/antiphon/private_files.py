@@ -1,0 +1,142 @@
+"""Files and folders for their owner alone: 0600 and 0700 from the moment they are made.
+
+Existing ones that others can read are tightened, and a log line says so. One that belongs to another user, or
+a symbolic link that another user made, is refused: in a shared folder it may have been planted.
+On Windows, where permissions are not in the mode, nothing is checked.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import stat
+from collections.abc import Collection
+from pathlib import Path
+
+from antiphon.errors import LocalError
+
+logger = logging.getLogger("antiphon.files")
+
+OTHERS = 0o077
+_POSIX = os.name == "posix"
+_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
+_BASE = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
+
+
+class NotPrivate(LocalError):
+    """A file or folder is not ours alone, and cannot be made so."""
+
+
+def open_private(path: Path, flags: int) -> int:
+    """Open a regular file, made with mode 0600 if `flags` have `O_CREAT`; its descriptor.
+
+    Raises `NotPrivate`, or `OSError` as `os.open` does.
+    """
+    try:
+        fd = os.open(path, flags | _BASE | _NO_FOLLOW, 0o600)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        _check_link(path)
+        fd = os.open(path, flags | _BASE, 0o600)
+    try:
+        _tighten(fd, path)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def tighten_file(path: Path) -> None:
+    """Take an existing file from others; one that is missing is left alone. Raises `NotPrivate`.
+
+    The file is not opened: to close a database file ends the locks that SQLite holds on it in this process.
+    """
+    try:
+        if path.is_symlink():
+            _check_link(path)
+        found = os.stat(path)
+    except FileNotFoundError:
+        return
+    mode = _checked_mode(found, path)
+    if mode & OTHERS:
+        os.chmod(path, mode & ~OTHERS)
+        _log_tightened(path, mode)
+
+
+def make_private_folder(path: Path, *, ours: Collection[str] = ()) -> None:
+    """Make a folder with mode 0700, or take an existing one from others. Raises `NotPrivate`, or `OSError`.
+
+    An existing folder that others can read is tightened where it is empty or has a file of a name in `ours`.
+    Otherwise it serves other purposes, too, and is refused.
+    """
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.mkdir(path, 0o700)
+        return
+    except FileExistsError:
+        if not _POSIX:
+            return
+    if path.is_symlink():
+        _check_link(path)
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | _BASE)
+    try:
+        found = os.fstat(fd)
+        _check_owner(found, path)
+        mode = stat.S_IMODE(found.st_mode)
+        if not mode & OTHERS:
+            return
+        names = os.listdir(fd)
+        if mode & stat.S_ISVTX or (names and not set(names) & set(ours)):
+            raise NotPrivate(
+                f"others can use the folder {path} (mode {mode:04o}), and it holds files of other programs: "
+                "name a folder of its own, or make this one private with `chmod 700`"
+            )
+        os.fchmod(fd, mode & ~OTHERS)
+        logger.warning("folder permissions tightened: %s had mode %04o, now %04o", path, mode, mode & ~OTHERS)
+    finally:
+        os.close(fd)
+
+
+def _tighten(fd: int, path: Path) -> None:
+    mode = _checked_mode(os.fstat(fd), path)
+    if mode & OTHERS:
+        os.fchmod(fd, mode & ~OTHERS)
+        _log_tightened(path, mode)
+
+
+def _checked_mode(found: os.stat_result, path: Path) -> int:
+    """The permissions of a file of ours; 0 where they are not in the mode."""
+    if not stat.S_ISREG(found.st_mode):
+        raise NotPrivate(f"{path} is no regular file")
+    if not _POSIX:
+        return 0
+    _check_owner(found, path)
+    return stat.S_IMODE(found.st_mode)
+
+
+def _log_tightened(path: Path, mode: int) -> None:
+    logger.warning("file permissions tightened: %s had mode %04o, now %04o", path, mode, mode & ~OTHERS)
+
+
+def _check_owner(found: os.stat_result, path: Path) -> None:
+    if found.st_uid != os.geteuid():
+        raise NotPrivate(
+            f"{path} belongs to user {found.st_uid}, and this process is of user {_me()}: "
+            "change its owner, or name another place"
+        )
+
+
+def _check_link(path: Path) -> None:
+    """A link of our own leads where we want it to; one of somebody else where they do."""
+    found = os.lstat(path)
+    if stat.S_ISLNK(found.st_mode) and found.st_uid != os.geteuid():
+        raise NotPrivate(
+            f"{path} is a symbolic link that user {found.st_uid} made, and this process is of user {_me()}: "
+            "remove it, or name another place"
+        )
+
+
+def _me() -> int:
+    return os.geteuid()
