@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import pytest
 
 from antiphon.stores import Batch, MemoryStore, Page, SQLiteStore, Store
-from antiphon.testing import check_shared_store, check_store
+from antiphon.testing import check_damaged_store, check_shared_store, check_store
 from antiphon.testing.stores import CHECKS, SHARED_CHECKS, Make
 
 
@@ -57,6 +58,42 @@ async def test_the_contract_of_two_is_kept(tmp_path: Path) -> None:
             yield one, other
 
     await check_shared_store(make)
+
+
+async def forget_in_memory(store: Store, session_id: str) -> None:
+    assert isinstance(store, MemoryStore)
+    del store._kept(session_id).batches[0]
+
+
+async def forget_in_sqlite(store: Store, session_id: str) -> None:
+    assert isinstance(store, SQLiteStore)
+    with closing(sqlite3.connect(store.path, isolation_level=None)) as connection:
+        key = "(SELECT key FROM sessions WHERE id = ?)"
+        connection.execute(f"DELETE FROM batches WHERE first = 1 AND session = {key}", (session_id,))
+
+
+@pytest.mark.parametrize(
+    ("kind", "damage"),
+    [(memory, forget_in_memory), (process, forget_in_sqlite)],
+    ids=["memory", "sqlite"],
+)
+async def test_the_contract_of_a_damaged_store_is_kept(kind, damage, tmp_path: Path) -> None:
+    await check_damaged_store(kind(tmp_path), damage)
+
+
+async def test_the_contract_of_a_damaged_store_catches_one_that_passes_holes_over() -> None:
+    class PassesHoles(MemoryStore):
+        async def read(self, session_id: str, after: int, **limit: int) -> Page:
+            kept = self._kept(session_id)
+            batches = tuple(batch for batch in kept.batches if batch.last > after)
+            return Page(batches, kept.last, kept.last)
+
+    @asynccontextmanager
+    async def make() -> AsyncIterator[Store]:
+        yield PassesHoles()
+
+    with pytest.raises(AssertionError):
+        await check_damaged_store(make, forget_in_memory)
 
 
 class TakesAnything(MemoryStore):

@@ -29,6 +29,7 @@ from antiphon.hub import HubFolder, Running
 from antiphon.hub.targets import called
 from antiphon.jsonrpc.frames import on_one_line
 from antiphon.jsonrpc.oversized import failure_of
+from antiphon.private_files import open_private
 from antiphon.schema.version import META_KEY
 from antiphon.transports.base import Transport
 
@@ -113,7 +114,7 @@ async def start_hub(folder: HubFolder, agent: Sequence[str], *, busy: str = "que
 def _spawn(folder: HubFolder, agent: Sequence[str], log: Path, *, busy: str) -> subprocess.Popen[bytes]:
     asked = ["--port", "0", "--data", str(folder.path), "--busy", busy]
     behind = ["--", *agent] if agent else []
-    with open(log, "ab", opener=lambda path, flags: os.open(path, flags, 0o600)) as out:
+    with os.fdopen(open_private(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab") as out:
         return subprocess.Popen(
             [sys.executable, "-m", "antiphon", "serve", *asked, *behind],
             stdin=subprocess.DEVNULL,

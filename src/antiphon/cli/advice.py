@@ -69,8 +69,8 @@ def advice(error: BaseException) -> str:
         return f"{error}: update Antiphon, or name another folder with --data DIR"
     if isinstance(error, StoreCorrupt):
         return (
-            f"{error}. Nothing was changed. `{here('sessions list')}` and `{here('sessions export')} ID` read "
-            "what is left of it; then move the file away, and import what was exported"
+            f"{error}. Nothing was changed. `{here('sessions list')}` and `{here('sessions export')} ID` "
+            "read what is left of it; then move the file away, and import what was exported"
         )
     if isinstance(error, StoreFull):
         return f"{error}: make room, and try again"

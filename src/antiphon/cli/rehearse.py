@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from antiphon.cli.own_command import here
+from antiphon.private_files import make_private_folder
 from antiphon.rehearsal import make_agent
 from antiphon.stores.base import Store
 from antiphon.stores.sqlite import SQLiteStore
@@ -20,6 +21,6 @@ def run_rehearsal(data: str | None) -> None:
     store: Store | None = None
     if data is not None:
         folder = Path(data)
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(folder, ours=("sessions.db",))
         store = SQLiteStore(folder / "sessions.db")
     make_agent(store=store, may_exit=True).run()

@@ -153,7 +153,7 @@ class Serving:
                 self.fail(inbound, RequestCancelled().to_wire())
                 return
             if isinstance(error, StoreError):
-                # The disk or the file is at fault, not the code: the error names it, a traceback adds nothing.
+                # The disk or the file is at fault, not the code: a traceback adds nothing.
                 logger.warning("store error in %s: %s", inbound.method, error)
             elif not isinstance(error, AntiphonError) or isinstance(error, LocalError):
                 logger.exception("the handler of %s failed", inbound.method)

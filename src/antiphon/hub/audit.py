@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from antiphon.live.presence import rfc3339
+from antiphon.private_files import NotPrivate, open_private
 
 logger = logging.getLogger("antiphon.hub")
 
@@ -43,9 +44,10 @@ class Audit:
         line = msgspec.json.encode({"at": at, "act": act, "outcome": outcome, **told}) + b"\n"
         try:
             os.write(self._open(len(line)), line)
-        except OSError as error:
+        except (OSError, NotPrivate) as error:
             if not self._failed:
-                logger.warning("the audit log cannot be written: %s", error.strerror)
+                why = error.strerror if isinstance(error, OSError) else error
+                logger.warning("the audit log cannot be written: %s", why)
             self._failed = True
 
     def close(self) -> None:
@@ -59,8 +61,7 @@ class Audit:
             self.close()
             _rotate(self._path)
         if self._fd is None:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-            self._fd = os.open(self._path, flags, 0o600)
+            self._fd = open_private(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
             self._written = os.fstat(self._fd).st_size
         self._written += more
         return self._fd

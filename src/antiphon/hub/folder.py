@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 import sys
 from collections.abc import Iterator
@@ -15,6 +16,14 @@ from msgspec import Struct
 
 from antiphon.errors import LocalError
 from antiphon.hub.access import keep_token
+from antiphon.private_files import make_private_folder, open_private, tighten_file
+
+OURS = ("token", "mark", "hub.lock", "hub.log", "sessions.db", "tokens.json", "agents.json", "audit.jsonl")
+"""Files by which a folder is known to be a hub's."""
+_TIGHTENED = re.compile(
+    r"mark|hub\.(lock|log|json)|agents\.json|tokens\.json\.lock|(sessions\.db|audit\.jsonl).*"
+)
+"""Files that are taken from others. A token that others could read is refused instead: they may know it."""
 
 
 class Running(Struct, frozen=True, omit_defaults=True):
@@ -55,7 +64,7 @@ def write_private(path: Path, content: bytes) -> None:
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
     """One process at a time is in the block; the others wait."""
-    with open(path, "a+b") as file:
+    with os.fdopen(open_private(path, os.O_RDWR | os.O_CREAT), "r+b") as file:
         _lock(file.fileno(), wait=True)
         yield
 
@@ -65,8 +74,13 @@ class HubFolder:
         self.path = default_folder() if path is None else Path(path).absolute()
 
     def make(self) -> None:
+        """Make the folder, or take an existing one, and what a hub keeps in it, from other users. Raises
+        `LocalError`."""
         try:
-            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private_folder(self.path, ours=OURS)
+            for name in os.listdir(self.path):
+                if _TIGHTENED.fullmatch(name):
+                    tighten_file(self.path / name)
         except OSError as error:
             raise LocalError(f"{self.path} cannot be made: {error.strerror}") from error
 
@@ -116,7 +130,7 @@ class HubFolder:
 
     def _open_lock(self) -> BinaryIO:
         try:
-            return open(self.path / "hub.lock", "a+b")
+            return os.fdopen(open_private(self.path / "hub.lock", os.O_RDWR | os.O_CREAT), "r+b")
         except OSError as error:
             raise LocalError(f"{self.path} cannot be written in: {error.strerror}") from error
 

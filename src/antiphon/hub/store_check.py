@@ -1,7 +1,7 @@
 """StoreCheck: looks for damage in what a hub keeps when the hub starts, and reports it in the log.
 
-A small store is checked before clients come. A large one is checked while they are served: the start waits for
-a moment only.
+A small store is checked before clients come. A large one is checked while they are served: the start waits
+for a moment only.
 """
 
 from __future__ import annotations
@@ -70,11 +70,9 @@ def _log(report: CheckReport) -> None:
         logger.warning("store check: session %s is damaged: %s", id, fault.found)
     if damaged or report.problems:
         logger.warning(
-            "store check: %d damaged sessions found; the others are served. `antiphon sessions export ID` writes "
-            "what is readable of a session; nothing was changed",
+            "store check: %d damaged sessions found; the others are served and nothing was changed. "
+            "`antiphon sessions export ID` writes what is readable of one",
             len(damaged),
         )
     if not report.whole:
-        logger.warning(
-            "store check: not finished in time; what was not checked is reported when it is opened"
-        )
+        logger.warning("store check: not finished in time; the rest is checked when it is opened")

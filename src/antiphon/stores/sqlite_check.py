@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
+from antiphon.errors import SessionUnknown
 from antiphon.stores.base import CheckReport, Fault, FaultKind
 from antiphon.stores.sqlite_errors import is_damage
 from antiphon.stores.sqlite_journal import fault_in
-from antiphon.stores.sqlite_records import list_sessions
+from antiphon.stores.sqlite_records import key_of, list_sessions
 from antiphon.stores.sqlite_schema import open_read_only
 
 PROBLEMS = 20
@@ -29,20 +29,20 @@ class Checking:
         self._path = path
         self._patience = patience
         self._connection: sqlite3.Connection | None = None
-        self._until = 0.0
         self._stopped = False
 
     async def run(self, seconds: float) -> CheckReport:
         loop = asyncio.get_running_loop()
-        self._until = time.monotonic() + seconds
         timer = loop.call_later(seconds, self.stop)
         thread = ThreadPoolExecutor(1, thread_name_prefix="antiphon-store-check")
+        checking = loop.run_in_executor(thread, self._check)
         try:
-            return await loop.run_in_executor(thread, self._check)
+            return await asyncio.shield(checking)
         finally:
             timer.cancel()
             self.stop()
-            thread.shutdown(wait=False)
+            await asyncio.wait([checking])
+            thread.shutdown()
 
     def stop(self) -> None:
         """End the check soon; its report says that it is not whole."""
@@ -60,7 +60,8 @@ class Checking:
         with closing(open_read_only(self._path, patience=self._patience)) as connection:
             self._connection = connection
             try:
-                problems += _quick_check(connection)
+                if not self._stopped:
+                    problems += _quick_check(connection)
                 for session_id, fault in self._faults(connection):
                     faults[session_id] = fault
             except sqlite3.Error as error:
@@ -91,8 +92,10 @@ class Checking:
             place = listing.records[-1].created_at, listing.records[-1].session_id
 
     def _journal_fault(self, connection: sqlite3.Connection, session_id: str) -> str | None:
-        row = connection.execute("SELECT key, snapshot FROM sessions WHERE id = ?", (session_id,)).fetchone()
-        return None if row is None else fault_in(connection, row[0])
+        try:
+            return fault_in(connection, key_of(connection, session_id))
+        except SessionUnknown:
+            return None  # it was deleted meanwhile
 
 
 def _quick_check(connection: sqlite3.Connection) -> list[str]:

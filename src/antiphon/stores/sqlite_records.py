@@ -10,7 +10,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -55,7 +55,7 @@ def _find(connection: sqlite3.Connection, session_id: str) -> int | None:
     except sqlite3.DatabaseError as error:
         if not is_damage(error):
             raise
-        found = [key for key, id in _readable_keys(connection).items() if id == session_id]
+        found = [key for key, known in _readable_keys(connection).items() if known.id == session_id]
         if not found:
             raise
         return found[0]
@@ -73,12 +73,17 @@ def get(connection: sqlite3.Connection, session_id: str) -> SessionRecord | None
     key = _find(connection, session_id)
     if key is None:
         return None
+    return _read_key(connection, key, lambda: _readable_keys(connection).get(key, _Known()))
+
+
+def _read_key(connection: sqlite3.Connection, key: int, known: Callable[[], _Known]) -> SessionRecord | None:
+    """The record of a row, or what can be read of it."""
     try:
         row = connection.execute(f"{_RECORD} WHERE key = ?", (key,)).fetchone()
     except sqlite3.DatabaseError as error:
         if not is_damage(error):
             raise
-        return _read_by_column(connection, key, session_id)
+        return _read_by_column(connection, key, known())
     return _read(row) if row is not None else None
 
 
@@ -118,7 +123,10 @@ def _list_readable(
     connection: sqlite3.Connection, cwd: str | None, place: tuple[int, str] | None, limit: int
 ) -> Listing:
     """The list of a damaged table: every session of which anything can be found."""
-    found = [_read_by_column(connection, key, id) for key, id in _readable_keys(connection).items()]
+    found: list[SessionRecord] = []
+    for key, known in _readable_keys(connection).items():
+        record = _read_key(connection, key, lambda known=known: known)  # type: ignore[misc]
+        found.append(record or _read_by_column(connection, key, known))
     if not found:
         raise StoreCorrupt("the table of sessions cannot be read", found="the list of sessions is damaged")
     found.sort(key=_place, reverse=True)
@@ -133,17 +141,26 @@ def _place(record: SessionRecord) -> tuple[int, str]:
     return record.created_at, record.session_id
 
 
-def _readable_keys(connection: sqlite3.Connection) -> dict[int, str | None]:
-    """The keys that the table and its indexes still have, with ids: each is read up to its damage, from both
-    ends."""
-    by_creation = "sessions INDEXED BY sessions_by_creation ORDER BY created_at"
-    found: dict[int, str | None] = {}
-    for source in (by_creation, "sessions NOT INDEXED ORDER BY key", "sessions ORDER BY id"):
+class _Known(NamedTuple):
+    """What the indexes have of a session, so that it keeps its place in the list without its row."""
+
+    id: Any = None
+    created_at: Any = None
+
+
+def _readable_keys(connection: sqlite3.Connection) -> dict[int, _Known]:
+    """The keys that the table and its indexes still have: each is read up to its damage, from both ends."""
+    by_creation = "created_at FROM sessions INDEXED BY sessions_by_creation ORDER BY created_at"
+    by_key, by_id = "NULL FROM sessions NOT INDEXED ORDER BY key", "NULL FROM sessions ORDER BY id"
+    found: dict[int, _Known] = {}
+    for source in (by_creation, by_key, by_id):
         for order in ("ASC", "DESC"):
-            rows: Iterable[Any] = _until_damage(connection, f"SELECT key, id FROM {source} {order}")
-            for key, id in rows:
+            for key, id, created_at in _until_damage(connection, f"SELECT key, id, {source} {order}"):
                 if isinstance(key, int):
-                    found[key] = found.get(key) or (id if _is_id(id) else None)
+                    known = found.get(key, _Known())
+                    found[key] = _Known(
+                        known.id or (id if _is_id(id) else None), known.created_at or created_at
+                    )
     return found
 
 
@@ -152,7 +169,7 @@ def _until_damage(connection: sqlite3.Connection, query: str) -> Iterable[Any]:
         yield from connection.execute(query)
 
 
-def _read_by_column(connection: sqlite3.Connection, key: int, id: str | None) -> SessionRecord:
+def _read_by_column(connection: sqlite3.Connection, key: int, known: _Known) -> SessionRecord:
     """The record of a row that cannot be read as a whole."""
 
     def value(expression: str) -> Any:
@@ -162,9 +179,10 @@ def _read_by_column(connection: sqlite3.Connection, key: int, id: str | None) ->
             return None
         return None if row is None else row[0]
 
-    columns = [value(column) for column in _COLUMNS]
-    columns[0] = columns[0] if _is_id(columns[0]) else id
-    record = _read((key, *columns, value(LAST_OF_KEY)))
+    columns = {column: value(column) for column in _COLUMNS}
+    for column, otherwise in known._asdict().items():
+        columns[column] = otherwise if columns[column] is None else columns[column]
+    record = _read((key, *columns.values(), value(LAST_OF_KEY)))
     if record.fault is None:
         return msgspec.structs.replace(record, fault=_fault(["the row"]))
     return record

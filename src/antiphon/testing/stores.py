@@ -1,4 +1,5 @@
-"""The contract of a store, as functions: `check_store(make)`, and `check_shared_store(make)` for two.
+"""The contract of a store, as functions: `check_store(make)`, `check_shared_store(make)` for two, and
+`check_damaged_store(make, damage)` for one that lost something.
 
 `make` is called anew for each check and opens an empty store (or two that keep the same things). A failed
 check raises `AssertionError` with the promise that was broken.
@@ -26,6 +27,14 @@ from antiphon.testing.store_arrivals import (
     of_an_unfinished_arrival_nothing_is_left,
     sessions_that_arrive_together_are_seen_together,
 )
+from antiphon.testing.store_faults import (
+    Damage,
+    a_fault_is_listed_until_the_session_is_deleted,
+    a_hole_is_reported_and_nothing_is_deleted,
+    a_session_is_created_with_its_first_events,
+    a_session_without_events_stays,
+    a_snapshot_can_be_dropped,
+)
 from antiphon.testing.store_samples import events, read_all, refused, session
 
 Make = Callable[[], AbstractAsyncContextManager[Store]]
@@ -45,6 +54,14 @@ async def check_shared_store(make: MakeTwo, *, deadline: float = DEADLINE) -> No
     for check in SHARED_CHECKS:
         async with make() as (one, other):
             await _in_time(check.__name__, check(one, other), deadline)
+
+
+async def check_damaged_store(make: Make, damage: Damage, *, deadline: float = DEADLINE) -> None:
+    """Run the checks for a store of which something is missing. `damage` takes the first batch of a session
+    away, behind the back of the store."""
+    for check in DAMAGE_CHECKS:
+        async with make() as store:
+            await _in_time(check.__name__, check(store, damage), deadline)
 
 
 async def _in_time(name: str, checking: Coroutine[Any, Any, None], deadline: float) -> None:
@@ -415,6 +432,10 @@ CHECKS: tuple[Callable[[Store], Coroutine[Any, Any, None]], ...] = (
     an_arriving_session_is_seen_when_it_is_whole,
     of_an_unfinished_arrival_nothing_is_left,
     sessions_that_arrive_together_are_seen_together,
+    a_session_is_created_with_its_first_events,
+    a_fault_is_listed_until_the_session_is_deleted,
+    a_session_without_events_stays,
+    a_snapshot_can_be_dropped,
     after_closing_everything_is_refused,
 )
 SHARED_CHECKS: tuple[Callable[[Store, Store], Coroutine[Any, Any, None]], ...] = (
@@ -422,4 +443,7 @@ SHARED_CHECKS: tuple[Callable[[Store, Store], Coroutine[Any, Any, None]], ...] =
     growth_is_seen_by_the_other_store,
     a_claim_holds_against_the_other_store_until_it_closes,
     another_store_leaves_an_arrival_alone,
+)
+DAMAGE_CHECKS: tuple[Callable[[Store, Damage], Coroutine[Any, Any, None]], ...] = (
+    a_hole_is_reported_and_nothing_is_deleted,
 )

@@ -7,6 +7,8 @@ import json
 import os
 from pathlib import Path
 
+from antiphon.private_files import NotPrivate, open_private
+
 KEPT = 500
 LONGEST = 20_000
 """Characters; what is longer was not typed, and is not kept."""
@@ -45,10 +47,12 @@ class History:
         if self._path is None:
             return
         line = json.dumps(prompt) + "\n"
-        with contextlib.suppress(OSError):  # a folder that cannot be written in costs the history, no more
+        with contextlib.suppress(
+            OSError, NotPrivate
+        ):  # a folder that cannot be written in costs the history, no more
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-            with os.fdopen(os.open(self._path, flags, 0o600), "w", encoding="utf-8") as file:
+            with os.fdopen(open_private(self._path, flags), "w", encoding="utf-8") as file:
                 file.write(line)
             if self._path.stat().st_size > 4 * KEPT * 1000:
                 kept = "".join(json.dumps(each) + "\n" for each in self._prompts[-KEPT:])

@@ -32,6 +32,11 @@ STATES = {
     "requires_action": ("● waits for an answer", "$warning"),
     "idle": ("○ ready", "$success"),
 }
+FAULTS = {
+    "damaged": ("✕ damaged", "$error"),
+    "newer": ("✕ of a later version", "$warning"),
+}
+"""Sessions that cannot be opened."""
 
 
 class SessionList(OptionList):
@@ -189,6 +194,9 @@ def _lines(info: v2.SessionInfo) -> Content:
     ours = ours_in(info.meta)
     state = ours.get("state")
     words, style = STATES.get(state if isinstance(state, str) else "", ("○ at rest", "$foreground 60%"))
+    fault = ours.get("fault")
+    if isinstance(fault, dict):
+        words, style = FAULTS.get(str(fault.get("kind")), FAULTS["damaged"])
     clients = ours.get("clients")
     about = [
         plain_line(str(ours.get("agent", "")), limit=40),

@@ -6,8 +6,8 @@ const PAGES = 20;
 
 /** An entry of `session/list`, with what is ours in it beside the rest. */
 export function readEntry({ _meta, ...entry }) {
-  const { agent = null, state = null, clients = 0 } = ours(_meta);
-  return { ...entry, agent, state, clients };
+  const { agent = null, state = null, clients = 0, fault = null } = ours(_meta);
+  return { ...entry, agent, state: faultOf(fault) ?? state, clients };
 }
 
 export async function listAll(peer) {
@@ -31,4 +31,10 @@ export function keptUp(sessions, changed, gone) {
     news.delete(entry.sessionId);
   }
   return [...news.values(), ...listed].filter((entry) => !entry.archived);
+}
+
+/** Why a session cannot be opened, where the hub found that: damaged, or newer. */
+function faultOf(fault) {
+  if (fault === null || typeof fault !== "object") return null;
+  return fault.kind === "newer" ? "newer" : "damaged";
 }

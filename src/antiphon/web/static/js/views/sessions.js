@@ -13,6 +13,8 @@ import { stateDot, stateOf } from "./state.js";
 import { tell } from "./toasts.js";
 
 const SHOWN = 300;
+/** States that a row says in words. */
+const STANDS_OUT = new Set(["requires_action", "damaged", "newer"]);
 
 /** Those that have every word of the search in title, folder, agent or id. Pure. */
 export function found(entries, search) {
@@ -160,7 +162,7 @@ function paint(row, entry, current, now, app) {
     h(
       "span",
       { class: "session-facts" },
-      entry.state === "requires_action" ? h("b", null, state.word) : facts.join(" · "),
+      STANDS_OUT.has(entry.state) ? h("b", null, state.word) : facts.join(" · "),
     ),
     h("span", { class: "only-read" }, `, ${state.word}`),
     others && entry.clients > 1

@@ -7,6 +7,8 @@ export const STATES = {
   running: { word: "Working", mark: "working" },
   requires_action: { word: "Waits for an answer", mark: "waiting" },
   kept: { word: "At rest", mark: "kept" },
+  damaged: { word: "Damaged", mark: "lost" },
+  newer: { word: "Of a later version", mark: "lost" },
 };
 
 export function stateOf(state) {
