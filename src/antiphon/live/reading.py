@@ -10,7 +10,7 @@ import logging
 from collections.abc import Sequence
 
 from antiphon.engine.events import FORMAT, Event, NewerEvent, UnreadableEvent, decode_event
-from antiphon.engine.journal import Cursor
+from antiphon.engine.journal import Cursor, JournalGap
 from antiphon.engine.session import Session
 from antiphon.engine.snapshot import Restoring
 from antiphon.errors import SessionDamaged, SessionTooNew, SessionUnknown, StoreCorrupt, StoreError
@@ -60,9 +60,12 @@ async def fold_journal(store: Store, session_id: str, fold: Session) -> None:
         await _refuse(store, session_id, kind, f"event {fold.last_seq + 1} cannot be read: {error}")
     except (StoreError, SessionUnknown):
         raise
+    except JournalGap as gap:
+        found = f"where event {gap.expected} should stand is event {gap.got}"
+        await _refuse(store, session_id, FaultKind.DAMAGED, found)
     except Exception as error:
         # What the fold raises for an event that a stranger wrote, or that changed on the disk.
-        found = f"event {fold.last_seq + 1} cannot be folded: {type(error).__name__}: {error}"
+        found = f"event {fold.last_seq} cannot be folded: {type(error).__name__}: {error}"
         await _refuse(store, session_id, FaultKind.DAMAGED, found)
     if _is_later(fold):
         assert fold.created is not None

@@ -173,7 +173,7 @@ class _Reading:
             for at, line in enumerate(lines):
                 event = checking.read(line, head.first + at)
                 lines[at] = rewriting.first(event, line) if event.seq == 1 else rewriting.later(line)
-            checking.fold(lines, head.first)
+            checking.fold(lines)
             await arrival.append(Batch(head.first, tuple(lines)))
             last = head.last
         if not last:

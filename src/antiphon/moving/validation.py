@@ -140,12 +140,12 @@ class Checking:
         if parent is not None and body.meta.get(SUBAGENT_OF, parent) != parent:
             raise FileRefused("its record and its first event name two sessions that it works for")
 
-    def fold(self, lines: list[bytes], first: int) -> None:
+    def fold(self, lines: list[bytes]) -> None:
         """Take in these events as they will be kept. Raises `FileRefused`."""
         try:
             self._fold.fold(map(decode_event, lines))
         except Exception as error:  # whatever the engine makes of it, nobody is to meet it later
-            raise FileRefused(f"event {self._fold.last_seq + 1} cannot be folded: {_told(error)}") from None
+            raise FileRefused(f"event {self._fold.last_seq} cannot be folded: {_told(error)}") from None
 
     def finish(self) -> None:
         """All events are in: what will be kept and sent of the session can be made."""
