@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from tests.engine.journals import chunk
 
-from antiphon.errors import AntiphonError, SessionDamaged, SessionTooNew
+from antiphon.errors import SessionDamaged, SessionTooNew
 from antiphon.live.reading import read_session
 from antiphon.live.session import LiveSession
 from antiphon.stores import SQLiteStore
@@ -58,12 +57,12 @@ async def write(store: SQLiteStore, session_id: str) -> None:
 
 
 @pytest.fixture
-async def kept(tmp_path: Path) -> AsyncIterator[Kept]:
+async def kept(tmp_path: Path) -> Kept:
     path = tmp_path / "s.db"
     async with SQLiteStore(path) as store:
         await write(store, "s")
         await write(store, "other")
-    yield Kept(path)
+    return Kept(path)
 
 
 async def opened(path: Path, session_id: str = "s") -> str:
@@ -145,8 +144,7 @@ async def test_bits_that_flip_are_found_or_harmless_and_delete_nothing(kept: Kep
                 kept.edit("UPDATE batches SET events = ? WHERE session = 1 AND first = 4", bytes(flipped))
                 try:
                     await read_session(store, "s")
-                except AntiphonError as error:
-                    assert isinstance(error, SessionDamaged | SessionTooNew), error
+                except (SessionDamaged, SessionTooNew):  # and nothing else
                     refused += 1
                 assert await store.get("s") is not None
     assert refused > len(line) // 3, "every high bit is found at least"

@@ -106,7 +106,7 @@ async def test_a_session_without_events_is_exported_as_what_it_is() -> None:
 
 async def test_events_of_a_later_version_are_exported_as_they_are() -> None:
     later = b'{"seq":4,"at":1,"body":{"type":"mended","x":1}}'
-    store, lines = await damaged(garbage={4: later})
+    store, _ = await damaged(garbage={4: later})
     file, missing = await written(store)
     assert missing == []
     assert heads(file)[0]["version"] == 1

@@ -55,7 +55,7 @@ class StoreCheck:
         try:
             report = await store.check(seconds=self._longest)
         except StoreError as error:
-            logger.warning("store check failed: %s", error)
+            logger.info("store check failed: %s", error)  # who uses the store meets it, and tells it
             return
         _log(report)
         for session_id in report.faults:
