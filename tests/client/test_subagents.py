@@ -194,3 +194,23 @@ async def test_a_question_of_a_child_finds_it_however_its_announcement_is_read(m
         assert answer["id"] == "q"
         assert "result" in answer
         assert session.subagents[0].session.questions == []
+
+
+async def test_subagents_in_a_circle_are_not_followed_in_one() -> None:
+    async with by_hand() as (session, agent):
+
+        def announced(parent: str, child: str) -> None:
+            update = {"sessionUpdate": "subagent_update", "sessionId": child, "title": child}
+            agent.send(method="session/update", params={"sessionId": parent, "update": update})
+
+        announced(session.id, "b")
+        announced("b", "c")
+        await agent.settled(session)
+        for parent, child in (("c", "b"), ("c", session.id), ("b", "b"), (session.id, session.id)):
+            announced(parent, child)
+        await agent.settled(session)
+        (b,) = session.subagents
+        assert b.session.parent is session
+        assert session.parent is None
+        for child in b.session.subagents:
+            assert child.session.parent is b.session

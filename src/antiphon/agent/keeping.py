@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from antiphon.agent.permits import Permit
 from antiphon.agent.titles import choose_title
 from antiphon.engine.subagents import SUBAGENT_OF
-from antiphon.errors import InvalidParams, ResourceNotFound
+from antiphon.errors import InvalidParams, ResourceNotFound, SessionDamaged
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.live.presence import rfc3339
 from antiphon.schema import v1, v2
@@ -97,6 +97,8 @@ async def record_of(store: Store, session_id: str) -> SessionRecord:
 
 async def mark_archived(store: Store, session_id: str, *, archived: bool) -> None:
     record = await record_of(store, session_id)
+    if record.fault is not None and record.fault.in_record:
+        raise SessionDamaged(session_id, record.fault.found)  # what is unreadable in it would be replaced
     if is_archived(record) is not archived:
         meta = {key: value for key, value in record.meta.items() if key != ARCHIVED}
         await store.update(session_id, RecordPatch(meta={**meta, ARCHIVED: True} if archived else meta))

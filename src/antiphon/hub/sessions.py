@@ -68,7 +68,8 @@ class HubSessions(Agent):
         kept = None if record is None else record.meta.get(HUB)
         if isinstance(session, HubSession) and kept is None and live.fold.created is not None:
             # It was cut off as it began: by its creation alone, it has no session at its agent yet.
-            session.standing.agent = live.fold.created.meta.get("agent", self.default)
+            agent = live.fold.created.meta.get("agent")
+            session.standing.agent = agent if isinstance(agent, str) else self.default
         if isinstance(session, HubSession) and isinstance(kept, dict):
             session.standing.restore(kept)
         return session

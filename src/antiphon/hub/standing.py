@@ -55,10 +55,12 @@ class Standing:
         return {"agent": self.agent, "sessions": self.chain, "untold": self.untold, "mark": self.mark}
 
     def restore(self, kept: dict[str, Any]) -> None:
-        self.agent = kept.get("agent", self.agent)
-        self.chain = list(kept.get("sessions", ()))
+        """Take over what a record has of it, as far as it fits: an imported one may hold anything."""
+        agent, chain, mark = kept.get("agent"), kept.get("sessions"), kept.get("mark")
+        self.agent = agent if isinstance(agent, str) else self.agent
+        self.chain = [id for id in chain if isinstance(id, str)] if isinstance(chain, list) else []
         self.untold = bool(kept.get("untold"))
-        self.mark = kept.get("mark", "")
+        self.mark = mark if isinstance(mark, str) else ""
 
     @property
     def busy(self) -> bool:

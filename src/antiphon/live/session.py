@@ -21,6 +21,7 @@ from antiphon.engine.events import (
     AnyBody,
     Event,
     SessionCreated,
+    UnreadableEvent,
     Updated,
     decode_event,
     encode_event,
@@ -30,7 +31,7 @@ from antiphon.engine.events import (
 from antiphon.engine.session import Session
 from antiphon.engine.snapshot import take_dirty
 from antiphon.engine.transcript import MessageChunk
-from antiphon.errors import EventRefused, LocalError, SessionUnknown, StoreError
+from antiphon.errors import EventRefused, LocalError, SessionDamaged, SessionUnknown, StoreError
 from antiphon.live.presence import Presence
 from antiphon.live.restoring import Preview, begin_journal, restore
 from antiphon.live.runs import Run, Said, number_texts
@@ -534,7 +535,12 @@ class LiveSession:
         if self._tail.reaches(cursor):
             return self._tail.after(cursor)
         page = await self._store.read(self.session_id, cursor)
-        events = [decode_event(line) for batch in page.batches for line in batch.after(cursor).events]
+        try:
+            events = [decode_event(line) for batch in page.batches for line in batch.after(cursor).events]
+        except UnreadableEvent as error:
+            raise SessionDamaged(
+                self.session_id, f"an event after {cursor} cannot be read: {error}"
+            ) from error
         return [Stretch(events)] if events else []
 
     async def after(self, cursor: int) -> list[Event]:

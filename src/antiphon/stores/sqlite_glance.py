@@ -29,4 +29,12 @@ def glance(path: Path, *, limit: int = 200) -> list[Glimpse]:
         rows = connection.execute(
             "SELECT id, title, cwd, meta FROM sessions ORDER BY created_at DESC, id DESC LIMIT ?", (limit,)
         )
-        return [Glimpse(id, title, cwd, msgspec.json.decode(meta)) for id, title, cwd, meta in rows]
+        return [_glimpse(*row) for row in rows]
+
+
+def _glimpse(id: str, title: str | None, cwd: str, meta: str) -> Glimpse:
+    """A row, also one whose `meta` is damaged."""
+    try:
+        return Glimpse(id, title, cwd, msgspec.json.decode(meta, type=dict[str, Any]))
+    except (msgspec.MsgspecError, TypeError, RecursionError):
+        return Glimpse(id, title, cwd, {})
