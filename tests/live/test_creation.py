@@ -122,7 +122,7 @@ async def test_a_session_that_cannot_be_read_is_not_kept_from_others(kind: str, 
         async with await LiveSession.create(store, session_id="s", cwd="/", clock=lambda: 0):
             pass
         read, store.read = store.read, None
-        with pytest.raises(SessionDamaged):
+        with pytest.raises(TypeError):
             await LiveSession.open(store, "s", clock=lambda: 0)
         store.read = read
         await store.claim("s", "somebody else")

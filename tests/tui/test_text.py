@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from antiphon.schema import v2
 from antiphon.tui.palette import DARK, LIGHT, Palette
 from antiphon.tui.patches import patch_lines
 from antiphon.tui.plain import plain, plain_line, typed
 from antiphon.tui.prose import SHOWN, Page, Prose
+from antiphon.tui.sessions_screen import _lines as session_lines
 from antiphon.tui.sgr import coloured
 from tests.transcripts.hostile import TEXTS
 
@@ -115,3 +117,18 @@ def test_the_colours_are_those_of_the_page(palette: Palette, which: int) -> None
     page = {name: found[which] for name, *found in named}
     for name in ("accent", "ink", "paper", "good", "bad", "wait"):
         assert getattr(palette, name) == page[name], name
+
+
+@pytest.mark.parametrize(
+    ("fault", "shown"),
+    [
+        ({"kind": "damaged", "found": "x"}, "damaged"),
+        ({"kind": "newer", "found": "x"}, "of a later version"),
+        ({"kind": ["odd"]}, "damaged"),
+        (None, "at rest"),
+    ],
+)
+def test_a_session_that_cannot_be_opened_is_marked_in_the_list(fault: object, shown: str) -> None:
+    meta = {"antiphon": {"agent": "a", "fault": fault}}
+    info = v2.SessionInfo(session_id=v2.SessionId("s"), cwd="/w", meta=meta)
+    assert shown in session_lines(info).plain

@@ -112,3 +112,13 @@ test("the list of sessions is kept up by what changed in it", () => {
   assert.deepEqual(after.map(({ sessionId, title, state }) => [sessionId, title, state]),
     [["three", "Three", "idle"], ["two", "Deux", "running"]]);
 });
+
+test("a session that cannot be opened says so in its state, whatever the hub calls it", () => {
+  const read = (fault) =>
+    readEntry({ sessionId: "s", cwd: "/", _meta: { antiphon: { state: "idle", fault } } }).state;
+  assert.equal(read({ kind: "damaged", found: "event 4 cannot be read" }), "damaged");
+  assert.equal(read({ kind: "newer", found: "format 9" }), "newer");
+  assert.equal(read({ kind: 7 }), "damaged");
+  assert.equal(read(undefined), "idle");
+  assert.equal(read("odd"), "idle");
+});

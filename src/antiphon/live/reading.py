@@ -13,7 +13,7 @@ from antiphon.engine.events import FORMAT, Event, NewerEvent, UnreadableEvent, d
 from antiphon.engine.journal import Cursor, JournalGap
 from antiphon.engine.session import Session
 from antiphon.engine.snapshot import Restoring
-from antiphon.errors import SessionDamaged, SessionTooNew, SessionUnknown, StoreCorrupt, StoreError
+from antiphon.errors import SessionDamaged, SessionTooNew, SessionUnknown, StoreCorrupt
 from antiphon.stores.base import Fault, FaultKind, SessionRecord, Store
 
 logger = logging.getLogger("antiphon.live")
@@ -50,23 +50,12 @@ async def fold_journal(store: Store, session_id: str, fold: Session) -> None:
     try:
         while (page := await store.read(session_id, fold.last_seq)).batches:
             for batch in page.batches:
-                fold.fold(map(_decode, batch.events))
+                _fold(fold, batch.events)
         _check_whole(fold, session_id, page.last)
-    except StoreCorrupt as error:
-        await _refuse(store, session_id, FaultKind.DAMAGED, error.found)
-    except UnreadableEvent as error:
-        later = isinstance(error, NewerEvent) or _is_later(fold)
-        kind = FaultKind.NEWER if later else FaultKind.DAMAGED
-        await _refuse(store, session_id, kind, f"event {fold.last_seq + 1} cannot be read: {error}")
-    except (StoreError, SessionUnknown):
-        raise
-    except JournalGap as gap:
-        found = f"where event {gap.expected} should stand is event {gap.got}"
-        await _refuse(store, session_id, FaultKind.DAMAGED, found)
-    except Exception as error:
-        # What the fold raises for an event that a stranger wrote, or that changed on the disk.
-        found = f"event {fold.last_seq} cannot be folded: {type(error).__name__}: {error}"
-        await _refuse(store, session_id, FaultKind.DAMAGED, found)
+    except _Newer as newer:
+        await _refuse(store, session_id, FaultKind.NEWER, newer.found)
+    except StoreCorrupt as damage:
+        await _refuse(store, session_id, FaultKind.DAMAGED, damage.found)
     if _is_later(fold):
         assert fold.created is not None
         found = f"its journal is of format {fold.created.format}, and this version knows up to {FORMAT}"
@@ -86,6 +75,26 @@ async def check_tail(store: Store, record: SessionRecord, upto: int) -> None:
         await _refuse(store, record.session_id, FaultKind.DAMAGED, found)
 
 
+class _Newer(StoreCorrupt):
+    """An event is of a later version."""
+
+
+def _fold(fold: Session, lines: Sequence[bytes]) -> None:
+    """Raises `StoreCorrupt`, or `_Newer`."""
+    try:
+        fold.fold(map(_decode, lines))
+    except UnreadableEvent as error:
+        found = f"event {fold.last_seq + 1} cannot be read: {error}"
+        kind = _Newer if isinstance(error, NewerEvent) or _is_later(fold) else StoreCorrupt
+        raise kind(found) from error
+    except JournalGap as gap:
+        raise StoreCorrupt(f"where event {gap.expected} should stand is event {gap.got}") from gap
+    except Exception as error:
+        # What the fold raises for an event that a stranger wrote, or that changed on the disk.
+        found = f"event {fold.last_seq} cannot be folded: {type(error).__name__}: {error}"
+        raise StoreCorrupt(found) from error
+
+
 def _decode(line: bytes) -> Event:
     if not line.isascii():
         try:
@@ -97,13 +106,13 @@ def _decode(line: bytes) -> Event:
 
 def _check_whole(fold: Session, session_id: str, last: int) -> None:
     if last > fold.last_seq:
-        raise StoreCorrupt("", found=f"events {fold.last_seq + 1} to {last} are missing")
+        raise StoreCorrupt(f"events {fold.last_seq + 1} to {last} are missing")
     if not fold.last_seq:
-        raise StoreCorrupt("", found="it has no events: it was cut off as it began, or they are lost")
+        raise StoreCorrupt("it has no events: it was cut off as it began, or they are lost")
     if fold.created is None:
-        raise StoreCorrupt("", found="its first event is not that of its creation")
+        raise StoreCorrupt("its first event is not that of its creation")
     if fold.created.session_id != session_id:
-        raise StoreCorrupt("", found=f"its first event names the session {fold.created.session_id!r}")
+        raise StoreCorrupt(f"its first event names the session {fold.created.session_id!r}")
 
 
 def _is_later(fold: Session) -> bool:

@@ -37,7 +37,7 @@ FOLDERS = 1000
 SESSIONS = 1000
 """How many sessions one file may hold."""
 RECORD_BYTES = 1024 * 1024
-DEPTH = 128
+DEPTH = 160
 """How deep the JSON of a record or an event may be nested."""
 _STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"')
 
