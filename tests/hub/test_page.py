@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import re
+import signal
 import subprocess
 import time
 from collections.abc import AsyncIterator
@@ -26,6 +27,7 @@ from antiphon.hub.roles import RANKS, Role
 from antiphon.hub.tokens import Tokens, create_token, read_tokens, revoke_token
 from tests.hub.doors import DEADLINE, Doors, doors, refused
 from tests.hub.running import ANTIPHON, served
+from tests.hub.test_starting import in_front
 from tests.hub.test_tokens import holding
 
 FILES = {
@@ -306,16 +308,33 @@ async def test_a_page_comes_back_by_itself_after_the_hub_was_killed(tmp_path: Pa
     assert not any(holding(tmp_path, secret) for secret in (*page.cookies.values(), code))
 
 
-async def test_the_link_that_is_printed_at_the_start_lets_a_browser_in(tmp_path: Path) -> None:
-    with served(tmp_path) as hub:
-        assert hub.process.stderr is not None
-        told = ""
-        while "#login=" not in told:
-            told = hub.process.stderr.readline().decode()
-        url, _, code = told.strip().partition("#login=")
+async def test_a_hub_that_is_started_on_a_terminal_prints_a_link_that_lets_a_browser_in(
+    tmp_path: Path,
+) -> None:
+    with in_front([*ANTIPHON, "serve", "--port", "0"], tmp_path) as hub:
+        url, code = hub.wait_for(r"\n +(http://\S+)#login=(\S+)\r?\n").group(1, 2)
         async with asyncio.timeout(DEADLINE), browser(url) as page:
             assert (await page.post("/login", json={"code": code})).status_code == 204
-            assert await role_of(page, hub.acp) == "owner"
+            address = url.replace("http", "ws") + "acp"
+            assert await role_of(page, address) == "owner"
+
+
+@pytest.mark.parametrize("to", ["a pipe", "a file"])
+def test_a_hub_whose_output_may_be_kept_prints_no_link_but_how_to_get_one(tmp_path: Path, to: str) -> None:
+    log = tmp_path / "log"
+    command = [*ANTIPHON, "serve", "--port", "0", "--data", str(tmp_path / "data")]
+    with open(log, "wb") as file:
+        output = file if to == "a file" else subprocess.PIPE
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=output)
+    until = time.monotonic() + DEADLINE
+    while not (tmp_path / "data" / "hub.json").exists():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    process.send_signal(signal.SIGTERM)
+    _, errors = process.communicate(timeout=DEADLINE)
+    told = log.read_text() + (errors or b"").decode()
+    assert "#login=" not in told
+    assert f" link --data {tmp_path / 'data'}\n" in told
 
 
 def test_a_link_is_made_by_owners_of_a_hub_that_runs(tmp_path: Path) -> None:

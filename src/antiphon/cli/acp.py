@@ -32,6 +32,7 @@ from antiphon.jsonrpc.oversized import failure_of
 from antiphon.private_files import open_private
 from antiphon.schema.version import META_KEY
 from antiphon.transports.base import Transport
+from antiphon.transports.environment import child_environment
 
 STARTING = 30.0
 """Seconds that a hub gets to start."""
@@ -122,6 +123,7 @@ def _spawn(folder: HubFolder, agent: Sequence[str], log: Path, *, busy: str) -> 
             stderr=out,
             start_new_session=True,
             cwd=folder.path,
+            env=child_environment(),
         )
 
 

@@ -14,8 +14,12 @@ from antiphon.hub import HubFolder, Running
 BUILT_IN = "rehearsal"
 
 
-def instructions(running: Running, folder: HubFolder, link: str, *, default: bool) -> str:
-    """`link` lets a browser in. `default`: it works in the folder where commands look by themselves."""
+def instructions(running: Running, folder: HubFolder, link: str | None, *, default: bool) -> str:
+    """Tell what to do next, once the hub runs.
+
+    link: lets a browser in, as an owner; `None` where these lines may be kept, as in a log file
+    default: the hub works in the folder where commands look by themselves
+    """
     program = shlex.join(own_command())
     data = "" if default else f" --data {shlex.quote(str(folder.path))}"
     agents, try_it = ", ".join(running.agents), ""
@@ -34,15 +38,21 @@ def instructions(running: Running, folder: HubFolder, link: str, *, default: boo
         rows.append((f'{program} prompt "plan" -- {running.acp}', "one turn, with an exit code"))
     width = max(len(command) for command, _ in rows)
     more = "\n  ".join(f"{command:<{width}}   {about}" for command, about in rows)
+    if link is None:
+        opening = f"""For the page, get a link that lets one browser in:
+
+      {click.style(f"{program} link{data}", bold=True)}"""
+    else:
+        opening = f"""Open this in a browser. It is good once, for five minutes:
+
+      {click.style(link, bold=True)}"""
     return f"""
   {title}
   agents     {agents}
   address    {running.acp}
   sessions   {homely(str(folder.path))}
 
-  Open this in a browser. It is good once, for five minutes:
-
-      {click.style(link, bold=True)}
+  {opening}
 
   Or open two more terminals. In both of them:
 

@@ -139,7 +139,8 @@ def _serve(serving: Serving, stack: ExitStack) -> None:
         stack.enter_context(folder.told(running))
         if ready_file is not None:
             write_private(ready_file, msgspec.json.encode(running))
-        link = hub.browsers.link(running.url)
+        # Whoever reads a log file, or the output of a service, must not become the hub's owner by it.
+        link = hub.browsers.link(running.url) if sys.stderr.isatty() else None
         told = instructions(running, folder, link, default=serving.data is None)
         click.echo(told, nl=False, err=True, color=False if os.environ.get("NO_COLOR") else None)
 

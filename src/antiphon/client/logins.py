@@ -17,6 +17,7 @@ from antiphon.connection import Connection
 from antiphon.errors import LocalError, LoginFailed, SpawnFailed
 from antiphon.schema import v1, v2
 from antiphon.schema.version import V1, Agreement
+from antiphon.transports.environment import child_environment
 from antiphon.transports.orphans import die_with_us
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ async def _run(command: Sequence[str], *, env: Mapping[str, str], cwd: str | os.
             # Forking beside threads is safe here: the child calls prctl and nothing else.
             warnings.simplefilter("ignore", DeprecationWarning)
             process = await asyncio.create_subprocess_exec(
-                *command, env={**os.environ, **env}, cwd=cwd, preexec_fn=die_with_us()
+                *command, env=child_environment(env), cwd=cwd, preexec_fn=die_with_us()
             )
     except OSError as error:
         raise SpawnFailed(f"cannot start {command[0]!r}: {error.strerror or error}") from error

@@ -19,6 +19,7 @@ from typing import IO, Self
 
 from antiphon.errors import SpawnFailed
 from antiphon.jsonrpc.lines import DEFAULT_BOUND
+from antiphon.transports.environment import child_environment
 from antiphon.transports.groups import living, signal_group
 from antiphon.transports.orphans import die_with_us
 from antiphon.transports.pipes import PipeTransport, widen
@@ -91,7 +92,8 @@ class ChildTransport(PipeTransport):
         grace: float = GRACE,
         on_stderr: Callable[[str], None] | None = None,
     ) -> Self:
-        """Start `command`. `env` is added to our own environment; `on_stderr` sees each line."""
+        """Start `command`. `env` is added to what it inherits (`child_environment`); `on_stderr` sees each
+        line."""
         if isinstance(command, str | bytes) or not command:
             raise SpawnFailed("a command is a non-empty list of strings")
         self = cls(command, bound=bound, grace=grace)
@@ -106,7 +108,7 @@ class ChildTransport(PipeTransport):
                     stderr=subprocess.PIPE,
                     bufsize=0,
                     cwd=cwd,
-                    env=None if env is None else {**os.environ, **env},
+                    env=child_environment(env),
                     start_new_session=True,
                     preexec_fn=die_with_us(),
                 )

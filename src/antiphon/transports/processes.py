@@ -16,6 +16,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 
 from antiphon.errors import SpawnFailed
+from antiphon.transports.environment import child_environment
 from antiphon.transports.groups import living, signal_group
 from antiphon.transports.orphans import die_with_us
 
@@ -39,8 +40,9 @@ class Process:
         env: Mapping[str, str] | None = None,
         size: tuple[int, int] | None = None,
     ) -> None:
-        """Start it, inside a running loop. `env` is added to our own environment. With `size` (columns and
-        rows) it writes to a terminal of that size, otherwise to a pipe. Raises `SpawnFailed`."""
+        """Start it, inside a running loop. `env` is added to what it inherits (`child_environment`). With
+        `size` (columns and rows) it writes to a terminal of that size, otherwise to a pipe. Raises
+        `SpawnFailed`."""
         if isinstance(command, str | bytes) or not command:
             raise SpawnFailed("a command is a non-empty list of strings")
         self._loop = asyncio.get_running_loop()
@@ -56,7 +58,7 @@ class Process:
                 self._process = subprocess.Popen(
                     list(command),
                     cwd=cwd,
-                    env=None if env is None else {**os.environ, **env},
+                    env=child_environment(env),
                     stdin=subprocess.DEVNULL,
                     stdout=theirs,
                     stderr=theirs,
