@@ -35,8 +35,14 @@ def handlers(link: Link) -> Handlers:
         operation_id = operation_id_of(params)
         if question.state is QuestionState.OPEN:
             given = _read(question, params)
-            voice, by = link.voices.get(session.id), link.guest.who
-            session.heard(question.question_id, given, voice, by=by, operation_id=operation_id)
+            session.heard(
+                question.question_id,
+                given,
+                link.voices.get(session.id),
+                by=link.guest.who,
+                credential=link.permit.credential,
+                operation_id=operation_id,
+            )
         elif operation_id is None or operation_id != question.operation_id:
             over = {"reason": f"already_{question.state}"}
             raise RequestError(PRECONDITION_FAILED, "The question is not open any more", data=over)

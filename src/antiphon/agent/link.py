@@ -162,6 +162,7 @@ class Link:
             client_version=guest.version,
             answers=partial(self._answers, session_id),
             counts=self.permit.stands,
+            credential=self.permit.credential,
         )
 
     def _answers(self, session_id: str, question: Question) -> bool:

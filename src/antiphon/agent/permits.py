@@ -20,6 +20,9 @@ class Permit:
     sees_all = True
     """Whether there is no session that it is not told of."""
 
+    credential: str | None = None
+    """The name of the token that the client's connection came with, as the audit log names it."""
+
     tells: Mapping[str, Any] = {}
     """What the client is told of it when it comes, under our own key of the answer to `initialize`."""
 

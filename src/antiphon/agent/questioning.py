@@ -43,6 +43,9 @@ class Questioning(ABC):
         """The open questions of the turn, and what waits with each: a tool call, or the handler itself."""
         self._questions: dict[str, asyncio.Future[Reply]] = {}
         self._hearing: Voice | None = None
+        """The attachment whose answer is being noted."""
+        self._credential: str | None = None
+        """What the client was let in with whose answer is being noted."""
 
     @property
     @abstractmethod
@@ -123,9 +126,13 @@ class Questioning(ABC):
         voice: Voice | None = None,
         *,
         by: Who | None = None,
+        credential: str | None = None,
         operation_id: str | None = None,
     ) -> None:
-        """A client answered, which may not be attached; only the first answer counts."""
+        """Note the answer of a client; only the first one counts.
+
+        voice: its attachment; `by` and `credential` say who it is where it is not attached
+        """
         if voice is not None and not voice.counts():
             return  # it waits for others
         question = self.fold.questions.get(question_id)
@@ -139,8 +146,9 @@ class Questioning(ABC):
             events = ending.events
             if events:  # a late one changes nothing, in a session that is being put away either
                 self._hearing = voice
+                self._credential = credential if voice is None else voice.credential
                 self.emit(events)
-                self._hearing = None
+                self._hearing = self._credential = None
 
     def _closed_question(self, body: QuestionClosed) -> None:
         waiting = self._questions.get(body.question_id)

@@ -12,7 +12,6 @@ from antiphon.engine.events import NOTHING, QuestionClosed, QuestionEnd
 from antiphon.engine.questions import REQUEST_PERMISSION, Question
 from antiphon.engine.who import Who
 from antiphon.errors import AntiphonError
-from antiphon.hub.permits import HubPermit
 from antiphon.hub.policies import READS, Unattended
 from antiphon.live.voice import Voice
 from antiphon.schema import v2
@@ -83,12 +82,10 @@ class Answering(AgentSession):
         if body.end is not QuestionEnd.ANSWERED:
             return
         by = body.by
-        permits = [link.permit for link in self.clients() if link.guest.who == by]
-        token = next((permit.grant.name for permit in permits if isinstance(permit, HubPermit)), None)
         self._hub.audit.note(
             "answer",
             "allowed",
-            token=token,
+            token=self._credential,
             client=by.client_id if isinstance(by, Who) else by,
             session=self.id,
             question=body.question_id,

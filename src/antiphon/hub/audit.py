@@ -1,6 +1,7 @@
 """Audit: one JSON line for each act: who did what, in which session, when, and what came of it.
 
-Names and ids only: no secret, and nothing of what was said.
+Names and ids only: no secret, and nothing of what was said. Each token has a budget of lines of its own
+(`audit_budget`): what is over it is counted, and the counts are written as a line of their own.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ import itertools
 import logging
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from antiphon.hub.audit_budget import AuditBudget
 from antiphon.live.presence import rfc3339
 from antiphon.private_files import NotPrivate, open_private
 
@@ -23,25 +26,50 @@ SIZE = 8 * 1024 * 1024
 OLD = 3
 """How many full files stay beside the one that is written."""
 CLIP = 200
+"""Characters of one value."""
 
 
 class Audit:
     """Without a path, nothing is kept. What cannot be written is told in the log, once, and lost."""
 
-    def __init__(self, path: Path | None = None, *, size: int = SIZE) -> None:
+    def __init__(
+        self, path: Path | None = None, *, size: int = SIZE, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._path = path
         self._size = size
+        self._budget = AuditBudget(clock=clock)
         self._fd: int | None = None
         self._written = 0
         self._failed = False
 
-    def note(self, act: str, outcome: str, **about: Any) -> None:
-        """What is `None` is left out."""
+    def note(
+        self, act: str, outcome: str, *, token: str | None = None, session: str | None = None, **about: Any
+    ) -> None:
+        """Write a line, if the budget of the token has room for it; else count it.
+
+        An act without a token is the hub's own, and goes by its session. What is `None` is left out.
+        """
         if self._path is None:
             return
+        if self._budget.take(act, outcome, token=token, session=session):
+            self._write(act, outcome, token=token, session=session, **about)
+        self.tell_unlisted()
+
+    def tell_unlisted(self, *, all: bool = False) -> None:
+        """Write what was counted and not listed: of a token once a minute, unless `all` is asked for."""
+        for who, counts in self._budget.due(all=all) if self._path is not None else ():
+            self._write("unlisted", "counted", **who, counts=counts)
+
+    def close(self) -> None:
+        self.tell_unlisted(all=True)
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+    def _write(self, act: str, outcome: str, **about: Any) -> None:
         at = rfc3339(time.time_ns() // 1_000_000)
-        told = {name: _clipped(value) for name, value in about.items() if value is not None}
-        line = msgspec.json.encode({"at": at, "act": act, "outcome": outcome, **told}) + b"\n"
+        told = {name: _harmless(value) for name, value in about.items() if value is not None}
+        line = msgspec.json.encode({"at": at, "act": act, "outcome": _harmless(outcome), **told}) + b"\n"
         try:
             os.write(self._open(len(line)), line)
         except (OSError, NotPrivate) as error:
@@ -50,15 +78,11 @@ class Audit:
                 logger.warning("the audit log cannot be written: %s", why)
             self._failed = True
 
-    def close(self) -> None:
-        if self._fd is not None:
-            os.close(self._fd)
-            self._fd = None
-
     def _open(self, more: int) -> int:
         assert self._path is not None
         if self._fd is not None and self._written + more > self._size:
-            self.close()
+            os.close(self._fd)
+            self._fd = None
             _rotate(self._path)
         if self._fd is None:
             self._fd = open_private(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -74,5 +98,15 @@ def _rotate(path: Path) -> None:
             os.replace(newer, older)
 
 
-def _clipped(value: Any) -> Any:
-    return value[:CLIP] if isinstance(value, str) else value
+def _harmless(value: Any) -> Any:
+    """Return a value that is short and shows as what it is, whatever a client put into it."""
+    if isinstance(value, int | float):
+        return value
+    if isinstance(value, dict):
+        return {_harmless(key): _harmless(each) for key, each in value.items()}
+    text = str(value)[:CLIP]
+    return (
+        text
+        if text.isprintable()
+        else "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    )

@@ -166,6 +166,7 @@ class Doorkeeper:
                 logger.exception("it could not be seen whose tokens are over")  # the next look may
 
     def look(self) -> None:
+        self._audit.tell_unlisted()
         stands: dict[Grant, bool] = {}
         for task, (grant, transport) in tuple(self._inside.items()):
             if grant not in stands:

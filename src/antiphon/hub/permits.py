@@ -74,6 +74,7 @@ class HubPermit(Permit):
         """`peer` is the address that it came from."""
         self._hub = hub
         self.grant = grant
+        self.credential = grant.name
         self._peer = peer or None
         self.acts = grant.role.includes(Role.CONTROLLER)
         self.sees_all = grant.sessions is None

@@ -81,14 +81,17 @@ class Voice:
         client_version: str | None = None,
         answers: Callable[[Question], bool] = lambda _: True,
         counts: Callable[[], bool] = lambda: True,
+        credential: str | None = None,
     ) -> None:
-        """`answers` says which questions are put to this client, `counts` whether its answers still do."""
+        """`answers` says which questions are put to this client, `counts` whether its answers still do.
+        `credential` names what its connection was let in with: unlike `who`, no client can choose it."""
         self.writer = writer
         self.modes = modes
         """The modes of elicitations that this client takes."""
         self.who = who
         """Whom the others see in it."""
         self.client_version = client_version
+        self.credential = credential
         self._answers = answers
         self.counts = counts
         self._connection = connection
