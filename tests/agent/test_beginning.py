@@ -85,7 +85,7 @@ async def test_a_client_that_was_gone_before_the_answer_finds_its_session() -> N
         let_go: asyncio.Event
         times = 0
 
-        async def create(self, params: v2.NewSessionRequest) -> AgentSession:
+        async def create(self, params: v2.NewSessionRequest, *, maker: Any = None) -> AgentSession:
             self.times += 1
             self.begun.set()
             await self.let_go.wait()
@@ -119,7 +119,7 @@ async def test_what_failed_can_be_tried_again() -> None:
     class Failing(Agent):
         failures = 2
 
-        async def create(self, params: v2.NewSessionRequest) -> AgentSession:
+        async def create(self, params: v2.NewSessionRequest, *, maker: Any = None) -> AgentSession:
             if self.failures:
                 self.failures -= 1
                 raise RuntimeError("not now")

@@ -272,7 +272,8 @@ class Agent(Declaring, Logins, Extending, AnnotationHook):
     def noticed(self, session_id: str) -> None:
         """What a list says of a session may be something else now, or it is in none any more."""
 
-    async def create(self, params: v2.NewSessionRequest) -> AgentSession:
+    async def create(self, params: v2.NewSessionRequest, *, maker: Link | None = None) -> AgentSession:
+        """Make a new session. `maker` is the client that asked for it."""
         live = await LiveSession.create(
             self.store,
             session_id=session_id_of(params),
@@ -303,9 +304,12 @@ class Agent(Declaring, Logins, Extending, AnnotationHook):
         session.start = SessionStart.of(session.fold)
         return session
 
-    async def fork(self, params: v2.ForkSessionRequest, *, at: str | None = None) -> AgentSession:
+    async def fork(
+        self, params: v2.ForkSessionRequest, *, at: str | None = None, maker: Link | None = None
+    ) -> AgentSession:
         """A new session that goes on from another one, live or kept, which is not touched: from where it was
-        last idle, or right after the message `at`, also one of the open turn."""
+        last idle, or right after the message `at`, also one of the open turn. `maker` is the client that
+        asked for it."""
         source = await forking.source(self, params.session_id, at)
         live = await LiveSession.create(
             self.store,

@@ -243,8 +243,8 @@ class RequestChannel(Channel):
     async def put(self, request: Elicited) -> tuple[v2.CreateElicitationResponse, Tell | None]:
         params = elicit_v1(request, Ledger()) if self._link.v1 else request
         try:
-            response = answered(await self._link.connection.call(CREATE_ELICITATION, params))
-        except (CallFailed, InvalidResult):
+            response = answered(await self._link.ask(CREATE_ELICITATION, params))
+        except (CallFailed, InvalidResult, LinkLost):
             response = None
         given = None if response is None else counted(request, response)
         return given or CANCEL, self._tell

@@ -83,14 +83,14 @@ def hearing(link: Link) -> Callable[[str, Any], Awaitable[None] | None]:
 
 
 async def ask_clients(links: Sequence[Link], session_id: str | None, method: str, params: Any) -> Any:
-    """Ask everybody; the first result counts, and the others are told that theirs is not wanted any more.
+    """Ask these clients; the first result counts, and the others are told that theirs is not wanted any more.
     Nobody there, or nobody who knows the method, is `MethodNotFound`; else the first error of who does."""
 
     async def ask(link: Link) -> Any:
         await _caught_up(link, session_id)
         return await link.ask(method, params)
 
-    asked = [asyncio.ensure_future(ask(link)) for link in links if link.permit.acts]
+    asked = [asyncio.ensure_future(ask(link)) for link in links]
     refusal: BaseException = MethodNotFound(method)
     try:
         for answered in asyncio.as_completed(asked):

@@ -47,7 +47,7 @@ def handlers(link: Link) -> Handlers:
         wanted: v2.ForkSessionRequest = upward.fork_session(params) if link.v1 else params
         check_setup(wanted, link.agent.system_prompts)
         at = _message(wanted.meta)
-        session = await link.agent.beginning.begin(wanted, lambda: link.agent.fork(wanted, at=at))
+        session = await link.agent.beginning.begin(wanted, lambda: link.agent.fork(wanted, at=at, maker=link))
         return enter(link, session, inbound, v2.ForkSessionResponse)
 
     return {"session/fork": fork}

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
+
+from antiphon.agent.permits import askable
 from antiphon.connection import Connection
 from antiphon.errors import InvalidParams, LinkLost, LocalError, McpError
 from antiphon.jsonrpc.peer import Inbound
@@ -21,6 +25,12 @@ if TYPE_CHECKING:
     from antiphon.agent.session import AgentSession
 
 logger = logging.getLogger("antiphon.agent")
+
+MAKES = ("session/new", "session/fork")
+"""The methods whose session has its id only once it is made."""
+MOST_DECLARED = 4096
+"""Declarations of one client that are remembered."""
+_declarations = itertools.count()
 
 OnNotification = Callable[[str, dict[str, Any]], Awaitable[None]]
 """Called with the method and the params of what an MCP server tells while a request is under way."""
@@ -34,9 +44,24 @@ class Calling:
 
     def __init__(self, connection: Callable[[], Connection]) -> None:
         self._connection = connection
-        self.declared: set[str] = set()
-        """The ids that this client has published."""
+        self._declared: dict[tuple[str, str], int] = {}
+        """The ids that this client has published, each with its session, and in which order that was."""
         self._routes: dict[tuple[str, str], asyncio.Queue[Any]] = {}
+
+    def declare(self, session_id: str, server_ids: Iterable[str]) -> None:
+        """The client publishes servers for a session. What it published before stays, up to a bound."""
+        for server_id in server_ids:
+            self._declared.setdefault((session_id, server_id), next(_declarations))
+        while len(self._declared) > MOST_DECLARED:
+            del self._declared[next(iter(self._declared))]
+
+    def retract(self, session_id: str, server_ids: Iterable[str]) -> None:
+        for server_id in server_ids:
+            self._declared.pop((session_id, server_id), None)
+
+    def declared(self, session_id: str, server_id: str) -> int | None:
+        """Return the place of a declaration among those of all clients; `None` for what was not published."""
+        return self._declared.get((session_id, server_id))
 
     def notified(self, params: v1.MessageMcpNotification | v2.MessageMcpNotification) -> None:
         """What belongs to no request that is under way is dropped (MCPACP-06)."""
@@ -72,9 +97,18 @@ class Calling:
         return _result(await self.ask(request, heard))
 
     async def ask(self, request: v1.MessageMcpRequest | v2.MessageMcpRequest, heard: Heard) -> Any:
-        """The answer to an operation as it came; `heard` gets what is told before it."""
+        """The answer to an operation as it came; `heard` gets what is told before it.
+
+        Agents choose the ids of operations: one that another agent has in use here is sent under another."""
         connection = self._connection()
-        key = (str(request.server_id), str(request.request_id))
+        given = request.request_id
+        while (key := (str(request.server_id), str(request.request_id))) in self._routes:
+            other: Any = f"{given}~{secrets.token_hex(3)}"
+            request = structs.replace(request, request_id=other)
+
+        async def named(told: Any) -> None:
+            await heard(structs.replace(told, request_id=given))
+
         answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
         def settled(outcome: Any) -> None:
@@ -86,7 +120,7 @@ class Calling:
         call = connection.begin(MESSAGE, request, settled)
         route = self._routes[key] = asyncio.Queue()
         try:
-            telling = asyncio.get_running_loop().create_task(_tell(route, heard))
+            telling = asyncio.get_running_loop().create_task(_tell(route, named))
             try:
                 outcome = await answered
                 await telling
@@ -152,14 +186,32 @@ async def using(session: AgentSession, name: str) -> AsyncIterator[McpServer]:
         raise LocalError(
             f"the MCP server {name!r} is not the client's own: start or reach it as it is described"
         )
-    links = [link for link in session.clients() if declared.server_id in link.calling.declared]
-    if not links:
+    link = provider(session, declared.server_id)
+    if link is None:
         raise LinkLost(f"the client that offers the MCP server {name!r} is not there")
-    server = McpServer(session, declared, links[-1].calling)
+    server = McpServer(session, declared, link.calling)
     try:
         yield server
     finally:
         server.close()
+
+
+def provider(session: AgentSession, server_id: str) -> Link | None:
+    """Return the client of a session that provides an MCP server.
+
+    Of several that declared its id, the token that was first has it, so that nobody takes the place of
+    another; of that token's connections the last is asked, as the others may be about to be found dead.
+    """
+    found = [
+        (at, link)
+        for link in askable(session)
+        if (at := link.calling.declared(session.id, server_id)) is not None
+    ]
+    if not found:
+        return None
+    _, first = min(found, key=lambda each: each[0])
+    same = [link for _, link in found if link.permit.credential == first.permit.credential]
+    return max(same, key=lambda link: link.serial)
 
 
 def guarded(link: Link, handlers: Handlers) -> Handlers:
@@ -167,16 +219,27 @@ def guarded(link: Link, handlers: Handlers) -> Handlers:
 
     def guard(handler: Callable[[Any, Inbound], Awaitable[Any]]) -> Callable[[Any, Inbound], Awaitable[Any]]:
         async def noted(params: Any, inbound: Inbound) -> Any:
-            for server in params.mcp_servers:
-                if isinstance(server, v1.McpServerAcp | v2.McpServerAcp):
-                    if not link.agent.may_take_mcp_over_acp:
-                        raise InvalidParams("MCP servers over ACP are not supported")  # MCPCFG-05
-                    link.calling.declared.add(server.server_id)
-            return await handler(params, inbound)
+            offered = [s for s in params.mcp_servers if isinstance(s, v1.McpServerAcp | v2.McpServerAcp)]
+            if not offered:
+                return await handler(params, inbound)
+            if not link.agent.may_take_mcp_over_acp:
+                raise InvalidParams("MCP servers over ACP are not supported")  # MCPCFG-05
+            ids = [server.server_id for server in offered]
+            if inbound.method in MAKES:
+                result = await handler(params, inbound)
+                link.calling.declare(result.session_id, ids)
+                return result
+            new = [id for id in ids if link.calling.declared(params.session_id, id) is None]
+            link.calling.declare(params.session_id, new)  # the agent may need them before the answer
+            try:
+                return await handler(params, inbound)
+            except BaseException:
+                link.calling.retract(params.session_id, new)
+                raise
 
         return noted
 
-    setting_up = ("session/new", "session/load", "session/resume", "session/fork")
+    setting_up = (*MAKES, "session/load", "session/resume")
     return {**handlers, **{method: guard(handlers[method]) for method in setting_up if method in handlers}}
 
 
@@ -195,4 +258,4 @@ def _result(answer: Any) -> Any:
     return answer.result
 
 
-__all__ = ["Calling", "McpServer", "guarded", "using"]
+__all__ = ["Calling", "McpServer", "guarded", "provider", "using"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from antiphon.engine.questions import Question
 from antiphon.jsonrpc.peer import Inbound
@@ -46,12 +46,32 @@ class Permit:
         """Whether the client is told of a session in a list."""
         return True
 
+    def serves(self, session_id: str) -> bool:
+        """Whether the agent of a session may ask the client for anything: a file, a terminal, an MCP server,
+        an extension."""
+        return True
+
     def answers(self, link: Link, session: AgentSession, question: Question) -> bool:
         """Whether the client is asked a question, and its answer counts."""
         return True
 
 
 EVERYTHING = Permit()
+
+
+class Attended(Protocol):
+    """A session, as its clients are found."""
+
+    clients: Callable[[], list[Link]]
+
+    @property
+    def id(self) -> str: ...
+
+
+def askable(session: Attended) -> list[Link]:
+    """Return the clients that the agent of a session may ask, the oldest first: those that are attached to it
+    and may act in it. Whatever an agent asks of clients goes to these and to nobody else."""
+    return [link for link in session.clients() if link.permit.serves(session.id)]
 
 
 def permitted(link: Link, handlers: Handlers) -> Handlers:

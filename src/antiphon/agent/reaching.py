@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from antiphon.agent.checks import check_path
 from antiphon.agent.client_terminals import ClientTerminal, Shown, create_terminal
+from antiphon.agent.permits import askable
 from antiphon.errors import LocalError
 from antiphon.schema import v1
 
@@ -107,7 +108,7 @@ class TurnClient:
         return v1.SessionId(self._session.id)
 
     async def _call(self, can: Can, what: str, method: str, params: Any) -> Any:
-        return await self._able(can, what).connection.call(method, params)
+        return await self._able(can, what).ask(method, params)
 
     def _able(self, can: Can, what: str) -> Link:
         link = self._find(can)
@@ -116,7 +117,7 @@ class TurnClient:
         return link
 
     def _find(self, can: Can) -> Link | None:
-        links = self._session.clients()
+        links = askable(self._session)
         if self._prompter in links:
             links = [self._prompter, *links]
         return next((link for link in links if link.v1_client is not None and can(link.v1_client)), None)

@@ -24,6 +24,7 @@ from antiphon.agent.declaring import Declaring
 from antiphon.agent.edits import Edits
 from antiphon.agent.extending import ask_clients, tell_clients
 from antiphon.agent.mcp import McpServer, using
+from antiphon.agent.permits import askable
 from antiphon.agent.questioning import Questioning
 from antiphon.agent.session_start import SessionStart
 from antiphon.agent.system_prompts import SystemPrompt
@@ -187,7 +188,7 @@ class AgentSession(Questioning, Edits):
     async def call_extension(self, method: str, params: dict[str, Any] | None = None) -> Any:
         """Ask the clients something that the protocol does not have; the first answer counts. Raises
         `MethodNotFound` where none of them knows it, or nobody is there."""
-        return await ask_clients(self.clients(), self.id, method, {"sessionId": self.id, **(params or {})})
+        return await ask_clients(askable(self), self.id, method, {"sessionId": self.id, **(params or {})})
 
     async def notify_extension(self, method: str, params: dict[str, Any] | None = None) -> None:
         """Tell the clients something that the protocol does not have."""

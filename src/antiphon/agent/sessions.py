@@ -24,7 +24,7 @@ def handlers(link: Link) -> Handlers:
     async def new(params: Any, inbound: Inbound) -> Any:
         wanted: v2.NewSessionRequest = upward.new_session(params) if link.v1 else params
         check_setup(wanted, link.agent.system_prompts)
-        session = await link.agent.beginning.begin(wanted, lambda: link.agent.create(wanted))
+        session = await link.agent.beginning.begin(wanted, lambda: link.agent.create(wanted, maker=link))
         return enter(link, session, inbound, v2.NewSessionResponse)
 
     async def load(params: v1.LoadSessionRequest, inbound: Inbound) -> Any:

@@ -11,6 +11,7 @@ from antiphon.client import ClientSession
 from antiphon.client.spoken import SpokenV1
 from antiphon.engine.session import Session
 from antiphon.engine.transcript import MessageType
+from antiphon.hub.mcp_offers import Provision
 from antiphon.hub.upstream import Upstream
 from antiphon.schema import v2
 
@@ -42,15 +43,16 @@ class Place(Struct, frozen=True):
     cwd: str
     additional_directories: tuple[str, ...]
     mcp_servers: tuple[v2.McpServer, ...]
+    provision: Provision
+    """Who provides those of the servers that are clients' own."""
     meta: dict[str, Any] | None = None
     """What a client put beside its request (OBS-02)."""
 
 
 async def open_new(upstream: Upstream, place: Place) -> ClientSession:
-    upstream.offer(place.mcp_servers)
     return await upstream.client.new_session(
         place.cwd,
-        mcp_servers=place.mcp_servers,
+        mcp_servers=upstream.mcp_offers.tell(place.mcp_servers, place.provision),
         additional_directories=place.additional_directories,
         meta=place.meta,
     )
@@ -59,12 +61,11 @@ async def open_new(upstream: Upstream, place: Place) -> ClientSession:
 async def open_again(upstream: Upstream, session_id: str, place: Place) -> ClientSession:
     """By resume or load, whichever the agent has. What it sends until it answers is its replay, and nobody's
     news."""
-    upstream.offer(place.mcp_servers)
     await upstream.left_behind(session_id)
     return await upstream.client.resume_session(
         session_id,
         place.cwd,
-        mcp_servers=place.mcp_servers,
+        mcp_servers=upstream.mcp_offers.tell(place.mcp_servers, place.provision),
         additional_directories=place.additional_directories,
     )
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from antiphon.agent.extending import ask_clients, session_in
 from antiphon.agent.link import Link
+from antiphon.agent.permits import askable
 from antiphon.agent.session import AgentSession
 from antiphon.client import Client
 from antiphon.errors import AntiphonError, CallFailed, MethodNotFound, RequestError
@@ -63,7 +64,8 @@ class Extended(HubSessions):
 
 
 class Passed:
-    """Agents ask, and tell, the clients: everybody who is attached, of whom the first answer counts."""
+    """Agents ask the clients that are attached and may act, of whom the first answer counts, and tell all
+    clients that are attached."""
 
     def __init__(self, upstream: Upstream) -> None:
         self._upstream = upstream
@@ -129,7 +131,7 @@ class Passed:
         hears = None if course is None else course.hears
         if hears is None:
             raise MethodNotFound(method)  # nobody is there who could know it
-        return named, hears.id, hears.clients()
+        return named, hears.id, askable(hears)
 
     async def _wait_for_clients(self, courses: Callable[[], list[Course]]) -> None:
         """Wait for the client that begins a session: an agent may ask before that client is attached. The
@@ -155,7 +157,7 @@ def _notify_behind(places: Sequence[tuple[Voice, int]], method: str, params: Any
 
 
 def _unique(sessions: Iterable[Any]) -> list[Link]:
-    links = {link.serial: link for session in sessions for link in session.clients()}
+    links = {link.serial: link for session in sessions for link in askable(session)}
     return [links[serial] for serial in sorted(links)]
 
 

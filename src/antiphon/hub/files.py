@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import structs
 
+from antiphon.agent import permits
 from antiphon.agent.client_terminals import create_terminal, send_release
+from antiphon.agent.permits import askable
 from antiphon.agent.reaching import Can, reads, runs, writes
 from antiphon.bridge.dialects import V1Writer
 from antiphon.client.terminals import Watches
@@ -43,13 +45,8 @@ class Files(StrEnum):
     """Nobody's: the hub offers neither, and the agent uses its own."""
 
 
-class Attended(Protocol):
-    """A session, as its clients are found."""
-
-    clients: Callable[[], list[Link]]
-
-    @property
-    def id(self) -> str: ...
+class Attended(permits.Attended, Protocol):
+    """The same, with what happened in it."""
 
     @property
     def fold(self) -> Session: ...
@@ -112,6 +109,9 @@ class EditorFiles(SessionWorkspace):
         self, session: Attended, link: Link, params: v1.CreateTerminalRequest
     ) -> v1.CreateTerminalResponse:
         theirs = await create_terminal(link.connection, params)
+        if not link.permit.stands():
+            send_release(link.connection, params.session_id, theirs)
+            raise LinkLost("its client may not answer any more")
         id = theirs
         while session.fold.terminals.get(id) is not None:  # editors number theirs as they like
             id = v1.TerminalId(f"{id}'")
@@ -203,11 +203,8 @@ class EditorTerminal:
 
 def _editor(session: Attended, can: Can) -> Link | None:
     """The client that came last of those that offer it."""
-    links = reversed(session.clients())
-    return next(
-        (link for link in links if link.permit.acts and link.v1_client is not None and can(link.v1_client)),
-        None,
-    )
+    links = reversed(askable(session))
+    return next((link for link in links if link.v1_client is not None and can(link.v1_client)), None)
 
 
 def _passed_on(error: CallFailed) -> RequestError:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from antiphon.errors import CallFailed, InvalidResult, LinkLost, LocalError, RequestError
 from antiphon.hub.bringing import go_on
 from antiphon.hub.course import Course
+from antiphon.hub.mcp_offers import Provision
 from antiphon.hub.upstream import Upstream
 from antiphon.schema import v2
 from antiphon.schema.version import META_KEY
@@ -19,7 +20,7 @@ logger = logging.getLogger("antiphon.hub")
 
 
 async def fork_there(
-    source: HubSession, wanted: v2.ForkSessionRequest, *, at: str | None
+    source: HubSession, wanted: v2.ForkSessionRequest, provision: Provision, *, at: str | None
 ) -> tuple[Upstream, Course] | None:
     """A session at the agent that goes on from that of `source`, in the same process; `None` where the agent
     cannot do it, or not at that message."""
@@ -32,16 +33,16 @@ async def fork_there(
         there_at = None if at is None else source.standing.agents_message_id(at)
         if at is not None and there_at is None:
             return None
+        servers = upstream.mcp_offers.tell(wanted.mcp_servers, provision)
         there = v2.ForkSessionRequest(
             session_id=v2.SessionId(course.session.id),
             cwd=wanted.cwd,
-            mcp_servers=wanted.mcp_servers,
+            mcp_servers=list(servers),
             additional_directories=wanted.additional_directories,
             meta=None if there_at is None else {META_KEY: {"messageId": there_at}},
         )
-        upstream.offer(wanted.mcp_servers)
         begin = course.session.client.begin_session
-        session = await begin(there, wanted.mcp_servers, prepare=lambda fork: go_on(fork, source.fold))
+        session = await begin(there, servers, prepare=lambda fork: go_on(fork, source.fold))
     except (CallFailed, InvalidResult, LinkLost, LocalError, RequestError) as error:
         logger.warning("the agent does not fork session %s: %s", source.id, error)
         return None

@@ -326,7 +326,7 @@ class Hub(Extended):
         upstream = Upstream(
             name, self.agents[name], env=env, version=version, files=self._files, start=self._start_limit
         )
-        passed, offered = Passed(upstream), Offered(upstream, lambda: self._links)
+        passed, offered = Passed(upstream), Offered(upstream)
 
         def begin(client: Client) -> None:
             client.completion_promise = self._completion_promises[name]

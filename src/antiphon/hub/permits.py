@@ -114,8 +114,11 @@ class HubPermit(Permit):
     def shows(self, session_id: str) -> bool:
         return self.grant.covers(session_id)
 
+    def serves(self, session_id: str) -> bool:
+        return self._allows("_antiphon/answer") and self._covers("_antiphon/answer", session_id)
+
     def answers(self, link: Link, session: AgentSession, question: Question) -> bool:
-        if not self.acts or not self._covers("_antiphon/answer", session.id):
+        if not self.serves(session.id):
             return False
         policy = self._hub.questions
         if policy is Policy.OWNER:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from antiphon.agent.permits import askable
 from antiphon.engine.questions import Question
 from antiphon.engine.who import Who
 
@@ -41,5 +42,5 @@ def designated(session: AgentSession, question: Question) -> frozenset[str]:
         entry for entry in prompts.entries.values() if (entry.became or entry.message_id) in turn.prompts
     ]
     senders = {entry.sender.client_id for entry in (*taken, *prompts.sent) if isinstance(entry.sender, Who)}
-    there = {link.guest.who.client_id for link in session.clients() if link.permit.acts}
+    there = {link.guest.who.client_id for link in askable(session)}
     return frozenset(senders & there)

@@ -79,8 +79,9 @@ NEEDS: dict[str, Role] = {
     "session/unarchive": Role.OWNER,
 }
 
-WITHOUT_SESSION = frozenset({"$/cancel_request", "initialize", "auth/status", "session/list"})
-"""What a client may do whose token is for some sessions only, beside what it does in these."""
+WITHOUT_SESSION = frozenset({"$/cancel_request", "initialize", "auth/status", "mcp/message", "session/list"})
+"""What a client may do whose token is for some sessions only, beside what it does in these. `mcp/message`
+reaches nothing but a request that this very client was asked."""
 
 
 def needed(method: str) -> Role:

@@ -33,6 +33,7 @@ from antiphon.hub.cancelling import Cancelling
 from antiphon.hub.children import Children
 from antiphon.hub.faults import told
 from antiphon.hub.hearing import Hearing
+from antiphon.hub.mcp_offers import Provision
 from antiphon.hub.sending import Sending
 from antiphon.hub.standing import Standing
 from antiphon.live.session import LiveSession
@@ -54,6 +55,7 @@ class HubSession(Hearing):
         self._hub = hub
         self.unattended = hub.unattended
         self._named = {}
+        self.provision = Provision(session=self)
         self.children = Children(self, hub)
         self.standing = Standing(self, hub)
         self.sending = Sending(self)
@@ -61,7 +63,7 @@ class HubSession(Hearing):
 
     @property
     def place(self) -> Place:
-        return Place(self.cwd, self.additional_directories, self.mcp_servers)
+        return Place(self.cwd, self.additional_directories, self.mcp_servers, self.provision)
 
     @property
     def introduction(self) -> dict[str, Any]:
@@ -69,6 +71,10 @@ class HubSession(Hearing):
         if isinstance(self.parent, HubSession):
             return self.parent.introduction
         return {"agent": self.standing.agent}
+
+    def provide(self, provision: Provision) -> None:
+        """Take over what the agent was told before the session was there."""
+        self.provision, provision.session = provision, self
 
     def note_start(self) -> None:
         """What the agent's answer says of the session has been told: the client that begins the session is

@@ -7,6 +7,7 @@ from typing import Any
 from antiphon.agent import Agent, AgentSession
 from antiphon.agent.agent import ALWAYS, CONTENT
 from antiphon.agent.declaring import options_of
+from antiphon.agent.link import Link
 from antiphon.client import ClientSession
 from antiphon.engine.annotations import Annotation
 from antiphon.engine.events import Delivery
@@ -21,6 +22,7 @@ from antiphon.hub.forking import fork_there
 from antiphon.hub.kept_options import refusal, restore_options
 from antiphon.hub.known_agents import KnownAgent, KnownAgents, describe
 from antiphon.hub.logins import AgentLogins
+from antiphon.hub.mcp_offers import Provision
 from antiphon.hub.resting import Resting
 from antiphon.hub.session import HubSession
 from antiphon.hub.upstream import Upstream
@@ -95,21 +97,24 @@ class HubSessions(Agent):
             raise LocalError(f"busy must be one of {', '.join(Delivery)}, got {busy!r}")
         return Delivery(busy)
 
-    async def create(self, params: v2.NewSessionRequest) -> AgentSession:
+    async def create(self, params: v2.NewSessionRequest, *, maker: Link | None = None) -> AgentSession:
         self.check_taking()
         name = self._chosen(params.meta)
         directories, servers = tuple(params.additional_directories), tuple(params.mcp_servers)
-        place = Place(params.cwd, directories, servers, meta=without_ours(params.meta))
+        provision = Provision(maker=maker)
+        place = Place(params.cwd, directories, servers, provision, meta=without_ours(params.meta))
         upstream = opened = session = None
         try:
             upstream = await self.upstreams.take(name)
             opened = await self.open_new(upstream, place)
-            session = await super().create(params)
+            session = await super().create(params, maker=maker)
             assert isinstance(session, HubSession)
+            session.provide(provision)
             session.standing.agent = name
             course = upstream.course(opened)
             await session.standing.on(upstream, course, again=False, begun=session.note_start)
         except BaseException as error:  # also a client that is gone meanwhile
+            provision.end()
             if session is not None:
                 await self.release(session)
             elif upstream is not None:
@@ -156,18 +161,22 @@ class HubSessions(Agent):
         self.learn(upstream)
         return await self.logins.admitted(upstream, lambda: open_new(upstream, place))
 
-    async def fork(self, params: v2.ForkSessionRequest, *, at: str | None = None) -> AgentSession:
+    async def fork(
+        self, params: v2.ForkSessionRequest, *, at: str | None = None, maker: Link | None = None
+    ) -> AgentSession:
         self.check_taking()
         source = await self.open(params.session_id)
         assert isinstance(source, HubSession)
-        there = await fork_there(source, params, at=at)
+        provision = Provision(maker=maker)
+        there = await fork_there(source, params, provision, at=at)
         if there is not None:
             self.upstreams.join(there[0])
         try:
             if there is not None:
                 await self._keep_options(source, there[1])
-            session = await super().fork(params, at=at)
+            session = await super().fork(params, at=at, maker=maker)
         except BaseException:
+            provision.end()
             if there is not None:
                 there[0].leave(there[1])
                 self.upstreams.let_go(there[0])
@@ -177,6 +186,7 @@ class HubSessions(Agent):
         if there is None:
             await self.note(session)  # whose agent it has is known, also if the hub ends before it is brought
         else:
+            session.provide(provision)
             upstream, course = there
             course.drop_replay()
             await session.standing.on(upstream, course, again=False, begun=session.note_start)

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -19,6 +19,7 @@ from antiphon.client.workspace import Workspace
 from antiphon.errors import AntiphonError, LinkLost
 from antiphon.hub.course import Course, Hears
 from antiphon.hub.files import EditorWorkspace, Files
+from antiphon.hub.mcp_offers import McpOffers
 from antiphon.hub.targets import Target
 from antiphon.schema import v2
 
@@ -71,8 +72,8 @@ class Upstream:
         self._courses: dict[str, Course] = {}
         self._ending: dict[str, asyncio.Event] = {}
         """The sessions that were left and are being ended."""
-        self.offered: set[str] = set()
-        """The MCP servers of clients' own that it was told of, by their ids."""
+        self.mcp_offers = McpOffers()
+        """The MCP servers of clients' own that it was told of."""
         self.on_connected: Callable[[Client], None] = lambda _: None
         """Called once it is initialized, before anything is asked of it."""
         self._stderr: deque[str] = deque(maxlen=LAST_LINES)
@@ -189,10 +190,6 @@ class Upstream:
     def courses(self) -> list[Course]:
         """The sessions that it has, also those that no hub session works on yet."""
         return list(self._courses.values())
-
-    def offer(self, servers: Iterable[v2.McpServer]) -> None:
-        """It is about to be told of these MCP servers."""
-        self.offered |= {server.server_id for server in servers if isinstance(server, v2.McpServerAcp)}
 
     async def _hearer(self, session_id: str) -> Hears | None:
         course = self._courses.get(session_id)

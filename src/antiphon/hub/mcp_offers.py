@@ -1,0 +1,79 @@
+"""McpOffers: the MCP servers of clients that one agent was told of, and whom it may ask for each.
+
+An agent names a server by its id alone, and clients choose the ids. So the hub remembers with which session
+it told the agent of an id: only a client of that session is ever asked. An id that another session of the
+same agent has already is told under another one, so that no client can take the place of another.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from msgspec import structs
+
+from antiphon.agent.link import Link
+from antiphon.agent.mcp import provider
+from antiphon.agent.session import AgentSession
+from antiphon.schema import v2
+
+
+class Provision:
+    """Who provides the MCP servers of one session: its clients, and until they follow it its maker."""
+
+    def __init__(self, *, maker: Link | None = None, session: AgentSession | None = None) -> None:
+        self._maker = maker
+        self.session = session
+        self._over = False
+
+    def end(self) -> None:
+        """The session was not made after all."""
+        self._over, self._maker = True, None
+
+    @property
+    def over(self) -> bool:
+        return self._over or (self.session is not None and self.session.gone)
+
+    def provider(self, server_id: str) -> Link | None:
+        """Return the client that is asked for a server, if there is one."""
+        if self.over:
+            return None
+        session = self.session
+        found = None if session is None else provider(session, server_id)
+        if found is None and (session is None or session.start is not None):
+            maker = self._maker
+            return maker if maker is not None and maker.permit.stands() and maker.permit.acts else None
+        self._maker = None  # it follows the session
+        return found
+
+
+class Offer(NamedTuple):
+    provision: Provision
+    server_id: str
+    """As the client declared it."""
+
+
+class McpOffers:
+    def __init__(self) -> None:
+        self._offers: dict[str, Offer] = {}
+        """By the ids that the agent was told."""
+
+    def tell(self, servers: Iterable[v2.McpServer], provision: Provision) -> tuple[v2.McpServer, ...]:
+        """Return the servers as the agent is to be told of them, which may ask for them from here on."""
+        self._offers = {told: offer for told, offer in self._offers.items() if not offer.provision.over}
+        return tuple(
+            self._told(server, provision) if isinstance(server, v2.McpServerAcp) else server
+            for server in servers
+        )
+
+    def _told(self, server: v2.McpServerAcp, provision: Provision) -> v2.McpServerAcp:
+        id = server.server_id
+        while (known := self._offers.get(id)) is not None and known != (provision, server.server_id):
+            id = v2.McpServerAcpId(f"{server.server_id}~{secrets.token_hex(3)}")
+        self._offers[id] = Offer(provision, server.server_id)
+        return structs.replace(server, server_id=id)
+
+    def find(self, told: str) -> Offer | None:
+        """Return what the agent means by an id; `None` where it was told of no such server."""
+        return self._offers.get(told)
