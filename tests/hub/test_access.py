@@ -44,7 +44,6 @@ def test_who_gets_in(headers: dict[str, str], status: int | None) -> None:
         Tokens("secret"),
         limits=HubLimits(),
         audit=Audit(),
-        open_sessions=lambda: 0,
     )
     answer = keeper.check(Head("GET", "/acp", Headers(headers.items())))
     assert (answer.status if isinstance(answer, Reply) else None) == status

@@ -91,7 +91,7 @@ class Link:
                     **prompting.handlers(self),
                     **configuring.handlers(self),
                     **providers.handlers(self),
-                    **queueing.handlers(self.voice),
+                    **queueing.handlers(self.voice, permit),
                     **cancelling.handlers(self),
                     **answers.handlers(self),
                     **annotation_methods.handlers(self),

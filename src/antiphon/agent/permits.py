@@ -30,9 +30,9 @@ class Permit:
         """Whether what the client says still counts: it may be about to be sent away."""
         return True
 
-    async def admit(self, link: Link, method: str, params: Any) -> Any:
-        """The params to go on with; raises where this may not be done. Waits for nothing that it need not
-        wait for: a handler begins in the order in which it was called."""
+    async def admit(self, link: Link, method: str, params: Any, size: int) -> Any:
+        """The params to go on with, which had `size` bytes; raises where this may not be done. Waits for
+        nothing that it need not wait for: a handler begins in the order in which it was called."""
         return params
 
     def hears(self, link: Link, method: str, params: Any) -> bool:
@@ -45,6 +45,10 @@ class Permit:
     def shows(self, session_id: str) -> bool:
         """Whether the client is told of a session in a list."""
         return True
+
+    def queues(self, session: AgentSession, message_id: str, size: int) -> None:
+        """A prompt of so many bytes is about to wait in a session, or an edit of one. Raises `RequestError`
+        where that is too much."""
 
     def serves(self, session_id: str) -> bool:
         """Whether the agent of a session may ask the client for anything: a file, a terminal, an MCP server,
@@ -82,7 +86,7 @@ def permitted(link: Link, handlers: Handlers) -> Handlers:
 
     def guard(handler: Callable[[Any, Inbound], Awaitable[Any]]) -> Callable[[Any, Inbound], Awaitable[Any]]:
         async def call(params: Any, inbound: Inbound) -> Any:
-            params = await permit.admit(link, inbound.method, params)
+            params = await permit.admit(link, inbound.method, params, len(inbound.params or b""))
             try:
                 return await handler(params, inbound)
             except Exception as error:

@@ -47,6 +47,7 @@ def handlers(link: Link) -> Handlers:
             sender=voice.who,
             meta=theirs or None,  # OBS-01
             request_id=_kept_id(inbound.id),
+            permit=link.permit,
         )
         if outcome.refusal is not None or outcome.entry is None:
             refused = InvalidParams().to_wire() if outcome.refusal is None else outcome.refusal.to_wire()

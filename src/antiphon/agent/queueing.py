@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Raw
 
 from antiphon.agent.operations import operation_id_of
+from antiphon.agent.permits import Permit
 from antiphon.agent.session import AgentSession
 from antiphon.engine.events import Delivery
 from antiphon.engine.prompts import Outcome
@@ -30,8 +31,9 @@ MODES = {"queue": Delivery.QUEUE, "steer": Delivery.STEER, "agent": Delivery.AGE
 """The last one where a hub leaves it to its agent."""
 
 
-def handlers(find: Find) -> dict[str, Callable[[Any, Inbound], Awaitable[Any]]]:
-    """The handlers of the queue's methods; `find` gives a client's attachment to a session, and that."""
+def handlers(find: Find, permit: Permit) -> dict[str, Callable[[Any, Inbound], Awaitable[Any]]]:
+    """The handlers of the queue's methods. `find` gives a client's attachment to a session, and the session;
+    `permit` is what the client may do."""
 
     async def inject(params: Any, inbound: Inbound) -> Any:
         voice, session = find(_text(params, "sessionId"))
@@ -45,6 +47,7 @@ def handlers(find: Find) -> dict[str, Callable[[Any, Inbound], Awaitable[Any]]]:
             delivery=MODES[mode],
             operation_id=operation_id_of(params),
             sender=voice.who,
+            permit=permit,
         )
         session.advance()
         return await _settle(session, outcome)
@@ -52,7 +55,14 @@ def handlers(find: Find) -> dict[str, Callable[[Any, Inbound], Awaitable[Any]]]:
     async def replace(params: Any, inbound: Inbound) -> Any:
         _, session = find(_text(params, "sessionId"))
         content = _content(params)
-        return await _once(session, params, lambda id: session.fold.prompts.edit(id, content))
+
+        def edit(message_id: str) -> Outcome:
+            outcome = session.fold.prompts.edit(message_id, content)
+            if outcome.events:
+                permit.queues(session, message_id, len(content))
+            return outcome
+
+        return await _once(session, params, edit)
 
     async def revoke(params: Any, inbound: Inbound) -> Any:
         _, session = find(_text(params, "sessionId"))

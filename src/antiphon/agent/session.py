@@ -24,7 +24,7 @@ from antiphon.agent.declaring import Declaring
 from antiphon.agent.edits import Edits
 from antiphon.agent.extending import ask_clients, tell_clients
 from antiphon.agent.mcp import McpServer, using
-from antiphon.agent.permits import askable
+from antiphon.agent.permits import EVERYTHING, Permit, askable
 from antiphon.agent.questioning import Questioning
 from antiphon.agent.session_start import SessionStart
 from antiphon.agent.system_prompts import SystemPrompt
@@ -231,8 +231,10 @@ class AgentSession(Questioning, Edits):
         sender: Named | None = None,
         meta: dict[str, Any] | None = None,
         request_id: RequestId = None,
+        permit: Permit = EVERYTHING,
     ) -> Outcome:
-        """A prompt has come; it is taken at once if the session is idle."""
+        """A prompt has come; it is taken at once if the session is idle. `permit` is of the client that sends
+        it: it says how much may wait."""
         outcome = self.fold.prompts.submit(
             content,
             message_id=new_id("msg"),
@@ -244,6 +246,8 @@ class AgentSession(Questioning, Edits):
             meta=meta,
             request_id=request_id,
         )
+        if outcome.events and outcome.entry is not None:
+            permit.queues(self, outcome.entry.message_id, len(outcome.entry.raw_content))
         self.emit(outcome.events)
         return outcome
 

@@ -3,11 +3,13 @@ any subagent has: it is announced, followed and kept (SUB-01)."""
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from antiphon.agent.session import new_id
 from antiphon.agent.subagents import follow
 from antiphon.engine.subagents import renamed
+from antiphon.errors import RequestError
 from antiphon.hub.course import Course
 from antiphon.hub.upstream import Upstream
 from antiphon.schema import v2
@@ -15,6 +17,9 @@ from antiphon.schema import v2
 if TYPE_CHECKING:
     from antiphon.hub.session import HubSession
     from antiphon.hub.sessions import HubSessions
+
+
+logger = logging.getLogger("antiphon.hub")
 
 
 class Children:
@@ -60,7 +65,12 @@ class Children:
         if upstream is None or course is None:
             return
         announced = parent.fold.last_seq
-        child: Any = await self._hub.create_subagent(parent, cwd, session_id=id)
+        try:
+            child: Any = await self._hub.create_subagent(parent, cwd, session_id=id)
+        except RequestError as error:  # the hub has no room for it: it works unseen
+            logger.warning("subagent of %s is not followed: %s", parent.id, error)
+            course.cut()
+            return
         if upstream is not self._upstream:  # the agent was lost
             child.retire()
             return

@@ -9,13 +9,13 @@ import asyncio
 import contextlib
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 from antiphon.hub.access import Gate
 from antiphon.hub.audit import Audit
 from antiphon.hub.limits import HubLimits, Rate
-from antiphon.hub.permits import OPENS, PROMPTS
+from antiphon.hub.permits import ACTS, PROMPTS
 from antiphon.hub.roles import Role
 from antiphon.hub.tickets import Tickets
 from antiphon.hub.tokens import Grant, Tokens
@@ -35,6 +35,8 @@ TRY_LATER = 1013
 STRANGERS_PER_MINUTE = 600
 """Refusals of those without a token that get a line each: a page that asks on and on must not wear the audit
 log out, and with it what others did."""
+SMALLEST = 1024
+"""Bytes that a request counts as at least."""
 METRICS = "/metrics"
 NO_TOKEN = "A token is needed: Authorization: Bearer TOKEN"
 
@@ -47,15 +49,14 @@ class Doorkeeper:
         *,
         limits: HubLimits,
         audit: Audit,
-        open_sessions: Callable[[], int],
     ) -> None:
         self.gate = gate
         self.tokens = tokens
         self.tickets: Tickets[Grant] = Tickets(TICKET_SECONDS)
         self._limits = limits
         self._audit = audit
-        self._open_sessions = open_sessions
         self._prompts = Rate(limits.prompts_per_minute)
+        self._bytes = Rate(limits.bytes_per_minute)
         self._strangers = Rate(STRANGERS_PER_MINUTE)
         self._unlisted = 0
         """Refusals of strangers that have no line of their own."""
@@ -146,10 +147,10 @@ class Doorkeeper:
             why = transport.end_reason or None
             self._audit.note("disconnect", "done", token=grant.name, peer=peer, why=why)
 
-    def exceeded(self, grant: Grant, method: str) -> str | None:
-        """The limit that stands against one more of this."""
-        if method in OPENS and self._open_sessions() >= self._limits.sessions:
-            return "sessions"
+    def exceeded(self, grant: Grant, method: str, size: int) -> str | None:
+        """The limit that stands against one more of this, whose params have so many bytes."""
+        if method in ACTS and not self._bytes.take(grant.name, max(size, SMALLEST)):
+            return "bytes_per_minute"
         if method in PROMPTS and not self._prompts.take(grant.name):
             return "prompts_per_minute"
         return None

@@ -40,7 +40,9 @@ from antiphon.hub.orphans import MARK, reap
 from antiphon.hub.page import Page
 from antiphon.hub.permits import HubPermit
 from antiphon.hub.policies import Policy, Unattended
+from antiphon.hub.queued_bytes import QueuedBytes
 from antiphon.hub.resting import Resting
+from antiphon.hub.session_room import SessionRoom
 from antiphon.hub.store_check import StoreCheck
 from antiphon.hub.targets import Target, called, read_address, read_target
 from antiphon.hub.telling import FORMATS, Telling
@@ -154,8 +156,9 @@ class Hub(Extended):
             Tokens(self.token, tokens),
             limits=self.limits,
             audit=self.audit,
-            open_sessions=lambda: len(self._sessions),
         )
+        self.queued_bytes = QueuedBytes(self.limits)
+        self.room = SessionRoom(self.limits.sessions, lambda: len(self._sessions))
         self._speaks = version
         self._mark = mark
         self._grace = grace

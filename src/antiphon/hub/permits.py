@@ -13,7 +13,8 @@ from antiphon.agent.link import Link
 from antiphon.agent.permits import Permit
 from antiphon.connection.sessions import session_of
 from antiphon.engine.subagents import SUBAGENT_OF
-from antiphon.errors import Forbidden, RequestError, to_wire_error
+from antiphon.errors import Forbidden, to_wire_error
+from antiphon.hub.limits import limit_of, limited
 from antiphon.hub.policies import Policy, designated
 from antiphon.hub.roles import CLOSE_FOR_ALL, WITHOUT_SESSION, Role, may
 from antiphon.hub.tokens import Grant
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from antiphon.engine.questions import Question
     from antiphon.hub.hub import Hub
 
-LIMITED = -32004
 MOST_PARENTS = 64
 """How many sessions up is looked for one that a token covers."""
 
@@ -62,8 +62,8 @@ ACTS = {
     "logout": "login",
 }
 """What the audit log calls it; what is not here only reads, but for the methods of others."""
-PROMPTS = frozenset({"session/prompt", "_antiphon/inject"})
-OPENS = frozenset({"session/new", "session/fork"})
+PROMPTS = frozenset({"session/prompt", "_antiphon/inject", "_antiphon/replace_inject"})
+"""What counts as a prompt, by the limit of those in a minute."""
 BEYOND = frozenset({"session/fork", "_antiphon/link"})
 """What would lead to other sessions, whichever it names: the fork is one, and a link may be for all."""
 SETS_UP = frozenset({"session/load", "session/resume"})
@@ -82,17 +82,17 @@ class HubPermit(Permit):
         only = {} if grant.sessions is None else {"sessions": sorted(grant.sessions)}
         self.tells = {"role": str(grant.role), **only, **({"cwd": hub.cwd} if begins and hub.cwd else {})}
 
-    async def admit(self, link: Link, method: str, params: Any) -> Any:
+    async def admit(self, link: Link, method: str, params: Any, size: int) -> Any:
         meant = _meant(method, params)
         session_id = session_of(params)
         covered = self._covers(meant, session_id) or await self._covers_parent(meant, session_id)
         if not (self._allows(meant) and covered):
             self._note(link, meant, session_id, "forbidden")
             raise Forbidden
-        limit = self._hub.doorkeeper.exceeded(self.grant, meant)
+        limit = self._hub.doorkeeper.exceeded(self.grant, meant, size)
         if limit is not None:
             self._note(link, meant, session_id, f"limit: {limit}")
-            raise RequestError(LIMITED, f"Too many: {limit}", data={"reason": "limit", "limit": limit})
+            raise limited(limit, f"Too many: {limit}")
         if meant in ACTS or (meant.startswith("_") and not meant.startswith("_antiphon/")):
             self._note(link, meant, session_id, "allowed")
         if not self.acts and method in SETS_UP:
@@ -108,11 +108,17 @@ class HubPermit(Permit):
 
     def failed(self, link: Link, method: str, params: Any, error: Exception) -> None:
         meant = _meant(method, params)
-        if meant in ACTS:
+        limit = limit_of(error)
+        if limit is not None:
+            self._note(link, meant, session_of(params), f"limit: {limit}")
+        elif meant in ACTS:
             self._note(link, meant, session_of(params), f"failed: {to_wire_error(error).code}")
 
     def shows(self, session_id: str) -> bool:
         return self.grant.covers(session_id)
+
+    def queues(self, session: AgentSession, message_id: str, size: int) -> None:
+        self._hub.queued_bytes.take(self.grant.name, session, message_id, size)
 
     def serves(self, session_id: str) -> bool:
         return self._allows("_antiphon/answer") and self._covers("_antiphon/answer", session_id)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
 
+from antiphon.agent.permits import EVERYTHING, Permit
 from antiphon.agent.session_start import SessionStart
 from antiphon.agent.turn import AgentTurn
 from antiphon.engine.configuration import Value
@@ -103,6 +104,7 @@ class HubSession(Hearing):
         sender: Named | None = None,
         meta: dict[str, Any] | None = None,
         request_id: RequestId = None,
+        permit: Permit = EVERYTHING,
     ) -> Outcome:
         self._hub.check_taking()
         if delivery is Delivery.AGENT and not self.leaves_it_to_agent:
@@ -115,6 +117,7 @@ class HubSession(Hearing):
             sender=sender,
             meta=meta,
             request_id=request_id,
+            permit=permit,
         )
         if outcome.events and outcome.entry is not None:
             self.sending.submitted(outcome.entry)

@@ -25,6 +25,7 @@ from antiphon.hub.logins import AgentLogins
 from antiphon.hub.mcp_offers import Provision
 from antiphon.hub.resting import Resting
 from antiphon.hub.session import HubSession
+from antiphon.hub.session_room import SessionRoom
 from antiphon.hub.upstream import Upstream
 from antiphon.hub.upstreams import Upstreams
 from antiphon.live.session import LiveSession
@@ -47,6 +48,7 @@ class HubSessions(Agent):
     question_expiry: float | None
     audit: Audit
     stopping: bool
+    room: SessionRoom
     upstreams: Upstreams
     logins: AgentLogins
     resting: Resting
@@ -99,6 +101,10 @@ class HubSessions(Agent):
 
     async def create(self, params: v2.NewSessionRequest, *, maker: Link | None = None) -> AgentSession:
         self.check_taking()
+        with self.room.opening():
+            return await self._create(params, maker)
+
+    async def _create(self, params: v2.NewSessionRequest, maker: Link | None) -> AgentSession:
         name = self._chosen(params.meta)
         directories, servers = tuple(params.additional_directories), tuple(params.mcp_servers)
         provision = Provision(maker=maker)
@@ -165,6 +171,10 @@ class HubSessions(Agent):
         self, params: v2.ForkSessionRequest, *, at: str | None = None, maker: Link | None = None
     ) -> AgentSession:
         self.check_taking()
+        with self.room.opening():
+            return await self._fork(params, at, maker)
+
+    async def _fork(self, params: v2.ForkSessionRequest, at: str | None, maker: Link | None) -> AgentSession:
         source = await self.open(params.session_id)
         assert isinstance(source, HubSession)
         provision = Provision(maker=maker)
@@ -201,6 +211,16 @@ class HubSessions(Agent):
         if lost:
             raise refusal(lost)
         fork.answer_with_options()
+
+    async def create_subagent(
+        self, parent: AgentSession, cwd: str, *, session_id: str | None = None
+    ) -> AgentSession:
+        with self.room.opening():
+            return await super().create_subagent(parent, cwd, session_id=session_id)
+
+    async def _reopen(self, session_id: str, voice: Voice | None) -> AgentSession:
+        with self.room.opening():
+            return await super()._reopen(session_id, voice)
 
     async def open(self, session_id: str, *, voice: Voice | None = None) -> AgentSession:
         session = await super().open(session_id, voice=voice)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from antiphon.agent.keeping import record_of
 from antiphon.engine.who import Present, Who
 from antiphon.errors import InvalidParams, RequestError
-from antiphon.hub.permits import LIMITED
+from antiphon.hub.limits import LIMITED
 from antiphon.hub.settling import agent_of
 from antiphon.hub.timeline import Item, Timeline
 from antiphon.moving import Missing, salvage, tell_session

@@ -1,0 +1,53 @@
+"""QueuedBytes: how much may wait in the queues of a hub's sessions, per session and per token.
+
+What waits is kept in memory, and told as a whole to every client that follows the queue. A prompt that waits
+alone is bounded by the size of a message only.
+"""
+
+from __future__ import annotations
+
+from antiphon.agent.session import AgentSession
+from antiphon.engine.prompt_states import PromptState
+from antiphon.hub.limits import HubLimits, limited
+
+Key = tuple[AgentSession, str]
+"""A prompt, by its session and its message id."""
+
+
+class QueuedBytes:
+    def __init__(self, limits: HubLimits) -> None:
+        self._limits = limits
+        self._of: dict[str, dict[Key, int]] = {}
+        """The prompts that wait, by the names of the tokens that wrote them last."""
+
+    def take(self, token: str, session: AgentSession, message_id: str, size: int) -> None:
+        """Count a prompt that is about to wait, or an edit of one. Raises `RequestError` over a limit."""
+        limits, waiting = self._limits, session.fold.prompts.queued
+        others = [len(entry.raw_content) for entry in waiting if entry.message_id != message_id]
+        if len(others) >= limits.queued_prompts:
+            raise limited("queued_prompts", f"{len(others)} prompts wait in this session, which is the limit")
+        if others and sum(others) + size > limits.queued_bytes:
+            raise limited(
+                "queued_bytes",
+                f"{sum(others)} bytes of prompts wait in this session; with {size} more there would be over "
+                f"{limits.queued_bytes}",
+            )
+        key = (session, message_id)
+        own = {each: n for each, n in self._of.get(token, {}).items() if _waits(each) and each != key}
+        held = sum(own.values())
+        if held and held + size > limits.queued_bytes_per_token:
+            raise limited(
+                "queued_bytes_per_token",
+                f"{held} bytes of prompts of this token wait; with {size} more there would be over "
+                f"{limits.queued_bytes_per_token}",
+            )
+        for others_own in self._of.values():
+            others_own.pop(key, None)
+        self._of[token] = {**own, key: size}
+        self._of = {name: prompts for name, prompts in self._of.items() if prompts}
+
+
+def _waits(key: Key) -> bool:
+    session, message_id = key
+    entry = session.fold.prompts.get(message_id)
+    return not session.gone and entry is not None and entry.state is PromptState.QUEUED

@@ -1,0 +1,234 @@
+"""How much somebody who was let in may take: sessions by every way to open one, prompts that wait, bytes."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from antiphon.agent import Agent, AgentTurn
+from antiphon.hub.limits import REMEMBERED, HubLimits, Rate
+from tests.agent.talk import Talk
+from tests.hub.doors import DEADLINE, Doors, doors, refused
+from tests.hub.test_processes import rest
+
+SESSIONS = {"reason": "limit", "limit": "sessions"}
+
+
+async def new(talk: Talk, id: str = "new") -> str:
+    return str((await talk.call(id, "session/new", cwd="/", mcpServers=[]))["sessionId"])
+
+
+async def put_away(door: Doors, talk: Talk, session: str) -> None:
+    await talk.call(f"close {session}", "session/close", sessionId=session)
+    assert door.hub.find(session) is None
+
+
+OPENING: dict[str, dict[str, Any]] = {
+    "session/load": {"cwd": "/", "mcpServers": []},
+    "session/resume": {"cwd": "/", "mcpServers": []},
+    "session/fork": {"cwd": "/", "mcpServers": []},
+    "session/new": {"cwd": "/", "mcpServers": []},
+    "_antiphon/attach": {},
+}
+
+
+@pytest.mark.parametrize("method", OPENING)
+async def test_every_way_to_open_a_session_counts(tmp_path: Path, method: str) -> None:
+    version = 1 if method == "session/load" else 2
+    limits = HubLimits(sessions=1)
+    async with (
+        asyncio.timeout(DEADLINE),
+        doors(tmp_path, limits=limits) as door,
+        door.talk(door.token("bob", "owner"), version) as talk,
+    ):
+        kept = await new(talk, "kept")
+        await put_away(door, talk, kept)
+        opened = await new(talk, "open")
+        error = await refused(talk, "over", method, sessionId=kept, **OPENING[method])
+        assert error is not None
+        assert (error["code"], error["data"]) == (-32004, SESSIONS)
+        assert "1 sessions are open" in error["message"]
+        assert door.audit(token="bob", method=method, outcome="limit: sessions")
+        # One that is open already takes no more room.
+        assert (
+            await refused(talk, "again", "session/resume", sessionId=opened, cwd="/", mcpServers=[]) is None
+        )
+        await put_away(door, talk, opened)
+        if method != "session/fork":  # its source is opened as well
+            assert await refused(talk, "room", method, sessionId=kept, **OPENING[method]) is None
+
+
+async def test_requests_that_come_at_once_do_not_pass_the_limit_together(tmp_path: Path) -> None:
+    limits = HubLimits(sessions=3)
+    async with asyncio.timeout(DEADLINE), doors(tmp_path, limits=limits) as door, door.talk() as talk:
+        kept = [await new(talk, f"kept {n}") for n in range(3)]
+        for session in kept:
+            await put_away(door, talk, session)
+        for number in range(5):
+            talk.send(id=number, method="session/new", params={"cwd": "/", "mcpServers": []})
+        for session in kept:
+            params = {"sessionId": session, "cwd": "/", "mcpServers": []}
+            talk.send(id=session, method="session/resume", params=params)
+        answers = [await talk.answer_to(id) for id in (*range(5), *kept)]
+        assert len([answer for answer in answers if "result" in answer]) == 3
+        assert len(door.hub.live) == 3
+
+
+async def test_what_failed_to_open_gives_its_room_back(tmp_path: Path) -> None:
+    limits = HubLimits(sessions=1)
+    async with asyncio.timeout(DEADLINE), doors(tmp_path, limits=limits) as door, door.talk() as talk:
+        for number in range(3):
+            error = await refused(talk, number, "session/resume", sessionId="none", cwd="/", mcpServers=[])
+            assert error is not None
+            assert error["code"] == -32002
+        await new(talk)
+
+
+async def test_subagents_count_and_an_agent_goes_on_without_room_for_them(tmp_path: Path) -> None:
+    agent = Agent("nests", version="1")
+
+    @agent.on_prompt
+    async def answer(turn: AgentTurn) -> None:
+        for number in range(5):
+            async with turn.subagent(f"helper {number}") as helper:
+                await helper.say("done")
+        await turn.say("all done")
+
+    limits = HubLimits(sessions=2)
+    async with asyncio.timeout(DEADLINE), doors(tmp_path, agents={"nests": agent}, limits=limits) as door:
+        async with door.talk() as talk:
+            await new(talk, "one")
+            session = await new(talk, "two")
+            talk.prompt("p", session, "go")
+            await talk.update("state_update", state="idle", stopReason="end_turn")
+            assert "all done" in str(talk.updates())
+            assert len(door.hub.live) == 2
+        await rest(door.hub)
+
+
+# --- prompts that wait ---------------------------------------------------------------------------------
+
+
+def content(size: int) -> list[dict[str, str]]:
+    return [{"type": "text", "text": "x" * size}]
+
+
+async def busy(talk: Talk, id: str = "new") -> str:
+    session = await new(talk, id)
+    talk.prompt(f"work {session}", session, "wait")
+    await talk.update("state_update", state="running")
+    return session
+
+
+async def test_prompts_that_wait_in_a_session_are_counted_edits_included(tmp_path: Path) -> None:
+    limits = HubLimits(queued_bytes=10_000)
+    async with asyncio.timeout(DEADLINE), doors(tmp_path, limits=limits) as door, door.talk() as talk:
+        session = await busy(talk)
+
+        async def inject(id: str, size: int) -> Any:
+            return await refused(talk, id, "_antiphon/inject", sessionId=session, content=content(size))
+
+        assert await inject("alone", 20_000) is None  # bounded by the size of a message alone
+        error = await inject("more", 1)
+        assert error is not None
+        assert (error["code"], error["data"]) == (-32004, {"reason": "limit", "limit": "queued_bytes"})
+        assert "over 10000" in error["message"]
+        id = (await talk.answer_to("alone"))["result"]["messageId"]
+        edit = {"sessionId": session, "messageId": id}
+        assert await refused(talk, "e", "_antiphon/replace_inject", **edit, content=content(4000)) is None
+        assert await inject("second", 4000) is None
+        error = await refused(talk, "e2", "_antiphon/replace_inject", **edit, content=content(8000))
+        assert error is not None
+        assert error["data"]["limit"] == "queued_bytes"
+        # A held prompt waits as any.
+        talk.prompt("held", session, "x" * 4000)
+        assert (await talk.answer_to("held"))["error"]["data"]["limit"] == "queued_bytes"
+        listed = await talk.call("l", "_antiphon/list_inject", sessionId=session)
+        assert [len(entry["content"][0]["text"]) for entry in listed["entries"]] == [4000, 4000]
+        assert door.audit(outcome="limit: queued_bytes", method="_antiphon/replace_inject")
+        assert await refused(talk, "w", "_antiphon/revoke_inject", **edit) is None
+        assert await inject("room", 4000) is None
+
+
+async def test_prompts_that_wait_in_all_sessions_are_counted_by_token(tmp_path: Path) -> None:
+    limits = HubLimits(queued_bytes_per_token=10_000)
+    async with (
+        asyncio.timeout(DEADLINE),
+        doors(tmp_path, limits=limits) as door,
+        door.talk(door.token("ann", "controller")) as ann,
+        door.talk(door.token("bob", "controller")) as bob,
+    ):
+        sessions = [await busy(ann, f"new {number}") for number in range(3)]
+        for session in sessions[:2]:
+            inject = {"sessionId": session, "content": content(4000)}
+            assert await refused(ann, session, "_antiphon/inject", **inject) is None
+        over = {"sessionId": sessions[2], "content": content(4000)}
+        error = await refused(ann, "over", "_antiphon/inject", **over)
+        assert error is not None
+        assert error["data"] == {"reason": "limit", "limit": "queued_bytes_per_token"}
+        await bob.call("r", "session/resume", sessionId=sessions[2], cwd="/", mcpServers=[])
+        assert await refused(bob, "b", "_antiphon/inject", **over) is None  # another token has its own
+
+
+async def test_so_many_prompts_wait_and_no_more(tmp_path: Path) -> None:
+    limits = HubLimits(queued_prompts=2)
+    async with asyncio.timeout(DEADLINE), doors(tmp_path, limits=limits) as door, door.talk() as talk:
+        session = await busy(talk)
+        inject = {"sessionId": session, "content": content(1)}
+        errors = [await refused(talk, n, "_antiphon/inject", **inject) for n in range(3)]
+        assert [error and error["data"]["limit"] for error in errors] == [None, None, "queued_prompts"]
+
+
+@pytest.mark.parametrize("method", ["_antiphon/replace_inject", "_antiphon/annotate", "session/set_title"])
+async def test_everything_that_is_written_is_counted_by_its_bytes(tmp_path: Path, method: str) -> None:
+    """40 edits of 1 MB each make the queue no longer, but the journal."""
+    limits = HubLimits(bytes_per_minute=4_000_000)
+    async with (
+        asyncio.timeout(DEADLINE),
+        doors(tmp_path, limits=limits) as door,
+        door.talk(door.token("ann", "controller")) as ann,
+        door.talk(door.token("bob", "controller")) as bob,
+    ):
+        session = await busy(ann)
+        first = await ann.call("i", "_antiphon/inject", sessionId=session, content=content(10))
+        params: dict[str, Any] = {"sessionId": session, "messageId": first["messageId"]}
+        large = {
+            "_antiphon/replace_inject": {"content": content(1_000_000)},
+            "_antiphon/annotate": {"kind": "note", "value": "x" * 1_000_000},
+            "session/set_title": {"title": "x" * 1_000_000},
+        }[method]
+        errors = [await refused(ann, n, method, **params, **large) for n in range(10)]
+        limited = [error for error in errors if error is not None and error["code"] == -32004]
+        assert len(limited) >= 5
+        assert limited[0]["data"] == {"reason": "limit", "limit": "bytes_per_minute"}
+        assert door.audit(token="ann", outcome="limit: bytes_per_minute")
+        await bob.call("r", "session/resume", sessionId=session, cwd="/", mcpServers=[])
+        edit = {**params, "content": content(10)}
+        assert await refused(bob, "b", "_antiphon/replace_inject", **edit) is None
+
+
+async def test_edits_count_as_prompts(tmp_path: Path) -> None:
+    limits = HubLimits(prompts_per_minute=4)
+    async with asyncio.timeout(DEADLINE), doors(tmp_path, limits=limits) as door, door.talk() as talk:
+        session = await busy(talk)
+        first = await talk.call("i", "_antiphon/inject", sessionId=session, content=content(1))
+        edit = {"sessionId": session, "messageId": first["messageId"], "content": content(1)}
+        errors = [await refused(talk, n, "_antiphon/replace_inject", **edit) for n in range(3)]
+        assert [error and error["data"]["limit"] for error in errors] == [None, None, "prompts_per_minute"]
+
+
+def test_a_rate_takes_a_large_one_whole_and_then_waits() -> None:
+    now = 0.0
+    rate = Rate(60, clock=lambda: now)
+    assert rate.take("a", 90)
+    assert not rate.take("a")
+    assert rate.take("b")
+    now = 31.0
+    assert rate.take("a")
+    for number in range(2 * REMEMBERED):
+        now += 60
+        rate.take(f"{number}")
+    assert len(rate._left) <= REMEMBERED
