@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from antiphon.hub.audit import CLIP, Audit
@@ -113,6 +114,24 @@ async def test_a_token_is_told_of_its_limits_whatever_the_audit_has_room_for(tmp
             error = await refused(eye, number, "session/delete", sessionId="x")
             assert error is not None
             assert error["code"] == -32003
+
+
+async def test_refusals_of_a_token_do_not_swallow_the_count_of_strangers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("antiphon.hub.doorkeeper.STRANGERS_PER_MINUTE", 1)
+    async with asyncio.timeout(DEADLINE), doors(tmp_path) as door:
+        token = {"Authorization": f"Bearer {door.token('eye', 'observer')}"}
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{door.hub.port}") as http:
+            for _ in range(REFUSED.burst):
+                assert (await http.get("/metrics", headers=token)).status_code == 403
+            for _ in range(4):
+                assert (await http.get("/metrics")).status_code == 401
+            assert (await http.get("/metrics", headers=token)).status_code == 403  # counted, not listed
+            owner = {"Authorization": f"Bearer {door.hub.token}"}
+            assert (await http.get("/nowhere", headers=owner)).status_code == 404
+        assert door.audit(status=404)[-1]["unlisted"] == 3
+    assert counted(door.audit(token="eye"))["connect refused"] == REFUSED.burst + 1
 
 
 def test_a_flood_leaves_the_lines_of_others_and_counts_the_rest(tmp_path: Path) -> None:

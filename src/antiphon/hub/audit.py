@@ -44,16 +44,18 @@ class Audit:
 
     def note(
         self, act: str, outcome: str, *, token: str | None = None, session: str | None = None, **about: Any
-    ) -> None:
-        """Write a line, if the budget of the token has room for it; else count it.
+    ) -> bool:
+        """Write a line, if the budget of the token has room for it; else count it. Return which of them.
 
         An act without a token is the hub's own, and goes by its session. What is `None` is left out.
         """
         if self._path is None:
-            return
-        if self._budget.take(act, outcome, token=token, session=session):
+            return True
+        listed = self._budget.take(act, outcome, token=token, session=session)
+        if listed:
             self._write(act, outcome, token=token, session=session, **about)
         self.tell_unlisted()
+        return listed
 
     def tell_unlisted(self, *, all: bool = False) -> None:
         """Write what was counted and not listed: of a token once a minute, unless `all` is asked for."""

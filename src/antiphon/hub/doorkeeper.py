@@ -89,8 +89,8 @@ class Doorkeeper:
         if token is None and not self._strangers.take(""):
             self._unlisted += 1
             return
-        unlisted, self._unlisted = self._unlisted, 0
-        self._audit.note(
+        unlisted = self._unlisted
+        listed = self._audit.note(
             "connect",
             "refused",
             status=status,
@@ -101,6 +101,8 @@ class Doorkeeper:
             host=head.headers.get("Host"),
             origin=head.headers.get("Origin"),
         )
+        if listed:
+            self._unlisted -= unlisted
 
     def note_oversized(self, grant: Grant, peer: str) -> None:
         """A message of a client was over the bound."""
