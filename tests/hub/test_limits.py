@@ -205,9 +205,14 @@ async def test_everything_that_is_written_is_counted_by_its_bytes(tmp_path: Path
         assert len(limited) >= 5
         assert limited[0]["data"] == {"reason": "limit", "limit": "bytes_per_minute"}
         assert door.audit(token="ann", outcome="limit: bytes_per_minute")
+        # Whoever is over the limit can still take back and cancel.
+        assert await refused(ann, "w", "_antiphon/revoke_inject", **params) is None
         await bob.call("r", "session/resume", sessionId=session, cwd="/", mcpServers=[])
-        edit = {**params, "content": content(10)}
+        second = await bob.call("i", "_antiphon/inject", sessionId=session, content=content(10))
+        edit = {"sessionId": session, "messageId": second["messageId"], "content": content(10)}
         assert await refused(bob, "b", "_antiphon/replace_inject", **edit) is None
+        ann.send(method="session/cancel", params={"sessionId": session})
+        await ann.update("state_update", state="idle", stopReason="cancelled")
 
 
 async def test_edits_count_as_prompts(tmp_path: Path) -> None:

@@ -35,6 +35,8 @@ TRY_LATER = 1013
 STRANGERS_PER_MINUTE = 600
 """Refusals of those without a token that get a line each: a page that asks on and on must not wear the audit
 log out, and with it what others did."""
+FREE = frozenset({"read", "call", "cancel", "close"})
+"""Acts that keep nothing, or that end something: whoever is over a limit can still do these."""
 SMALLEST = 1024
 """Bytes that a request counts as at least."""
 METRICS = "/metrics"
@@ -151,7 +153,7 @@ class Doorkeeper:
 
     def exceeded(self, grant: Grant, method: str, size: int) -> str | None:
         """The limit that stands against one more of this, whose params have so many bytes."""
-        if method in ACTS and not self._bytes.take(grant.name, max(size, SMALLEST)):
+        if ACTS.get(method, "read") not in FREE and not self._bytes.take(grant.name, max(size, SMALLEST)):
             return "bytes_per_minute"
         if method in PROMPTS and not self._prompts.take(grant.name):
             return "prompts_per_minute"

@@ -45,8 +45,8 @@ class HubLimits(Struct, frozen=True, kw_only=True):
     queued_bytes_per_token: int = 4 * DEFAULT_BOUND
     """Of the prompts that wait in all sessions, by the token that wrote them last."""
     bytes_per_minute: int = 4 * DEFAULT_BOUND
-    """Of all requests with one token that do something: prompts, edits, answers, annotations, titles. Each
-    counts as 1 KiB at least."""
+    """Of all requests with one token that are kept: prompts, edits, answers, annotations, titles. Each counts
+    as 1 KiB at least. Cancels and closes are free."""
     head_seconds: float = 10.0
     """Until the head of a request that has begun is there."""
     body_seconds: float = 30.0
