@@ -55,6 +55,8 @@ class Writer(ABC):
     dialect: Dialect
     recalls = False
     """Whether what it writes depends on what it has written before."""
+    grows = True
+    """Whether content can be appended to a tool call, and output to a terminal; v1 sends all of it again."""
     names_ends = False
     """Whether a turn's end is an update of its own (`turn_complete`), and the state is not told otherwise."""
 
@@ -206,6 +208,7 @@ class V1Writer(Writer):
 
     dialect = Dialect.V1
     recalls = True
+    grows = False
 
     def __init__(
         self,

@@ -31,6 +31,8 @@ Sent: TypeAlias = (
 _CHUNKS = frozenset([v2.AgentMessageChunk, v2.AgentThoughtChunk, v2.UserMessageChunk])
 _Text = v2.TextContent
 _WAITING = 64
+_WAITING_SIZE = 16 * 1024
+"""How many texts wait to be digested together, and of how many characters."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -65,17 +67,19 @@ class _Shown:
     because one digest of many costs less than many.
     """
 
-    __slots__ = ("_digest", "_size", "_waiting")
+    __slots__ = ("_digest", "_size", "_waiting", "_waiting_size")
 
     def __init__(self) -> None:
         self._digest = blake2b(digest_size=16)
         self._size = 0
         self._waiting: list[str] = []
+        self._waiting_size = 0
 
     def add(self, block: v2.ContentBlock) -> None:
         if type(block) is _Text and block.annotations is None and block.meta is None:
             self._waiting.append(block.text)
-            if len(self._waiting) < _WAITING:
+            self._waiting_size += len(block.text)
+            if len(self._waiting) < _WAITING and self._waiting_size < _WAITING_SIZE:
                 return
             block = self._waited()
         elif self._waiting:
@@ -95,6 +99,7 @@ class _Shown:
     def _waited(self) -> v2.TextContent:
         text = "".join(self._waiting)
         self._waiting.clear()
+        self._waiting_size = 0
         return _Text(text=text)
 
     def _digest_of(self, block: v2.ContentBlock) -> None:

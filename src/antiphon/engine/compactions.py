@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from msgspec import UNSET
+from msgspec import UNSET, structs
 
 from antiphon.engine.content import Content, patch_meta
 from antiphon.schema.v2.compaction import (
@@ -46,13 +46,21 @@ class Compaction:
 
     def materialize(self) -> CompactionUpdate:
         """One update with all that is known (COMP-06)."""
+        return structs.replace(self.bare(), summary=self.summary or None)
+
+    def bare(self) -> CompactionUpdate:
+        """The same without its summary."""
         return CompactionUpdate(
             compaction_id=self.id,
             status=self.status,
-            summary=self.summary or None,
+            summary=None,
             error=self.error,
             meta=self.meta or None,
         )
+
+    def parts(self) -> tuple[list[ContentBlock], list[str]]:
+        """The summary as it is kept: blocks, and the strings of the plain text behind them."""
+        return self._summary.parts
 
 
 class Compactions:

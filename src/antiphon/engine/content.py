@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, AnyStr
 
 from msgspec import UNSET, UnsetType
 
 from antiphon.schema.v2.content import ContentBlock, TextContent
 
 _RUN = 1024
+_SETTLED = 64 * 1024
+"""From this length on, a run is left as it is: whoever replays the content shares it."""
+_CACHED = 1024 * 1024
+"""Up to this length the text is kept joined once somebody has asked for it."""
+
+
+def add_run(runs: list[AnyStr], pieces: list[AnyStr], empty: AnyStr) -> None:
+    """Join pieces into a run. Short runs are joined with the ones before them, so that a long text consists
+    of a few long strings, and each character is copied a few times at most."""
+    run = empty.join(pieces)
+    pieces.clear()
+    while runs and len(runs[-1]) < _SETTLED and len(runs[-1]) <= len(run):
+        run = runs.pop() + run
+    runs.append(run)
 
 
 def is_plain(block: ContentBlock) -> bool:
@@ -47,16 +61,14 @@ class Content:
         pieces = self._pieces
         pieces += texts
         if len(pieces) >= _RUN:
-            self._runs.append("".join(pieces))
-            pieces.clear()
+            add_run(self._runs, pieces, "")
 
     def append(self, block: ContentBlock) -> None:
         if type(block) is TextContent and block.annotations is None and block.meta is None:
             pieces = self._pieces
             pieces.append(block.text)
             if len(pieces) >= _RUN:
-                self._runs.append("".join(pieces))
-                pieces.clear()
+                add_run(self._runs, pieces, "")
             return
         self._blocks = [*self.blocks, block]
         self._runs = []
@@ -68,9 +80,20 @@ class Content:
         if not self._pieces and not self._runs:
             return self._blocks.copy()
         text = "".join([*self._runs, *self._pieces])
-        self._runs = [text]
-        self._pieces = []
+        if len(text) <= _CACHED:  # a longer one stays in its runs, which replays under way share
+            self._runs = [text]
+            self._pieces = []
         return [*self._blocks, TextContent(text=text)]
+
+    @property
+    def parts(self) -> tuple[list[ContentBlock], list[str]]:
+        """The blocks, and the plain text behind them in as many strings as it is kept in: nothing is
+        copied."""
+        return self._blocks.copy(), [*self._runs, *self._pieces]
+
+    @property
+    def empty(self) -> bool:
+        return not (self._blocks or self._runs or self._pieces)
 
     @property
     def text(self) -> str:

@@ -103,8 +103,16 @@ class SessionNote:
         self.meta = patch_meta(self.meta, update.meta)
 
     def materialize(self) -> SessionMessage:
+        return structs.replace(self.bare(), content=self.content)
+
+    def bare(self) -> SessionMessage:
+        """The same without its content."""
         told = {name: value for name in _PARTIES if (value := getattr(self, name)) is not None}
-        return SessionMessage(message_id=self.id, content=self.content, meta=self.meta or UNSET, **told)
+        return SessionMessage(message_id=self.id, content=[], meta=self.meta or UNSET, **told)
+
+    def parts(self) -> tuple[list[ContentBlock], list[str]]:
+        """The content as it is kept: blocks, and the strings of the plain text behind them."""
+        return self._content.parts
 
 
 _SESSIONS = ("sender_session_id", "recipient_session_id")

@@ -6,9 +6,9 @@ from binascii import Error, a2b_base64, b2a_base64
 from collections.abc import Iterator
 from typing import Any
 
-from msgspec import UNSET
+from msgspec import UNSET, structs
 
-from antiphon.engine.content import patch_meta
+from antiphon.engine.content import add_run, patch_meta
 from antiphon.schema.v2.identifiers import TerminalId
 from antiphon.schema.v2.terminals import (
     TerminalCapabilities,
@@ -19,6 +19,7 @@ from antiphon.schema.v2.terminals import (
     TerminalUpdate,
 )
 
+_RUN = 1024
 _FIELDS = ("command", "cwd", "exit_status", "size", "capabilities")
 
 
@@ -26,7 +27,8 @@ class Terminal:
     """One terminal; of a new one nothing is known (TERMV2-03)."""
 
     __slots__ = (
-        "_output", "capabilities", "command", "cwd", "exit_status", "id", "key", "meta", "position", "size",
+        "_pieces", "_runs", "capabilities", "command", "cwd", "exit_status", "id", "key", "meta", "position",
+        "size",
     )  # fmt: skip
 
     def __init__(self, id: TerminalId, *, position: int) -> None:
@@ -39,12 +41,18 @@ class Terminal:
         self.size: TerminalSize | None = None
         self.capabilities: TerminalCapabilities | None = None
         self.meta: dict[str, Any] = {}
-        self._output: bytearray | None = None
+        self._runs: list[bytes] | None = None
+        self._pieces: list[bytes] = []
+        # The output is `_runs` and then `_pieces`, joined when asked for: replays under way share them.
 
     @property
     def output(self) -> bytes | None:
         """Every byte so far, or `None` where the output was never reported."""
-        return None if self._output is None else bytes(self._output)
+        return None if self._runs is None else b"".join([*self._runs, *self._pieces])
+
+    def parts(self) -> list[bytes] | None:
+        """The output as it is kept, in pieces."""
+        return None if self._runs is None else [*self._runs, *self._pieces]
 
     @property
     def text(self) -> str:
@@ -59,9 +67,11 @@ class Terminal:
         piece = _decoded(data)  # TERMV2-05: each chunk on its own
         if piece is None:
             return
-        if self._output is None:
-            self._output = bytearray()
-        self._output += piece
+        if self._runs is None:
+            self._runs = []
+        self._pieces.append(piece)
+        if len(self._pieces) >= _RUN:
+            add_run(self._runs, self._pieces, b"")
 
     def patch(self, update: TerminalUpdate) -> None:
         for name in _FIELDS:
@@ -69,23 +79,28 @@ class Terminal:
             if value is not UNSET:
                 setattr(self, name, value)
         if update.output is None:
-            self._output = None
+            self._runs, self._pieces = None, []
         elif update.output is not UNSET:
             whole = _decoded(update.output.data)
             if whole is not None:
-                self._output = bytearray(whole)  # TERMV2-04
+                self._runs, self._pieces = [whole] if whole else [], []  # TERMV2-04
         self.meta = patch_meta(self.meta, update.meta)
 
     def materialize(self) -> TerminalUpdate:
         """One snapshot (SESS-25), cleared fields as `null`."""
         output = self.output
+        if output is None:
+            return self.bare()
+        data = b2a_base64(output, newline=False).decode("ascii")
+        return structs.replace(self.bare(), output=TerminalOutput(data=data))
+
+    def bare(self) -> TerminalUpdate:
+        """The same without its output."""
         return TerminalUpdate(
             terminal_id=self.id,
             command=self.command,
             cwd=self.cwd,
-            output=None
-            if output is None
-            else TerminalOutput(data=b2a_base64(output, newline=False).decode("ascii")),
+            output=None,
             exit_status=self.exit_status,
             size=self.size,
             capabilities=self.capabilities,

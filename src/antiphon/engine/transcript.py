@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from msgspec import UNSET
+from msgspec import UNSET, structs
 
 from antiphon.engine.content import Content, patch_meta
 from antiphon.engine.who import Who, sender_in
@@ -40,6 +40,12 @@ WHOLE: dict[MessageType, type[UserMessage] | type[AgentMessage] | type[AgentThou
     MessageType.THOUGHT: AgentThought,
 }
 """The whole-message update of each type."""
+CHUNK: dict[MessageType, type[UserMessageChunk] | type[AgentMessageChunk] | type[AgentThoughtChunk]] = {
+    MessageType.USER: UserMessageChunk,
+    MessageType.AGENT: AgentMessageChunk,
+    MessageType.THOUGHT: AgentThoughtChunk,
+}
+"""The chunk of each type."""
 TYPE_OF: dict[type, MessageType] = {
     UserMessage: MessageType.USER,
     UserMessageChunk: MessageType.USER,
@@ -94,7 +100,7 @@ class Message:
     @property
     def deleted(self) -> bool:
         """Whether the agent has deleted it. What comes later for the same id makes it a message again."""
-        return marks_deleted(self.meta) and not self._content.blocks
+        return marks_deleted(self.meta) and self._content.empty
 
     @property
     def edited(self) -> bool:
@@ -120,8 +126,16 @@ class Message:
 
     def materialize(self) -> MessageUpdate:
         """The whole message as one upsert; it replaces what a client holds (SESS-23)."""
-        meta = without_deleted(self.meta) if self.content else self.meta
-        return WHOLE[self.type](message_id=self.id, content=self.content, meta=meta or None)
+        return structs.replace(self.bare(empty=self._content.empty), content=self.content)
+
+    def bare(self, *, empty: bool) -> MessageUpdate:
+        """The whole message but for its content, which is `empty` or not."""
+        meta = self.meta if empty else without_deleted(self.meta)
+        return WHOLE[self.type](message_id=self.id, content=[], meta=meta or None)
+
+    def parts(self) -> tuple[list[ContentBlock], list[str]]:
+        """The content as it is kept: blocks, and the strings of the plain text behind them."""
+        return self._content.parts
 
 
 def marks_deleted(meta: Any) -> bool:

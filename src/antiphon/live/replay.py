@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Self
+from typing import Self
 
 from msgspec import Struct
 
 from antiphon.bridge.dialects import Writer
 from antiphon.engine.events import Updated
 from antiphon.engine.folding import Item
+from antiphon.engine.pieces import Frozen, freeze
 from antiphon.engine.prompts import Entry, QueuePart
 from antiphon.engine.questions import Question
 from antiphon.engine.reading import UPDATES, encode
@@ -23,12 +24,12 @@ from antiphon.schema import v2
 from antiphon.schema.repair import Malformed
 
 
-class Replay(Struct, frozen=True):
+class Replay(Struct, frozen=True, weakref=True):
     """Taken in one step with the cursor it ends at, and sent later."""
 
     seq: int
     """The last event of it."""
-    updates: Sequence[tuple[Any, bool]]
+    items: Sequence[tuple[Frozen, bool]]
     """Each with whether it is as a v1 agent wrote it."""
     state: bytes
     questions: Sequence[Question]
@@ -40,18 +41,28 @@ class Replay(Struct, frozen=True):
         """These of a session as it is now."""
         return cls(
             seq=fold.last_seq,
-            updates=[(item.materialize(), is_from_v1(item)) for item in items],
+            items=[(freeze(item), is_from_v1(item)) for item in items],
             state=state_update(fold),
             questions=fold.questions.open,
             queue=fold.prompts.part(),
             prompts=list(fold.prompts.entries.values()),
         )
 
+    @classmethod
+    def whole(cls, live: LiveSession) -> Replay:
+        """All of a session as it is now. Clients that join at the same event share one replay."""
+        fold = live.fold
+        replay = live.replays.get(fold.last_seq)
+        if not isinstance(replay, cls):
+            replay = live.replays[fold.last_seq] = cls.take(fold, fold.items)
+        return replay
+
     def written(self, writer: Writer) -> Iterator[Sequence[bytes]]:
-        """The updates in a client's dialect."""
-        for update, as_written in self.updates:
-            raw = encode(update)
-            yield writer.write_lifted(update, raw, raw) if as_written else writer.write(update, raw)
+        """The updates in a client's dialect, a piece at a time."""
+        for item, as_written in self.items:
+            for update in item.updates(grows=writer.grows):
+                raw = encode(update)
+                yield writer.write_lifted(update, raw, raw) if as_written else writer.write(update, raw)
 
     def written_state(self, writer: Writer) -> Sequence[bytes]:
         return writer.write(UPDATES.read(self.state), self.state)

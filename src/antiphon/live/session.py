@@ -14,6 +14,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol, Self
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -106,6 +107,8 @@ class LiveSession:
         self._clock = clock
         self.presence = Presence(clock)
         """Who follows it."""
+        self.replays: WeakValueDictionary[int, object] = WeakValueDictionary()
+        """The replays that are being sent, by the last event of each (`live.replay`)."""
         self._pending: list[Event] = []
         self._streamed: list[MessageChunk] = []
         """Chunks that come after what is pending, not yet numbered."""

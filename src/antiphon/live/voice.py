@@ -25,6 +25,7 @@ from antiphon.engine.events import (
     present,
 )
 from antiphon.engine.folding import Item
+from antiphon.engine.pieces import PIECE
 from antiphon.engine.questions import Question, QuestionState, read_permission
 from antiphon.engine.reading import UPDATES, encode
 from antiphon.engine.snapshot import state_word
@@ -127,11 +128,14 @@ class Voice:
     # --- joining and leaving -----------------------------------------------------------------------
 
     def preview(self, updates: list[bytes]) -> bool:
-        """Send the beginning of a replay; whether there is room for more. Nobody waits for this client."""
+        """Send the beginning of a replay; whether there is room for more. Nobody waits for this client, so
+        what is to be sent in pieces is left to the replay."""
         for raw in updates:
+            if len(raw) > PIECE:
+                return False
             for written in self.writer.write(UPDATES.read(raw), raw):
                 self._send(written)
-        self._previewed += len(updates)
+            self._previewed += 1
         return not self._connection.congested
 
     def pin(
@@ -151,7 +155,10 @@ class Voice:
         self._after = after
         if after is None:
             self._turns.restore(live.fold.turns.part())
-        self._replay = Replay.take(live.fold, live.fold.items[self._previewed :] if history else items)
+        if history and not self._previewed:
+            self._replay = Replay.whole(live)
+        else:
+            self._replay = Replay.take(live.fold, live.fold.items[self._previewed :] if history else items)
         self.joined_at = after if begins and after is not None else self._replay.seq
         self._envelope = self._sending.envelope()
         self._attachment = Attachment(live, self._write, self._connection, cursor=after)

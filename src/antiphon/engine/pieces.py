@@ -1,0 +1,196 @@
+"""Pieces: a session's items as updates of bounded size.
+
+An item is frozen in one step and written later, a piece at a time. Text goes out as a whole-message update
+and then as chunks, which append; so does the content of a tool call and the output of a terminal. Frozen
+items share their text with the session: many clients that replay a large message hold it once.
+
+What the protocol cannot append stays in one update, whatever its size: an image, one diff, a raw input.
+"""
+
+from __future__ import annotations
+
+from binascii import b2a_base64
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, AnyStr, Protocol
+
+from msgspec import Struct, structs
+
+from antiphon.engine.compactions import Compaction
+from antiphon.engine.content import is_plain
+from antiphon.engine.folding import Item
+from antiphon.engine.reading import encode
+from antiphon.engine.subagents import SessionNote
+from antiphon.engine.terminals import Terminal
+from antiphon.engine.tools import ToolCall
+from antiphon.engine.transcript import CHUNK, Message
+from antiphon.schema.v2.compaction import CompactionSummaryChunk
+from antiphon.schema.v2.content import ContentBlock, TextContent
+from antiphon.schema.v2.subagents import SessionMessageChunk
+from antiphon.schema.v2.terminals import TerminalOutput, TerminalOutputChunk, TerminalUpdate
+from antiphon.schema.v2.tool_calls import (
+    Content,
+    SessionToolCallUpdate,
+    ToolCallContent,
+    ToolCallContentChunk,
+)
+
+PIECE = 128 * 1024
+"""Characters of text, or bytes of terminal output, in one update."""
+
+
+class Frozen(Protocol):
+    """An item as it was when it was frozen."""
+
+    def updates(self, *, grows: bool) -> Iterator[Any]:
+        """The updates that say all of it, in order. Without `grows` the client cannot be told of more content
+        of a tool call, or more output of a terminal, except by sending all of it again: then it is whole."""
+
+
+def freeze(item: Item) -> Frozen:
+    match item:
+        case Message():
+            blocks, texts = item.parts()
+            chunk = CHUNK[item.type]
+            whole = item.bare(empty=not (blocks or texts))
+            return _Blocks(
+                lambda content: structs.replace(whole, content=content),
+                lambda block: chunk(message_id=item.id, content=block),
+                blocks,
+                texts,
+            )
+        case Compaction():
+            blocks, texts = item.parts()
+            bare = item.bare()
+            return _Blocks(
+                lambda content: structs.replace(bare, summary=content or None),
+                lambda block: CompactionSummaryChunk(compaction_id=item.id, content=block),
+                blocks,
+                texts,
+            )
+        case SessionNote():
+            blocks, texts = item.parts()
+            note = item.bare()
+            return _Blocks(
+                lambda content: structs.replace(note, content=content),
+                lambda block: SessionMessageChunk(message_id=item.id, content=block),
+                blocks,
+                texts,
+            )
+        case ToolCall():
+            return _Call(item.materialize())
+        case Terminal():
+            return _Output(item.bare(), item.parts())
+    return _Whole(item.materialize())
+
+
+class _Whole(Struct, frozen=True):
+    update: Any
+
+    def updates(self, *, grows: bool) -> Iterator[Any]:
+        yield self.update
+
+
+class _Blocks(Struct, frozen=True):
+    """Content blocks, and the plain text behind them in as many strings as it came in. `whole` makes the
+    update that replaces all content, `chunk` one that appends a block."""
+
+    whole: Callable[[list[ContentBlock]], Any]
+    chunk: Callable[[ContentBlock], Any]
+    blocks: Sequence[ContentBlock]
+    texts: Sequence[str]
+
+    def updates(self, *, grows: bool) -> Iterator[Any]:
+        size = sum(map(len, self.texts)) + sum(map(_size, self.blocks))
+        if size <= PIECE:
+            text = [TextContent(text="".join(self.texts))] if self.texts else []
+            yield self.whole([*self.blocks, *text])
+            return
+        # Blocks of one array stay apart, while a chunk of plain text extends the plain text before it. So all
+        # plain blocks that stand behind another one are in the first update, the last of them as a piece.
+        plain = [*map(is_plain, self.blocks), *([True] if self.texts else [])]
+        apart = [at for at in range(1, len(plain)) if plain[at - 1] and plain[at]]
+        first = apart[-1] if apart else 0
+        pieces = self._pieces(first)
+        yield self.whole([*self.blocks[:first], *([next(pieces)] if first else [])])  # SESS-23
+        for piece in pieces:
+            yield self.chunk(piece)
+
+    def _pieces(self, first: int) -> Iterator[ContentBlock]:
+        for block in self.blocks[first:]:
+            if type(block) is TextContent and is_plain(block):
+                yield from _texts((block.text,))
+            else:
+                yield block
+        if self.texts:
+            yield from _texts(self.texts)
+
+
+class _Call(Struct, frozen=True):
+    update: SessionToolCallUpdate
+
+    def updates(self, *, grows: bool) -> Iterator[Any]:
+        update = self.update
+        content = update.content
+        if not grows or not isinstance(content, list) or not content:
+            yield update
+            return
+        size, first = 0, 0
+        for item in content:
+            size += _weight(item)
+            if size > PIECE and first:
+                break
+            first += 1
+        yield structs.replace(update, content=content[:first])
+        for item in content[first:]:
+            yield ToolCallContentChunk(tool_call_id=update.tool_call_id, content=item)
+
+
+class _Output(Struct, frozen=True):
+    update: TerminalUpdate
+    parts: Sequence[bytes] | None
+
+    def updates(self, *, grows: bool) -> Iterator[Any]:
+        if self.parts is None:
+            yield self.update
+            return
+        pieces = cut(self.parts, PIECE) if grows else iter((b"".join(self.parts),))
+        yield structs.replace(self.update, output=TerminalOutput(data=_base64(next(pieces, b""))))
+        for piece in pieces:
+            yield TerminalOutputChunk(terminal_id=self.update.terminal_id, data=_base64(piece))
+
+
+def cut(parts: Iterable[AnyStr], size: int) -> Iterator[AnyStr]:
+    """The same text in pieces of `size`; the last one may be shorter."""
+    held: list[AnyStr] = []
+    left = size
+    for part in parts:
+        start = 0
+        while start < len(part):
+            piece = part[start : start + left]
+            held.append(piece)
+            start += len(piece)
+            left -= len(piece)
+            if not left:
+                yield part[:0].join(held)
+                held, left = [], size
+    if held:
+        yield held[0][:0].join(held)
+
+
+def _texts(texts: Sequence[str]) -> Iterator[ContentBlock]:
+    if not any(texts):
+        yield TextContent(text="")
+    for piece in cut(texts, PIECE):
+        yield TextContent(text=piece)
+
+
+def _base64(data: bytes) -> str:
+    return b2a_base64(data, newline=False).decode("ascii")
+
+
+def _size(block: ContentBlock) -> int:
+    return len(block.text) if type(block) is TextContent else len(encode(block))
+
+
+def _weight(item: ToolCallContent) -> int:
+    return _size(item.content) if type(item) is Content else len(encode(item))
