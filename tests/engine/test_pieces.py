@@ -57,7 +57,9 @@ def test_the_pieces_of_every_item_fold_to_the_session(
         [
             update("tool_call_update", toolCallId="t", title="T"),
             *[
-                update("tool_call_content_chunk", toolCallId="t", content={"type": "content", "content": block})
+                update(
+                    "tool_call_content_chunk", toolCallId="t", content={"type": "content", "content": block}
+                )
                 for block in [text(LARGE[:50_000])] * 20
             ],
         ],

@@ -182,3 +182,16 @@ async def test_http_20_a_stream_goes_on_behind_the_last_event_that_was_read() ->
                 last = events.seen[-1].id
                 updates += events.updates
             assert texts(updates) == numbers(100)
+
+
+async def test_http_20_a_large_event_comes_whole_also_where_the_stream_was_cut_within_it() -> None:
+    async with agent_at_hand() as (_, raw, _), asyncio.timeout(DEADLINE):
+        await raw.initialize()
+        async with raw.stream() as own:
+            session = await raw.new_session(own)
+            await raw.prompt(session, "stream 3 3000000")
+            async with raw.stream(session) as cut:
+                await cut._reader.readexactly(1_000_000)
+            async with raw.stream(session, last="0") as events:
+                await events.idle()
+        assert texts(events.updates) == numbers(3, 3_000_000)

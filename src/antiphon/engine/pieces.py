@@ -153,7 +153,7 @@ class _Output(Struct, frozen=True):
         if self.parts is None:
             yield self.update
             return
-        pieces = cut(self.parts, PIECE) if grows else iter((b"".join(self.parts),))
+        pieces = cut(self.parts, PIECE if grows else sum(map(len, self.parts)) or 1)
         yield structs.replace(self.update, output=TerminalOutput(data=_base64(next(pieces, b""))))
         for piece in pieces:
             yield TerminalOutputChunk(terminal_id=self.update.terminal_id, data=_base64(piece))

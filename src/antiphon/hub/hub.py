@@ -24,6 +24,7 @@ from antiphon.client.spoken import CompletionPromise
 from antiphon.engine.events import Delivery, Updated
 from antiphon.errors import AntiphonError, LocalError
 from antiphon.hub.access import Gate, new_token
+from antiphon.hub.allocation import map_large_blocks
 from antiphon.hub.audit import Audit
 from antiphon.hub.browsers import Browsers
 from antiphon.hub.doorkeeper import Doorkeeper
@@ -233,6 +234,7 @@ class Hub(Extended):
         from antiphon.hub.listening import check_address, listen
 
         check_address(host, tls=tls, insecure=insecure)
+        map_large_blocks()
         async with self.serving(), listen(self, host, port, tls) as server:
             self.port, self.http, self.secure = server.port, server, tls is not None
             yield self

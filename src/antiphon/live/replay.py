@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Self
+from functools import partial
+from typing import Any, Self
 
 from msgspec import Struct
 
@@ -59,13 +60,17 @@ class Replay(Struct, frozen=True, weakref=True):
 
     def written(self, writer: Writer) -> Iterator[Sequence[bytes]]:
         """The updates in a client's dialect, a piece at a time."""
+        # A frame that waits for room holds what its variables name: nothing that is large has a name here.
         for item, as_written in self.items:
-            for update in item.updates(grows=writer.grows):
-                raw = encode(update)
-                yield writer.write_lifted(update, raw, raw) if as_written else writer.write(update, raw)
+            yield from map(partial(_write, writer, as_written), item.updates(grows=writer.grows))
 
     def written_state(self, writer: Writer) -> Sequence[bytes]:
         return writer.write(UPDATES.read(self.state), self.state)
+
+
+def _write(writer: Writer, as_written: bool, update: Any) -> Sequence[bytes]:
+    raw = encode(update)
+    return writer.write_lifted(update, raw, raw) if as_written else writer.write(update, raw)
 
 
 async def recall(live: LiveSession, writer: Writer, turns: Turns, *, upto: int) -> None:

@@ -24,7 +24,6 @@ from antiphon.engine.events import (
     SessionCreated,
     UnreadableEvent,
     Updated,
-    decode_event,
     encode_event,
     number,
     readable,
@@ -36,6 +35,7 @@ from antiphon.errors import EventRefused, LocalError, SessionDamaged, SessionUnk
 from antiphon.live.presence import Presence
 from antiphon.live.restoring import Preview, begin_journal, restore
 from antiphon.live.runs import Run, Said, number_texts
+from antiphon.live.sharing import decode_sharing
 from antiphon.live.tail import Stretch, Tail
 from antiphon.schema.updates import SHORT_TEXT, TextChunk
 from antiphon.schema.v2.content import TextContent
@@ -538,8 +538,9 @@ class LiveSession:
         if self._tail.reaches(cursor):
             return self._tail.after(cursor)
         page = await self._store.read(self.session_id, cursor)
+        lines = [line for batch in page.batches for line in batch.after(cursor).events]
         try:
-            events = [decode_event(line) for batch in page.batches for line in batch.after(cursor).events]
+            events = [decode_sharing(line, self._fold) for line in lines]
         except UnreadableEvent as error:
             raise SessionDamaged(
                 self.session_id, f"an event after {cursor} cannot be read: {error}"

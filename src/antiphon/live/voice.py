@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
 from antiphon.bridge.dialects import Writer
@@ -192,9 +192,8 @@ class Voice:
         async def begin() -> None:
             replay, self._replay = self._replay, None  # it may be large
             assert replay is not None
-            for updates in replay.written(self.writer):
-                for raw in updates:
-                    self._send(raw)
+            written = replay.written(self.writer)
+            while self._send_next(written):
                 await self._connection.drain()
             if self._after and self.writer.recalls and not begins:
                 await recall(self._live, self.writer, self._turns, upto=self._after)
@@ -216,6 +215,14 @@ class Voice:
             self._asides.flush(attachment.cursor)
 
         self._following = asyncio.get_running_loop().create_task(self._follow(attachment, begin))
+
+    def _send_next(self, written: Iterator[Sequence[bytes]]) -> bool:
+        """Send the next updates of a replay, if there are any. They are large, perhaps: nobody holds them
+        while the link has no room."""
+        updates = next(written, None)
+        for raw in updates or ():
+            self._send(raw)
+        return updates is not None
 
     async def _follow(self, attachment: Attachment, begin: Callable[[], Awaitable[None]]) -> None:
         try:

@@ -13,11 +13,11 @@ from antiphon.transports.http_frames import ID_LENGTH
 class Bounds(Struct, frozen=True, kw_only=True):
     """What one connection may hold."""
 
-    waiting: int = 8 * 1024 * 1024
+    waiting: int = 512 * 1024
     """Bytes that nobody has read yet; above that, whoever sends waits."""
-    most: int = 64 * 1024 * 1024
-    """Of those, where somebody does not wait: the connection ends."""
-    window: int = 2 * 1024 * 1024
+    most: int = 72 * 1024 * 1024
+    """Of those, where somebody does not wait: the connection ends. One frame of the largest size is less."""
+    window: int = 1024 * 1024
     """Bytes of each stream that stay after they were sent."""
     kept: int = 1024 * 1024
     """And of those from before that which no journal gives again."""

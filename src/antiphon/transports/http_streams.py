@@ -16,6 +16,7 @@ from antiphon.jsonrpc.sse import KEEP_ALIVE, encode_event
 from antiphon.transports.base import WRITE_SIZE
 from antiphon.transports.http_exchange import Exchange
 from antiphon.transports.http_positions import Mark, Position
+from antiphon.transports.paced import LARGE, SharedBytes, share
 
 HEADERS = {
     "Content-Type": "text/event-stream",
@@ -47,6 +48,8 @@ class Entry(NamedTuple):
     frame: bytes | None
     kind: Kind
     fields: Mapping[str, str] = NO_FIELDS
+    shared: SharedBytes | None = None
+    """Holds a large frame together with the streams of others that have it on its way."""
 
     @property
     def size(self) -> int:
@@ -74,6 +77,8 @@ class Stream:
         """The newest event."""
         self._at = Position(0)
         """Behind which the next one is sent."""
+        self._written = 0
+        """How many bytes of a large frame that is first in line were written."""
         self._restarted: tuple[Position, int] | None = None
         """From where the journal was gone through last, and the last event before that."""
 
@@ -88,6 +93,9 @@ class Stream:
         """Queue one frame; `mark` is where the client stands in the journal then. `flush` sends it."""
         self.last = Position(self.last.number + 1, mark)
         entry = Entry(self.last, frame, kind, fields)
+        if frame is not None and len(frame) >= LARGE:
+            shared = share(_on_one_line(frame))
+            entry = entry._replace(frame=shared.data, shared=shared)
         self._waiting.append(entry)
         self.waiting_size += entry.size
 
@@ -103,9 +111,12 @@ class Stream:
         if receiver is None or not waiting:
             return
         while waiting and not receiver.congested and self.receiver is receiver:
+            if waiting[0].shared is not None:
+                self._write_large(waiting[0], receiver)
+                continue
             written: list[bytes] = []
             size = 0
-            while waiting and size < WRITE_SIZE:
+            while waiting and size < WRITE_SIZE and waiting[0].shared is None:
                 entry = waiting.popleft()
                 written.append(encode_event(entry.frame, id=str(entry.position), **entry.fields))
                 self._sent.append(entry)
@@ -116,6 +127,23 @@ class Stream:
             receiver.write(b"".join(written))
         self._forget()
         self._moved()
+
+    def _write_large(self, entry: Entry, receiver: Exchange) -> None:
+        """Write the next slice of an event whose frame is large."""
+        assert entry.frame is not None
+        if not self._written:
+            receiver.write(encode_event(None, id=str(entry.position), **entry.fields)[:-1] + b"data: ")
+        view = memoryview(entry.frame)[self._written : self._written + WRITE_SIZE]
+        self._written += len(view)
+        receiver.write(bytes(view))
+        if self._written == len(entry.frame):
+            receiver.write(b"\n\n")
+            self._written = 0
+            self._waiting.popleft()
+            self._sent.append(entry)
+            self._at = entry.position
+            self.waiting_size -= entry.size
+            self._sent_size += entry.size
 
     def _forget(self) -> None:
         while self._sent_size > self._window:
@@ -156,6 +184,7 @@ class Stream:
         entries = [*self._kept, *self._sent, *self._waiting]
         for queue in (self._kept, self._sent, self._waiting):
             queue.clear()
+        self._written = 0
         self._kept_size = self._sent_size = self.waiting_size = 0
         self._restarted = position, self.last.number
         self._forgotten = self.last.number
@@ -181,6 +210,7 @@ class Stream:
     def attach(self, exchange: Exchange) -> None:
         """Send to this one from now on, and to nobody else."""
         before, self.receiver = self.receiver, exchange
+        self._written = 0
         if before is not None:
             before.on_gone = before.on_room = lambda: None
             before.end()
@@ -191,7 +221,7 @@ class Stream:
         self.flush()
 
     def keep_alive(self) -> None:
-        if self.receiver is not None and not self.receiver.congested:
+        if self.receiver is not None and not self.receiver.congested and not self._written:
             self.receiver.write(KEEP_ALIVE)
 
     def end(self) -> None:
@@ -202,3 +232,8 @@ class Stream:
                 receiver.abort()
             else:
                 receiver.end()
+
+
+def _on_one_line(frame: bytes) -> bytes:
+    """The same JSON without line breaks: those stand only between its values."""
+    return frame.replace(b"\r", b" ").replace(b"\n", b" ") if b"\n" in frame or b"\r" in frame else frame

@@ -26,6 +26,7 @@ from antiphon.jsonrpc.lines import DEFAULT_BOUND, Received
 from antiphon.jsonrpc.oversized import HEAD, Overlong, overlong
 from antiphon.transports.base import OUTBOX_HIGH, OUTBOX_LOW, Framing, set_reading
 from antiphon.transports.joined import JoinedTransport
+from antiphon.transports.paced import LARGE, PacedWriter
 from antiphon.transports.websocket_gate import BoundedDeflate, FrameGate, TooLargeFrame
 from antiphon.transports.websocket_opening import Closing, WebSocketOpening
 
@@ -72,6 +73,9 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
         self._admit = admit
         self._opening = opening
         self._transport: asyncio.Transport
+        self._paced = PacedWriter(lambda data: self._transport.write(data))
+        self._ends = False
+        """Whether this side's output ends once everything is written."""
         self._loop = asyncio.get_running_loop()
         self._opened: asyncio.Future[None] = self._loop.create_future()
         self._lost = asyncio.Event()
@@ -112,7 +116,7 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
 
     def send_framed(self, data: bytes) -> None:
         if self._outbox.clear_way() and self._protocol.state is OPEN:
-            self._transport.write(data)
+            self._paced.write(data)
 
     async def aclose(self, code: int | None = None) -> None:
         code = code or self.close_code
@@ -193,15 +197,20 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
             self._opened.set_exception(_not_opened(self._protocol.handshake_exc or error))
             self._opened.exception()  # whoever waits gets it; one that was cancelled does not
         self._end_reason = self._end_reason or self._why()
+        self._paced.drop()
         self._outbox.close()
         self._delivery.end()
         self._lost.set()
 
     def pause_writing(self) -> None:
+        self._paced.pause()
         self._outbox.pause()
 
     def resume_writing(self) -> None:
-        self._outbox.resume()
+        if self._paced.resume():
+            if self._ends:
+                self._end_output()
+            self._outbox.resume()
 
     def _why(self) -> str:
         if self._protocol.close_code not in (None, 1006):
@@ -323,8 +332,11 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
     def _write(self, frames: Sequence[bytes]) -> None:
         if self._protocol.state is not OPEN:
             return
-        if self._plain:
-            self._transport.write(text_frames(frames))
+        if self._plain and sum(map(len, frames)) < LARGE:
+            self._paced.write(text_frames(frames))
+        elif self._plain:
+            for frame in frames:  # each by itself: links with the same large frame share it
+                self._paced.write(text_frames((frame,)))
         else:
             for frame in frames:
                 self._protocol.send_text(frame)
@@ -336,12 +348,17 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
             return  # there is nobody left to write to
         data = b"".join(pieces)
         if data:
-            self._transport.write(data)
+            self._paced.write(data)
         if b"" in pieces:  # the core's word for the end of the stream
-            if self._transport.can_write_eof():
-                self._transport.write_eof()
-            else:
-                self._transport.close()
+            self._ends = True
+            if not self._paced.size:
+                self._end_output()
+
+    def _end_output(self) -> None:
+        if self._transport.can_write_eof():
+            self._transport.write_eof()
+        else:
+            self._transport.close()
 
 
 def _not_opened(error: Exception | None) -> LinkLost:
