@@ -185,7 +185,7 @@ async def test_http_20_a_stream_goes_on_behind_the_last_event_that_was_read() ->
 
 
 async def test_http_20_a_large_event_comes_whole_also_where_the_stream_was_cut_within_it() -> None:
-    async with agent_at_hand() as (_, raw, _), asyncio.timeout(DEADLINE):
+    async with agent_at_hand(bounds=Bounds(window=1 << 25)) as (_, raw, _), asyncio.timeout(DEADLINE):
         await raw.initialize()
         async with raw.stream() as own:
             session = await raw.new_session(own)
