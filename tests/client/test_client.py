@@ -58,7 +58,7 @@ async def test_closing_ends_what_is_open_even_if_the_agent_says_nothing() -> Non
         assert [event.turn async for event in events] == [turn]
         agent.say("anybody?")  # for nobody any more
         await agent.settled(session)
-        assert session.client.opening._early == {}
+        assert len(session.client.opening._early) == 0
 
 
 async def test_a_refusal_to_close_is_an_error_and_the_session_stays() -> None:

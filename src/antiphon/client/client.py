@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from antiphon.client.abilities import Abilities, abilities
 from antiphon.client.answered import Answered
 from antiphon.client.answers import Decides, Permissions
+from antiphon.client.early import size_of
 from antiphon.client.eliciting import Eliciting
 from antiphon.client.extending import Extending
 from antiphon.client.links import Link
@@ -265,8 +266,9 @@ class Client(Logins, Sessions, Extending):
             session.receive(params)
             return None if self.relay is None else session.pace()
         if params.session_id not in self._left:
-            self.opening.keep(params.session_id, partial(self.updated, params))
-            self.following.keep(params)
+            size = size_of(params)
+            self.opening.keep(params.session_id, partial(self.updated, params), size=size)
+            self.following.keep(params, size)
         return None
 
     async def _permission(self, params: Any, inbound: Inbound) -> Any:

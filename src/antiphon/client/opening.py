@@ -7,7 +7,6 @@ it is known when it is there, and what comes behind it finds the session.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
@@ -15,6 +14,7 @@ from typing import Any, TypeVar
 from msgspec import structs
 
 from antiphon.bridge import requests_v1
+from antiphon.client.early import EarlyUpdates
 from antiphon.client.session import ClientSession
 from antiphon.client.spoken import SpokenV1
 from antiphon.connection import Connection
@@ -22,11 +22,10 @@ from antiphon.errors import CallFailed, InvalidParams, LocalError, MethodNotFoun
 from antiphon.schema import v1, v2
 from antiphon.schema.version import ours_in
 
-logger = logging.getLogger("antiphon.client")
-
 T = TypeVar("T")
 EARLY = 10_000
-"""How many updates are kept for sessions that nobody has named yet."""
+EARLY_BYTES = 64 * 1024 * 1024
+"""How many updates are kept for sessions that nobody has named yet, and of how many bytes."""
 
 Add = Callable[[str, str], ClientSession]
 """Makes a session with an id and a folder, and lets updates reach it."""
@@ -39,7 +38,7 @@ class Opening:
         """What a v1 agent can do; `None` for one that speaks v2."""
         self._pending: list[v2.NewSessionRequest | v2.ForkSessionRequest] = []
         """The new sessions that were asked for and are not named yet."""
-        self._early: dict[str, list[Callable[[], object]]] = {}
+        self._early: EarlyUpdates[Callable[[], object]] = EarlyUpdates(most=EARLY, most_bytes=EARLY_BYTES)
         self._unnamed: list[Callable[[], object]] = []
         """What came before anything of a new session, and names none."""
         self._awaited: list[asyncio.Future[None]] = []
@@ -58,7 +57,7 @@ class Opening:
             self._opened(session, answer)
             session.opened()
             unnamed, self._unnamed = self._unnamed, []
-            for receive in (*unnamed, *self._early.pop(session.id, ())):
+            for receive in (*unnamed, *self._early.take(session.id)):
                 receive()
             self._wake()
             return session
@@ -128,23 +127,22 @@ class Opening:
         """The new session that was asked for and is not named yet, where there is exactly one."""
         return self._pending[0] if len(self._pending) == 1 else None
 
-    def keep(self, session_id: str, receive: Callable[[], object]) -> None:
-        """Something came of a session that is not known: perhaps not yet (SESS-08). Then `receive` is called
-        once the session is there, in the order in which these came."""
-        if not self._pending:
-            return
-        self._early.setdefault(session_id, []).append(receive)
-        if sum(map(len, self._early.values())) > EARLY:
-            dropped = next(iter(self._early))
-            logger.warning("updates of the unknown session %s were dropped", dropped)
-            del self._early[dropped]
+    def keep(self, session_id: str, receive: Callable[[], object], *, size: int = 0) -> None:
+        """Something of so many bytes came of a session that is not known: perhaps not yet (SESS-08). Then
+        `receive` is called once the session is there, in the order in which these came."""
+        if self._pending:
+            self._early.put(session_id, receive, size)
 
     def keep_unnamed(self, receive: Callable[[], object]) -> None:
         """Something came that names no session, while new sessions are asked for: `receive` is called once
         the next one is there, at its place among what came of that one."""
-        if self._pending and sum(map(len, self._early.values())) + len(self._unnamed) < EARLY:
-            for kept in self._early.values() or (self._unnamed,):
-                kept.append(receive)
+        if not self._pending or len(self._early) + len(self._unnamed) >= EARLY:
+            return
+        sessions = self._early.sessions
+        for session_id in sessions:
+            self._early.put(session_id, receive, 0)
+        if not sessions:
+            self._unnamed.append(receive)
 
     async def until(self, known: Callable[[], bool]) -> None:
         """Wait until something is known of a new session, or no new session is asked for."""

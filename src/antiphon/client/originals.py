@@ -28,8 +28,9 @@ def _updated(client: Client, read: tuple[Any, bytes | Raw]) -> Awaitable[None] |
     params, line = read
     session = client.find(params.session_id)
     if session is None and not client.has_left(params.session_id):
-        client.opening.keep(params.session_id, partial(_updated, client, read))
-        client.following.keep(params)
+        size = len(bytes(line))
+        client.opening.keep(params.session_id, partial(_updated, client, read), size=size)
+        client.following.keep(params, size)
         return None
     if session is None or not isinstance(session.spoken, SpokenV1) or is_plain(params.update, line):
         return client.updated(params)

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from antiphon.client.early import EarlyUpdates
 from antiphon.engine.subagents import SubagentInfo
 from antiphon.errors import LocalError
 from antiphon.schema import v2
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger("antiphon.client")
 
 EARLY = 1000
-"""How many updates are kept of sessions that are not announced yet."""
+EARLY_BYTES = 16 * 1024 * 1024
+"""How many updates are kept of sessions that are not announced yet, and of how many bytes."""
 Behind = Callable[[str, Callable[[], None]], None]
 """Does something once everything that was received for a session has been handled."""
 
@@ -70,7 +72,7 @@ class Following:
     ) -> None:
         self._find = find
         self._add = add
-        self._early: dict[str, list[Any]] = {}
+        self._early: EarlyUpdates[Any] = EarlyUpdates(most=EARLY, most_bytes=EARLY_BYTES)
 
     def announced(self, parent: ClientSession, info: SubagentInfo) -> None:
         """In the lane of the parent: from here on the child is known."""
@@ -83,15 +85,13 @@ class Following:
             child = self._add(info.id, info.cwd or parent.cwd)
         child.parent = parent
         parent.children[info.id] = Subagent(info, child)
-        for early in self._early.pop(info.id, ()):
+        for early in self._early.take(info.id):
             child.receive(early)
 
-    def keep(self, params: Any) -> None:
-        """An update of a session that is not known: sessions are read side by side, so its announcement,
-        which was sent before it, may be about to be read."""
-        self._early.setdefault(params.session_id, []).append(params)
-        while sum(map(len, self._early.values())) > EARLY:
-            del self._early[next(iter(self._early))]
+    def keep(self, params: Any, size: int) -> None:
+        """Keep an update, of `size` bytes, of a session that is not known. Sessions are read side by side, so
+        its announcement, which was sent before it, may be about to be read."""
+        self._early.put(params.session_id, params, size)
 
     async def known(self, session_id: str, others: Iterable[str], behind: Behind) -> ClientSession | None:
         """A session that is announced, once all has been read that was sent before it was named."""

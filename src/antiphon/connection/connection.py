@@ -18,6 +18,7 @@ from msgspec import Raw
 from antiphon.connection.calls import Calls, settle
 from antiphon.connection.handlers import Handlers, NotificationHandler, RequestHandler, Unbegun
 from antiphon.connection.initializing import INITIALIZE, InitializeHandler, Initializing, Role
+from antiphon.connection.intake import Brake, Intake
 from antiphon.connection.lanes import LANE_BOUND, Lanes
 from antiphon.connection.receiving import Receiving
 from antiphon.connection.serving import Serving
@@ -75,11 +76,12 @@ class Connection:
         self._outside = contextvars.copy_context()
         self._background: set[asyncio.Task[None]] = set()
         self._peer = Peer(batch=batch)
+        brake = Brake(transport.pause, transport.resume)
         self._lanes = Lanes(
             bound=lane_bound,
             start=self._start,
-            pause=transport.pause,
-            resume=transport.resume,
+            pause=lambda: brake.hold(self._lanes),
+            resume=lambda: brake.release(self._lanes),
             report=_report_error,
             context=self._context,
         )
@@ -96,6 +98,7 @@ class Connection:
             serving=self._serving,
             send=self._send,
         )
+        self._intake = Intake(self._receiving.receive, brake)
         self._lost: LinkLost | None = None
         self._closing = False
         self._closed = asyncio.Event()
@@ -110,7 +113,7 @@ class Connection:
     async def __aenter__(self) -> Self:
         await self._group.__aenter__()
         self._outside = contextvars.copy_context()
-        self._transport.start(tapped_in(self._receiving.receive, self._tap), self._ended)
+        self._transport.start(tapped_in(self._intake.receive, self._tap), self._ended)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -160,6 +163,7 @@ class Connection:
         """The link was lost, and the transport is about to have another one: calls fail with `LinkLost` but
         for those that last, and what the peer asked is answered no more. What was received is still handled,
         before anything of the next link."""
+        self._intake.finish()
         self._calls.cut(lambda: LinkLost(reason))
         self._serving.drop()
 
@@ -267,6 +271,8 @@ class Connection:
 
     def _ended(self) -> None:
         """The transport has handed over its last frame."""
+        self._intake.drop()
+        self._receiving.faults.sum_up()
         self._lost = LinkLost(self._transport.end_reason or "the link ended", stderr=self._transport.stderr)
         self._peer.close()
         self._calls.lose(self._failure)

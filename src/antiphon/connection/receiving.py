@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from antiphon.connection.calls import Calls
+from antiphon.connection.fault_log import FaultLog
 from antiphon.connection.handlers import Handlers
 from antiphon.connection.initializing import INITIALIZE, Initializing, Role
 from antiphon.connection.lanes import Lanes
@@ -31,7 +32,9 @@ from antiphon.schema.updates import UPDATE, UpdateReader, is_update, may_be_upda
 logger = logging.getLogger("antiphon.connection")
 
 FAULTS = 100
-"""How many faults of a peer are answered, and how many are logged, over the life of a connection."""
+"""How much of what is no protocol is answered, over the life of a connection."""
+LOOKED = 16
+"""After so many frames it is looked whether the time is over."""
 MANY = 8
 """From so many frames on, it pays to look for a run of updates."""
 
@@ -59,15 +62,18 @@ class Receiving:
         self._calls = calls
         self._serving = serving
         self._send = send
-        self._faults = 0
-        """Faults that were answered, or would have been."""
-        self._noted = 0
-        """Faults that are the peer's."""
+        self._answered_faults = 0
+        self.faults = FaultLog(logger, "protocol fault of a peer")
 
-    def receive(self, received: list[Received]) -> None:
+    def receive(
+        self, received: list[Received], is_over: Callable[[], bool] = lambda: False
+    ) -> list[Received]:
+        """Handle frames, in order, until `is_over`; returns those that are left for another time."""
         reader = self._initializing.updates
         if reader is not None and self._handlers.on_text_chunks is not None:
-            received = self._take_text_chunks(reader, received)
+            received, more = self._take_text_chunks(reader, received, is_over)
+            if not more:
+                return received
         many = len(received)
         if reader is not None and many >= MANY:
             # A stream of updates, perhaps with an answer at its end: what is one run is read in one go.
@@ -77,7 +83,9 @@ class Receiving:
             if updates is not None:
                 self._updated(updates, received)
                 received = received[many:]
-        for frame in received:
+        for at, frame in enumerate(received):
+            if at % LOOKED == LOOKED - 1 and is_over():
+                return received[at:]
             if reader is not None and isinstance(frame, bytes):
                 update = reader.read(frame)
                 if update is not None:
@@ -88,25 +96,31 @@ class Receiving:
             except Exception:
                 # A mistake of ours costs one frame, not the link.
                 logger.exception("a frame could not be handled")
+        return []
 
-    def _take_text_chunks(self, reader: UpdateReader, received: list[Received]) -> list[Received]:
-        """Hand on the plain text chunks that stand first; returns the other frames. A session that is idle
-        gets them in place: a task that is started for them would be most of their delay."""
+    def _take_text_chunks(
+        self, reader: UpdateReader, received: list[Received], is_over: Callable[[], bool]
+    ) -> tuple[list[Received], bool]:
+        """Hand on the plain text chunks that stand first; returns the other frames, and whether there is time
+        for them. A session that is idle gets its chunks in place: a task that is started for them would be
+        most of their delay."""
         many = len(received)
         while many and not may_be_update(received[many - 1]):
             many -= 1
         runs = reader.read_text_chunks(received[:many]) if many else None
         if runs is None:
-            return received
+            return received, True
         act = self._handlers.on_text_chunks
         assert act is not None
         first = 0
-        for run in runs:
+        for at, run in enumerate(runs):
+            if at % LOOKED == LOOKED - 1 and is_over():
+                return received[first:], False
             upto = first + len(run[1])
             size = sum(map(len, received[first:upto]))  # type: ignore[arg-type]  # lines alone were read
             self._lanes.get(run[0]).do(size, act, run)
             first = upto
-        return received[many:]
+        return received[many:], True
 
     def _updated(self, updates: list[Any], lines: Sequence[Any]) -> None:
         """Put each run of updates of one session into its lane."""
@@ -141,16 +155,11 @@ class Receiving:
     def _fault(self, fault: Fault) -> None:
         """What the peer should not have sent. A peer that logs to its stdout whatever it reads would log the
         answers, too: so many are given, and no more (RPC-10)."""
-        self._faults += fault.reply is not None and not fault.due
-        self._noted += not fault.expected
-        answered = fault.due or self._faults <= FAULTS
-        noted = not fault.expected and self._noted <= FAULTS
-        logger.log(logging.WARNING if noted else logging.DEBUG, "%s", fault.reason)
-        if noted and self._noted == FAULTS:
-            logger.warning(
-                "faults of this peer are logged at debug level from here on: there were %d", FAULTS
-            )
-        if fault.excerpt:  # OBS-06: it may be what somebody said
+        self._answered_faults += fault.reply is not None and not fault.due
+        answered = fault.due or self._answered_faults <= FAULTS
+        if fault.expected:
+            logger.debug("%s", fault.reason)
+        elif self.faults.note(fault.reason) and fault.excerpt:  # OBS-06: it may be what somebody said
             logger.debug("it began with %r", fault.excerpt)
         if fault.reply is not None and answered:
             self._send(fault.reply)
@@ -175,7 +184,7 @@ class Receiving:
             params = codec.params(Kind.NOTIFICATION, method, notification.params)
         except AntiphonError as error:
             params = None if on_written is None else unread(notification.params)
-            logger.warning("a %s %s: %s", method, "was dropped" if params is None else "is odd", error)
+            self.faults.note(f"a {method} {'was dropped' if params is None else 'is odd'}: {error}")
             if params is None:
                 return
         session = session_of(params)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
@@ -10,14 +11,19 @@ from typing import Any, NamedTuple, Protocol
 from antiphon.client import ClientSession, ClientTurn, Permission, SessionEvent
 from antiphon.client.elicitation import Elicitation
 from antiphon.client.spoken import as_v2
+from antiphon.connection.fault_log import FaultLog
 from antiphon.engine.transcript import TYPE_OF, MessageChunk
 from antiphon.errors import LinkLost
 from antiphon.hub.files import Attended
 from antiphon.schema import v2
 from antiphon.schema.updates import TextChunk
 
+logger = logging.getLogger("antiphon.hub")
+
 LONGEST_WAIT = 10.0
 """Seconds that a request of an agent waits for the client that begins the session."""
+EARLY = 50_000
+"""How many events are kept until a hub session takes them; more are dropped."""
 TRANSCRIPT = (*TYPE_OF, v2.SessionToolCallUpdate, v2.ToolCallContentChunk)
 
 
@@ -49,6 +55,7 @@ class Course:
     def __init__(self, session: ClientSession) -> None:
         self.session = session
         self._early: list[SessionEvent | Notified] = []
+        self._dropped = FaultLog(logger, "early event of an agent dropped")
         self._answered = 0
         """How many of the early ones were said by the answer that opened the session."""
         self._new = False
@@ -142,7 +149,7 @@ class Course:
         if self._hears is not None:
             self._hears.agent_notified(method, params)
         elif self.ended is None:
-            self._early.append(Notified(method, params))
+            self._keep(Notified(method, params))
 
     # What the client tells
 
@@ -157,7 +164,16 @@ class Course:
         if self._hears is not None:
             self._hears.agent_did(event)
         elif self.ended is None:
-            self._early.append(event)
+            self._keep(event)
+
+    def _keep(self, each: SessionEvent | Notified) -> None:
+        """Keep what came until a hub session is there. What is no part of the transcript, such as the options
+        of the session, is dropped last: a replay that is only skipped may be long."""
+        most = EARLY if isinstance(each, Notified) or _is_of_the_transcript(each) else 2 * EARLY
+        if len(self._early) < most:
+            self._early.append(each)
+        else:
+            self._dropped.note(f"{len(self._early)} events wait for session {self.session.id[:100]!r}")
 
     def streamed(self, chunk: MessageChunk) -> None:
         if self._hears is not None:

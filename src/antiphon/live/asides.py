@@ -10,6 +10,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 
+from antiphon.connection.fault_log import FaultLog
 from antiphon.live.tail import Stretch
 
 logger = logging.getLogger("antiphon.live")
@@ -28,6 +29,7 @@ class Asides:
     def __init__(self) -> None:
         self._waiting: deque[tuple[int, int, Send]] = deque()
         self._size = 0
+        self._dropped = FaultLog(logger, "notification dropped")
 
     def __bool__(self) -> bool:
         return bool(self._waiting)
@@ -36,7 +38,7 @@ class Asides:
         """Let `send` wait for the event `seq`. It is called at once after that, or dropped if too much
         waits."""
         if len(self._waiting) >= MOST or (self._waiting and self._size + size > MOST_BYTES):
-            logger.warning("notification dropped: %d wait for a slow client", len(self._waiting))
+            self._dropped.note(f"{len(self._waiting)} wait for a slow client")
             return
         self._waiting.append((seq, size, send))
         self._size += size
