@@ -13,6 +13,10 @@ turns; the delay of every chunk at every client counts. The CPU that a hub spend
 for one client, is measured beside our client library, which reads the same stream from the agent's pipe
 (`hub_client`).
 
+Others are not to feel two kinds of clients. One sends 6 MB of tiny frames as fast as it can: the round trips
+of another client meanwhile (p99) are measured beside those at the same hub at rest. One asks for a message of
+80 MB and does not read: forty of them show how much memory each costs the hub.
+
 The last part has 500 sessions at one hub, each with one client, of which 100 are streamed to. Each session
 has an agent process of its own.
 """
@@ -24,10 +28,12 @@ import contextlib
 import functools
 import json
 import os
+import socket
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -52,6 +58,10 @@ DEADLINE = 60.0
 BESIDE_RATE, BESIDE_CLIENTS = 100, 20  # one chunk each 10 ms
 BESIDE_CHUNKS, BESIDE_TURNS = 150, 4  # the first chunk of a turn is less than one in a hundred
 SESSIONS, STREAMING, EACH = 500, 100, 50
+BURST, TINY = 6_000_000, b"\x81\x81\0\0\0\0x"  # a text frame of one character, masked with zeros
+BURST_SECONDS, IDLE_TRIPS = 5.0, 500
+UNREAD, LARGE_TURN = 40, "text 80 1000000"
+LARGE_AGENT = [sys.executable, str(BENCH.parent / "tests" / "hub" / "large_agent.py")]
 V1, V2 = "v1", "v2"
 
 
@@ -64,12 +74,13 @@ class Target(NamedTuple):
 
 
 @contextlib.contextmanager
-def hub(*, agent: str = V2) -> Iterator[Target]:
+def hub(*, agent: str = V2, command: Sequence[str] = ()) -> Iterator[Target]:
+    behind = command or [*AGENT, *(["--v1"] if agent == V1 else [])]
     with tempfile.TemporaryDirectory() as folder:
         ready = Path(folder, "ready.json")
-        command = [sys.executable, "-m", "antiphon", "serve", "--port", "0", "--data", folder]
+        serve = [sys.executable, "-m", "antiphon", "serve", "--port", "0", "--data", folder]
         process = subprocess.Popen(
-            [*command, "--ready-file", str(ready), "--", *AGENT, *(["--v1"] if agent == V1 else [])],
+            [*serve, "--ready-file", str(ready), "--", *behind],
             stdin=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -235,6 +246,65 @@ def beside_deaf() -> dict[str, Any]:
     }
 
 
+def round_trip(client: Client) -> float:
+    began = time.perf_counter()
+    client.call("session/list", {})
+    return (time.perf_counter() - began) * 1e3
+
+
+def p99(values: list[float]) -> float:
+    return sorted(values)[int(len(values) * 0.99)]
+
+
+def burst() -> dict[str, Any]:
+    """How long another client's round trip takes at rest, and while one client sends tiny frames."""
+    with hub() as target:
+        other = Client(target.port, token=target.token, dialect=V2)
+        rude = Client(target.port, token=target.token, dialect=V2)
+        idle = [round_trip(other) for _ in range(IDLE_TRIPS)]
+
+        def send() -> None:
+            with contextlib.suppress(OSError):  # the hub may end the link
+                rude.socket.sendall(TINY * (BURST // len(TINY)))
+
+        sending = threading.Thread(target=send)
+        during: list[float] = []
+        until = time.monotonic() + BURST_SECONDS
+        sending.start()
+        while not during or (sending.is_alive() and time.monotonic() < until):
+            during.append(round_trip(other))
+        rude.socket.shutdown(socket.SHUT_RDWR)
+        sending.join()
+        return {"idle": p99(idle), "during": p99(during)}
+
+
+def unread() -> dict[str, Any]:
+    """How much memory clients cost the hub that ask for a large message and do not read."""
+    with hub(command=LARGE_AGENT) as target:
+        opener = Client(target.port, token=target.token, dialect=V2)
+        session_id = new_session(opener)
+        prompt(opener, session_id, LARGE_TURN)
+        opener.socket.close()
+        before = at_rest(target.process)
+        asked = {"sessionId": session_id, "cwd": "/", "mcpServers": [], "replayFrom": {"type": "start"}}
+        clients = [Client(target.port, token=target.token, dialect=V2, deaf=True) for _ in range(UNREAD)]
+        for client in clients:
+            client.send({"jsonrpc": "2.0", "id": 1, "method": "session/resume", "params": asked})
+        grown = at_rest(target.process) - before
+        for client in clients:
+            client.socket.close()
+        return {"grown": grown / UNREAD / 2**20}
+
+
+def at_rest(process: psutil.Process) -> int:
+    """The memory of a process that works no more."""
+    until, before = time.monotonic() + DEADLINE, -1.0
+    while (now := spent(process)) != before and time.monotonic() < until:
+        before = now
+        time.sleep(0.5)
+    return int(process.memory_info().rss)
+
+
 def many() -> dict[str, Any]:
     """Sessions that rest, and others that are streamed to."""
     chunks = EACH * 10
@@ -371,6 +441,16 @@ def plan_isolation(plan: Plan) -> None:
     ]
 
 
+def plan_burden(plan: Plan) -> None:
+    plan.run("p99 round trip during a burst", burst, lambda found: found["during"], "ms")
+    plan.of("p99 round trip at rest", "p99 round trip during a burst", lambda found: found["idle"], "ms")
+    plan.run("hub growth per unread client", unread, lambda found: found["grown"], "MiB")
+    plan.ratios += [
+        Ratio("burst_neighbour_delay", "p99 round trip during a burst", "p99 round trip at rest"),
+        Figure("unread_client_mib", "hub growth per unread client", at_most=16),
+    ]
+
+
 def plan_many(plan: Plan) -> None:
     once = functools.cache(many)  # it takes a while, and nothing is compared to it
     name = f"p99 delay, {STREAMING} of {SESSIONS} sessions"
@@ -383,16 +463,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a run of about two minutes")
     parser.add_argument("--latency", action="store_true", help="only the paced streams and the CPU per chunk")
+    parser.add_argument("--burden", action="store_true", help="only what one rude client costs the others")
     asked = parser.parse_args()
     plan = Plan(quick=asked.quick)
-    if not asked.latency:
+    whole = not (asked.latency or asked.burden)
+    if whole:
         plan_fan_out(plan)
-    plan_latency(plan)
-    if not asked.latency:
+    if not asked.burden:
+        plan_latency(plan)
+    if whole:
         plan_isolation(plan)
-        if not asked.quick:
-            plan_many(plan)
-    group = "hub-latency" if asked.latency else "hub"
+    if not asked.latency:
+        plan_burden(plan)
+    if whole and not asked.quick:
+        plan_many(plan)
+    group = "hub" if whole else "hub-latency" if asked.latency else "hub-burden"
     run_group(group, plan.measurements, plan.ratios, rounds=3 if asked.quick else 5)
 
 

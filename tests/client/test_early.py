@@ -21,7 +21,7 @@ def test_above_a_bound_the_session_that_was_named_first_is_dropped() -> None:
     for number, session in enumerate("abbc"):
         early.put(session, number, 1)
     assert early.sessions == ["b", "c"]
-    early.put("d", 4, 99)
+    early.put("d", 4, 100)
     assert early.sessions == ["d"]
     early.put("e", 5, 101)
     assert len(early) == 0, "also where it is one alone"

@@ -32,7 +32,7 @@ async def test_many_frames_are_handled_in_order_over_several_turns() -> None:
     peer.intake.receive(FRAMES[:-1])
     peer.intake.receive(FRAMES[-1:])
     assert (peer.turns, peer.brakes) == ([MOST], ["pause"])
-    while peer.brakes[-1] == "pause":
+    for _ in range(2):
         await asyncio.sleep(0)
     assert (peer.handled, peer.turns, peer.brakes) == (FRAMES, [MOST] * 3, ["pause", "resume"])
 
