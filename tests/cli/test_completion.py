@@ -98,7 +98,7 @@ def test_sessions_are_completed_by_id_and_by_title(folder: Path) -> None:
     assert offered("antiphon sessions export red", home=home) == ["sess_aaa1"]
     assert offered("antiphon acp --session sess_b", home=home) == ["sess_bbb1"]
     assert offered("antiphon sessions fork ", home=home, shell="fish") == [
-        "sess_bbb1: A song, reversed",
+        "sess_bbb1: A ⟨U+001B⟩[31msong⟨U+001B⟩[0m, ⟨U+202E⟩reversed",
         "sess_aaa2: /site",
         "sess_aaa1: The red build",
     ]

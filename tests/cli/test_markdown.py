@@ -8,8 +8,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
+from rich.style import Style
 
-from antiphon.cli.cleaning import clean
 from antiphon.cli.markdown import rendered
 from antiphon.transcripts.writing import LONGEST, Piece, Writing
 
@@ -88,7 +88,9 @@ def test_what_is_shown_of_a_long_block_is_its_end() -> None:
     assert writing.tail(lines=3, width=20) == "```\ncode\ncode\ncode\n"
 
 
-def test_text_is_made_safe_for_a_terminal() -> None:
-    assert clean("a\x1b[31mb\x1b[0m\x1b]52;c;aGk=\x07c\x1b]0;title\x1b\\d\x9b1me\x08") == "abcd1me"
-    assert clean("10%\r50%\r100%\ndone\r\n") == "100%\ndone\n"
-    assert clean("safe\u202etxt.exe") == "safetxt.exe"
+def test_a_link_shows_its_address_and_is_none_to_the_terminal() -> None:
+    lines = rendered(Console(width=80), "[bank](https://evil.example) <https://e.org>", width=80)
+    assert [line.plain for line in lines] == ["bank (https://evil.example) https://e.org"]
+    assert all(
+        span.style.link is None for line in lines for span in line.spans if isinstance(span.style, Style)
+    )

@@ -9,14 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
+from rich.segment import Segment
+from textual.color import Color
 
 from antiphon.schema import v2
 from antiphon.tui.palette import DARK, LIGHT, Palette
 from antiphon.tui.patches import patch_lines
-from antiphon.tui.plain import plain, plain_line, typed
+from antiphon.tui.plain import SafeLines, plain, plain_line, plain_output, typed
 from antiphon.tui.prose import SHOWN, Page, Prose
 from antiphon.tui.sessions_screen import _lines as session_lines
 from antiphon.tui.sgr import coloured
+from tests.text.forbidden import forbidden
 from tests.transcripts.hostile import TEXTS
 
 PAGE = Page(40, DARK)
@@ -33,18 +36,27 @@ def patch_texts(patch: str) -> list[str]:
 
 
 def test_text_shows_what_is_in_it_and_does_nothing() -> None:
-    assert plain("a\x1b[2J\x1b]0;t\x07b\u202ec\tx") == "ab⟨U+202E⟩c x"
+    assert plain("a\x1b[2Jb\u202ec\n\tx") == "a⟨U+001B⟩[2Jb⟨U+202E⟩c\n    x"
+    assert plain_output("a\x1b[2J\x1b]0;t\x07b\u202ec\tx") == "ab⟨U+202E⟩c x"
     assert plain("pass\u200bword") == "pass⟨U+200B⟩word"
-    assert plain("a" + "\u0301" * 500) == "a\u0301\u0301"
-    assert plain_line("one\ntwo\x07") == "one two"
+    assert plain("a" + "\u0301" * 500) == "a" + "\u0301" * 4 + "⟨496 more marks⟩"
+    assert plain_line("one\ntwo\x07") == "one two⟨U+0007⟩"
+    assert lines("one &#x202e;two &zwj; three") == ["one ⟨U+202E⟩two ⟨U+200D⟩ three"]
     assert len(plain_line("x" * 10_000_000)) == 400
     assert typed("a\r\nb\x1b[31mc\x00") == "a\nb[31mc"
+
+
+def test_the_last_filter_keeps_the_cells_of_a_line() -> None:
+    line = [Segment("a\x1b[31mb\u202ec"), Segment("\u2066d\u3164")]
+    shown = "".join(segment.text for segment in SafeLines().apply(line, Color(0, 0, 0)))
+    assert forbidden(shown) == []
+    assert cell_len(shown) == sum(cell_len(segment.text) for segment in line)
 
 
 @given(st.text(st.characters(exclude_categories=())) | st.sampled_from(TEXTS))
 def test_whatever_a_text_is_its_lines_are_as_wide_as_counted(text: str) -> None:
     for line in [*lines(text), *(line.plain for line in coloured(text, DARK.ansi))]:
-        assert not re.search("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", line)
+        assert forbidden(line) == []
     prose = Prose()
     prose.write(text)
     assert all(cell_len(line.text) <= PAGE.width for line in prose.lines(PAGE))

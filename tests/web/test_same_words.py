@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from antiphon.engine.forms import Form
 from antiphon.schema import v2
 from antiphon.schema.repair import repair
-from antiphon.transcripts.visible import visible, visible_line
+from antiphon.text_safety import printed_text, safe_line, safe_text
 from tests.web.calling import Modules
 from tests.web.nodes import needs_node
 
@@ -24,9 +24,20 @@ TEXTS = st.text(max_size=60) | st.text(TRICKS, max_size=60)
 
 @shared
 @given(text=TEXTS)
-def test_text_is_made_visible_as_the_library_does(modules: Modules, text: str) -> None:
-    assert modules.of("visible.js", "visible")(text) == visible(text)
-    assert modules.of("visible.js", "visibleLine")(text) == visible_line(text)
+def test_text_is_made_safe_as_the_library_does(modules: Modules, text: str) -> None:
+    assert modules.of("text_safety.js", "safeText")(text) == safe_text(text)
+    assert modules.of("text_safety.js", "safeLine")(text) == safe_line(text)
+    assert modules.of("text_safety.js", "printedText")(text) == printed_text(text)
+
+
+def test_every_character_is_shown_or_named_as_the_library_does(modules: Modules) -> None:
+    """Each one by itself, and between letters, behind an emoji and behind letters of other scripts."""
+    every = [chr(code) for code in range(0x110000) if code not in range(0xD800, 0xE000)]
+    for before in ("", "a", "\U0001f469", "\u0627", "\u845b", "\u1820"):
+        text = "\n".join(before + char for char in every)
+        here, there = modules.of("text_safety.js", "safeText")(text).split("\n"), safe_text(text).split("\n")
+        different = [ascii(one) for one, other in zip(here, there, strict=True) if one != other]
+        assert different == []
 
 
 SCHEMA: dict[str, Any] = {

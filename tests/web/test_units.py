@@ -34,6 +34,16 @@ def test_no_script_makes_markup_of_text(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: str(path.relative_to(STATIC)))
+def test_all_text_of_the_page_passes_dom_js(path: Path) -> None:
+    """There it is made safe to show."""
+    if path.name != "dom.js":
+        text = path.read_text()
+        assert re.findall(r"\.(?:textContent|innerText|placeholder|alt) = |createTextNode", text) == []
+        assert re.findall(r"(?<!entry|.info)\.title = ", text) == []
+        assert re.findall(r"setAttribute\(\s*[\"'](?:title|alt|placeholder|aria-label)\b", text) == []
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: str(path.relative_to(STATIC)))
 def test_scripts_are_small_and_their_imports_are_there(path: Path) -> None:
     text = path.read_text()
     assert len(text.splitlines()) <= 330

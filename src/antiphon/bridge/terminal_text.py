@@ -10,22 +10,12 @@ from __future__ import annotations
 import codecs
 import re
 
+from antiphon.text_safety import ESCAPES, LONGEST_ESCAPE, UNFINISHED_ESCAPE
+
 LIMIT = 256 * 1024
 """How many characters are kept: the last ones, as a terminal's scrollback does."""
 OMITTED = "[earlier output omitted]\n"
-_LONGEST_SEQUENCE = 4096
 
-_SEQUENCE = re.compile(
-    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*(?P<final>[@-~])"
-    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x9c|\x1b\\|(?=\x1b[^\\]))"
-    r"|\x1b(?:[ -/]+[0-~]|[0-OQ-WYZ\\`-~])"
-)
-_UNFINISHED = re.compile(
-    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*"
-    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c]*\x1b?"
-    r"|\x1b[ -/]*"
-)
-_INTRODUCER = re.compile(r"[\x1b\x90\x98\x9b\x9d-\x9f]")
 _ERASE = "\x0b"
 """Stands for erase-in-line between the two passes; a vertical tab of the output itself is dropped before."""
 _MOVES = re.compile(r"([\r\x08\x0b])")
@@ -77,12 +67,10 @@ class TerminalText:
         return OMITTED + text if self._omitted else text
 
     def _without_sequences(self, text: str) -> str:
-        text = _SEQUENCE.sub(lambda found: _ERASE if found["final"] == "K" else "", text)
-        begun = _INTRODUCER.search(text)
+        begun = UNFINISHED_ESCAPE.search(text, max(0, len(text) - LONGEST_ESCAPE))
         if begun is not None:
-            rest = text[begun.start() :]
-            if _UNFINISHED.fullmatch(rest) and len(rest) <= _LONGEST_SEQUENCE:
-                text, self._unfinished = text[: begun.start()], rest
+            text, self._unfinished = text[: begun.start()], begun[0]
+        text = ESCAPES.sub(lambda found: _ERASE if found["final"] == "K" else "", text)
         return text.translate(_DROPPED).replace("\r\n", "\n")
 
     def _append(self, text: str) -> None:

@@ -3,6 +3,7 @@
 import click
 
 from antiphon.cli import completion as completion_script
+from antiphon.cli import output
 from antiphon.cli.chat_command import chat
 from antiphon.cli.explaining import Menu
 from antiphon.cli.hub_commands import acp, attach, serve, sessions
@@ -47,6 +48,7 @@ Examples:
 @click.version_option(package_name="antiphon")
 @click.pass_context
 def main(ctx: click.Context) -> None:
+    output.install()
     if ctx.invoked_subcommand is None:
         from antiphon.cli.front import show_front
 

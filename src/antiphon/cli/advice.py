@@ -9,7 +9,6 @@ import ssl
 import sys
 from collections.abc import Iterator
 
-from antiphon.cli.cleaning import one_line
 from antiphon.cli.exits import Exit, Failure
 from antiphon.cli.own_command import here
 from antiphon.errors import (
@@ -24,6 +23,7 @@ from antiphon.errors import (
     StoreFull,
     StoreTooNew,
 )
+from antiphon.text_safety import safe_line
 
 REFUSED = {
     401: "the hub does not know this token (401): it is another hub's, or has ended or been revoked; "
@@ -49,7 +49,7 @@ _STATUS = re.compile(r"\bHTTP (\d{3})\b")
 
 def tell(error: BaseException) -> Exit:
     """Say it on stderr; the code to end with."""
-    print(f"antiphon: {one_line(advice(error), limit=600)}", file=sys.stderr)
+    print(f"antiphon: {safe_line(advice(error), limit=600)}", file=sys.stderr)
     return error.code if isinstance(error, Failure) else Exit.ERROR
 
 

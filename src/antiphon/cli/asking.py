@@ -8,7 +8,6 @@ import os
 import sys
 from collections.abc import Awaitable, Callable, Collection
 
-from antiphon.cli.cleaning import one_line
 from antiphon.cli.describing import kind_text
 from antiphon.cli.filling import Filling, Typist
 from antiphon.cli.screens import Screen
@@ -16,6 +15,7 @@ from antiphon.client import Elicitation, Permission, Permissions
 from antiphon.client.answers import Ask
 from antiphon.client.elicitation import Reply
 from antiphon.schema import v2
+from antiphon.text_safety import safe_line
 
 ALLOWED: dict[str, Collection[str]] = {
     "none": (),
@@ -102,8 +102,8 @@ class NotFilling:
         self._screen = screen
 
     async def elicit(self, elicitation: Elicitation) -> Reply | None:
-        asked = one_line(elicitation.message)
-        self._screen.note(f"{one_line(elicitation.agent)} asks: {asked}; nobody can be asked here")
+        asked = safe_line(elicitation.message)
+        self._screen.note(f"{safe_line(elicitation.agent)} asks: {asked}; nobody can be asked here")
         return elicitation.cancel()
 
 
@@ -117,7 +117,7 @@ class Rejecting:
     async def __call__(self, permission: Permission) -> v2.PermissionOption | None:
         why, self._why = self._why, ""
         kind = f" ({known})" if (known := kind_text(permission.kind)) else ""
-        self._screen.note(f"rejected {one_line(permission.title)}{kind}{why}")
+        self._screen.note(f"rejected {safe_line(permission.title)}{kind}{why}")
         return permission.reject()
 
 

@@ -11,13 +11,13 @@ from contextlib import suppress
 from typing import Any
 
 from antiphon.cli.asking import make_answers
-from antiphon.cli.cleaning import one_line
 from antiphon.cli.exits import Exit, Failure
 from antiphon.cli.following import Following
 from antiphon.cli.reaching import find_hub, find_session, own_name, reached, run_told
 from antiphon.cli.typed import Typed
 from antiphon.client import Client, ClientSession, ClientTurn, Link, LinkState, Reconnect, SessionEvent
 from antiphon.errors import CallFailed
+from antiphon.text_safety import safe_line
 
 
 def run_attach(
@@ -141,7 +141,7 @@ class Attached:
         try:
             turn = await session.prompt(text)
         except CallFailed as error:
-            self.screen.note(f"not taken: {one_line(error.error.message)}")
+            self.screen.note(f"not taken: {safe_line(error.error.message)}")
             self.code = Exit.DONE if sys.stdin.isatty() else Exit.ERROR
             return
         self._turns.add(turn)

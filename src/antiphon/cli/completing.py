@@ -43,20 +43,20 @@ def _sessions(ctx: click.Context) -> Iterable[tuple[str, str]]:
     if ctx.params.get("hub"):
         yield from _from_hub(ctx.params)
         return
-    from antiphon.cli.cleaning import one_line
     from antiphon.stores.sqlite_glance import glance
+    from antiphon.text_safety import safe_line
 
     for one in glance(_folder(ctx).sessions):
         if not one.meta.keys() & {"subagentOf", "archived"}:
-            yield one.session_id, one_line(one.title or one.cwd, limit=60)
+            yield one.session_id, safe_line(one.title or one.cwd, limit=60)
 
 
 def _from_hub(given: dict[str, Any]) -> list[tuple[str, str]]:
     import asyncio
     import logging
 
-    from antiphon.cli.cleaning import one_line
     from antiphon.cli.reaching import reached
+    from antiphon.text_safety import safe_line
 
     logging.disable()
 
@@ -66,7 +66,7 @@ def _from_hub(given: dict[str, Any]) -> list[tuple[str, str]]:
             reached(given.get("hub"), given.get("token"), given.get("data"), notes=False) as client,
         ):
             return [
-                (info.session_id, one_line(info.title or info.cwd, limit=60))
+                (info.session_id, safe_line(info.title or info.cwd, limit=60))
                 async for info in client.list_sessions()
             ]
 

@@ -6,11 +6,13 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from antiphon.cli.cleaning import clean, one_line
 from antiphon.client import ClientSession
 from antiphon.engine.transcript import is_deletion
 from antiphon.schema import v2
+from antiphon.text_safety import printed_text, safe_line, safe_text
 
+LONGEST_PATH = 8_192
+"""Characters of a change's paths that are shown: two paths of the greatest length that Linux has."""
 READING = frozenset(["read", "search", "fetch", "think"])
 """Kinds of tools whose output is for the agent: a glimpse of it is enough."""
 FAILED = frozenset(["failed", "cancelled"])
@@ -21,7 +23,7 @@ BOXES = {"completed": "☑", "in_progress": "◐", "pending": "☐", "cancelled"
 
 def question_lines(title: str) -> list[str]:
     """What is asked, whole: nobody can agree to what they were not shown."""
-    return [line for line in clean(title).splitlines() if line.strip()] or ["(no title)"]
+    return [line for line in safe_text(title).splitlines() if line.strip()] or ["(no title)"]
 
 
 def block_text(block: Any) -> str:
@@ -29,12 +31,12 @@ def block_text(block: Any) -> str:
     if isinstance(block, v2.TextContent):
         return block.text
     if isinstance(block, v2.ImageContent | v2.AudioContent):
-        return f"[{block.mime_type}, {_size(len(block.data) * 3 // 4)}]"
+        return f"[{safe_line(block.mime_type, limit=80)}, {_size(len(block.data) * 3 // 4)}]"
     if isinstance(block, v2.ResourceLink):
-        return f"{one_line(block.title or block.name)}: <{block.uri}>"
+        return f"{safe_line(block.title or block.name)}: <{safe_line(block.uri)}>"
     if isinstance(block, v2.EmbeddedResource):
         return _embedded(block.resource)
-    return f"[{block.get('type', 'unknown')}]" if isinstance(block, dict) else ""
+    return f"[{safe_line(str(block.get('type', 'unknown')), limit=80)}]" if isinstance(block, dict) else ""
 
 
 def stands_apart(block: Any) -> bool:
@@ -65,10 +67,10 @@ def not_said(blocks: Sequence[Any], said: str) -> list[tuple[str, bool]] | None:
 def _embedded(resource: Any) -> str:
     """In Markdown, as messages are: what it holds, if that is text, as a block of code."""
     if not isinstance(resource, v2.TextResourceContents):
-        return f"[{resource.uri}, {_size(len(resource.blob) * 3 // 4)}]"
+        return f"[{safe_line(resource.uri)}, {_size(len(resource.blob) * 3 // 4)}]"
     longest = max((len(run) for run in re.findall("`{3,}", resource.text)), default=2)
     fence = "`" * (longest + 1)
-    return f"{resource.uri}:\n\n{fence}\n{resource.text.rstrip()}\n{fence}"
+    return f"{safe_line(resource.uri)}:\n\n{fence}\n{resource.text.rstrip()}\n{fence}"
 
 
 def _size(count: int) -> str:
@@ -76,7 +78,7 @@ def _size(count: int) -> str:
 
 
 def notice_text(notice: v2.Notice) -> str:
-    return one_line(notice.title if notice.description is None else f"{notice.title}: {notice.description}")
+    return safe_line(notice.title if notice.description is None else f"{notice.title}: {notice.description}")
 
 
 class Lines:
@@ -87,13 +89,21 @@ class Lines:
         self.patch = patch
 
 
-def tool_output(session: ClientSession, call: Any, *, last: int | None = None) -> list[Lines]:
-    """What a tool call shows: text, patches, and the output of its terminals; of text the last characters."""
+def tool_output(
+    session: ClientSession, call: Any, *, last: int | None = None, exact: bool = False
+) -> list[Lines]:
+    """Give what a tool call shows: text, patches, and the output of its terminals.
+
+    last: how many of the last characters of a text are read.
+    exact: escape sequences in text are shown, because somebody is asked to approve it.
+    """
     parts: list[Lines] = []
     text: list[str] = []
 
     def told(output: str, *, tabs: int = 4) -> None:
-        parts.append(Lines(_lines(output if last is None else output[-last:], tabs=tabs)))
+        output = output if last is None else output[-last:]
+        shown = safe_text(output) if exact and tabs == 4 else printed_text(output)
+        parts.append(Lines(_lines(shown, tabs=tabs)))
 
     for content in call.content:
         if isinstance(content, v2.Content):
@@ -115,7 +125,7 @@ def tool_output(session: ClientSession, call: Any, *, last: int | None = None) -
 
 
 def _lines(text: str, *, tabs: int = 4) -> list[str]:
-    return clean(text).expandtabs(tabs).strip("\n").splitlines()
+    return text.expandtabs(tabs).strip("\n").splitlines()
 
 
 def _diff(diff: v2.Diff, cwd: str) -> Lines:
@@ -129,7 +139,8 @@ _PATCH_NOISE = ("diff --git", "index ", "new file mode", "deleted file mode", "s
 
 def patch_lines(text: str, cwd: str) -> list[str]:
     """The lines of a patch that people read; paths in the session's folder are short."""
-    lines = [line for line in _lines(text) if not line.startswith(_PATCH_NOISE)]
+    cwd = safe_text(cwd)
+    lines = [line for line in _lines(safe_text(text)) if not line.startswith(_PATCH_NOISE)]
     shown = []
     for line, following in zip(lines, [*lines[1:], ""], strict=True):
         if line.startswith("+++ "):
@@ -141,9 +152,9 @@ def patch_lines(text: str, cwd: str) -> list[str]:
 
 def _change(change: Any) -> str:
     if isinstance(change, dict):
-        return f"{change.get('operation', 'change')} {change.get('path', '')}"
+        return safe_line(f"{change.get('operation', 'change')} {change.get('path', '')}", limit=LONGEST_PATH)
     before = f"{change.old_path} → " if isinstance(change, v2.DiffMove | v2.DiffCopy) else ""
-    return f"{change.__struct_config__.tag} {before}{change.path}"
+    return safe_line(f"{change.__struct_config__.tag} {before}{change.path}", limit=LONGEST_PATH)
 
 
 def shorten(lines: Sequence[str], *, head: int, tail: int) -> list[str]:
@@ -166,10 +177,10 @@ def shown_lines(call: Any, part: Lines) -> list[str]:
 def plan_entries(plan: Any) -> list[tuple[str, str]]:
     """The entries of a plan: status and text; a plan of another kind is one entry."""
     if isinstance(plan, v2.PlanItems):
-        return [(str(entry.status), one_line(entry.content)) for entry in plan.entries]
+        return [(str(entry.status), safe_line(entry.content)) for entry in plan.entries]
     if isinstance(plan, v2.PlanMarkdown):
-        return [("", one_line(line)) for line in plan.content.splitlines() if line.strip()]
-    return [("", one_line(plan.uri))] if isinstance(plan, v2.PlanFile) else []
+        return [("", safe_line(line)) for line in plan.content.splitlines() if line.strip()]
+    return [("", safe_line(plan.uri))] if isinstance(plan, v2.PlanFile) else []
 
 
 def duration(seconds: float) -> str:
@@ -188,7 +199,7 @@ def ending(stop_reason: str | None) -> str:
         "max_turn_requests": "too many requests",
         "cancelled": "cancelled",
         "error": "failed",
-    }.get(stop_reason, f"ended: {one_line(stop_reason or '')}")
+    }.get(stop_reason, f"ended: {safe_line(stop_reason or '')}")
 
 
 def tokens(usage: v2.Usage | None) -> str:
@@ -203,13 +214,13 @@ def context(session: ClientSession | None) -> str:
     full = 100 * usage.used / max(usage.size, 1)
     told = f"context {'<1' if 0 < full < 1 else round(full)} % full"
     if usage.cost is not None and usage.cost.amount >= 0.005:
-        told += f", {usage.cost.amount:.2f} {one_line(usage.cost.currency)}"
+        told += f", {usage.cost.amount:.2f} {safe_line(usage.cost.currency)}"
     return told
 
 
 def kind_text(kind: str) -> str:
     """The kind of a tool, where it says something."""
-    return "" if kind == "other" else one_line(kind)
+    return "" if kind == "other" else safe_line(kind)
 
 
 REFUSED = "the agent goes on without this prompt and its answer: they will not be in the next one"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from asyncio import Lock
 from typing import Any, Protocol
 
-from antiphon.cli.cleaning import clean, one_line
 from antiphon.cli.describing import question_lines
 from antiphon.cli.screens import Screen
 from antiphon.cli.sheets import Sheet
@@ -23,6 +22,7 @@ from antiphon.engine.forms import (
     Unfit,
     UnknownField,
 )
+from antiphon.text_safety import safe_line, safe_text
 
 YES = ("y", "yes")
 NO = ("n", "no")
@@ -72,7 +72,7 @@ class Filling:
     async def _fill_in(self, elicitation: Elicitation, sheet: Sheet) -> Reply:
         for field in elicitation.fields:
             if isinstance(field, UnknownField) and field.required:
-                sheet.tell(f"it wants {one_line(field.title)}, of a kind that is not known here")  # ELIC-09
+                sheet.tell(f"it wants {safe_line(field.title)}, of a kind that is not known here")  # ELIC-09
                 return elicitation.cancel()
         while True:
             values = {field.name: await self._value(field, sheet) for field in elicitation.fields}
@@ -86,11 +86,11 @@ class Filling:
     async def _value(self, field: Field, sheet: Sheet) -> Any:
         """What is typed, once it fits; nothing typed is the default, or leaves the field out."""
         if isinstance(field, UnknownField):
-            sheet.tell(f"{one_line(field.title)} is of a kind that is not known here, and left out")
+            sheet.tell(f"{safe_line(field.title)} is of a kind that is not known here, and left out")
             return None
         options = field.options if isinstance(field, ChoiceField | ChoicesField) else ()
-        about = f": {one_line(field.description)}" if field.description else ""
-        sheet.ask(one_line(field.title) + about, hint(field), map(_name, options))
+        about = f": {safe_line(field.description)}" if field.description else ""
+        sheet.ask(safe_line(field.title) + about, hint(field), map(_name, options))
         while True:
             typed = await self._line()
             if not typed and (field.default is not None or not field.required):
@@ -99,7 +99,7 @@ class Filling:
                 return field.read(read(field, typed))
             except Unfit as problem:
                 sheet.tell(f"it {problem}" if typed else "it is needed")
-                sheet.ask(one_line(field.title))
+                sheet.ask(safe_line(field.title))
 
     async def _line(self) -> str:
         typed = await self._terminal.line()
@@ -109,15 +109,18 @@ class Filling:
 
 
 def _about(elicitation: Elicitation) -> list[str]:
-    lines = [f"{one_line(elicitation.agent)} asks:", *question_lines(elicitation.message)]
+    lines = [f"{safe_line(elicitation.agent)} asks:", *question_lines(elicitation.message)]
     if elicitation.url is not None:
-        lines += [clean(elicitation.url), f"which leads to {one_line(elicitation.host or 'nowhere known')}"]
+        lines += [
+            safe_text(elicitation.url),
+            f"which leads to {safe_line(elicitation.host or 'nowhere known')}",
+        ]
     return lines
 
 
 def _name(option: Option) -> str:
     about = f": {option.description}" if option.description else ""
-    return one_line(f"{option.title}{about}")
+    return safe_line(f"{option.title}{about}")
 
 
 def read(field: Field, typed: str) -> Any:
@@ -153,7 +156,7 @@ def hint(field: Field) -> str:
     parts: list[str] = []
     match field:
         case TextField():
-            parts.append(str(field.format or ""))
+            parts.append(safe_line(str(field.format or ""), limit=40))
             parts.append(_range(field.min_length, field.max_length, "characters"))
         case IntegerField() | NumberField():
             parts.append(_range(field.minimum, field.maximum) or "a number")
@@ -176,8 +179,8 @@ def _shown(field: Field) -> str:
         return "y" if field.default else "n"
     if isinstance(field, ChoiceField | ChoicesField):
         chosen = field.default if isinstance(field.default, list) else [field.default]
-        return one_line(", ".join(option.title for option in field.options if option.value in chosen))
-    return one_line(str(field.default), limit=60)
+        return safe_line(", ".join(option.title for option in field.options if option.value in chosen))
+    return safe_line(str(field.default), limit=60)
 
 
 def _range(least: float | None, most: float | None, of: str = "") -> str:

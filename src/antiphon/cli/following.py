@@ -6,15 +6,14 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-import click
-
-from antiphon.cli.cleaning import clean, homely, one_line
 from antiphon.cli.describing import block_text
-from antiphon.cli.plain import Plain
+from antiphon.cli.home_paths import homely
+from antiphon.cli.plain import LONGEST_NOTE, Plain
 from antiphon.client import ClientSession, QuestionNews, SessionEvent
 from antiphon.engine.transcript import Message, MessageType, is_deletion
 from antiphon.engine.who import Present, Who, sender_in
 from antiphon.schema import v2
+from antiphon.text_safety import printed_text, safe_line
 from antiphon.transcripts.words import DELETED
 
 SHOWN = 20
@@ -36,7 +35,7 @@ class Following(Plain):
             self.note(f"{len(said) - SHOWN} more before: antiphon sessions show {session.id}")
         for message in said[-SHOWN:]:
             self._repeat(message)
-        title = f" · {one_line(session.title, limit=40)}" if session.title else ""
+        title = f" · {safe_line(session.title, limit=40)}" if session.title else ""
         self.note(f"{session.id}{title} · {homely(session.cwd)} · {session.state}")
         self.note(HOW)
         self._meet(session.clients)
@@ -44,19 +43,22 @@ class Following(Plain):
     def _repeat(self, message: Message) -> None:
         text = f"[{DELETED}]" if message.deleted else message.text
         if message.type is MessageType.USER:
-            self.line(_from(message.sender) + clean(text))
+            self.line(_from(message.sender) + printed_text(text))
         else:
             self._write(message.id, text)
             self._break()
 
     def note(self, text: str) -> None:
-        self.line(click.style(f"· {text}", dim=True) if sys.stderr.isatty() else f"antiphon: {text}")
+        if self._err.isatty():
+            self.line(f"· {safe_line(text, limit=LONGEST_NOTE)}", style="\x1b[2m")
+        else:
+            super().note(text)
 
     def show(self, event: SessionEvent, *, mine: bool) -> None:
         update: Any = event.update
         if isinstance(update, USER) and (event.turn is None or event.turn.prompt is None):  # somebody else's
             blocks = [update.content] if isinstance(update, v2.UserMessageChunk) else update.content or ()
-            text = one_line("".join(map(block_text, blocks)), limit=2000)
+            text = safe_line("".join(map(block_text, blocks)), limit=2000)
             if isinstance(update, v2.UserMessage) and is_deletion(update):
                 text = f"[{DELETED}]"
             if text:
@@ -81,8 +83,8 @@ class Following(Plain):
     def _tell_answer(self, news: QuestionNews) -> None:
         if news.by is not None and news.by.client_id in self._others:
             answer = news.option_name or news.outcome or news.state
-            self.note(f"{news.by.name} answered: {one_line(answer)}")
+            self.note(f"{news.by.name} answered: {safe_line(answer)}")
 
 
 def _from(who: Who | None) -> str:
-    return "> " if who is None else f"{one_line(who.name, limit=40)}> "
+    return "> " if who is None else f"{safe_line(who.name, limit=40)}> "

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import textwrap
 from dataclasses import dataclass
 
 import click
 
 from antiphon.cli.agents import known_agents
+from antiphon.cli.output import write_styled
 from antiphon.cli.own_command import own_command
 
 WIDEST = 88
@@ -81,4 +83,4 @@ def _paragraph(text: str, width: int, *, indent: int = 5) -> list[str]:
 
 
 def show_front() -> None:
-    click.echo(front(), nl=False, color=False if os.environ.get("NO_COLOR") else None)
+    write_styled(sys.stdout, click.unstyle(front()) if os.environ.get("NO_COLOR") else front())

@@ -7,7 +7,7 @@ import shlex
 
 import click
 
-from antiphon.cli.cleaning import homely
+from antiphon.cli.home_paths import homely
 from antiphon.cli.own_command import own_command
 from antiphon.hub import HubFolder, Running
 

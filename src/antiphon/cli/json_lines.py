@@ -9,12 +9,12 @@ from typing import Any, BinaryIO, Self
 
 import msgspec
 
-from antiphon.cli.cleaning import one_line
 from antiphon.cli.describing import REFUSED
 from antiphon.cli.exits import Exit
 from antiphon.cli.sheets import PlainSheet, Sheet
 from antiphon.cli.subjects import Subjects, put_question
 from antiphon.client import Client, ClientSession, Permission, SessionEvent, TurnEnd
+from antiphon.text_safety import safe_json, safe_line
 
 
 class JsonLines:
@@ -62,7 +62,7 @@ class JsonLines:
             self._write(kind="question", seq=event.seq, turn=mine, **told)
 
     def note(self, text: str) -> None:
-        print(f"antiphon: {text}", file=sys.stderr)
+        print(f"antiphon: {safe_line(text, limit=2_000)}", file=sys.stderr)
 
     @contextmanager
     def asking(self, permission: Permission) -> Iterator[None]:
@@ -79,7 +79,7 @@ class JsonLines:
         self._end(end.stop_reason, end.usage, end.error, end.cut, code)
 
     def failed(self, line: str, *, code: Exit) -> None:
-        self._end("error", None, {"code": -32603, "message": one_line(line, limit=1000)}, None, code)
+        self._end("error", None, {"code": -32603, "message": safe_line(line, limit=1000)}, None, code)
 
     def _end(self, reason: str | None, usage: Any, error: Any, cut: str | None, code: Exit) -> None:
         if self._over:
@@ -98,5 +98,8 @@ class JsonLines:
         )
 
     def _write(self, **line: Any) -> None:
-        self._out.write(self._encode(line) + b"\n")
+        encoded = self._encode(line)
+        if not encoded.isascii():
+            encoded = safe_json(encoded.decode()).encode()
+        self._out.write(encoded + b"\n")
         self._out.flush()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar
 
+from markdown_it.token import Token
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markdown import CodeBlock, Heading, Markdown, MarkdownElement
 from rich.padding import Padding
@@ -37,6 +39,28 @@ class Rendered(Markdown):
         "fence": _Code,
         "code_block": _Code,
     }
+
+    def __init__(self, text: str, *, style: str) -> None:
+        super().__init__(text, style=style, hyperlinks=False)
+        for token in self.parsed:
+            token.children = list(_without_twins(token.children or []))
+
+
+def _without_twins(tokens: list[Token]) -> Iterator[Token]:
+    """A link whose text is its address is shown as text: its address would stand there twice."""
+    for at, token in enumerate(tokens):
+        before, after = tokens[max(at - 2, 0) : at], tokens[at + 1 : at + 3]
+        if token.type == "link_open" and _is_twin(token, after):
+            continue
+        if token.type == "link_close" and len(before) == 2 and _is_twin(before[0], [before[1], token]):
+            continue
+        yield token
+
+
+def _is_twin(opening: Token, rest: list[Token]) -> bool:
+    if opening.type != "link_open" or [token.type for token in rest] != ["text", "link_close"]:
+        return False
+    return opening.attrGet("href") == rest[0].content
 
 
 STYLES = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -11,7 +12,6 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from antiphon.cli.cleaning import one_line
 from antiphon.cli.exits import Exit, Failure
 from antiphon.cli.hub_journals import HubJournals
 from antiphon.cli.own_command import here
@@ -22,6 +22,7 @@ from antiphon.hub.settling import agent_of, settled
 from antiphon.moving import FileRefused, Missing, export_session, import_session, tell_session
 from antiphon.stores.base import SessionRecord
 from antiphon.stores.sqlite import SQLiteStore
+from antiphon.text_safety import safe_line, safe_text
 from antiphon.transcripts import Account, to_html, to_markdown
 
 ENDINGS = {"antiphon": ".antiphon", "markdown": ".md", "html": ".html"}
@@ -146,7 +147,7 @@ def run_import(
                     raise Failure(f"{file} is refused: {refused}") from None
                 except SessionExists as exists:
                     raise Failure(f"{exists}: give it another id with --as ID") from None
-        sys.stdout.write(record.session_id + "\n")
+        sys.stdout.write(safe_line(record.session_id) + "\n")
         _tell_where(record)
 
     return run_told(work)
@@ -155,7 +156,7 @@ def run_import(
 def _tell_where(record: SessionRecord) -> None:
     if not os.path.isdir(record.cwd):
         note = f"its folder {record.cwd} is not here: import it with --cwd DIR to have it work elsewhere"
-        print(f"antiphon: {one_line(note, limit=600)}", file=sys.stderr)
+        print(f"antiphon: {safe_line(note, limit=600)}", file=sys.stderr)
 
 
 def run_fork(*, session: str, at: str | None, hub: str | None, token: str | None, data: str | None) -> Exit:
@@ -165,7 +166,7 @@ def run_fork(*, session: str, at: str | None, hub: str | None, token: str | None
             async with client.attach(info.session_id, cwd=info.cwd) as opened:
                 message = None if at is None else _message(opened, at)
                 forked = await opened.fork(at=message)
-                sys.stdout.write(forked.id + "\n")
+                sys.stdout.write(safe_line(forked.id) + "\n")
 
     return run_told(work)
 
@@ -179,7 +180,7 @@ def _message(session: Any, named: str) -> str:
     if near:
         raise Failure(f"{len(near)} messages begin with {named!r}: write more of it", Exit.USAGE)
     last = "; ".join(
-        f"{message.id} {one_line(message.text, limit=40)!r}" for message in session.messages[-4:]
+        f"{message.id} {safe_line(message.text, limit=40)!r}" for message in session.messages[-4:]
     )
     raise Failure(
         f"there is no message {named!r} in it; the last ones are {last}" if last else "it has no messages"
@@ -210,6 +211,11 @@ async def _find(store: SQLiteStore, named: str) -> SessionRecord:
             return pick(found, named)
 
 
+_UNUSUAL = re.compile(r"[^A-Za-z0-9._-]")
+LONGEST_NAME = 200
+"""Characters of a file name that is made of a session id."""
+
+
 @contextmanager
 def _written(output: str | None, usual: str) -> Iterator[BinaryIO]:
     """Where to write: a file that is there whole or not at all, for its owner's eyes, or stdout for `-`."""
@@ -217,7 +223,7 @@ def _written(output: str | None, usual: str) -> Iterator[BinaryIO]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    path = Path(usual.replace(os.sep, "_") if output is None else output)
+    path = Path(_UNUSUAL.sub("_", usual)[-LONGEST_NAME:] if output is None else output)
     if output is None and path.exists():
         raise Failure(f"there is a file {path} already: name another, or this one, with -o", Exit.USAGE)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
@@ -247,4 +253,4 @@ def _opened(file: str) -> Iterator[BinaryIO]:
 
 def _write_text(file: BinaryIO, pieces: Iterator[str]) -> None:
     for piece in pieces:
-        file.write(piece.encode(errors="replace"))
+        file.write(safe_text(piece).encode())

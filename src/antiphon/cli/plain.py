@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Self, TextIO
 
-from antiphon.cli.cleaning import clean, one_line
 from antiphon.cli.describing import (
     BOXES,
     FAILED,
@@ -24,18 +23,24 @@ from antiphon.cli.describing import (
     tool_output,
 )
 from antiphon.cli.exits import Exit
+from antiphon.cli.output import safe_stream, write_styled
 from antiphon.cli.remarks import Remarks
 from antiphon.cli.sheets import PlainSheet, Sheet
 from antiphon.cli.subjects import Subjects, put_question
 from antiphon.cli.wrapping import Wrapping, columns_of, wrapped
 from antiphon.client import Client, ClientSession, Permission, SessionEvent, TurnEnd
 from antiphon.schema import v2
+from antiphon.text_safety import SafeWriter, printed_text, safe_line, safe_text
+
+RESET = "\x1b[0m"
+LONGEST_NOTE = 2_000
+"""Characters of a note of ours that are shown: what others wrote is part of it."""
 
 
 class Plain:
     def __init__(self, out: TextIO, err: TextIO) -> None:
-        self._out = out
-        self._err = err
+        self._out = safe_stream(out)
+        self._err = safe_stream(err)
         self._session: ClientSession | None = None
         self._message: str | None = None
         """The message whose text was written last."""
@@ -45,6 +50,8 @@ class Plain:
         self._asked = False
         """Whether the cursor stands behind a question."""
         self._wrapping = Wrapping(0)
+        self._writer = SafeWriter(printed=True)
+        """Cleans what the agent says, which comes in pieces."""
         self._thought = ""
         self._calls: dict[str, str] = {}
         self._plan: dict[str, list[tuple[str, str]]] = {}
@@ -89,7 +96,7 @@ class Plain:
             self.note(remark)
 
     def note(self, text: str) -> None:
-        self.line(f"antiphon: {text}")
+        self.line(f"antiphon: {safe_line(text, limit=LONGEST_NOTE)}")
 
     @contextmanager
     def asking(self, permission: Permission) -> Iterator[None]:
@@ -150,10 +157,10 @@ class Plain:
             self._write(update.message_id, text, apart=apart)
 
     def _say(self, text: str) -> None:
-        shown, columns = text, columns_of(self._out)
+        shown, columns = self._writer.write(text), columns_of(self._out)
         if columns is not None:
             self._wrapping.columns = columns
-            shown = self._leave_question() + self._wrapping.write(clean(text))
+            shown = self._leave_question() + self._wrapping.write(shown)
         self._out.write(shown)
         self._out.flush()
         self._column = 0 if text.endswith("\n") else 1
@@ -163,11 +170,11 @@ class Plain:
     def _think(self, text: str) -> None:
         *lines, self._thought = (self._thought + text).split("\n")
         for line in lines:
-            self.line(f"~ {clean(line)}".rstrip())
+            self.line(f"~ {printed_text(line)}".rstrip())
 
     def _close_thought(self) -> None:
         if self._thought.strip():
-            self.line(f"~ {clean(self._thought)}")
+            self.line(f"~ {printed_text(self._thought)}")
         self._thought = ""
 
     def _call(self, call_id: str, status: Any) -> None:
@@ -177,7 +184,7 @@ class Plain:
         told = self._calls.get(call_id, "")
         if call is None or told in FINISHED:
             return
-        title = one_line(call.title or call.name or call_id)
+        title = safe_line(call.title or call.name or call_id)
         if status in FINISHED:
             for part in self._subjects.news(call_id, tool_output(self._session, call)):
                 for line in shown_lines(call, part):
@@ -197,13 +204,13 @@ class Plain:
                 self.line(f"{BOXES.get(entry[0], '-')} {entry[1]}")
         self._plan[plan_id] = entries
 
-    def line(self, line: str) -> None:
-        """What is told beside what the agent says."""
+    def line(self, line: str, *, style: str = "") -> None:
+        """Write what is told beside what the agent says; `style` is an escape sequence of ours."""
         self._break()
-        columns = columns_of(self._err)
+        columns, line = columns_of(self._err), safe_text(line)
         shown = line if columns is None else wrapped(line, columns)
-        self._err.write(f"{self._leave_question()}{shown}\n")
-        self._err.flush()
+        ended = self._leave_question()
+        write_styled(self._err, f"{ended}{style}{shown}{RESET if style else ''}\n")
 
     def _leave_question(self) -> str:
         """What ends the line of a question that nobody here has answered."""

@@ -19,8 +19,8 @@ from antiphon.cli.advice import advice
 from antiphon.cli.agents import KnownAgent, known_agent, resolve
 from antiphon.cli.asking import Terminal, make_answers
 from antiphon.cli.beside import Beside
-from antiphon.cli.cleaning import one_line
 from antiphon.cli.exits import Exit, Failure
+from antiphon.cli.output import log_handler
 from antiphon.cli.patience import noted_wait
 from antiphon.cli.screens import Screen, make_screen
 from antiphon.cli.trust import tls_for, trust
@@ -34,6 +34,7 @@ from antiphon.errors import (
     SpawnFailed,
     UnsupportedVersion,
 )
+from antiphon.text_safety import safe_line
 from antiphon.transports.address import ADDRESSES
 
 LAST_CHANCE = 2.0
@@ -73,7 +74,7 @@ def run_prompt(request: Request) -> Exit:
     except Failure as failure:
         with contextlib.suppress(BrokenPipeError):
             screen.failed(str(failure), code=failure.code)
-        print(f"antiphon: {one_line(str(failure), limit=600)}", file=sys.stderr)
+        print(f"antiphon: {safe_line(str(failure), limit=600)}", file=sys.stderr)
         return failure.code
     except BrokenPipeError:
         # Whoever read our output has had enough, and Python must not try again at exit.
@@ -168,7 +169,7 @@ class Conversation:
             self._client = client
             self._doing = "opening a session"
             if request.agent and self._known is None and client.info is not None:
-                self._name = one_line(client.info.name, limit=60)
+                self._name = safe_line(client.info.name, limit=60)
             session = await client.new_session(request.cwd)
             self._screen.begin(client, session)
             self._doing = "prompting"
@@ -279,7 +280,7 @@ class Conversation:
 
     def _on_stderr(self, line: str) -> None:
         if line.strip():
-            self._screen.note(f"{self._name}: {one_line(line, limit=400)}")
+            self._screen.note(f"{self._name}: {safe_line(line, limit=400)}")
 
     # --- what went wrong ---------------------------------------------------------------------------
 
@@ -351,11 +352,11 @@ def _token(target: Any) -> str | None:
 def _last_words(lost: LinkLost | None) -> str:
     """The last line that a process wrote to stderr, where it wrote one."""
     lines = [line for line in (lost.stderr if lost else ()) if not _NODE_TRAILER.match(line)]
-    return f" (its last words: {one_line(lines[-1])})" if lines else ""
+    return f" (its last words: {safe_line(lines[-1])})" if lines else ""
 
 
 def _quiet_logging(*, verbose: bool) -> None:
     """What the library logs is for whoever asks for it."""
     logger = logging.getLogger("antiphon")
     logger.propagate = False
-    logger.addHandler(logging.StreamHandler() if verbose else logging.NullHandler())
+    logger.addHandler(log_handler() if verbose else logging.NullHandler())

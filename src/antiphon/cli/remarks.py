@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from antiphon.cli.cleaning import one_line
 from antiphon.cli.describing import block_text, ending, notice_text
 from antiphon.client import ClientSession
 from antiphon.engine.configuration import offered_values
 from antiphon.schema import v2
 from antiphon.schema.wire import UNSET
+from antiphon.text_safety import safe_line
 
 _COMPACTION = {
     "in_progress": "the agent compacts its context",
@@ -65,13 +65,13 @@ class Remarks:
             _, whose, text = self._note
             self._note = None
             if text.strip():
-                yield f"{whose}: {one_line(text)}"
+                yield f"{whose}: {safe_line(text)}"
 
     def _titled(self, title: Any) -> Iterator[str]:
         if title is not UNSET and title != self._title:
             self._title = title
             if title:
-                yield f"the session is called {one_line(title)}"
+                yield f"the session is called {safe_line(title)}"
 
     def _configured(self, options: Sequence[Any]) -> Iterator[str]:
         before, self._options = self._options, dict(map(_chosen, options))
@@ -90,18 +90,18 @@ class Remarks:
         self._compactions[update.compaction_id] = status, summary
         if status != before and status in _COMPACTION:
             told = update.error or "" if status == "failed" else summary
-            yield _COMPACTION[status] + (f": {one_line(told)}" if told else "")
+            yield _COMPACTION[status] + (f": {safe_line(told)}" if told else "")
 
     def _delegated(self, update: v2.SubagentUpdate) -> Iterator[str]:
         name, before = self._subagents.get(update.session_id, ("", ""))
-        name = one_line(update.title) if update.title else name or "a subagent"
+        name = safe_line(update.title) if update.title else name or "a subagent"
         now = before or "at work"
         if isinstance(update.state, v2.StateUpdate):
             idle = update.state.state == v2.State.IDLE
             now = ending(update.state.stop_reason or None) if idle else "at work"
         self._subagents[update.session_id] = name, now
         if now != before:
-            about = f" ({one_line(update.description)})" if update.description else ""
+            about = f" ({safe_line(update.description)})" if update.description else ""
             yield f"subagent {name}{about}: {now}"
 
     def _message(self, update: v2.SessionMessage) -> Iterator[str]:
@@ -126,8 +126,8 @@ class Remarks:
 def _chosen(option: Any) -> tuple[str, str]:
     """A config option by its name, and the name of its value."""
     if isinstance(option, dict):
-        return one_line(str(option.get("name", ""))), one_line(str(option.get("currentValue", "")))
+        return safe_line(str(option.get("name", ""))), safe_line(str(option.get("currentValue", "")))
     if isinstance(option, v2.SessionConfigBoolean):
-        return one_line(option.name), "on" if option.current_value else "off"
+        return safe_line(option.name), "on" if option.current_value else "off"
     names = {value.value: value.name for value in offered_values(option)}
-    return one_line(option.name), one_line(names.get(option.current_value, option.current_value))
+    return safe_line(option.name), safe_line(names.get(option.current_value, option.current_value))

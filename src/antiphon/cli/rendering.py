@@ -20,15 +20,17 @@ from rich.text import Text
 from rich.theme import Theme
 
 from antiphon.cli import describing as say
-from antiphon.cli.cleaning import clean, homely, one_line
 from antiphon.cli.exits import Exit
+from antiphon.cli.home_paths import homely
 from antiphon.cli.markdown import STYLES, rendered
+from antiphon.cli.output import safe_console, safe_renderable
 from antiphon.cli.remarks import Remarks
 from antiphon.cli.sheets import PaintedSheet, Sheet
 from antiphon.cli.subjects import COMMAND, PATCH, WORDS, Shown, Subjects
 from antiphon.cli.wrapping import WIDEST, wrapped
 from antiphon.client import Client, ClientSession, Permission, SessionEvent, TurnEnd
 from antiphon.schema import v2
+from antiphon.text_safety import SafeWriter, safe_line
 from antiphon.transcripts.writing import Piece, Writing
 
 FRAMES = 12
@@ -37,6 +39,8 @@ LIVE_LINES = 6
 """Lines of a tool's output that are shown while it works."""
 LIVE_TEXT = 4_000
 """Characters of it that are looked at for that, each time."""
+LONGEST_NOTE = 2_000
+"""Characters of a note that are shown."""
 NOTICEABLE = 1.0
 """Seconds from which on it is worth saying how long something took."""
 
@@ -59,7 +63,7 @@ _STATUS_STYLE = {"completed": "ok", "failed": "bad", "cancelled": "stopped"}
 
 class Painted:
     def __init__(self, console: Console | None = None) -> None:
-        self._console = console or Console(theme=THEME, highlight=False)
+        self._console = console or safe_console(THEME)
         self._live = Live(
             console=self._console,
             auto_refresh=False,
@@ -78,8 +82,8 @@ class Painted:
         """What is waited for, if that is not the agent's work."""
         self._spinner = Spinner("dots", style="cyan")
         self._session: ClientSession | None = None
-        self._writing: tuple[str, str, Writing] | None = None
-        """The message being written: its id, its style and its text."""
+        self._writing: tuple[str, str, Writing, SafeWriter] | None = None
+        """The message being written: its id, its style, its text, and what makes the text safe."""
         self._said: dict[str, list[str]] = {}
         self._calls: dict[str, float] = {}
         """The tool calls at work, and since when."""
@@ -111,8 +115,8 @@ class Painted:
         self._session = session
         self._remarks.begin(session)
         info = client.info
-        name = "" if info is None else one_line(f"{info.name} {info.version}")
-        where = homely(session.cwd)
+        name = "" if info is None else safe_line(f"{info.name} {info.version}")
+        where = safe_line(homely(session.cwd))
         header = Text.assemble(("● ", "cyan"), (name or "agent", "bold"))
         header.append(f" · ACP {client.agreement.version} · {where}", "faint")
         self._waiting = ""
@@ -144,7 +148,8 @@ class Painted:
 
     def _remark(self, text: str, style: str) -> None:
         self._flush()
-        self._print("note", [Text(wrapped(f"– {text}", self._console.width), style)])
+        note = safe_line(text, limit=LONGEST_NOTE)
+        self._print("note", [Text(wrapped(f"– {note}", self._console.width), style)])
 
     @contextmanager
     def filling(self) -> Iterator[Sheet]:
@@ -177,7 +182,7 @@ class Painted:
             lines += self._subject_lines(line)
         for number, option in enumerate(permission.options, 1):
             style = "ok" if option.kind.startswith("allow") else "bad"
-            lines.append(Text.assemble((f"  {number} ", "bold"), (one_line(option.name), style)))
+            lines.append(Text.assemble((f"  {number} ", "bold"), (safe_line(option.name), style)))
         self._print("question", lines)
         self._console.print(Text("  › ", "question"), end="")
 
@@ -214,10 +219,10 @@ class Painted:
     def _write(self, message_id: str, style: str, text: str, *, apart: bool = False) -> None:
         if self._writing is None or self._writing[:2] != (message_id, style):
             self._flush()
-            self._writing = (message_id, style, Writing())
+            self._writing = (message_id, style, Writing(), SafeWriter(printed=True))
         self._said.setdefault(message_id, []).append(text)
-        shown = f"\n\n{clean(text)}\n\n" if apart else clean(text)
-        for piece in self._writing[2].write(shown):
+        _, _, writing, writer = self._writing
+        for piece in writing.write(writer.write(f"\n\n{text}\n\n" if apart else text)):
             self._print_piece(piece, style)
 
     def _replace(self, update: v2.AgentMessage | v2.AgentThought) -> None:
@@ -238,9 +243,9 @@ class Painted:
     def _flush(self) -> None:
         """What was being written is complete: something else begins."""
         if self._writing is not None:
-            _, style, writing = self._writing
+            _, style, writing, writer = self._writing
             self._writing = None
-            for piece in writing.finish():
+            for piece in (*writing.write(writer.finish()), *writing.finish()):
                 self._print_piece(piece, style)
 
     def _print_piece(self, piece: Piece, style: str) -> None:
@@ -272,7 +277,7 @@ class Painted:
         call: Any = self._session.fold.tools.get(call_id)
         status = str(call.status)
         mark = (say.MARKS.get(status, "◆") + " ", _STATUS_STYLE.get(status, "cyan"))
-        title = Text(one_line(call.title or call.name or call_id), "bold", no_wrap=True)
+        title = Text(safe_line(call.title or call.name or call_id), "bold", no_wrap=True)
         about = [say.kind_text(call.kind), status if status in ("failed", "cancelled", "paused") else ""]
         if call_id in self._ended and status not in say.FINISHED:
             about.append("still at work")
@@ -342,7 +347,7 @@ class Painted:
         lines: list[Text] = []
         room = max(self._console.height - 2, 4)
         if self._writing is not None:
-            _, style, writing = self._writing
+            _, style, writing, _ = self._writing
             tail = writing.tail(lines=room, width=self._width)
             lines += [Text(""), *rendered(self._console, tail, style=style, width=self._width)]
         for call_id in self._calls:
@@ -353,7 +358,7 @@ class Painted:
         took = say.duration(time.monotonic() - self._began)
         doing = self._waiting or ("working" if self._calls else "writing" if self._writing else "thinking")
         self._spinner.update(text=Text(f"{doing} · {took} · Ctrl-C stops", "faint"))
-        return Group(*lines, Text(""), self._spinner)
+        return safe_renderable(Group(*lines, Text(""), self._spinner))
 
 
 _PATCH = (

@@ -20,6 +20,7 @@ from antiphon.cli.advice import tell
 from antiphon.cli.agents import resolve
 from antiphon.cli.exits import Exit, Failure
 from antiphon.cli.instructions import BUILT_IN, instructions
+from antiphon.cli.output import set_up_logging, write_styled
 from antiphon.errors import AntiphonError
 from antiphon.hub import Hub, HubFolder, Running
 from antiphon.hub.access import is_loopback
@@ -79,9 +80,7 @@ class Serving:
 
 
 def run_serve(serving: Serving) -> Exit:
-    logging.basicConfig(
-        level=logging.INFO if serving.verbose else logging.WARNING, format="%(name)s: %(message)s"
-    )
+    set_up_logging(logging.INFO if serving.verbose else logging.WARNING)
     logging.getLogger("websockets").setLevel(logging.WARNING)
     try:
         with ExitStack() as stack:
@@ -142,7 +141,7 @@ def _serve(serving: Serving, stack: ExitStack) -> None:
         # Whoever reads a log file, or the output of a service, must not become the hub's owner by it.
         link = hub.browsers.link(running.url) if sys.stderr.isatty() else None
         told = instructions(running, folder, link, default=serving.data is None)
-        click.echo(told, nl=False, err=True, color=False if os.environ.get("NO_COLOR") else None)
+        write_styled(sys.stderr, click.unstyle(told) if os.environ.get("NO_COLOR") else told)
 
     port = _free(serving.host) if serving.port is None else serving.port
     hub.run(f"{host}:{port}", on_ready=ready, tls=tls, insecure=serving.insecure_bind)

@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 
-from antiphon.cli.cleaning import clean, one_line
 from antiphon.cli.exits import Exit
 from antiphon.cli.reaching import find_session, reached, run_told
 from antiphon.engine.transcript import Message, MessageType
 from antiphon.schema import v2
 from antiphon.schema.version import ours_in
+from antiphon.text_safety import printed_text, safe_json, safe_line
 from antiphon.transcripts.words import DELETED, annotation_lines
 
 SPEAKERS = {MessageType.USER: ">", MessageType.AGENT: "", MessageType.THOUGHT: "~"}
@@ -25,11 +25,12 @@ def run_list(*, json: bool, hub: str | None, token: str | None, data: str | None
             found = [info async for info in client.list_sessions()]
         for info in found:
             if json:
-                sys.stdout.write(msgspec.json.encode(info).decode() + "\n")
+                sys.stdout.write(safe_json(msgspec.json.encode(info).decode()) + "\n")
             else:
-                when = (info.updated_at or "")[:16].replace("T", " ")
-                title = one_line(info.title or "(no title)", limit=60)
-                sys.stdout.write(f"{info.session_id}  {when}  {_about(info)}  {title}  {info.cwd}\n")
+                when = safe_line(info.updated_at or "", limit=100)[:16].replace("T", " ")
+                title = safe_line(info.title or "(no title)", limit=60)
+                id, cwd = safe_line(info.session_id), safe_line(info.cwd, limit=4_096)
+                sys.stdout.write(f"{id}  {when}  {_about(info)}  {title}  {cwd}\n")
         if not found:
             print("There are no sessions yet: `antiphon attach new` makes one.", file=sys.stderr)
 
@@ -39,10 +40,12 @@ def run_list(*, json: bool, hub: str | None, token: str | None, data: str | None
 def _about(info: v2.SessionInfo) -> str:
     """The agent, and what the hub says of a session that is open there."""
     told = ours_in(info.meta)
-    clients = told.get("clients", 0)
+    clients = safe_line(str(told.get("clients", 0)), limit=10)
     fault = told.get("fault")
-    state = one_line(str(fault.get("kind") if isinstance(fault, dict) else told.get("state", "kept")))
-    return f"{one_line(str(told.get('agent', '?')))}  {state}  {clients} client{'' if clients == 1 else 's'}"
+    state = safe_line(str(fault.get("kind") if isinstance(fault, dict) else told.get("state", "kept")))
+    return (
+        f"{safe_line(str(told.get('agent', '?')))}  {state}  {clients} client{'' if clients == '1' else 's'}"
+    )
 
 
 def run_show(*, session: str, hub: str | None, token: str | None, data: str | None) -> Exit:
@@ -53,7 +56,9 @@ def run_show(*, session: str, hub: str | None, token: str | None, data: str | No
                 for message in opened.messages:
                     sys.stdout.write(_message_lines(message) + "\n")
                 for call in opened.tool_calls:
-                    sys.stdout.write(f"[{call.status}] {one_line(call.title or call.id)}\n")
+                    sys.stdout.write(
+                        f"[{safe_line(str(call.status), limit=40)}] {safe_line(call.title or call.id)}\n"
+                    )
                 timeline = await opened.extension("timeline")
                 for item in timeline["items"]:
                     if item["kind"] == "turn":
@@ -64,7 +69,7 @@ def run_show(*, session: str, hub: str | None, token: str | None, data: str | No
 
 def _message_lines(message: Message) -> str:
     """What a message says, or that it was deleted, and what clients have put on it."""
-    said = [f"[{DELETED}]"] if message.deleted else clean(message.text).splitlines() or [""]
+    said = [f"[{DELETED}]"] if message.deleted else printed_text(message.text).splitlines() or [""]
     lines = [f"{SPEAKERS[message.type]} {line}".strip() for line in said]
     return "".join(f"{line}\n" for line in [*lines, *(f"  {line}" for line in annotation_lines(message))])
 
@@ -74,17 +79,19 @@ def _turn_line(turn: dict[str, Any]) -> str:
     request, by = turn.get("promptRequestId"), turn.get("by")
     parts = ["turn"]
     if request is not None:
-        parts.append(f"of request {one_line(dumps(request), limit=80)}")
+        parts.append(f"of request {safe_line(dumps(request), limit=80)}")
     if by is not None:
-        parts.append(f"by {one_line(str(by.get('name')), limit=64)}")
-    return f"[{one_line(str(turn['status']))}] {' '.join(parts)}: {one_line(str(turn['title']), limit=60)}\n"
+        parts.append(f"by {safe_line(str(by.get('name')), limit=64)}")
+    return (
+        f"[{safe_line(str(turn['status']))}] {' '.join(parts)}: {safe_line(str(turn['title']), limit=60)}\n"
+    )
 
 
 def run_rename(*, session: str, title: str, hub: str | None, token: str | None, data: str | None) -> Exit:
     async def work() -> None:
         async with reached(hub, token, data, store=True) as client:
             info = await find_session(client, session)
-            sys.stdout.write(await client.set_title(info.session_id, title) + "\n")
+            sys.stdout.write(safe_line(await client.set_title(info.session_id, title)) + "\n")
 
     return run_told(work)
 

@@ -7,11 +7,11 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, TextIO
 
-from antiphon.cli.cleaning import clean, one_line
 from antiphon.cli.describing import Lines, kind_text, question_lines, tool_output
 from antiphon.client import Permission
 from antiphon.schema import v2
 from antiphon.schema.wire import Unknown
+from antiphon.text_safety import safe_line, safe_text
 
 MOST = 40
 """Lines of a subject that are shown; of the rest it is said how much it is."""
@@ -41,7 +41,7 @@ class Subjects:
             return []
         self._put.add(permission.question_id)
         call = permission.tool_call
-        parts = [] if call is None else tool_output(permission.session, call)
+        parts = [] if call is None else tool_output(permission.session, call, exact=True)
         if call is not None:
             known, self._parts[call.id] = self._parts.get(call.id, []), parts
             parts = _behind(known, parts)
@@ -60,7 +60,7 @@ def put_question(permission: Permission, out: TextIO, subjects: Subjects) -> Non
     for line in subjects.of(permission):
         out.write(f"  {PREFIX[line.what]}{line.text}".rstrip() + "\n")
     for number, option in enumerate(permission.options, 1):
-        out.write(f"  {number}  {one_line(option.name)}\n")
+        out.write(f"  {number}  {safe_line(option.name)}\n")
     out.write("  > ")
     out.flush()
 
@@ -76,17 +76,17 @@ def _behind(known: Sequence[Lines], parts: list[Lines]) -> list[Lines]:
 
 def _lines(permission: Permission, parts: Sequence[Lines]) -> Iterator[Shown]:
     request, call = permission.request, permission.tool_call
-    title = clean(permission.title)
+    title = safe_text(permission.title)
     told = [title, title.strip("` ")]
     """What was said, which need not be said again."""
-    if request.description and clean(request.description) not in told:
-        told.append(clean(request.description))
+    if request.description and safe_text(request.description) not in told:
+        told.append(safe_text(request.description))
         yield from (Shown(line, WORDS) for line in question_lines(request.description))
     subject = request.subject
     if isinstance(subject, v2.CommandPermissionSubject):
-        yield from (Shown(line, COMMAND) for line in clean(subject.command).splitlines())
+        yield from (Shown(line, COMMAND) for line in safe_text(subject.command).splitlines())
         if subject.cwd != permission.session.cwd:
-            yield Shown(f"in {one_line(subject.cwd)}", WORDS)
+            yield Shown(f"in {safe_line(subject.cwd)}", WORDS)
         return
     if isinstance(subject, Unknown):
         yield from _fields(subject, told)
@@ -104,7 +104,7 @@ def _lines(permission: Permission, parts: Sequence[Lines]) -> Iterator[Shown]:
         yield from _fields({key: value for key, value in raw.items() if key != "command"}, told)
     inside = permission.session.cwd.rstrip("/") + "/"
     for location in call.locations:
-        path = one_line(location.path.removeprefix(inside))
+        path = safe_line(location.path.removeprefix(inside))
         if not any(path in line for line in told):
             yield Shown(f"in {path}" + (f", line {location.line}" if location.line else ""), WORDS)
 
@@ -113,19 +113,19 @@ def _command(raw: dict[str, Any]) -> str:
     """What would be run, where a tool call says so in the usual place."""
     command = raw.get("command")
     if isinstance(command, list) and all(isinstance(word, str) for word in command):
-        return clean(shlex.join(command))
-    return clean(command) if isinstance(command, str) else ""
+        return safe_text(shlex.join(command))
+    return safe_text(command) if isinstance(command, str) else ""
 
 
 def _fields(raw: dict[str, Any], told: list[str]) -> Iterator[Shown]:
     """What a tool is called with, beside what was said of it."""
     for key, value in raw.items():
-        text = clean(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+        text = safe_text(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
         if not text.strip() or text in told:
             continue
         told.append(text)
         head, *rest = text.expandtabs(4).strip("\n").splitlines()
-        yield Shown(f"{one_line(key)}: {head}", OUTPUT)
+        yield Shown(f"{safe_line(key)}: {head}", OUTPUT)
         yield from (Shown(f"  {line}", OUTPUT) for line in rest)
 
 

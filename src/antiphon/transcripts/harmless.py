@@ -12,7 +12,8 @@ from functools import lru_cache
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from antiphon.transcripts.visible import is_readable, visible
+from antiphon.text_safety import is_safe, printed_text
+from antiphon.transcripts.reading_limits import is_readable
 from antiphon.transcripts.words import is_safe_link
 
 _BEHIND = "behind"
@@ -25,7 +26,7 @@ _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~&])")
 
 def harmless(text: str) -> str:
     """The text as Markdown for the top level of a document, below headings of the second level."""
-    shown = visible(text).strip("\n")
+    shown = printed_text(text).strip("\n")
     if not is_readable(shown):
         return fenced(shown)
     tamed = _tamed(shown)
@@ -118,6 +119,8 @@ def _is_harmless(text: str) -> bool:
 
 def _does_nothing(token: Token) -> bool:
     if token.type in ("html_block", "html_inline", "image"):
+        return False
+    if not token.children and not is_safe(token.content):  # an entity, such as &#x202e;
         return False
     if token.type == "link_open" and not is_safe_link(str(token.attrGet("href") or "")):
         return False

@@ -10,15 +10,19 @@ from antiphon.engine.terminals import Terminal
 from antiphon.engine.tools import ToolCall
 from antiphon.engine.transcript import Message, MessageType
 from antiphon.schema import v2
+from antiphon.text_safety import printed_text, safe_line, safe_text
 from antiphon.transcripts import words
 from antiphon.transcripts.accounts import Account, Entry
 from antiphon.transcripts.harmless import code, fenced, harmless, inline
-from antiphon.transcripts.visible import visible, visible_line
 from antiphon.transcripts.writers import Writers
 
 
 def to_markdown(account: Account) -> Iterator[str]:
-    """The document, piece by piece."""
+    """Write the document, piece by piece; all of it is safe to show."""
+    return map(safe_text, _document(account))
+
+
+def _document(account: Account) -> Iterator[str]:
     yield f"# {inline(words.title(account))}\n\n"
     for name, value in words.facts(account):
         yield f"- {name}: {code(value) if name in ('Folder', 'Session') else inline(value)}\n"
@@ -62,12 +66,12 @@ def _block(block: Any) -> str:
     if isinstance(block, v2.ResourceLink):
         return _link(block.uri, block.title or block.name)
     if isinstance(block, v2.EmbeddedResource) and isinstance(block.resource, v2.TextResourceContents):
-        return f"{code(visible_line(block.resource.uri))}\n\n{fenced(visible(block.resource.text))}"
+        return f"{code(safe_line(block.resource.uri))}\n\n{fenced(printed_text(block.resource.text))}"
     return f"\\[{inline(words.block_words(block))}\\]"
 
 
 def _link(url: str, name: str) -> str:
-    shown, target = inline(visible_line(name)), visible_line(url, limit=4000)
+    shown, target = inline(safe_line(name)), safe_line(url, limit=4000)
     if words.is_safe_link(url) and target == url and not set(url) & set(" ()<>\\"):
         return f"[{shown}]({url})"
     return f"{shown} {code(target)}"
@@ -85,7 +89,7 @@ def _call(entry: Entry, account: Account) -> Iterator[str]:
     for content in call.content:
         if isinstance(content, v2.Content):
             block = content.content
-            shown = visible(block.text).strip("\n") if isinstance(block, v2.TextContent) else None
+            shown = printed_text(block.text).strip("\n") if isinstance(block, v2.TextContent) else None
             if shown != "":
                 yield _block(block) if shown is None else fenced(shown)
         elif isinstance(content, v2.Diff):
@@ -101,13 +105,13 @@ def _diff(diff: v2.Diff, cwd: str) -> Iterator[str]:
     if changes:
         yield ", ".join(map(code, changes))
     if diff.patch is not None:
-        yield fenced(visible(diff.patch.text).strip("\n"), "diff")
+        yield fenced(safe_text(diff.patch.text).strip("\n"), "diff")
 
 
 def _terminal(terminal: Terminal) -> str:
-    command = f"$ {visible_line(terminal.command)}\n" if terminal.command else ""
+    command = f"$ {safe_line(terminal.command)}\n" if terminal.command else ""
     ended = words.exit_text(terminal)
-    shown = visible(terminal.text).expandtabs(8).strip("\n")
+    shown = printed_text(terminal.text).expandtabs(8).strip("\n")
     return fenced("\n".join(filter(None, [f"{command}{shown}".rstrip("\n"), f"[{ended}]" if ended else ""])))
 
 
@@ -119,8 +123,8 @@ def _plan(entry: Entry, account: Account) -> Iterator[str]:
     plan = entry.what.latest.plan
     if isinstance(plan, v2.PlanItems):
         lines = [
-            f"- [{'x' if item.status == 'completed' else ' '}] {inline(visible_line(item.content))}"
-            + (f" ({inline(visible_line(str(item.status)))})" if item.status not in _PLAIN else "")
+            f"- [{'x' if item.status == 'completed' else ' '}] {inline(safe_line(item.content))}"
+            + (f" ({inline(safe_line(str(item.status)))})" if item.status not in _PLAIN else "")
             for item in plan.entries
         ]
         yield "\n".join(["**Plan**", "", *lines])
@@ -138,7 +142,7 @@ def _compaction(entry: Entry, account: Account) -> Iterator[str]:
 
 
 def _subagent(entry: Entry, account: Account) -> Iterator[str]:
-    yield f"A subagent worked: {code(visible_line(entry.what.title or entry.what.id))}"
+    yield f"A subagent worked: {code(safe_line(entry.what.title or entry.what.id))}"
 
 
 def _session_note(entry: Entry, account: Account) -> Iterator[str]:
@@ -147,12 +151,12 @@ def _session_note(entry: Entry, account: Account) -> Iterator[str]:
 
 def _notice(entry: Entry, account: Account) -> Iterator[str]:
     notice: v2.Notice = entry.what
-    told = "" if notice.description is None else f": {inline(visible_line(notice.description, limit=2000))}"
-    yield f"*{inline(visible_line(notice.title))}*{told}"
+    told = "" if notice.description is None else f": {inline(safe_line(notice.description, limit=2000))}"
+    yield f"*{inline(safe_line(notice.title))}*{told}"
 
 
 def _asked(entry: Entry, account: Account) -> Iterator[str]:
-    yield f"{inline(visible_line(entry.what.title))} {inline(words.answer(entry.what))}"
+    yield f"{inline(safe_line(entry.what.title))} {inline(words.answer(entry.what))}"
 
 
 def _ended(entry: Entry, account: Account) -> Iterator[str]:
@@ -162,7 +166,7 @@ def _ended(entry: Entry, account: Account) -> Iterator[str]:
 
 
 def _unknown(entry: Entry, account: Account) -> Iterator[str]:
-    tag = visible_line(str(entry.what.update.get("sessionUpdate")), limit=80)
+    tag = safe_line(str(entry.what.update.get("sessionUpdate")), limit=80)
     yield f"Something of a kind unknown here: {code(tag)}"
 
 

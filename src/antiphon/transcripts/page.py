@@ -16,11 +16,11 @@ from antiphon.engine.terminals import Terminal
 from antiphon.engine.tools import ToolCall
 from antiphon.engine.transcript import Message, MessageType
 from antiphon.schema import v2
+from antiphon.text_safety import is_safe, printed_text, safe_line, safe_text
 from antiphon.transcripts import words
 from antiphon.transcripts.accounts import Account, Asked, Entry
 from antiphon.transcripts.prose import preformatted, prose
 from antiphon.transcripts.style import STYLE
-from antiphon.transcripts.visible import visible, visible_line
 from antiphon.transcripts.writers import Writers
 
 IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
@@ -35,7 +35,11 @@ _POLICY = (
 
 
 def to_html(account: Account) -> Iterator[str]:
-    """The page, piece by piece."""
+    """Write the page, piece by piece; all of it is safe to show, also what Markdown wrote as an entity."""
+    return map(safe_text, _page(account))
+
+
+def _page(account: Account) -> Iterator[str]:
     title = escape(words.title(account))
     yield (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -69,7 +73,7 @@ def _entries(account: Account) -> Iterator[str]:
 def _message(entry: Entry, account: Account) -> Iterator[str]:
     message: Message = entry.what
     if message.type is MessageType.THOUGHT and not message.deleted:
-        glimpse = visible_line(message.text, limit=160)
+        glimpse = safe_line(message.text, limit=160)
         yield f'<details class="thought"><summary>Thought <span>{escape(glimpse)}</span></summary>\n'
         yield from _content(message)
         yield "</details>\n"
@@ -104,10 +108,10 @@ def _block(block: Any) -> str:
     if isinstance(block, v2.ResourceLink):
         return f'<p class="file" dir="auto">{_link(block.uri, block.title or block.name)}</p>\n'
     if isinstance(block, v2.EmbeddedResource) and isinstance(block.resource, v2.TextResourceContents):
-        name = escape(visible_line(block.resource.uri))
+        name = escape(safe_line(block.resource.uri))
         return (
             f'<details class="file"><summary>{name}</summary>\n'
-            f"{preformatted(visible(block.resource.text))}</details>\n"
+            f"{preformatted(printed_text(block.resource.text))}</details>\n"
         )
     return f'<p class="file" dir="auto">{escape(words.block_words(block))}</p>\n'
 
@@ -122,10 +126,10 @@ def _picture(block: v2.ImageContent) -> str | None:
 
 
 def _link(url: str, name: str) -> str:
-    shown = escape(visible_line(name))
-    if words.is_safe_link(url):
+    shown = escape(safe_line(name))
+    if words.is_safe_link(url) and is_safe(url):
         return f'<a href="{escape(url)}" rel="noopener noreferrer nofollow">{shown}</a>'
-    return f"{shown} <code>{escape(visible_line(url))}</code>"
+    return f"{shown} <code>{escape(safe_line(url))}</code>"
 
 
 def _call(entry: Entry, account: Account) -> Iterator[str]:
@@ -165,7 +169,7 @@ def _call_body(call: ToolCall, account: Account) -> Iterator[str]:
 def _output(block: Any) -> str:
     """What a tool says is no prose: its lines stay as they are."""
     if isinstance(block, v2.TextContent):
-        shown = visible(block.text).strip("\n")
+        shown = printed_text(block.text).strip("\n")
         return preformatted(shown, kind="output") if shown else ""
     return _block(block)
 
@@ -185,7 +189,7 @@ def _diff(diff: v2.Diff, cwd: str) -> str:
     head = f'<p class="where" dir="auto">{escape(changes)}</p>\n' if changes else ""
     if diff.patch is None:
         return head
-    lines = visible(diff.patch.text).rstrip("\n").split("\n")
+    lines = safe_text(diff.patch.text).rstrip("\n").split("\n")
     shown = []
     for line in lines:
         if line.startswith(_NOISE):
@@ -197,8 +201,8 @@ def _diff(diff: v2.Diff, cwd: str) -> str:
 
 
 def _terminal(terminal: Terminal) -> str:
-    command = f"$ {visible_line(terminal.command)}\n" if terminal.command else ""
-    shown = visible(terminal.text).expandtabs(8).strip("\n")
+    command = f"$ {safe_line(terminal.command)}\n" if terminal.command else ""
+    shown = printed_text(terminal.text).expandtabs(8).strip("\n")
     ended = words.exit_text(terminal)
     told = f'<span class="exit">{escape(ended)}</span>' if ended else ""
     return f'<pre class="terminal"><b>{escape(command)}</b>{escape(shown)}{told}</pre>\n'
@@ -217,7 +221,7 @@ def _plan(entry: Entry, account: Account) -> Iterator[str]:
             status = str(item.status)
             known = status if status in words.BOXES else "pending"
             box = words.BOXES.get(status, "☐")
-            shown = escape(visible_line(item.content))
+            shown = escape(safe_line(item.content))
             yield f'<li class="{known}"><span class="box">{box}</span><span dir="auto">{shown}</span></li>\n'
         yield "</ul></section>\n"
     elif isinstance(plan, v2.PlanMarkdown):
@@ -235,7 +239,7 @@ def _compaction(entry: Entry, account: Account) -> Iterator[str]:
 
 def _subagent(entry: Entry, account: Account) -> Iterator[str]:
     subagent: SubagentInfo = entry.what
-    name = visible_line(subagent.title or subagent.id)
+    name = safe_line(subagent.title or subagent.id)
     yield f'<p class="note">A subagent worked: <b dir="auto">{escape(name)}</b></p>\n'
 
 
@@ -248,13 +252,13 @@ def _session_note(entry: Entry, account: Account) -> Iterator[str]:
 
 def _notice(entry: Entry, account: Account) -> Iterator[str]:
     notice: v2.Notice = entry.what
-    told = "" if notice.description is None else f" {escape(visible_line(notice.description, limit=2000))}"
-    yield f'<p class="note" dir="auto"><b>{escape(visible_line(notice.title))}</b>{told}</p>\n'
+    told = "" if notice.description is None else f" {escape(safe_line(notice.description, limit=2000))}"
+    yield f'<p class="note" dir="auto"><b>{escape(safe_line(notice.title))}</b>{told}</p>\n'
 
 
 def _asked(entry: Entry, account: Account) -> Iterator[str]:
     asked: Asked = entry.what
-    title, outcome = escape(visible_line(asked.title)), escape(words.answer(asked))
+    title, outcome = escape(safe_line(asked.title)), escape(words.answer(asked))
     yield f'<p class="note" dir="auto">{title} <b>{outcome}</b></p>\n'
 
 
@@ -265,7 +269,7 @@ def _ended(entry: Entry, account: Account) -> Iterator[str]:
 
 
 def _unknown(entry: Entry, account: Account) -> Iterator[str]:
-    tag = visible_line(str(entry.what.update.get("sessionUpdate")), limit=80)
+    tag = safe_line(str(entry.what.update.get("sessionUpdate")), limit=80)
     yield f'<p class="note">Something of a kind unknown here: <code>{escape(tag)}</code></p>\n'
 
 

@@ -11,7 +11,8 @@ from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 
-from antiphon.transcripts.visible import is_readable, visible
+from antiphon.text_safety import printed_text
+from antiphon.transcripts.reading_limits import is_readable
 from antiphon.transcripts.words import is_safe_link
 
 _ALIGNED = {"text-align:center": "center", "text-align:right": "right"}
@@ -50,7 +51,7 @@ def _reader() -> MarkdownIt:
 
 def prose(text: str) -> str:
     """Markdown as HTML."""
-    shown = visible(text)
+    shown = printed_text(text)
     if not is_readable(shown):
         return preformatted(shown)
     return f'<div class="prose" dir="auto">{_reader().render(shown)}</div>\n'

@@ -11,8 +11,8 @@ from antiphon.engine.terminals import Terminal
 from antiphon.engine.tools import ToolCall
 from antiphon.engine.transcript import Message, MessageType
 from antiphon.schema import v2
+from antiphon.text_safety import safe_line
 from antiphon.transcripts.accounts import Account, Asked, Ended
-from antiphon.transcripts.visible import visible_line
 
 MARKS = {"completed": "✓", "failed": "✗", "cancelled": "⊘"}
 BOXES = {"completed": "☑", "in_progress": "◐", "cancelled": "☒"}
@@ -61,11 +61,11 @@ def size(bytes: int) -> str:
 
 
 def title(account: Account) -> str:
-    return visible_line(account.title or "", limit=160) or "A session"
+    return safe_line(account.title or "", limit=160) or "A session"
 
 
 def sender(message: Message) -> str:
-    return "User" if message.sender is None else visible_line(message.sender.name)
+    return "User" if message.sender is None else safe_line(message.sender.name)
 
 
 def annotation_lines(message: Message) -> list[str]:
@@ -73,17 +73,17 @@ def annotation_lines(message: Message) -> list[str]:
     signs: dict[str, list[str]] = {}
     for given in message.annotations:
         if given.kind is AnnotationKind.REACTION:
-            signs.setdefault(visible_line(given.value, limit=64), []).append(visible_line(given.by.name))
+            signs.setdefault(safe_line(given.value, limit=64), []).append(safe_line(given.by.name))
     lines = [" · ".join(f"{sign} {', '.join(names)}" for sign, names in signs.items())] if signs else []
     return lines + [
-        f"Note by {visible_line(given.by.name)}: {visible_line(given.value, limit=4096)}"
+        f"Note by {safe_line(given.by.name)}: {safe_line(given.value, limit=4096)}"
         for given in message.annotations
         if given.kind is AnnotationKind.NOTE
     ]
 
 
 def agent(account: Account) -> str:
-    return visible_line(account.agent or "") or "Agent"
+    return safe_line(account.agent or "") or "Agent"
 
 
 def facts(account: Account) -> list[tuple[str, str]]:
@@ -101,7 +101,7 @@ def facts(account: Account) -> list[tuple[str, str]]:
     if usage is not None and usage.cost is not None:
         told.append(("Cost", f"{usage.cost.amount:.2f} {usage.cost.currency}"))
     told.append(("Session", account.session_id))
-    return [(name, visible_line(value)) for name, value in told if value]
+    return [(name, safe_line(value)) for name, value in told if value]
 
 
 def ending(ended: Ended) -> str:
@@ -109,15 +109,15 @@ def ending(ended: Ended) -> str:
     parts = []
     reason = ended.stop_reason
     if reason not in (None, "end_turn"):
-        parts.append(ENDINGS.get(reason or "", f"Ended: {visible_line(reason or '', limit=80)}"))
+        parts.append(ENDINGS.get(reason or "", f"Ended: {safe_line(reason or '', limit=80)}"))
     if ended.error:
-        parts.append(visible_line(ended.error))
+        parts.append(safe_line(ended.error))
     if ended.usage is not None:
         parts.append(f"{ended.usage.input_tokens:,} tokens in, {ended.usage.output_tokens:,} out")
     if parts and ended.took > 0:
         parts.append(duration(ended.took))
     if ended.requests:
-        shown = ", ".join(visible_line(dumps(id), limit=80) for id in ended.requests)
+        shown = ", ".join(safe_line(dumps(id), limit=80) for id in ended.requests)
         parts.append(f"request{'s' * (len(ended.requests) > 1)} {shown}")
     return " · ".join(parts)
 
@@ -128,21 +128,21 @@ def duration(milliseconds: int) -> str:
 
 
 def call_title(call: ToolCall) -> str:
-    return visible_line(call.title or call.name or call.id)
+    return safe_line(call.title or call.name or call.id)
 
 
 def kind(call: ToolCall) -> str:
-    return "" if call.kind == "other" else visible_line(str(call.kind), limit=40).replace("_", " ")
+    return "" if call.kind == "other" else safe_line(str(call.kind), limit=40).replace("_", " ")
 
 
 def status(call: ToolCall) -> str:
-    return visible_line(str(call.status), limit=40).replace("_", " ")
+    return safe_line(str(call.status), limit=40).replace("_", " ")
 
 
 def places(call: ToolCall, cwd: str) -> list[str]:
     """Where a tool works, short inside the session's folder."""
     return [
-        visible_line(near(place.path, cwd) + ("" if place.line is None else f":{place.line}"))
+        safe_line(near(place.path, cwd) + ("" if place.line is None else f":{place.line}"))
         for place in call.locations
     ]
 
@@ -152,16 +152,16 @@ def near(path: str, cwd: str) -> str:
 
 
 def answer(asked: Asked) -> str:
-    by = "" if asked.by is None else f", by {visible_line(asked.by)}"
-    return f"{visible_line(asked.outcome)}{by}"
+    by = "" if asked.by is None else f", by {safe_line(asked.by)}"
+    return f"{safe_line(asked.outcome)}{by}"
 
 
 def change(change: Any, cwd: str) -> str:
     """A change of a file without a patch, in words."""
     if isinstance(change, dict):
-        return visible_line(f"{change.get('operation', 'change')} {change.get('path', '')}")
+        return safe_line(f"{change.get('operation', 'change')} {change.get('path', '')}")
     before = f"{near(change.old_path, cwd)} → " if isinstance(change, v2.DiffMove | v2.DiffCopy) else ""
-    return visible_line(f"{change.__struct_config__.tag} {before}{near(change.path, cwd)}")
+    return safe_line(f"{change.__struct_config__.tag} {before}{near(change.path, cwd)}")
 
 
 def exit_text(terminal: Terminal) -> str:
@@ -170,14 +170,14 @@ def exit_text(terminal: Terminal) -> str:
     if status is None:
         return "still running"
     if status.signal is not None:
-        return f"ended by {visible_line(str(status.signal), limit=40)}"
+        return f"ended by {safe_line(str(status.signal), limit=40)}"
     return f"exit {status.exit_code}" if status.exit_code else ""
 
 
 def block_words(block: Any) -> str:
     """A block that is no text, in words."""
     if isinstance(block, v2.ImageContent | v2.AudioContent):
-        return f"{visible_line(block.mime_type, limit=80)}, {size(len(block.data) * 3 // 4)}"
+        return f"{safe_line(block.mime_type, limit=80)}, {size(len(block.data) * 3 // 4)}"
     if isinstance(block, v2.EmbeddedResource):
-        return visible_line(block.resource.uri)
-    return visible_line(str(block.get("type", "something"))) if isinstance(block, dict) else "something"
+        return safe_line(block.resource.uri)
+    return safe_line(str(block.get("type", "something"))) if isinstance(block, dict) else "something"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.filter import LineFilter
 from textual.screen import Screen
 from textual.widgets import TextArea
 
@@ -22,13 +23,16 @@ from antiphon.tui.dialogs import Choose
 from antiphon.tui.help_screen import HelpScreen
 from antiphon.tui.history import History
 from antiphon.tui.palette import first_theme, themes
-from antiphon.tui.plain import plain_line
+from antiphon.tui.plain import SafeLines, plain_line
 from antiphon.tui.sessions_screen import SessionsScreen
 
 AGAIN = 2.0
 """Seconds in which a second Ctrl-C quits."""
 COPIED = 100_000
 """Characters that are given to the terminal's clipboard at most: more than that terminals drop."""
+
+
+SAFE_LINES = SafeLines()
 
 
 class ChatApp(App[None]):
@@ -111,6 +115,9 @@ class ChatApp(App[None]):
         """Let the session on the screen do something: who asks for it is the client, in a task of its own."""
         if self.is_running:
             self.call_later(lambda: None if self.chat is None else do(self.chat))
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        return [*super().get_line_filters(), SAFE_LINES]
 
     # --- sessions ----------------------------------------------------------------------------------
 

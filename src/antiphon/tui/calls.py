@@ -17,7 +17,7 @@ from antiphon.schema import v2
 from antiphon.transcripts import words
 from antiphon.tui.entries import Entry, indented
 from antiphon.tui.patches import patch_lines
-from antiphon.tui.plain import plain, plain_line, said
+from antiphon.tui.plain import plain_line, plain_output, said
 from antiphon.tui.prose import Page
 from antiphon.tui.sgr import coloured
 
@@ -64,7 +64,7 @@ class CallEntry(Entry):
                 parts.append(content.patch.text)
             elif isinstance(content, v2.Terminal):
                 terminal = self._session.fold.terminals.get(content.terminal_id)
-                parts.append("" if terminal is None else plain(_tail(terminal)))
+                parts.append("" if terminal is None else plain_output(_tail(terminal)))
         return "\n".join(parts)
 
     def _lay(self, page: Page) -> list[Strip]:
@@ -116,7 +116,7 @@ class CallEntry(Entry):
         # Whatever a tool wrote is shown as it is: most of it is no Markdown.
         if self.folded:
             looked = "\n".join(looked.split("\n", 4 * GLIMPSE)[: 4 * GLIMPSE])[: 400 * GLIMPSE]
-        lines = page.text(plain(looked), page.palette.soft) if looked else []
+        lines = page.text(plain_output(looked), page.palette.soft) if looked else []
         return self._cut(lines, text.count("\n") + 1, page, beyond=len(looked) < len(text.strip("\n")))
 
     def _diff(self, diff: v2.Diff, page: Page) -> list[Strip]:

@@ -1,34 +1,56 @@
-"""Text for the screen, whoever wrote it: it moves no cursor, turns nothing around, hides nothing, and takes
-as many cells as are counted for it."""
+"""Foreign text for the screen: safe to show, and as wide as it is counted."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
+from rich.cells import cell_len
+from rich.segment import Segment
+from textual.color import Color
+from textual.filter import LineFilter
+
 from antiphon.schema import v2
-from antiphon.transcripts.visible import visible, visible_line
+from antiphon.text_safety import HIDDEN, printed_text, safe_line, safe_text
 from antiphon.transcripts.words import block_words
 
-_UNCOUNTED = re.compile("[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u200c\u200d\u3164\ufe00-\ufe0f\uffa0]")
-"""Terminals differ in how wide these are, or what stands beside them."""
-_MARK = "[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
-_MARKS = re.compile(f"({_MARK}{{2}}){_MARK}+")
-"""More marks upon a letter than any language has: they would pile up over other lines."""
 _TYPED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def plain(text: str) -> str:
-    """As lines; tabs are spaces."""
-    if text.isascii() and text.isprintable():
-        return text
-    return _MARKS.sub(r"\1", _UNCOUNTED.sub("", visible(text))).expandtabs(4)
+    """Make lines of a text, with hidden characters named; tabs are spaces."""
+    return text if text.isascii() and text.isprintable() else _counted(safe_text(text))
+
+
+def plain_output(text: str) -> str:
+    """Make lines of a message or an output: escape sequences in it have no effect and are not named."""
+    return text if text.isascii() and text.isprintable() else _counted(printed_text(text))
+
+
+def _counted(text: str) -> str:
+    """Leave joiners and variation selectors out: terminals differ in how wide they make what they join."""
+    return HIDDEN.sub("", text).expandtabs(4)
+
+
+class SafeLines(LineFilter):
+    """The last filter before the terminal: a hidden character that got here leaves nothing but its cells."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        if not any(HIDDEN.search(segment.text) for segment in segments if not segment.control):
+            return segments
+        return [
+            segment if segment.control else Segment(HIDDEN.sub(_cells, segment.text), segment.style)
+            for segment in segments
+        ]
+
+
+def _cells(found: re.Match[str]) -> str:
+    return "\N{REPLACEMENT CHARACTER}" * cell_len(found[0])
 
 
 def plain_line(text: str, *, limit: int = 400) -> str:
-    """On one line, and not longer than a line should be."""
-    line = " ".join(plain(visible_line(text, limit=limit)).split())
-    return line if len(line) <= limit else line[: limit - 1] + "…"
+    """Make one line of a text, no longer than `limit` characters."""
+    return plain(safe_line(text, limit=limit))
 
 
 def typed(text: str) -> str:
@@ -43,9 +65,9 @@ def said(blocks: Iterable[object]) -> str:
         if isinstance(block, v2.TextContent):
             parts.append(block.text)
         elif isinstance(block, v2.ResourceLink):
-            parts.append(f"\n\n{visible_line(block.title or block.name)} ({visible_line(block.uri)})\n\n")
+            parts.append(f"\n\n{safe_line(block.title or block.name)} ({safe_line(block.uri)})\n\n")
         elif isinstance(block, v2.EmbeddedResource) and isinstance(block.resource, v2.TextResourceContents):
-            parts.append(f"\n\n{visible_line(block.resource.uri)}\n\n{_fenced(block.resource.text)}\n\n")
+            parts.append(f"\n\n{safe_line(block.resource.uri)}\n\n{_fenced(block.resource.text)}\n\n")
         else:
             parts.append(f"\n\n[{block_words(block)}]\n\n")
     return "".join(parts)

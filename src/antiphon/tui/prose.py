@@ -28,11 +28,11 @@ from rich.text import Text
 from rich.theme import Theme
 from textual.strip import Strip
 
-from antiphon.transcripts.visible import is_readable
+from antiphon.transcripts.reading_limits import is_readable
 from antiphon.transcripts.words import is_safe_link
 from antiphon.transcripts.writing import Writing
 from antiphon.tui.palette import Palette
-from antiphon.tui.plain import plain
+from antiphon.tui.plain import plain, plain_output
 
 SHOWN = 64 * 1024
 """Characters of a message that are laid out; of a longer one it is said how much more there is."""
@@ -176,7 +176,7 @@ class Prose:
 
 def rendered(text: str, page: Page, *, style: str = "") -> list[Strip]:
     """Markdown as lines, without blank ones around it; what cannot be read as Markdown is shown as it is."""
-    text = plain(text)
+    text = plain_output(text)
     if not is_readable(text):
         return _trimmed(page.text(text, style))
     try:
@@ -261,15 +261,16 @@ class _Shown(Markdown):
         self.inline_code_lexer = None
         self.parsed = _reader().parse(text)
         for token in self.parsed:
-            token.children = [_named(child) for child in token.children or ()]
+            token.children = [_shown(child) for child in token.children or ()]
 
 
-def _named(token: Token) -> Token:
-    """An image is named, and never loaded."""
-    if token.type != "image":
-        return token
-    words = f"{token.content or 'image'} ({token.attrGet('src') or ''})"
-    return Token("text", "", 0, content=words)
+def _shown(token: Token) -> Token:
+    """Name an image, which is never loaded, and a hidden character that was written as an entity."""
+    if token.type == "image":
+        words = f"{token.content or 'image'} ({token.attrGet('src') or ''})"
+        return Token("text", "", 0, content=plain(words))
+    token.content = plain(token.content)
+    return token
 
 
 @lru_cache(maxsize=1)

@@ -8,7 +8,7 @@ from rich.color import Color
 from rich.style import Style
 from rich.text import Text
 
-from antiphon.tui.plain import plain
+from antiphon.tui.plain import plain_output
 
 _SGR = re.compile(r"\x1b\[([0-9;:]*)m")
 _ATTRIBUTES = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "reverse", 9: "strike"}
@@ -42,7 +42,7 @@ class _Line:
         if returned or (self._returned and last):
             self.text = Text(no_wrap=True)  # what was overwritten is gone
         self._returned = piece.endswith("\r") or (self._returned and not last)
-        shown = plain(last).replace("\n", " ")
+        shown = plain_output(last).replace("\n", " ")
         if shown:
             self.text.append(shown, style)
 

@@ -1,6 +1,12 @@
-// Elements, built node by node: whatever an agent, a client or a file wrote becomes text and nothing else.
+// Elements, built node by node: whatever an agent, a client or a file wrote becomes text and nothing else, and
+// that text is safe to show. All text of the page passes here.
+
+import { safeText } from "./text_safety.js";
 
 const PROPERTIES = new Set(["value", "checked", "selected", "disabled", "hidden", "open", "indeterminate"]);
+
+/** Attributes that people read; others are names, numbers and addresses. */
+const LABELS = new Set(["alt", "aria-description", "aria-label", "aria-valuetext", "placeholder", "title"]);
 
 /**
  * An element. Of `props`, functions are listeners (`onclick`), `class` may be an array with holes, `dataset`
@@ -22,13 +28,29 @@ function set(element, name, value) {
   else if (name === "dataset") Object.assign(element.dataset, value);
   else if (name === "style") {
     for (const [key, to] of Object.entries(value)) element.style.setProperty(key, to);
-  } else element.setAttribute(name, value === true ? "" : String(value));
+  } else if (LABELS.has(name)) setLabel(element, name, value === true ? "" : value);
+  else element.setAttribute(name, value === true ? "" : String(value));
+}
+
+/** Set an attribute that people read. */
+export function setLabel(element, name, text) {
+  element.setAttribute(name, safeText(text));
+}
+
+/** Give an element this text and nothing else. */
+export function setText(element, text) {
+  element.textContent = safeText(text);
+}
+
+export function textNode(text) {
+  return document.createTextNode(safeText(text));
 }
 
 function append(element, children) {
   for (const child of children) {
     if (Array.isArray(child)) append(element, child);
-    else if (child !== null && child !== undefined && child !== false) element.append(child);
+    else if (child === null || child === undefined || child === false) continue;
+    else element.append(child instanceof Node ? child : textNode(child));
   }
 }
 

@@ -1,6 +1,6 @@
 // Times, lengths, sizes and names in words. Pure: the clock is an argument.
 
-import { visibleLine } from "./visible.js";
+import { safeLine } from "./text_safety.js";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -73,7 +73,7 @@ export function cost({ amount, currency }) {
       maximumFractionDigits: digits,
     }).format(amount);
   } catch {
-    return `${amount.toFixed(digits)} ${visibleLine(String(currency), 8)}`;
+    return `${amount.toFixed(digits)} ${safeLine(String(currency), 8)}`;
   }
 }
 
@@ -87,13 +87,13 @@ export function shortPath(path) {
   const parts = String(path ?? "")
     .split(/[\\/]/)
     .filter(Boolean);
-  if (parts.length <= 2) return visibleLine(String(path ?? ""), 60);
-  return visibleLine(`…/${parts.slice(-2).join("/")}`, 60);
+  if (parts.length <= 2) return safeLine(String(path ?? ""), 60);
+  return safeLine(`…/${parts.slice(-2).join("/")}`, 60);
 }
 
 /** At most two letters to know somebody by. */
 export function initials(name) {
-  const words = visibleLine(String(name ?? ""), 64)
+  const words = safeLine(String(name ?? ""), 64)
     .split(/[\s._@-]+/)
     .filter(Boolean);
   const letters = words.length > 1 ? [words[0], words.at(-1)] : words;

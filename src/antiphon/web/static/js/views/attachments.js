@@ -1,7 +1,7 @@
 // Files that go with a prompt: images and sounds as such, others as resources, as far as the agent takes
 // them.
 
-import { visibleLine } from "../visible.js";
+import { safeLine } from "../text_safety.js";
 import { bytes } from "../words.js";
 
 /** All files of one prompt; a frame of the hub holds 16 MiB, and what is not text grows by a third. */
@@ -46,7 +46,7 @@ async function base64(file) {
 
 /** `{name, size, block}` of a file; an Error says why not. */
 export async function attachment(file, able, already) {
-  const name = visibleLine(file.name || "pasted", 120);
+  const name = safeLine(file.name || "pasted", 120);
   const type = file.type || "application/octet-stream";
   const way = wayFor({ type, name, size: file.size }, able, already);
   if (way.refused) throw new Error(`${name}: ${way.refused}`);

@@ -1,10 +1,10 @@
 // Where one writes: Enter sends; while the agent works, what is sent waits, steers or interrupts.
 
-import { h, on, replace } from "../dom.js";
+import { h, on, replace, setLabel, setText } from "../dom.js";
 import { follow } from "../following.js";
 import { icon } from "../icons.js";
 import { keep, kept } from "../keeping.js";
-import { visibleLine } from "../visible.js";
+import { safeLine } from "../text_safety.js";
 import { Attaching } from "./attaching.js";
 import { Delivery } from "./delivery.js";
 import { mount as mountEmpty } from "./empty.js";
@@ -137,7 +137,7 @@ class Composer {
     this.element.hidden = session === null;
     if (session === null) return;
     this.field.disabled = looking;
-    this.field.placeholder = looking ? LOOKING : this.#invitation();
+    setLabel(this.field, "placeholder", looking ? LOOKING : this.#invitation());
     this.attach.hidden = looking;
     this.delivery.show(this.working && !looking, this.app.capabilities);
     this.form.classList.toggle("looking", looking);
@@ -150,8 +150,8 @@ class Composer {
     const label = this.working
       ? { queue: "Queue it", steer: "Steer", interrupt: "Interrupt", agent: "Send" }[this.delivery.way]
       : "Send";
-    this.send.setAttribute("aria-label", label);
-    this.send.title = `${label} (Enter)`;
+    setLabel(this.send, "aria-label", label);
+    setLabel(this.send, "title", `${label} (Enter)`);
     this.slash.update(looking ? [] : session.commands);
     this.#say(offline, looking);
     this.#grow();
@@ -168,9 +168,9 @@ class Composer {
     if (looking) said = "";
     else if (offline) said = "Not connected: what you send goes out with the next link.";
     else if (command?.input?.hint)
-      said = `/${visibleLine(command.name, 40)}: ${visibleLine(command.input.hint, 120)}`;
+      said = `/${safeLine(command.name, 40)}: ${safeLine(command.input.hint, 120)}`;
     else if (this.working && this.field.value) said = this.delivery.says;
-    this.hint.textContent = said;
+    setText(this.hint, said);
   }
 
   #grow() {

@@ -3,7 +3,7 @@
 
 import { h } from "../dom.js";
 import { icon } from "../icons.js";
-import { visible, visibleLine } from "../visible.js";
+import { safeLine, safeText } from "../text_safety.js";
 import { Form } from "./form.js";
 
 /** `{host, href, plain}` of an address that may be opened, or null. Pure. */
@@ -19,8 +19,8 @@ export function addressOf(url) {
 }
 
 export function elicitationCard(app, session, question, answerWith) {
-  const name = visibleLine(question.title || question.message || "A question", 240);
-  const said = question.message ? visible(question.message.slice(0, 8000)) : "";
+  const name = safeLine(question.title || question.message || "A question", 240);
+  const said = question.message ? safeText(question.message.slice(0, 8000)) : "";
   const looking = app.role === "observer";
   const isUrl = question.mode === "url" || Boolean(question.url);
   const form = !isUrl && question.schema ? new Form(question.schema) : null;
@@ -84,7 +84,7 @@ function visit(question, answerWith, decline, cancel) {
         "p",
         { class: "problem" },
         "It asks to open an address that is none one should open: ",
-        h("code", null, visibleLine(question.url ?? "", 300)),
+        h("code", null, safeLine(question.url ?? "", 300)),
       ),
       h("div", { class: "answers" }, decline, cancel),
     );
@@ -111,7 +111,7 @@ function visit(question, answerWith, decline, cancel) {
       { class: "host" },
       h("small", null, "It asks to open"),
       h("strong", null, address.host),
-      h("code", null, visibleLine(address.href, 400)),
+      h("code", null, safeLine(address.href, 400)),
     ),
     address.secure ? null : h("p", { class: "problem" }, "Not encrypted: others on the way can read along."),
     address.ascii

@@ -3,7 +3,7 @@
 import { h, replace } from "../dom.js";
 import { follow } from "../following.js";
 import { icon, mark } from "../icons.js";
-import { visibleLine } from "../visible.js";
+import { safeLine } from "../text_safety.js";
 import { ago } from "../words.js";
 import { begin, newSession } from "./new_session.js";
 import { arranged } from "./sessions.js";
@@ -108,7 +108,7 @@ function latest(app, entry, now) {
     "button",
     { type: "button", onclick: open },
     stateDot(entry.state),
-    h("span", null, visibleLine(entry.title ?? "", 80) || "Untitled session"),
+    h("span", null, safeLine(entry.title ?? "", 80) || "Untitled session"),
     h(
       "small",
       null,
@@ -153,8 +153,8 @@ function opening(app, session) {
               h(
                 "button",
                 { type: "button", onclick: use(command) },
-                h("code", null, `/${visibleLine(command.name, 40)}`),
-                h("span", null, visibleLine(command.description ?? "", 120)),
+                h("code", null, `/${safeLine(command.name, 40)}`),
+                h("span", null, safeLine(command.description ?? "", 120)),
               ),
             ),
           ),

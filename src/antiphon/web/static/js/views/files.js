@@ -2,7 +2,7 @@
 
 import { h, replace } from "../dom.js";
 import { follow } from "../following.js";
-import { visibleLine } from "../visible.js";
+import { safeLine } from "../text_safety.js";
 import { counted } from "../words.js";
 
 const SHOWN = 500;
@@ -47,15 +47,15 @@ function row(file, cwd, reveal) {
     null,
     h(
       "button",
-      { type: "button", title: visibleLine(file.path, 400), onclick: reveal },
-      h("span", { class: "file-name" }, visibleLine(name, 120)),
+      { type: "button", title: safeLine(file.path, 400), onclick: reveal },
+      h("span", { class: "file-name" }, safeLine(name, 120)),
       h(
         "span",
         { class: "file-lines" },
         lines("ins", "+", file.added, "added"),
         lines("del", "−", file.removed, "removed"),
       ),
-      h("span", { class: "file-folder" }, [visibleLine(folder, 160), changes].filter(Boolean).join(" · ")),
+      h("span", { class: "file-folder" }, [safeLine(folder, 160), changes].filter(Boolean).join(" · ")),
     ),
   );
 }

@@ -1,9 +1,9 @@
 // A form that an agent asks for, built from its fields; what is wrong is said at the field, once one has
 // tried.
 
-import { h } from "../dom.js";
+import { h, setText } from "../dom.js";
 import { fieldsOf, readForm } from "../form_fields.js";
-import { visible, visibleLine } from "../visible.js";
+import { safeLine, safeText } from "../text_safety.js";
 
 const RADIOS = 6;
 const LONG = 240;
@@ -42,7 +42,7 @@ class Row {
     this.id = `field-${++count}`;
     this.problem = h("p", { class: "problem", id: `${this.id}-problem`, role: "alert", hidden: true });
     const note = field.description
-      ? h("p", { class: "note", id: `${this.id}-note` }, visible(field.description.slice(0, 2000)))
+      ? h("p", { class: "note", id: `${this.id}-note` }, safeText(field.description.slice(0, 2000)))
       : null;
     this.described = [note && `${this.id}-note`, `${this.id}-problem`].filter(Boolean).join(" ");
     this.control = CONTROLS[field.kind](this);
@@ -51,7 +51,7 @@ class Row {
 
   #title() {
     const { title, required, default: given } = this.field;
-    return [visibleLine(title, 200), required || given !== null ? null : h("small", null, " optional")];
+    return [safeLine(title, 200), required || given !== null ? null : h("small", null, " optional")];
   }
 
   #wrap(note) {
@@ -60,7 +60,7 @@ class Row {
       return h(
         "div",
         { class: "field check" },
-        h("label", null, this.control, h("span", null, visibleLine(this.field.title, 200))),
+        h("label", null, this.control, h("span", null, safeLine(this.field.title, 200))),
         note,
         this.problem,
       );
@@ -100,7 +100,7 @@ class Row {
 
   complain(problem) {
     this.problem.hidden = problem === null;
-    this.problem.textContent = problem ?? "";
+    setText(this.problem, problem ?? "");
     for (const input of this.inputs) input.setAttribute?.("aria-invalid", String(problem !== null));
   }
 
@@ -147,7 +147,7 @@ const CONTROLS = {
         h(
           "option",
           { value: option.value, selected: option.value === value },
-          visibleLine(option.title, 120),
+          safeLine(option.title, 120),
         ),
       ),
     );
@@ -188,8 +188,8 @@ function marks(row, type, isChosen) {
         h(
           "span",
           null,
-          visibleLine(option.title, 120),
-          option.description ? h("small", null, visibleLine(option.description, 200)) : null,
+          safeLine(option.title, 120),
+          option.description ? h("small", null, safeLine(option.description, 200)) : null,
         ),
       ),
     ),

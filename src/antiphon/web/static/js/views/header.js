@@ -1,11 +1,11 @@
 // The bar above the session: what it is called, what it does, who is here, what it has used, and what one
 // can do with it.
 
-import { h, replace } from "../dom.js";
+import { h, replace, setLabel, setText } from "../dom.js";
 import { follow } from "../following.js";
 import { icon } from "../icons.js";
 import { opensMenu } from "../menu.js";
-import { visibleLine } from "../visible.js";
+import { safeLine } from "../text_safety.js";
 import { initials, shortPath } from "../words.js";
 import { invite, mayInvite } from "./invite.js";
 import { linkMark } from "./link.js";
@@ -51,7 +51,7 @@ export function mount(app, element) {
 
   const paintLook = () => {
     replace(look, icon(theme()));
-    look.setAttribute("aria-label", `Theme: ${theme()}`);
+    setLabel(look, "aria-label", `Theme: ${theme()}`);
   };
   const looks = () => themeItems().map((item) => ({ ...item, run: () => (item.run(), paintLook()) }));
   opensMenu(look, looks, { label: "Theme" });
@@ -64,12 +64,12 @@ export function mount(app, element) {
     const shown = session?.state ?? "";
     if (state.dataset.state !== shown) replace(state, session ? stateMark(session.state) : null);
     state.dataset.state = shown;
-    place.textContent = session?.cwd ? shortPath(session.cwd) : "";
-    place.title = visibleLine(session?.cwd ?? "", 400);
+    setText(place, session?.cwd ? shortPath(session.cwd) : "");
+    setLabel(place, "title", safeLine(session?.cwd ?? "", 400));
   });
   follow(app, ["usage"], (session) => replace(usage, usageMark(session?.usage ?? null)));
   follow(app, ["presence"], (session) => paintPeople(people, session?.clients ?? []));
-  follow(app, ["questions", "state", "info"], (session) => (document.title = pageTitle(session)));
+  follow(app, ["questions", "state", "info"], (session) => setText(document.querySelector("title"), pageTitle(session)));
   app.on("sessions", title.show);
 }
 
@@ -105,9 +105,9 @@ function panelButton(name, drawn, label, key, kind) {
 
 function paintPeople(button, clients) {
   button.hidden = clients.length === 0;
-  const names = clients.map((client) => `${visibleLine(client.name, 64)}${client.you ? " (you)" : ""}`);
-  button.setAttribute("aria-label", `${clients.length} here: ${names.join(", ")}`);
-  button.title = names.join("\n");
+  const names = clients.map((client) => `${safeLine(client.name, 64)}${client.you ? " (you)" : ""}`);
+  setLabel(button, "aria-label", `${clients.length} here: ${names.join(", ")}`);
+  setLabel(button, "title", names.join("\n"));
   replace(
     button,
     clients.slice(0, FACES).map((client) => face(client)),

@@ -1,8 +1,8 @@
 // Inviting somebody: what they may do, in which sessions, and the link that lets them in, once.
 
 import { ask } from "../dialog.js";
-import { h, replace } from "../dom.js";
-import { visibleLine } from "../visible.js";
+import { h, replace, setText } from "../dom.js";
+import { safeLine } from "../text_safety.js";
 import { hour, lasting } from "../words.js";
 import { titleOf } from "./title.js";
 import { advice } from "./toasts.js";
@@ -70,7 +70,7 @@ class Inviting {
           try {
             this.#made(role, sessions, await this.app.call("_antiphon/link", { role, ...only }));
           } catch (error) {
-            problem.textContent = [visibleLine(error.message, 300), advice(error)].filter(Boolean).join(" ");
+            setText(problem, [safeLine(error.message, 300), advice(error)].filter(Boolean).join(" "));
             problem.hidden = false;
           }
           make.disabled = false;
@@ -163,10 +163,10 @@ function copier(field) {
   const status = h("span", { class: "only-read", role: "status" });
   let timer = 0;
   const say = (said) => {
-    button.textContent = said;
-    status.textContent = said;
+    setText(button, said);
+    setText(status, said);
     clearTimeout(timer);
-    timer = setTimeout(() => (button.textContent = "Copy"), SAID);
+    timer = setTimeout(() => setText(button, "Copy"), SAID);
   };
   const copy = async () => {
     try {

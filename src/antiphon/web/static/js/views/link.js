@@ -1,7 +1,7 @@
 // What has become of the link to the hub, while it is not there: since when, when it is tried again, and
 // "now".
 
-import { h, replace } from "../dom.js";
+import { h, replace, setText } from "../dom.js";
 import { icon } from "../icons.js";
 
 /** What is said of a link; nothing of one that works. Pure. */
@@ -35,7 +35,7 @@ export function linkMark(app) {
     clearTimeout(timer);
     const said = linkWords(app.link, Date.now());
     element.hidden = said === null;
-    words.textContent = said ?? "";
+    setText(words, said ?? "");
     retry.hidden = app.link.state !== "lost" || typeof app.retry !== "function";
     document.documentElement.dataset.link = app.link.state;
     if (before !== app.link.state) {

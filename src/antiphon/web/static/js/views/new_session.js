@@ -2,7 +2,7 @@
 
 import { ask } from "../dialog.js";
 import { h } from "../dom.js";
-import { visibleLine } from "../visible.js";
+import { safeLine } from "../text_safety.js";
 import { keep, kept } from "../keeping.js";
 import { closeDrawer } from "./panels.js";
 import { tell } from "./toasts.js";
@@ -52,7 +52,7 @@ function form(app, folders, close) {
           "select",
           { name: "agent" },
           app.agents.map((name) =>
-            h("option", { value: name, selected: name === kept("agent") }, visibleLine(name, 60)),
+            h("option", { value: name, selected: name === kept("agent") }, safeLine(name, 60)),
           ),
         )
       : null;

@@ -1,8 +1,8 @@
 // What the user chooses for the session: its mode, its model, and whatever else the agent offers.
 
-import { h, replace } from "../dom.js";
+import { h, replace, setLabel } from "../dom.js";
 import { follow } from "../following.js";
-import { visibleLine } from "../visible.js";
+import { safeLine } from "../text_safety.js";
 import { tell } from "./toasts.js";
 
 /** More would be a page of its own. */
@@ -33,7 +33,7 @@ const idOf = (option) => option.configId ?? option.id;
 
 export function mount(app, element) {
   element.setAttribute("role", "group");
-  element.setAttribute("aria-label", "Options of the session");
+  setLabel(element, "aria-label", "Options of the session");
   follow(app, ["options"], (session) => {
     const focused = element.contains(document.activeElement) ? document.activeElement.dataset.id : null;
     const looking = app.role === "observer";
@@ -47,7 +47,7 @@ export function mount(app, element) {
 
 function control(app, session, option, disabled) {
   const id = idOf(option);
-  const name = visibleLine(option.name ?? id, 40);
+  const name = safeLine(option.name ?? id, 40);
   const choose = async (value, undo) => {
     try {
       await session.setOption(id, value);
@@ -56,7 +56,7 @@ function control(app, session, option, disabled) {
       tell(app, `${name} stays as it is`, error);
     }
   };
-  const about = visibleLine(option.description ?? name, 200);
+  const about = safeLine(option.description ?? name, 200);
   if (option.type === "boolean") {
     const on = option.currentValue === true;
     const button = h(
@@ -92,11 +92,11 @@ function control(app, session, option, disabled) {
       const entries = values.map((each) =>
         h(
           "option",
-          { value: each.value, title: visibleLine(each.description ?? "", 200) },
-          visibleLine(each.name ?? each.value, 60),
+          { value: each.value, title: safeLine(each.description ?? "", 200) },
+          safeLine(each.name ?? each.value, 60),
         ),
       );
-      return group === null ? entries : h("optgroup", { label: visibleLine(group, 60) }, entries);
+      return group === null ? entries : h("optgroup", { label: safeLine(group, 60) }, entries);
     }),
   );
   select.value = option.currentValue;

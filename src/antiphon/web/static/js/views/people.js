@@ -1,9 +1,9 @@
 // Who is here, since when, and what you are called.
 
-import { h, replace } from "../dom.js";
+import { h, replace, setText } from "../dom.js";
 import { follow } from "../following.js";
 import { icon } from "../icons.js";
-import { visibleLine } from "../visible.js";
+import { safeLine } from "../text_safety.js";
 import { ago, clock } from "../words.js";
 import { face } from "./header.js";
 import { invite, mayInvite } from "./invite.js";
@@ -26,7 +26,7 @@ export function mount(app, element, count) {
         if (!name) return;
         app.setName(name);
         app.emit("told", {
-          title: `You are ${visibleLine(name, 64)} now`,
+          title: `You are ${safeLine(name, 64)} now`,
           message: "Others see it with what you send.",
         });
       },
@@ -59,19 +59,19 @@ export function mount(app, element, count) {
             h(
               "span",
               { class: "person" },
-              visibleLine(client.name, 64),
+              safeLine(client.name, 64),
               client.you ? h("small", null, " you") : null,
             ),
             h(
               "small",
               { title: client.joinedAt ? clock(client.joinedAt) : null },
               since(client.joinedAt, now),
-              client.version ? ` · ${visibleLine(String(client.version), 24)}` : null,
+              client.version ? ` · ${safeLine(String(client.version), 24)}` : null,
             ),
           ),
         ),
     );
-    usage.textContent = session?.usage ? `Context: ${usageWords(session.usage)}.` : "";
+    setText(usage, session?.usage ? `Context: ${usageWords(session.usage)}.` : "");
   };
   follow(app, ["presence", "usage"], show);
   setInterval(() => show(app.session), 60_000);

@@ -2,7 +2,7 @@
 
 import { h, replace } from "../dom.js";
 import { icon } from "../icons.js";
-import { visible, visibleLine } from "../visible.js";
+import { safeLine, safeText } from "../text_safety.js";
 import { preview } from "./preview.js";
 
 /** What an option means, in words beside its own name. Pure. */
@@ -24,7 +24,7 @@ export function permissionCard(app, session, question, answerWith) {
   const call = question.toolCallId
     ? session.items.find((item) => item.kind === "tool" && item.id === question.toolCallId)
     : null;
-  const name = visibleLine(question.title ?? call?.title ?? question.message ?? "Permission", 240);
+  const name = safeLine(question.title ?? call?.title ?? question.message ?? "Permission", 240);
   const shown = h("div", { class: "preview" });
   const looking = app.role === "observer";
   const options = question.options ?? [];
@@ -51,7 +51,7 @@ export function permissionCard(app, session, question, answerWith) {
     ),
     h("h3", null, name),
     question.message && question.message !== name
-      ? h("p", { class: "asked" }, visible(question.message.slice(0, 4000)))
+      ? h("p", { class: "asked" }, safeText(question.message.slice(0, 4000)))
       : null,
     shown,
     waits
@@ -78,7 +78,7 @@ export function permissionCard(app, session, question, answerWith) {
 
 function optionButton(option, index, run) {
   const kind = KINDS[option.kind] ?? { verb: "other", says: "" };
-  const name = visibleLine(option.name ?? option.optionId, 80);
+  const name = safeLine(option.name ?? option.optionId, 80);
   const first = option.kind === "allow_once";
   return h(
     "button",

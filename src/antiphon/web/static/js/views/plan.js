@@ -2,7 +2,7 @@
 
 import { h, replace } from "../dom.js";
 import { follow } from "../following.js";
-import { visible, visibleLine } from "../visible.js";
+import { safeLine, safeText } from "../text_safety.js";
 
 const STATES = { pending: "to do", in_progress: "in progress", completed: "done", cancelled: "cancelled" };
 
@@ -56,9 +56,9 @@ function step(entry, mixed) {
     h(
       "span",
       null,
-      visible(String(entry.content ?? "").slice(0, 2000)),
+      safeText(String(entry.content ?? "").slice(0, 2000)),
       entry.priority === "high" && mixed ? h("small", null, " high") : null,
-      h("span", { class: "only-read" }, `, ${STATES[entry.status] ?? visibleLine(entry.status, 40)}`),
+      h("span", { class: "only-read" }, `, ${STATES[entry.status] ?? safeLine(entry.status, 40)}`),
     ),
   );
 }
@@ -66,5 +66,5 @@ function step(entry, mixed) {
 /** A plan that is a text or a file. */
 function prose(plan) {
   const text = plan.content ?? plan.markdown ?? plan.text ?? plan.uri ?? "";
-  return h("pre", { class: "plain" }, visible(String(text).slice(0, 20_000)));
+  return h("pre", { class: "plain" }, safeText(String(text).slice(0, 20_000)));
 }

@@ -1,7 +1,7 @@
 // What a permission is about, as far as it can be shown: the command, the change, or what the tool is given.
 
 import { h } from "../dom.js";
-import { visible, visibleLine } from "../visible.js";
+import { safeLine, safeText } from "../text_safety.js";
 
 const CUT = 4000;
 const LINES = 40;
@@ -60,18 +60,18 @@ export function preview(session, question, call) {
         "pre",
         { class: "command" },
         h("span", { "aria-hidden": "true" }, "$ "),
-        visible(command.slice(0, CUT)),
+        safeText(command.slice(0, CUT)),
       ),
     );
   for (const part of call?.content ?? []) {
     if (part?.type === "diff") parts.push(change(part, session.cwd));
     else if (part?.type === "content" && part.content?.type === "text" && part.content.text.trim()) {
-      parts.push(h("pre", { class: "plain" }, visible(part.content.text.slice(0, CUT))));
+      parts.push(h("pre", { class: "plain" }, safeText(part.content.text.slice(0, CUT))));
     }
   }
   const given = call?.rawInput;
   if (!parts.length && given && typeof given === "object" && Object.keys(given).length) {
-    parts.push(h("pre", { class: "plain" }, visible(JSON.stringify(given, null, 2).slice(0, CUT))));
+    parts.push(h("pre", { class: "plain" }, safeText(JSON.stringify(given, null, 2).slice(0, CUT))));
   }
   return parts;
 }
@@ -83,12 +83,12 @@ function change(part, cwd) {
   return h(
     "figure",
     { class: "diff-preview" },
-    h("figcaption", null, paths.map((path) => visibleLine(inside(path, cwd), 200)).join(", ")),
+    h("figcaption", null, paths.map((path) => safeLine(inside(path, cwd), 200)).join(", ")),
     shown.length
       ? h(
           "pre",
           null,
-          shown.map((line) => h("span", { class: sign(line) }, visible(line.slice(0, 400)) || " ")),
+          shown.map((line) => h("span", { class: sign(line) }, safeText(line.slice(0, 400)) || " ")),
         )
       : null,
     lines.length > LINES

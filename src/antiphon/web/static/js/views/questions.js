@@ -1,8 +1,8 @@
 // What the agent asks, as cards above the composer; gone when somebody has answered, after saying who.
 
-import { h, replace } from "../dom.js";
+import { h, replace, setText } from "../dom.js";
 import { follow } from "../following.js";
-import { visibleLine } from "../visible.js";
+import { safeLine } from "../text_safety.js";
 import { elicitationCard } from "./elicitation.js";
 import { permissionCard } from "./permission.js";
 import { tell } from "./toasts.js";
@@ -14,11 +14,11 @@ export function endOf(question, me) {
   const who =
     question.by?.clientId !== undefined && question.by.clientId === me
       ? "you"
-      : visibleLine(question.by?.name ?? "", 64);
+      : safeLine(question.by?.name ?? "", 64);
   if (question.state === "expired") return "Nobody answered in time; nothing was allowed.";
   if (question.state === "cancelled") return who ? `Cancelled by ${who}.` : "No longer asked.";
   const what = question.outcomeName
-    ? visibleLine(question.outcomeName, 80)
+    ? safeLine(question.outcomeName, 80)
     : (ACTIONS[question.outcome] ?? null);
   return `Answered${who ? ` by ${who}` : ""}${what ? `: ${what}` : ""}`;
 }
@@ -55,8 +55,8 @@ export function mount(app, element) {
         if (card) card.element.replaceWith(made.element);
         else list.append(made.element);
         cards.set(question.id, made);
-        if (!card) heard.textContent = `The agent asks: ${made.name}`;
-        else if (question.state !== "open") heard.textContent = endOf(question, app.me.clientId);
+        if (!card) setText(heard, `The agent asks: ${made.name}`);
+        else if (question.state !== "open") setText(heard, endOf(question, app.me.clientId));
         card = made;
       }
       card.refresh?.();
@@ -96,7 +96,7 @@ function make(app, session, question) {
 }
 
 function ended(app, question) {
-  const name = visibleLine(question.title ?? question.message ?? "A question", 160);
+  const name = safeLine(question.title ?? question.message ?? "A question", 160);
   const element = h(
     "section",
     { class: "question over", "aria-label": name },

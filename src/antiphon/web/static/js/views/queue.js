@@ -1,9 +1,9 @@
 // What waits for its turn: changed, moved or withdrawn until the agent has it.
 
-import { h, on, replace } from "../dom.js";
+import { h, on, replace, setText } from "../dom.js";
 import { follow } from "../following.js";
 import { icon } from "../icons.js";
-import { visible, visibleLine } from "../visible.js";
+import { safeLine, safeText } from "../text_safety.js";
 import { counted } from "../words.js";
 import { tell } from "./toasts.js";
 
@@ -61,7 +61,7 @@ export function mount(app, element) {
     const { entries, paused } = session?.queue ?? { entries: [], paused: false };
     element.hidden = entries.length === 0;
     const looking = app.role === "observer";
-    heading.textContent = paused ? `${counted(entries.length, "prompt")} paused` : `${entries.length} queued`;
+    setText(heading, paused ? `${counted(entries.length, "prompt")} paused` : `${entries.length} queued`);
     resume.hidden = !paused || looking;
     element.classList.toggle("paused", paused);
     const ids = new Set(entries.map((entry) => entry.messageId));
@@ -124,19 +124,19 @@ class Card {
   show(entry, index, count, looking) {
     this.#entry = entry;
     const { text, others } = wordsOf(entry.content);
-    const name = visibleLine(entry.sender?.name ?? "", 64);
+    const name = safeLine(entry.sender?.name ?? "", 64);
     const mine = entry.sender?.clientId !== undefined && entry.sender.clientId === this.app.me.clientId;
     const mode = entry.mode === "steer" ? "steers" : null;
-    this.sender.textContent = [`${index + 1}`, mine ? "You" : name || "Somebody", mode]
+    setText(this.sender, [`${index + 1}`, mine ? "You" : name || "Somebody", mode]
       .filter(Boolean)
-      .join(" · ");
+      .join(" · "));
     const drawn = JSON.stringify([text, others.length]);
     if (!this.#editing && this.body.dataset.drawn !== drawn) {
       this.body.dataset.drawn = drawn;
       const cut = text.length > CUT ? `${text.slice(0, CUT)}…` : text;
       replace(
         this.body,
-        visible(cut),
+        safeText(cut),
         others.length
           ? h("small", null, `${text ? " " : ""}with ${counted(others.length, "attachment")}`)
           : null,

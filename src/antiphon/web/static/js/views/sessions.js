@@ -2,10 +2,10 @@
 // arrow keys.
 
 import { confirmed } from "../dialog.js";
-import { h, on, replace } from "../dom.js";
+import { h, on, replace, setLabel, setText } from "../dom.js";
 import { icon, mark } from "../icons.js";
 import { keep } from "../keeping.js";
-import { visibleLine } from "../visible.js";
+import { safeLine } from "../text_safety.js";
 import { ago, counted, shortPath } from "../words.js";
 import { newSession } from "./new_session.js";
 import { isDrawer, setPanel } from "./panels.js";
@@ -86,9 +86,9 @@ export function mount(app, element) {
     });
     element.classList.toggle("none", shown.length === 0);
     list.dataset.empty = search.value ? "No session has that." : "No sessions yet.";
-    foot.textContent = search.value ? `${counted(all.length, "session")} found` : "";
+    setText(foot, search.value ? `${counted(all.length, "session")} found` : "");
     rest.hidden = all.length === shown.length;
-    rest.textContent = `and ${all.length - shown.length} more: find them by a word`;
+    setText(rest, `and ${all.length - shown.length} more: find them by a word`);
   };
 
   on(element, "keydown", (event) => {
@@ -141,10 +141,10 @@ function makeRow(app, id) {
 }
 
 function paint(row, entry, current, now, app) {
-  const title = visibleLine(entry.title ?? "", 120) || "Untitled session";
+  const title = safeLine(entry.title ?? "", 120) || "Untitled session";
   const state = stateOf(entry.state);
   const others = entry.clients ? counted(entry.clients, "client") : null;
-  const facts = [entry.agent && visibleLine(entry.agent, 40), entry.cwd && shortPath(entry.cwd)].filter(
+  const facts = [entry.agent && safeLine(entry.agent, 40), entry.cwd && shortPath(entry.cwd)].filter(
     Boolean,
   );
   const time = ago(entry.updatedAt, now);
@@ -153,7 +153,7 @@ function paint(row, entry, current, now, app) {
   row.dataset.drawn = drawn;
   const [open, remove] = row.children;
   open.setAttribute("aria-current", current ? "page" : "false");
-  open.title = visibleLine(entry.cwd ?? "", 400);
+  setLabel(open, "title", safeLine(entry.cwd ?? "", 400));
   replace(
     open,
     stateDot(entry.state),
@@ -175,13 +175,13 @@ function paint(row, entry, current, now, app) {
         )
       : null,
   );
-  remove.setAttribute("aria-label", `Delete ${title}`);
+  setLabel(remove, "aria-label", `Delete ${title}`);
   remove.hidden = app.role !== null && app.role !== "owner";
 }
 
 async function removeSession(app, id) {
   const entry = app.sessions.find((each) => each.sessionId === id);
-  const title = visibleLine(entry?.title ?? "", 120) || "this session";
+  const title = safeLine(entry?.title ?? "", 120) || "this session";
   const sure = await confirmed({
     title: "Delete the session?",
     text: `“${title}” goes for everyone, with all that was said in it. Files that it changed stay.`,

@@ -1,6 +1,6 @@
 // The panel beside the transcript: plan, files, timeline, people.
 
-import { h, on, replace } from "../dom.js";
+import { h, on, replace, setText } from "../dom.js";
 import { keep, kept } from "../keeping.js";
 import { icon } from "../icons.js";
 import { mount as mountFiles } from "./files.js";
@@ -55,7 +55,7 @@ export function mount(app, element) {
       "aria-labelledby": `tab-${name}`,
       tabindex: "0",
     });
-    shows[name] = TABS[name][1](app, panels[name], (text) => (count.textContent = text)) ?? null;
+    shows[name] = TABS[name][1](app, panels[name], (text) => setText(count, text)) ?? null;
   }
   const list = h(
     "div",

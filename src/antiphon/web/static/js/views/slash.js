@@ -1,7 +1,7 @@
 // The commands of the agent, offered as soon as a prompt begins with a slash.
 
 import { h, replace } from "../dom.js";
-import { visibleLine } from "../visible.js";
+import { safeLine } from "../text_safety.js";
 
 const SHOWN = 60;
 
@@ -78,10 +78,10 @@ export class SlashMenu {
       h(
         "code",
         null,
-        `/${visibleLine(command.name, 60)}`,
-        command.input?.hint ? h("i", null, visibleLine(command.input.hint, 40)) : null,
+        `/${safeLine(command.name, 60)}`,
+        command.input?.hint ? h("i", null, safeLine(command.input.hint, 40)) : null,
       ),
-      h("span", null, visibleLine(command.description ?? "", 160)),
+      h("span", null, safeLine(command.description ?? "", 160)),
     );
   }
 

@@ -3,7 +3,7 @@
 import { h, replace } from "../dom.js";
 import { follow } from "../following.js";
 import { lengthOf, momentsOf } from "../timeline_layout.js";
-import { visibleLine } from "../visible.js";
+import { safeLine } from "../text_safety.js";
 import { clock, lasting } from "../words.js";
 import { isOpen, onPanels } from "./panels.js";
 import { Chart } from "./timeline_chart.js";
@@ -15,7 +15,7 @@ const ICONS = { prompt: "prompt", turn: "clock", question: "question" };
 
 /** One of them in words. Pure. */
 export function told(item, now) {
-  const who = item.by?.name ? visibleLine(item.by.name, 64) : null;
+  const who = item.by?.name ? safeLine(item.by.name, 64) : null;
   const what =
     { prompt: "Prompt", turn: "Turn", tool: "Tool call", question: "Question" }[item.kind] ?? item.kind;
   const from = item.kind === "prompt" && who ? ` by ${who}` : "";
@@ -23,7 +23,7 @@ export function told(item, now) {
   const took =
     item.kind === "prompt" ? (length < 1000 ? null : `waited ${lasting(length)}`) : lasting(length);
   return [
-    `${what}${from}: ${visibleLine(item.title ?? "", 160) || "untitled"}`,
+    `${what}${from}: ${safeLine(item.title ?? "", 160) || "untitled"}`,
     clock(item.start),
     took,
     ending(item, who),
@@ -36,16 +36,16 @@ export function told(item, now) {
 /** The id of the prompt request, as JSON: `2` and `"2"` are two ids. */
 function requestOf(item) {
   const id = item.promptRequestId ?? null;
-  return id === null ? null : `request ${visibleLine(JSON.stringify(id), 80)}`;
+  return id === null ? null : `request ${safeLine(JSON.stringify(id), 80)}`;
 }
 
 function ending(item, who) {
   if (item.end === null) return item.kind === "prompt" ? "waits" : "so far";
-  if (item.kind === "prompt") return item.status === "accepted" ? null : visibleLine(item.status ?? "", 40);
+  if (item.kind === "prompt") return item.status === "accepted" ? null : safeLine(item.status ?? "", 40);
   if (item.status === "end_turn") return null;
-  const outcome = item.outcome ? `: ${visibleLine(item.outcome, 60)}` : "";
+  const outcome = item.outcome ? `: ${safeLine(item.outcome, 60)}` : "";
   const by = item.kind === "question" && who ? ` by ${who}${outcome}` : "";
-  return `${visibleLine(String(item.status ?? ""), 40).replaceAll("_", " ")}${by}`;
+  return `${safeLine(String(item.status ?? ""), 40).replaceAll("_", " ")}${by}`;
 }
 
 export function mount(app, element, count) {

@@ -1,6 +1,6 @@
 // The overview: a lane for each kind, bars that stay the same elements while they grow, walked by arrow keys.
 
-import { h, replace } from "../dom.js";
+import { h, replace, setLabel } from "../dom.js";
 import { layout } from "../timeline_layout.js";
 
 const NAMES = { prompt: "Prompts", turn: "Turns", tool: "Tools", question: "Waiting" };
@@ -80,7 +80,7 @@ export class Chart {
       `was-${String(item.status).replace(/\W/g, "_")}`,
       item.end === null ? "open" : "",
     ].join(" ");
-    element.setAttribute("aria-label", this.told(item));
+    setLabel(element, "aria-label", this.told(item));
     element.style.left = `min(${left * 100}%, 100% - 4px)`;
     element.style.width = width ? `${width * 100}%` : "";
     element.style.top = `${row * ROW}px`;

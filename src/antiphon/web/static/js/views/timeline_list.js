@@ -1,10 +1,10 @@
 // The timeline as a list: a prompt with its turn, the tool calls and the waiting in it; a click goes there.
 // Rows stay the same elements while their times go on, so that none loses the focus.
 
-import { h, replace } from "../dom.js";
+import { h, replace, setLabel, setText } from "../dom.js";
 import { icon } from "../icons.js";
 import { lengthOf } from "../timeline_layout.js";
-import { visibleLine } from "../visible.js";
+import { safeLine } from "../text_safety.js";
 import { hour, lasting } from "../words.js";
 
 const LISTED = 150;
@@ -13,12 +13,12 @@ const OUTCOMES = { accept: "answered", decline: "declined", cancel: "not now" };
 
 /** A moment as the list says it: whose prompt, where there are several people. Pure. */
 export function momentWords(item, several) {
-  const title = visibleLine(item.title ?? "", 120);
-  const who = item.by?.name ? visibleLine(item.by.name, 40) : null;
+  const title = safeLine(item.title ?? "", 120);
+  const who = item.by?.name ? safeLine(item.by.name, 40) : null;
   if (item.kind === "prompt") return { who: several ? who : null, text: title || "Prompt" };
   if (item.kind !== "question") return { who: null, text: title || "Turn" };
   if (item.end === null) return { who: null, text: "Waits for an answer" };
-  const outcome = OUTCOMES[item.outcome] ?? visibleLine(item.outcome ?? String(item.status ?? "ended"), 60);
+  const outcome = OUTCOMES[item.outcome] ?? safeLine(item.outcome ?? String(item.status ?? "ended"), 60);
   return { who: null, text: `Waited: ${outcome}${several && who ? ` by ${who}` : ""}` };
 }
 
@@ -46,7 +46,7 @@ export class Moments {
     const several = new Set(moments.map(({ item }) => item.by?.name).filter(Boolean)).size > 1;
     const rows = new Map(shown.map((moment) => [keyOf(moment.item), this.#row(moment, now, several)]));
     this.#rows = rows;
-    this.earlier.firstChild.textContent = `Show ${more} earlier`;
+    setText(this.earlier.firstChild, `Show ${more} earlier`);
     arrange(this.element, [...(more ? [this.earlier] : []), ...[...rows.values()].map((row) => row.element)]);
   }
 
@@ -67,11 +67,11 @@ export class Moments {
     const { who, text } = momentWords(item, several);
     const state = `was-${String(timed.status).replace(/\W/g, "_")}`;
     row.element.className = `of-${item.kind} ${state}${timed.end === null ? " open" : ""}`;
-    row.button.title = this.told(timed);
+    setLabel(row.button, "title", this.told(timed));
     row.button.onclick = () => this.reveal(item);
     if (row.said !== `${who} ${text}`) replace(row.words, who ? h("b", null, `${who}: `) : null, text);
     row.said = `${who} ${text}`;
-    row.time.textContent = timed.kind === "prompt" ? hour(item.start) : lasting(lengthOf(timed, now));
+    setText(row.time, timed.kind === "prompt" ? hour(item.start) : lasting(lengthOf(timed, now)));
     return row;
   }
 

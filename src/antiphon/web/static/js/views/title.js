@@ -1,12 +1,12 @@
 // The title of the session, renamed where it stands.
 
-import { h, on } from "../dom.js";
+import { h, on, setText } from "../dom.js";
 import { icon } from "../icons.js";
-import { visibleLine } from "../visible.js";
+import { safeLine } from "../text_safety.js";
 import { tell } from "./toasts.js";
 
 export function titleOf(session) {
-  return visibleLine(session?.title ?? "", 200) || "Untitled session";
+  return safeLine(session?.title ?? "", 200) || "Untitled session";
 }
 
 export function editableTitle(app) {
@@ -24,7 +24,7 @@ export function editableTitle(app) {
   const show = () => {
     if (editing) return;
     const session = app.session;
-    words.textContent = session ? titleOf(session) : "Antiphon";
+    setText(words, session ? titleOf(session) : "Antiphon");
     button.disabled = session === null || app.role === "observer";
     button.classList.toggle("untitled", session !== null && !session.title);
   };
@@ -37,7 +37,7 @@ export function editableTitle(app) {
       class: "session-name",
       "aria-label": "Title of the session",
       maxlength: 200,
-      value: visibleLine(session.title ?? "", 200),
+      value: safeLine(session.title ?? "", 200),
       placeholder: "Untitled session",
     });
     const finish = async (save) => {
@@ -46,7 +46,7 @@ export function editableTitle(app) {
       const title = field.value.trim();
       heading.replaceChildren(button);
       if (save && title && title !== session.title) {
-        words.textContent = title;
+        setText(words, title);
         await app.rename(session.id, title).catch((error) => tell(app, "The session was not renamed", error));
       }
       show();

@@ -2,7 +2,7 @@
 
 import { h, on } from "../dom.js";
 import { icon } from "../icons.js";
-import { visibleLine } from "../visible.js";
+import { safeLine } from "../text_safety.js";
 
 const SHOWN = 4;
 
@@ -16,13 +16,13 @@ export function advice({ code, data } = {}) {
   if (reason === "unknown_message_id") return "It is not in the queue any more.";
   if (code === -32000) return "The agent wants a login. Log in with its own command on the hub's machine.";
   if (code === -32601) return "This agent cannot do that.";
-  if (data?.stderr) return visibleLine(data.stderr, 300);
+  if (data?.stderr) return safeLine(data.stderr, 300);
   return null;
 }
 
 /** An error of a call as it is told: a title of ours, then what the other side said. */
 export function tell(app, title, error) {
-  const message = [visibleLine(error?.message ?? String(error), 300), advice(error)]
+  const message = [safeLine(error?.message ?? String(error), 300), advice(error)]
     .filter(Boolean)
     .join(" ");
   app.emit("error", { title, message });
@@ -40,8 +40,8 @@ export function mount(app, element) {
       h(
         "div",
         null,
-        h("strong", null, visibleLine(title, 120)),
-        message ? h("p", null, visibleLine(message, 600)) : null,
+        h("strong", null, safeLine(title, 120)),
+        message ? h("p", null, safeLine(message, 600)) : null,
         action
           ? h("button", { type: "button", onclick: () => (toast.remove(), action.run()) }, action.label)
           : null,

@@ -1,9 +1,9 @@
 // Content blocks: text as prose, images and sounds of the update itself, resources, and links to them.
 
-import { h, replace } from "../../dom.js";
+import { h, replace, setLabel } from "../../dom.js";
 import { safeAddress } from "../../markdown/inline.js";
 import { icon } from "../../icons.js";
-import { visibleLine } from "../../visible.js";
+import { safeLine } from "../../text_safety.js";
 import { bytes } from "../../words.js";
 import { Prose, codeBlock, link } from "./markdown.js";
 import { saveAs } from "../../browser.js";
@@ -56,15 +56,15 @@ export function drawBlock(block) {
 
 /** Content that this page has no way to show. */
 export function strange(type) {
-  return h("p", { class: "note" }, `Content of a kind this page does not know: ${visibleLine(type, 60)}`);
+  return h("p", { class: "note" }, `Content of a kind this page does not know: ${safeLine(type, 60)}`);
 }
 
 /** Only what came with the update: nothing is fetched from where an agent says. */
 function drawImage({ data, mimeType, uri }) {
   if (!IMAGES.test(mimeType ?? "") || typeof data !== "string" || !BASE64.test(data.slice(0, 4096))) {
-    return chip("image", visibleLine(uri || "image", 200), visibleLine(mimeType ?? "", 60));
+    return chip("image", safeLine(uri || "image", 200), safeLine(mimeType ?? "", 60));
   }
-  const image = h("img", { src: `data:${mimeType};base64,${data}`, alt: visibleLine(uri ?? "An image", 200),
+  const image = h("img", { src: `data:${mimeType};base64,${data}`, alt: safeLine(uri ?? "An image", 200),
     loading: "lazy", decoding: "async" });
   const figure = h("figure", { class: "picture" }, image);
   const fail = () => replace(figure, chip("image", "An image that cannot be shown", mimeType));
@@ -74,21 +74,21 @@ function drawImage({ data, mimeType, uri }) {
 
 function drawAudio({ data, mimeType }) {
   const known = SOUNDS.test(mimeType ?? "") && typeof data === "string";
-  if (!known) return chip("file", "A sound", visibleLine(mimeType, 60));
+  if (!known) return chip("file", "A sound", safeLine(mimeType, 60));
   const src = `data:${mimeType};base64,${data}`;
   return h("audio", { controls: true, preload: "none", src, "aria-label": "A sound" });
 }
 
 function drawResourceLink({ name, title, uri, description, size, mimeType }) {
   const details = [mimeType, Number.isFinite(size) ? bytes(size) : null].filter(Boolean).join(" · ");
-  const words = visibleLine(title || name || uri || "", 200);
-  const made = chip("file", words, visibleLine(details || description || "", 200), safeAddress(uri));
-  made.title = visibleLine(uri ?? "", 400);
+  const words = safeLine(title || name || uri || "", 200);
+  const made = chip("file", words, safeLine(details || description || "", 200), safeAddress(uri));
+  setLabel(made, "title", safeLine(uri ?? "", 400));
   return made;
 }
 
 function drawResource({ uri, text, blob, mimeType }) {
-  const name = visibleLine(uri ?? "", 200);
+  const name = safeLine(uri ?? "", 200);
   if (typeof text === "string") {
     return h("details", { class: "resource" }, h("summary", null, icon("file"), h("span", null, name)),
       codeBlock(text, mimeType ?? ""));
@@ -96,13 +96,13 @@ function drawResource({ uri, text, blob, mimeType }) {
   const save = () => saveBlob(blob, mimeType, uri);
   return h("button", { type: "button", class: "chip", onclick: save, title: `Save ${name}` }, icon("export"),
     h("span", { class: "chip-name" }, name),
-    h("span", { class: "chip-note" }, visibleLine(mimeType ?? "", 60)));
+    h("span", { class: "chip-note" }, safeLine(mimeType ?? "", 60)));
 }
 
 function saveBlob(blob, mimeType, uri) {
   const binary = atob(blob ?? "");
   const content = Uint8Array.from(binary, (char) => char.charCodeAt(0));
-  const name = visibleLine(String(uri ?? "").split(/[\\/]/).at(-1) || "resource", 80);
+  const name = safeLine(String(uri ?? "").split(/[\\/]/).at(-1) || "resource", 80);
   saveAs({ name, mimeType: mimeType ?? "application/octet-stream", content });
 }
 

@@ -1,6 +1,6 @@
 // A button that copies, and says that it has.
 
-import { h, replace } from "../../dom.js";
+import { h, replace, setLabel } from "../../dom.js";
 import { icon } from "../../icons.js";
 
 const SAID = 1600;
@@ -12,11 +12,11 @@ export function copyButton(text, label = "Copy") {
   let timer = 0;
   const say = (drawn, words) => {
     replace(button, icon(drawn));
-    button.setAttribute("aria-label", words);
+    setLabel(button, "aria-label", words);
     clearTimeout(timer);
     timer = setTimeout(() => {
       replace(button, icon("copy"));
-      button.setAttribute("aria-label", label);
+      setLabel(button, "aria-label", label);
     }, SAID);
   };
   button.addEventListener("click", async (event) => {

@@ -5,7 +5,7 @@ import { h, replace } from "../../dom.js";
 import { readPatch } from "../../fold/patch.js";
 import { icon } from "../../icons.js";
 import { keep, kept } from "../../keeping.js";
-import { visible, visibleLine } from "../../visible.js";
+import { safeLine, safeText } from "../../text_safety.js";
 import { counted } from "../../words.js";
 import { copyButton } from "./copying.js";
 
@@ -64,7 +64,7 @@ export class DiffView {
     const files = this.#files.map(({ change, file }) => {
       const [body, used] = this.#body(file, split, left);
       left = Math.max(0, left - used);
-      return h("section", { class: "file", "aria-label": visibleLine(change.path ?? "", 200) },
+      return h("section", { class: "file", "aria-label": safeLine(change.path ?? "", 200) },
         header(change, file, this.#part, this.#folder), body);
     });
     const cut = this.#cut ? h("p", { class: "note" }, "This diff is longer than what is shown here.") : null;
@@ -113,12 +113,12 @@ const foldKey = (row) => `${row.rows[0].old} ${row.rows[0].new} ${row.rows.lengt
 
 function header(change, file, part, folder) {
   const elsewhere = ["move", "copy"].includes(change.operation) && change.oldPath;
-  const before = elsewhere ? visibleLine(within(change.oldPath, folder), 200) : "";
+  const before = elsewhere ? safeLine(within(change.oldPath, folder), 200) : "";
   const from = elsewhere ? h("span", { class: "from" }, `${before} → `) : null;
   const word = WORDS[change.operation];
   return h("header", null,
     icon(change.operation === "delete" ? "delete" : "file"),
-    h("span", { class: "path", title: visibleLine(change.path ?? "", 400) },
+    h("span", { class: "path", title: safeLine(change.path ?? "", 400) },
       from, pathParts(within(change.path ?? "", folder))),
     word ? h("span", { class: "op" }, word) : null,
     file ? h("span", { class: "counts" }, h("span", { class: "added" }, `+${file.added}`),
@@ -136,7 +136,7 @@ export function within(path, folder) {
 
 /** The name of a file stands out from its folder. */
 export function pathParts(path) {
-  const shown = visibleLine(path, 300);
+  const shown = safeLine(path, 300);
   const at = Math.max(shown.lastIndexOf("/"), shown.lastIndexOf("\\")) + 1;
   return [h("span", { class: "folder" }, shown.slice(0, at)), h("span", { class: "name" }, shown.slice(at))];
 }
@@ -149,7 +149,7 @@ function styleButton() {
 }
 
 function drawGap({ label, first }) {
-  return h("div", { class: ["gap", first && "first"] }, label ? visibleLine(label, 200) : "⋯");
+  return h("div", { class: ["gap", first && "first"] }, label ? safeLine(label, 200) : "⋯");
 }
 
 function drawLine(row) {
@@ -176,8 +176,8 @@ function text(row) {
   const [from, to] = long || !row.mark ? [0, 0] : row.mark;
   return h("span", { class: "text" },
     READ[row.sign] ? h("span", { class: "only-read" }, READ[row.sign]) : null,
-    visible(whole.slice(0, from)),
-    to > from ? h("mark", null, visible(whole.slice(from, to))) : null,
-    visible(whole.slice(to)) || "\u200a",
+    safeText(whole.slice(0, from)),
+    to > from ? h("mark", null, safeText(whole.slice(from, to))) : null,
+    safeText(whole.slice(to)) || "\u200a",
     long ? h("span", { class: "note" }, ` … ${row.text.length - LONG_LINE} more`) : null);
 }

@@ -1,6 +1,6 @@
 // Finding in the transcript. The browser's own search knows only what is drawn, which is little of it.
 
-import { h } from "../../dom.js";
+import { h, setText } from "../../dom.js";
 import { icon } from "../../icons.js";
 import { rangesIn, search } from "./finding.js";
 import { textsOf } from "./items.js";
@@ -93,7 +93,7 @@ export class FindBar {
     this.#within = 0;
     const wanted = this.#input.value;
     if (!wanted) {
-      this.#count.textContent = "";
+      setText(this.#count, "");
       this.mark();
       return;
     }
@@ -140,7 +140,7 @@ export class FindBar {
     const before = this.#results.slice(0, this.#at).reduce((sum, { count }) => sum + count, 0);
     const place = before + (this.#results[this.#at]?.count ?? 0) - this.#within;
     const goesOn = done ? "" : "…";
-    this.#count.textContent = total ? `${total - place + 1} of ${total}${goesOn}` : goesOn || "None";
+    setText(this.#count, total ? `${total - place + 1} of ${total}${goesOn}` : goesOn || "None");
   }
 }
 

@@ -1,10 +1,10 @@
 // Markdown as nodes. What streams in is drawn from the last block on; what stands before it is left alone.
 
-import { h } from "../../dom.js";
+import { h, setText, textNode } from "../../dom.js";
 import { icon } from "../../icons.js";
 import { parseBlocks } from "../../markdown/blocks.js";
 import { parseInline } from "../../markdown/inline.js";
-import { visible, visibleLine } from "../../visible.js";
+import { printedText, safeLine } from "../../text_safety.js";
 import { copyButton } from "./copying.js";
 import { Slices } from "./slices.js";
 
@@ -17,11 +17,11 @@ export function drawMarkdown(element, text) {
   if (goesOn && text.length === before.text.length) return;
   const stable = goesOn ? before.stable : 0;
   const keep = goesOn ? before.count : 0;
-  const found = parseBlocks(visible(text.slice(stable)));
+  const found = parseBlocks(printedText(text.slice(stable)));
   while (element.childNodes.length > keep) element.lastChild.remove();
   for (const { block } of found) element.append(drawBlock(block));
   // What is visible is not as long as what was written: places are only those of it where nothing was hidden.
-  const plain = visible(text.slice(stable)).length === text.length - stable;
+  const plain = printedText(text.slice(stable)).length === text.length - stable;
   const last = plain && found.length > 1 ? found.at(-1).start : 0;
   drawn.set(element, { text, stable: stable + last, count: last ? keep + found.length - 1 : keep });
 }
@@ -85,11 +85,11 @@ function drawTable({ aligns, head, rows }) {
 /** Code with what language it says it is, and a button to copy it. */
 export function codeBlock(text, info = "") {
   const code = new Slices((element, part) => {
-    element.textContent = part;
+    setText(element, part);
   });
   code.set(text);
   code.element.classList.add("code-text");
-  const language = visibleLine(info.split(/\s/)[0] ?? "", 24);
+  const language = safeLine(info.split(/\s/)[0] ?? "", 24);
   return h("figure", { class: "code" },
     h("figcaption", null, h("span", null, language || "text"), copyButton(() => text, "Copy the code")),
     h("pre", { tabindex: "0" }, code.element));
@@ -115,7 +115,7 @@ function drawInline(node) {
     case "break":
       return h("br");
     default:
-      return document.createTextNode(node.text);
+      return textNode(node.text);
   }
 }
 

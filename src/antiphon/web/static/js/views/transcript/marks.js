@@ -1,8 +1,8 @@
 // What stands between messages: how turns ended, notices, compactions, other sessions.
 
-import { h, replace } from "../../dom.js";
+import { h, replace, setText } from "../../dom.js";
 import { icon } from "../../icons.js";
-import { visible, visibleLine } from "../../visible.js";
+import { safeLine, safeText } from "../../text_safety.js";
 import { lasting, many } from "../../words.js";
 import { stateMark } from "../state.js";
 import { Blocks } from "./blocks.js";
@@ -32,10 +32,10 @@ export class EndView {
     const facts = [
       at && since && at - since >= BRIEF ? lasting(at - since) : null,
       Number.isFinite(usage?.totalTokens) ? `${many(usage.totalTokens)} tokens` : null,
-      !words && stopReason && stopReason !== "end_turn" ? visibleLine(stopReason, 60) : null,
+      !words && stopReason && stopReason !== "end_turn" ? safeLine(stopReason, 60) : null,
     ].filter(Boolean).join(" · ");
     this.element.hidden = !said && !facts;
-    const message = interrupted ? "" : visible(String(error?.message ?? "").slice(0, 2000));
+    const message = interrupted ? "" : safeText(String(error?.message ?? "").slice(0, 2000));
     const why = message ? h("p", { class: "why" }, message) : null;
     replace(this.element, h("p", null, drawn ? icon(drawn) : null, said ? h("span", null, said) : null,
       facts ? h("span", { class: "facts" }, facts) : null), why);
@@ -57,7 +57,7 @@ export class WorkView {
   update() {
     const { openedAt } = this.around.session.fold.turn;
     const gone = openedAt ? Date.now() - openedAt : 0;
-    this.#time.textContent = gone >= 3000 ? lasting(1000 * Math.floor(gone / 1000)).replace(".0", "") : "";
+    setText(this.#time, gone >= 3000 ? lasting(1000 * Math.floor(gone / 1000)).replace(".0", "") : "");
   }
 }
 
@@ -70,8 +70,8 @@ export class NoticeView {
   update() {
     const { severity, title, description } = this.item;
     replace(this.element, icon(severity === "info" ? "info" : "warning"), h("div", null,
-      h("p", null, visibleLine(title ?? "", 300)),
-      description ? h("p", { class: "why" }, visible(String(description).slice(0, 4000))) : null));
+      h("p", null, safeLine(title ?? "", 300)),
+      description ? h("p", { class: "why" }, safeText(String(description).slice(0, 4000))) : null));
   }
 }
 
@@ -96,8 +96,8 @@ export class CompactionView {
 
   update() {
     const { status, error, blocks } = this.item;
-    const why = error ? `: ${visibleLine(error, 200)}` : "";
-    this.#word.textContent = (COMPACTING[status] ?? COMPACTING.in_progress) + why;
+    const why = error ? `: ${safeLine(error, 200)}` : "";
+    setText(this.#word, (COMPACTING[status] ?? COMPACTING.in_progress) + why);
     this.#blocks.set(blocks);
   }
 }
@@ -116,8 +116,8 @@ export class SubagentView {
   update() {
     const { title, description, state } = this.item;
     replace(this.element, icon("people"),
-      h("span", { class: "title" }, visibleLine(title || "A subagent", 200)),
-      description ? h("span", { class: "where" }, visibleLine(description, 200)) : null,
+      h("span", { class: "title" }, safeLine(title || "A subagent", 200)),
+      description ? h("span", { class: "where" }, safeLine(description, 200)) : null,
       state?.state ? stateMark(state.state) : null, icon("unfold"));
   }
 }

@@ -1,8 +1,8 @@
 // Messages: a prompt with who sent it, what the agent says, and what it thinks, folded.
 
-import { h, replace } from "../../dom.js";
+import { h, replace, setText } from "../../dom.js";
 import { icon } from "../../icons.js";
-import { visibleLine } from "../../visible.js";
+import { safeLine } from "../../text_safety.js";
 import { initials } from "../../words.js";
 import { Blocks } from "./blocks.js";
 import { copyButton } from "./copying.js";
@@ -44,7 +44,7 @@ export class MessageView {
   #sign() {
     const { sender, at } = this.item;
     const you = sender?.clientId === this.around.app.me.clientId;
-    const name = sender ? visibleLine(sender.name, 64) : "";
+    const name = sender ? safeLine(sender.name, 64) : "";
     const said = `${name} ${you} ${at}`;
     if (said === this.#said) return;
     this.#said = said;
@@ -84,11 +84,11 @@ export class ThoughtView {
 
   update() {
     const { item } = this;
-    this.#word.textContent = item.complete ? "Thought" : "Thinking";
+    setText(this.#word, item.complete ? "Thought" : "Thinking");
     this.element.classList.toggle("streaming", !item.complete);
     const text = item.deleted ? DELETED : item.text;
     this.reactions.update();
-    this.#gist.textContent = visibleLine(text.slice(0, 240).replace(/[*_`#>]+/g, ""), 120);
+    setText(this.#gist, safeLine(text.slice(0, 240).replace(/[*_`#>]+/g, ""), 120));
     if (!this.details.open || this.#drawn === item.version) return;
     this.#drawn = item.version;
     this.#blocks.set(item.blocks);
@@ -109,7 +109,7 @@ export class UnsentView {
 
   update() {
     const online = this.around.app.link.state === "online";
-    this.#word.textContent = online ? "Sending" : "Waits for the link to the hub";
+    setText(this.#word, online ? "Sending" : "Waits for the link to the hub");
     this.#blocks.set(this.item.blocks);
   }
 }

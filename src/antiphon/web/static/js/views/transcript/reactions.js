@@ -3,7 +3,7 @@
 import { ask } from "../../dialog.js";
 import { h, replace } from "../../dom.js";
 import { icon } from "../../icons.js";
-import { visible, visibleLine } from "../../visible.js";
+import { safeLine, safeText } from "../../text_safety.js";
 
 const SIGNS = ["👍", "👎", "❤️", "🎉", "👀", "❓"];
 const NAMED = 3;
@@ -55,9 +55,9 @@ export class Reactions {
     const mine = given.find(({ by }) => this.#isMe(by));
     const names = given.map(({ by }) => this.#name(by));
     const more = names.length > NAMED ? ` +${names.length - NAMED}` : "";
-    const words = `${visibleLine(value, 64)} by ${names.join(", ")}`;
+    const words = `${safeLine(value, 64)} by ${names.join(", ")}`;
     const props = { class: ["reaction", mine && "mine"], title: words };
-    const inner = [h("span", { class: "sign" }, visibleLine(value, 64)),
+    const inner = [h("span", { class: "sign" }, safeLine(value, 64)),
       h("span", { class: "by" }, names.slice(0, NAMED).join(", ") + more)];
     if (!this.#may) return h("span", props, ...inner);
     const act = () => (mine ? this.#around.unannotate(mine.id) : this.#give("reaction", value));
@@ -70,7 +70,7 @@ export class Reactions {
       ? h("button", { type: "button", class: "quiet icon-only", title: "Remove the note",
         "aria-label": "Remove the note", onclick: () => this.#around.unannotate(note.id) }, icon("close"))
       : null;
-    return h("p", { class: "noted" }, h("span", { class: "by" }, this.#name(note.by)), visible(note.value),
+    return h("p", { class: "noted" }, h("span", { class: "by" }, this.#name(note.by)), safeText(note.value),
       remove);
   }
 
@@ -111,6 +111,6 @@ export class Reactions {
   }
 
   #name(by) {
-    return this.#isMe(by) ? "you" : visibleLine(by.name ?? "", 64) || "unknown";
+    return this.#isMe(by) ? "you" : safeLine(by.name ?? "", 64) || "unknown";
   }
 }

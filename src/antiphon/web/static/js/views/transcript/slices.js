@@ -1,6 +1,6 @@
 // Long texts in parts: the beginning and the end at once, the middle slice by slice when it is asked for.
 
-import { h } from "../../dom.js";
+import { h, setText } from "../../dom.js";
 import { HEAD, partsOf } from "../../cutting.js";
 import { bytes } from "../../words.js";
 
@@ -37,7 +37,7 @@ export class Slices {
     }
     this.#draw(this.#tail, text.slice(tail));
     const left = tail - head;
-    this.#more.textContent = `Show ${bytes(Math.min(SLICE, left))} more of ${bytes(left)} left out here`;
+    setText(this.#more, `Show ${bytes(Math.min(SLICE, left))} more of ${bytes(left)} left out here`);
     this.element.replaceChildren(this.#head, this.#more, this.#tail);
   }
 

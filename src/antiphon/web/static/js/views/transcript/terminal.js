@@ -1,8 +1,8 @@
 // What a terminal shows: its command, its output in colours, how it ended.
 
-import { h, replace } from "../../dom.js";
+import { h, replace, setText, textNode } from "../../dom.js";
 import { Screen } from "../../ansi.js";
-import { visible, visibleLine } from "../../visible.js";
+import { safeLine, safeText } from "../../text_safety.js";
 import { bytes, counted } from "../../words.js";
 import { copyButton } from "./copying.js";
 
@@ -33,11 +33,11 @@ export class TerminalView {
   set(terminal) {
     this.#terminal = terminal;
     if (!terminal) {
-      this.#status.textContent = "Nothing was reported of this terminal.";
+      setText(this.#status, "Nothing was reported of this terminal.");
       return;
     }
-    this.#command.textContent = visibleLine(terminal.command ?? "", 300);
-    this.#status.textContent = endOf(terminal);
+    setText(this.#command, safeLine(terminal.command ?? "", 300));
+    setText(this.#status, endOf(terminal));
     this.element.dataset.ended = terminal.exited ? (terminal.exitCode === 0 ? "well" : "badly") : "no";
     this.#feed(terminal);
   }
@@ -83,7 +83,7 @@ export class TerminalView {
     this.#cut.hidden = !hidden && !this.#skipped;
     const size = bytes(this.#terminal.output.length);
     const shown = counted(this.#lines.length, "line");
-    this.#cut.textContent = `The last ${shown} of ${size}. Copy takes all of it.`;
+    setText(this.#cut, `The last ${shown} of ${size}. Copy takes all of it.`);
   }
 
   #add(spans, end) {
@@ -95,15 +95,15 @@ export class TerminalView {
 
 function endOf(terminal) {
   if (!terminal.exited) return "running";
-  if (terminal.signal) return `ended by ${visibleLine(terminal.signal, 24)}`;
+  if (terminal.signal) return `ended by ${safeLine(terminal.signal, 24)}`;
   return terminal.exitCode === null ? "ended" : `exit ${terminal.exitCode}`;
 }
 
 function drawSpan({ text, style }) {
-  const shown = visible(text);
+  const shown = safeText(text);
   const { fg, bg } = style.inverse ? { fg: style.bg ?? "bg", bg: style.fg ?? "fg" } : style;
   const classes = ["bold", "dim", "italic", "underline", "strike", "hidden"].filter((name) => style[name]);
-  if (!classes.length && fg === undefined && bg === undefined) return document.createTextNode(shown);
+  if (!classes.length && fg === undefined && bg === undefined) return textNode(shown);
   const span = h("span", { class: classes.map((name) => `t-${name}`) }, shown);
   // Black is shown as grey, which can be read on the terminal's own ground, but not on a bright one.
   if (fg !== undefined) span.style.color = colour(fg === 0 && bg !== undefined ? "bg" : fg);

@@ -1,8 +1,8 @@
 // A tool call as a card: what it is and how it stands in one line, and what it shows when opened.
 
-import { h, replace } from "../../dom.js";
+import { h, replace, setLabel, setText } from "../../dom.js";
 import { icon } from "../../icons.js";
-import { visible, visibleLine } from "../../visible.js";
+import { printedText, safeLine, safeText } from "../../text_safety.js";
 import { counted, shortPath } from "../../words.js";
 import { drawBlock, strange } from "./blocks.js";
 import { DiffView, within } from "./diff.js";
@@ -67,8 +67,8 @@ export class ToolView {
   update() {
     const { item } = this;
     this.#once("title", item.title ?? item.name, () => {
-      this.#title.textContent = visibleLine(item.title || item.name || "Tool call", 300);
-      this.#title.title = visibleLine(item.title || "", 1000);
+      setText(this.#title, safeLine(item.title || item.name || "Tool call", 300));
+      setLabel(this.#title, "title", safeLine(item.title || "", 1000));
     });
     this.#once("kind", item.toolKind, () => replace(this.#icon, icon(NAMES[item.toolKind] ?? item.toolKind)));
     const status = this.#asked ? "pending" : item.status;
@@ -89,7 +89,7 @@ export class ToolView {
   }
 
   #state(status) {
-    const word = WORDS[status] ?? visibleLine(status ?? "", 24);
+    const word = WORDS[status] ?? safeLine(status ?? "", 24);
     const spinner = () => h("span", { class: "spinner", "aria-hidden": "true" });
     replace(this.#mark, MARKS[status] ? icon(MARKS[status]) : spinner(), h("span", { class: "word" }, word));
   }
@@ -99,7 +99,7 @@ export class ToolView {
     const first = locations[0]?.path;
     const named = first && !String(title ?? "").includes(String(first).split(/[\\/]/).at(-1));
     const more = locations.length > 1 ? ` and ${locations.length - 1} more` : "";
-    this.#where.textContent = named && !open ? shortPath(first) + more : "";
+    setText(this.#where, named && !open ? shortPath(first) + more : "");
   }
 
   #show() {
@@ -149,7 +149,7 @@ export class ToolView {
     const { locations } = this.item;
     this.#places.hidden = !locations.length || this.item.content.some((part) => part?.type === "diff");
     const shown = locations.slice(0, SHOWN_LOCATIONS).map(({ path, line }) => {
-      const told = visibleLine(within(path ?? "", this.around.session.cwd), 300);
+      const told = safeLine(within(path ?? "", this.around.session.cwd), 300);
       return h("li", null, icon("file"),
         h("span", null, told, line ? h("span", { class: "at" }, `:${line}`) : null));
     });
@@ -172,11 +172,11 @@ function output(block) {
   if (block?.type !== "text") return drawBlock(block);
   const text = block.text;
   const slices = new Slices((element, part) => {
-    element.textContent = visible(part);
+    setText(element, printedText(part));
   });
   slices.set(text);
   const fence = /^```(\S*)\n([\s\S]*?)\n?```\s*$/.exec(text.length < 100_000 ? text : "");
-  if (fence) return codeBlock(visible(fence[2]), fence[1]);
+  if (fence) return codeBlock(printedText(fence[2]), fence[1]);
   return h("pre", { class: "output", tabindex: "0" }, slices.element);
 }
 
@@ -186,7 +186,7 @@ function raw(label, value) {
   details.addEventListener("toggle", () => {
     if (!details.open || details.childNodes.length > 1) return;
     const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
-    details.append(codeBlock(visible(text.slice(0, RAW)), typeof value === "string" ? "text" : "json"));
+    details.append(codeBlock(safeText(text.slice(0, RAW)), typeof value === "string" ? "text" : "json"));
   });
   return details;
 }

@@ -1,6 +1,6 @@
 // The transcript of the session that is shown.
 
-import { h, on, replace } from "../../dom.js";
+import { h, on, replace, setText } from "../../dom.js";
 import { icon } from "../../icons.js";
 import { FindBar } from "./find_bar.js";
 import { guess, viewOf } from "./items.js";
@@ -191,7 +191,7 @@ class Transcript {
     const { state } = this.#session;
     this.#list.element.setAttribute("aria-busy", String(state === "running"));
     const said = SAID[state] ?? "";
-    if (!this.#session.loading && this.#told.textContent !== said) this.#told.textContent = said;
+    if (!this.#session.loading && this.#told.textContent !== said) setText(this.#told, said);
     this.#changed();
   }
 

@@ -1,0 +1,211 @@
+"""What foreign text may show on a terminal or a page, and what the rest becomes.
+
+Text from agents, clients, hubs and files may hold characters that a terminal obeys (escape sequences, cursor
+movement), that change how other characters look (bidirectional overrides), or that show nothing (zero-width
+characters, tags, fillers). `safe_text` replaces each by its name, such as ⟨U+202E⟩: nothing is dropped, so a
+person who is asked to approve a command sees that something was hidden in it. Line feeds and tabs stay.
+
+Joiners and variation selectors stay where they belong to what is shown: inside an emoji, or behind a letter
+of a script that uses them. Everywhere else they get named. Other text, of whatever script, is not touched:
+what a font cannot show (unassigned or private characters) shows as a box and hides nothing.
+
+`web/static/js/text_safety.js` does the same in the page; `tests/text/vectors.json` has the cases for both.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+NAMED = 4
+"""Hidden characters in a row that are named one by one; of a longer row, the rest is counted."""
+MARKS = 4
+"""Combining marks in a row that are shown. Texts with vowels and accents need up to four."""
+
+_HIDDEN = (
+    "\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 without tab and line feed, DEL, C1
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"  # soft hyphen, fillers, Mongolian selectors
+    "\u200b-\u200f\u2028-\u202e\u2060-\u206f"  # zero width, line separators, bidi, invisible operators
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"  # fillers, variation selectors, byte order mark
+    "\ufdd0-\ufdef\ufffe\uffff\ud800-\udfff"  # noncharacters, lone surrogates
+    "\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a"  # shorthand and musical controls
+    "\U000e0000-\U000e0fff"  # tags, more variation selectors
+    + "".join(chr(plane << 16 | 0xFFFE) + chr(plane << 16 | 0xFFFF) for plane in range(1, 17))
+)
+_EMOJI = (
+    "[\xa9\xae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u23ff\u24c2\u25a0-\u27bf\u2934\u2935"
+    "\u2b05-\u2b55\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
+)
+_JOINING = (  # Hebrew to Sinhala, Tibetan, Myanmar, Khmer, Mongolian, Balinese and others
+    "[\u0590-\u061b\u061d-\u0dff\u0f00-\u109f\u1700-\u17b3\u17b6-\u180a\u1810-\u18af\u1900-\u1cff"
+    "\ua800-\uabff\ufb1d-\ufdcf\ufe70-\ufefc\U00010a00-\U00011fff\U0001e900-\U0001e95f]"
+)
+_IDEOGRAPH = "[\u3000-\u303f\u3400-\u9fff\uf900-\ufaff\uff00-\uff60\U00020000-\U0003fffd]"
+_TAGGED_FLAG = (  # England, Scotland, Wales: the flags that consist of tags
+    "\U0001f3f4\U000e0067\U000e0062(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074"
+    "|\U000e0077\U000e006c\U000e0073)\U000e007f"
+)
+_JOINED = f"\u200d{_EMOJI}[\ufe0e\ufe0f]?"
+_KEPT = (
+    f"{_EMOJI}(?:[\ufe00-\ufe0f](?:{_JOINED})*|(?:{_JOINED})+)"
+    "|[0-9#*]\ufe0f(?=\u20e3)"
+    f"|{_JOINING}[\u200c\u200d](?![!-~\u200c\u200d])"
+    f"|{_IDEOGRAPH}[\ufe00-\ufe02\U000e0100-\U000e01ef]"
+    "|[\u1820-\u18aa][\u180b-\u180d\u180f]"
+    f"|{_TAGGED_FLAG}"
+)
+_SHOWN = re.compile(f"(?P<kept>{_KEPT})|\r\n|(?:(?!\r\n)[{_HIDDEN}])+")
+HIDDEN = re.compile(f"[{_HIDDEN}]")
+"""Any of them, wherever it stands."""
+_HIDDEN_END = re.compile(f"[{_HIDDEN}]+\\Z")
+"""What a cut leaves of an emoji."""
+_MARKED = re.compile(rf"[^\w\s\x00-\x7f]{{{MARKS + 1},}}")
+"""Where too many combining marks may stand: none of them is a letter, a space or ASCII."""
+
+ESCAPES = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*(?P<final>[@-~])"  # CSI: colours, cursor movement
+    # OSC and other strings: titles, links, the clipboard
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x9c|\x1b\\)?"
+    r"|\x1b(?:[ -/]+[0-~]|[0-OQ-WYZ\\`-~])"
+)
+UNFINISHED_ESCAPE = re.compile(
+    r"(?:(?:\x1b\[|\x9b)[0-?]*[ -/]*"
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c\n]*\x1b?"
+    r"|\x1b[ -/]*)\Z"
+)
+LONGEST_ESCAPE = 4096
+"""Characters of an escape sequence that may come in pieces; a longer one is not waited for."""
+
+
+def safe_text(text: str) -> str:
+    """Name every character that is obeyed or not shown; CR LF becomes LF, and marks do not pile up."""
+    if text.isascii() and text.isprintable():
+        return text
+    if HIDDEN.search(text):
+        text = _SHOWN.sub(_shown, text)
+    return text if text.isascii() else _MARKED.sub(_fewer_marks, text)
+
+
+def safe_line(text: str, *, limit: int = 400) -> str:
+    """`safe_text` on one line, with single spaces, cut to `limit` characters. Reads 4 × `limit` at most."""
+    line = " ".join(safe_text(text[: 4 * limit]).split())
+    if len(line) <= limit and len(text) <= 4 * limit:
+        return line
+    return _HIDDEN_END.sub("", line[: limit - 1]) + "…"
+
+
+def printed_text(text: str) -> str:
+    """`safe_text` of what a terminal leaves: colours, titles and bells have no effect, a line that was
+    overwritten is gone. For output and messages. It drops things, so it is not for text that is approved."""
+    if not text.isprintable():
+        text = _without_escapes(text)
+        if "\r" in text:
+            text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
+    return safe_text(text)
+
+
+def safe_json(text: str) -> str:
+    """Escape in JSON what `safe_text` names in text: the value stays exactly what it was."""
+    return HIDDEN.sub(_escaped, text)
+
+
+def is_safe(text: str) -> bool:
+    """Whether `safe_text` leaves it as it is."""
+    return safe_text(text) == text
+
+
+class SafeWriter:
+    """`safe_text` for text that comes in pieces: what stands at the cut is judged with what follows.
+
+    With `printed`, escape sequences are dropped as `printed_text` does; a carriage return begins a new line,
+    because a line that has been written cannot be taken back.
+    """
+
+    __slots__ = ("_before", "_held", "_printed")
+
+    def __init__(self, *, printed: bool = False) -> None:
+        self._printed = printed
+        self._before = ""
+        """The end of what was written: a joiner or a mark is judged by what stands before it."""
+        self._held = ""
+
+    def write(self, text: str) -> str:
+        """Give what can be shown by now."""
+        text = self._held + text
+        self._held = ""
+        if text.isascii() and text.isprintable():
+            self._before = text[-MARKS - 2 :] or self._before
+            return text
+        if self._printed:
+            text = _without_escapes(self._without_unfinished(text))
+        if not self._held and (end := _HELD.search(text, max(0, len(text) - LONGEST_HELD))):
+            text, self._held = text[: end.start()], end[0]
+        return self._safe(text)
+
+    def finish(self) -> str:
+        """Give what was held back."""
+        held, self._held = self._held, ""
+        shown = self._safe(_without_escapes(held) if self._printed else held)
+        self._before = ""
+        return shown
+
+    def _without_unfinished(self, text: str) -> str:
+        begun = UNFINISHED_ESCAPE.search(text, max(0, len(text) - LONGEST_ESCAPE))
+        if begun is None:
+            return text
+        self._held = begun[0]
+        return text[: begun.start()]
+
+    def _safe(self, text: str) -> str:
+        if self._printed and "\r" in text:
+            text = text.replace("\r\n", "\n").replace("\r", "\n")
+        shown = safe_text(self._before + text)[len(self._before) :]
+        self._before = (self._before + shown)[-MARKS - 2 :]
+        while not is_safe(self._before):  # it begins inside an emoji
+            self._before = self._before[1:]
+        if HIDDEN.match(self._before[-1:]):  # it would be judged again, by what follows
+            self._before = ""
+        return shown
+
+
+def _without_escapes(text: str) -> str:
+    return ESCAPES.sub("", text).replace("\0", "").replace("\a", "")
+
+
+LONGEST_HELD = 8
+_HELD = re.compile("(?:[\r\u200c\u200d\ufe0f]+|\U0001f3f4[\U000e0061-\U000e007f]*)\\Z")
+"""What is judged by what follows: half of CR LF, joiners, and a flag that consists of tags."""
+
+
+def _shown(found: re.Match[str]) -> str:
+    text = found[0]
+    if found["kept"] is not None:
+        return text
+    if text == "\r\n":
+        return "\n"
+    names = "".join(f"⟨U+{ord(char):04X}⟩" for char in text[:NAMED])
+    return names if len(text) <= NAMED else f"{names}⟨{len(text) - NAMED} more hidden⟩"
+
+
+def _escaped(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+
+def _fewer_marks(found: re.Match[str]) -> str:
+    shown: list[str] = []
+    run = 0
+    for char in found[0]:
+        if unicodedata.category(char) in ("Mn", "Me"):
+            run += 1
+            if run <= MARKS:
+                shown.append(char)
+            continue
+        shown += _more_marks(run)
+        run = 0
+        shown.append(char)
+    return "".join((*shown, *_more_marks(run)))
+
+
+def _more_marks(run: int) -> list[str]:
+    return [f"⟨{run - MARKS} more marks⟩"] if run > MARKS else []
