@@ -171,6 +171,13 @@ def form(session: str) -> None:
         "choice": {"type": "string", "title": LINE, "oneOf": [{"const": LINE, "title": LINE}]},
         "__proto__": {"type": "boolean", "title": LINE},
         "pattern": {"type": "string", "pattern": "(a+)+$", "default": "a" * 40 + "!"},
+        "counted": {
+            "type": "string",
+            "title": "Counted",
+            "default": "a" * 400,
+            "pattern": "^a{0,99}a{0,99}a{0,99}a{0,99}a{0,99}b$",
+        },
+        "looks": {"type": "string", "title": "Looks", "pattern": "(?=(a+)+$)b", "default": "a" * 40 + "!"},
         "many": {"type": "array", "title": LINE, "items": {"type": "string", "enum": [LINE, "b"]}},
     }
     schema = {"type": "object", "title": LINE, "description": MANY, "properties": properties}
@@ -234,8 +241,25 @@ def wide(session: str) -> None:
     )
 
 
+def heavy(session: str) -> None:
+    """Markdown that would be drawn with far too many elements, or read for ever."""
+    texts = (
+        "- item\n" * 10_000,
+        "```\n```\n" * 8_000,
+        "|" + "a|" * 60 + "\n|" + "-|" * 60 + "\n" + ("|" + "1|" * 60 + "\n") * 600,
+        "> " * 20_000 + "x",
+        "x" * MEGABYTE,
+        "# a" + " " * 45_000 + "b",
+        "` " + "x" * 45_000 + "`",
+        "*a* " * 15_000,
+        "[a](https://x.example/) " * 3_000,
+    )
+    for number, value in enumerate(texts):
+        tell(session, "agent_message", messageId=f"heavy{number}", content=[text(value)])
+
+
 WAYS = {"everywhere": everywhere, "ask": permission, "form": form, "visit": visit, "huge": huge, "long": long,
-        "wide": wide}  # fmt: skip
+        "wide": wide, "heavy": heavy}  # fmt: skip
 
 
 def prompted(id: Any, params: dict[str, Any]) -> None:

@@ -21,16 +21,23 @@ from tests.browser import accessibility
 from tests.browser.visiting import DEADLINE, Visit
 from tests.browser.watching import Watched
 from tests.hub.running import Served, served
+from tests.text.forbidden import forbidden
 from tests.transcripts.hostile import TEXTS
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 AGENT = Path(__file__).with_name("hostile_agent.py")
-HIDES = r"""(selector) => {
-  const hidden = /[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]/u;
-  const texts = [...document.querySelectorAll(selector)].map((each) => each.textContent);
-  return texts.filter((text) => hidden.test(text));
+SHOWN = r"""() => {
+  const texts = [];
+  const walker = document.createTreeWalker(document.documentElement, NodeFilter.SHOW_ALL);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    if (node.nodeType === Node.TEXT_NODE) texts.push(node.data);
+    else for (const name of ["title", "alt", "placeholder", "aria-label"])
+      if (node.getAttribute?.(name)) texts.push(node.getAttribute(name));
+  }
+  return texts;
 }"""
+"""All that people read, but for what stands in text fields."""
 TO_END = """async (area) => {
   // What is drawn lags behind what is known, and how high it is shows when it is drawn.
   for (let before = null, same = 0; same < 4; before = area.scrollHeight) {
@@ -125,8 +132,21 @@ async def test_nothing_that_an_agent_says_runs_or_breaks_the_page(visit: Visit) 
 async def test_letters_that_hide_or_turn_around_are_seen_in_names(visit: Visit) -> None:
     page, _ = await arrive(visit)
     await page.turn("everywhere")
-    for selector in ("header", "nav", "aside", "title", ".tool > button", "#transcript summary", ".notice"):
-        assert await page.page.evaluate(HIDES, selector) == [], selector
+    await scroll_through(page, leap=20)
+    for shown in await page.page.evaluate(SHOWN):
+        assert forbidden(shown) == []
+
+
+@pytest.mark.parametrize("way", ["ask", "form", "visit"])
+async def test_hidden_letters_are_seen_in_questions(visit: Visit, way: str) -> None:
+    page, _ = await arrive(visit)
+    await page.say(way)
+    await expect(page.questions.get_by_role("region").first).to_be_visible()
+    texts = await page.page.evaluate(SHOWN)
+    assert [wrong for shown in texts for wrong in forbidden(shown)] == []
+    assert any("⟨U+202E⟩" in shown for shown in texts)
+    assert any("⟨U+001B⟩" in shown for shown in texts)
+    await page.questions.get_by_role("button", name=re.compile("Decline|onerror")).last.click()
 
 
 @pytest.mark.parametrize("way", ["ask", "form", "visit"])
@@ -142,7 +162,10 @@ async def test_a_question_made_of_it_is_only_a_question(visit: Visit, way: str) 
         await card.get_by_role("group", name="Your answer").get_by_role("button").last.click()
     elif way == "form":
         await card.get_by_role("button", name="Answer").click()
-        await answers_quickly(page)  # whatever its pattern takes to be tried
+        await answers_quickly(page)  # whatever its patterns take to be tried
+        await expect(card).to_contain_text("This does not have the form that is asked for")
+        await expect(card).to_contain_text("too slow to check here")
+        await expect(card).to_contain_text("It is filled in with hidden characters")
         await card.get_by_role("button", name="Decline").click()
     else:
         await expect(card.get_by_role("link")).to_have_count(0)  # no address that runs can be gone to
@@ -154,7 +177,7 @@ async def test_a_question_made_of_it_is_only_a_question(visit: Visit, way: str) 
     assert await watched.wrongs() == []
 
 
-@pytest.mark.parametrize("way", ["wide", "huge", "long"])
+@pytest.mark.parametrize("way", ["wide", "huge", "long", "heavy"])
 async def test_too_much_of_it_leaves_the_page_at_hand(visit: Visit, way: str) -> None:
     page, watched = await arrive(visit)
     await page.turn(way)

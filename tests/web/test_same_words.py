@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from antiphon.engine.forms import Form
+from antiphon.engine.patterns import TooCostly, Unsupported, pattern
 from antiphon.schema import v2
 from antiphon.schema.repair import repair
 from antiphon.text_safety import printed_text, safe_line, safe_text
@@ -31,9 +34,12 @@ def test_text_is_made_safe_as_the_library_does(modules: Modules, text: str) -> N
 
 
 def test_every_character_is_shown_or_named_as_the_library_does(modules: Modules) -> None:
-    """Each one by itself, and between letters, behind an emoji and behind letters of other scripts."""
-    every = [chr(code) for code in range(0x110000) if code not in range(0xD800, 0xE000)]
-    for before in ("", "a", "\U0001f469", "\u0627", "\u845b", "\u1820"):
+    """Behind a letter, behind an emoji, and behind letters of other scripts."""
+    planes = [code for plane in range(1, 17) for code in range((plane << 16) + 0xFFF0, (plane + 1) << 16)]
+    blocks = [range(0xD800), range(0xE000, 0x10000), range(0x1BC00, 0x1BD00), range(0x1D100, 0x1D200)]
+    codes = [*chain(*blocks), *range(0x1F000, 0x1FB00), *range(0xE0000, 0xE1010), *planes]
+    every = list(map(chr, codes))
+    for before in ("a", "\U0001f469", "\u0627", "\u845b"):
         text = "\n".join(before + char for char in every)
         here, there = modules.of("text_safety.js", "safeText")(text).split("\n"), safe_text(text).split("\n")
         different = [ascii(one) for one, other in zip(here, there, strict=True) if one != other]
@@ -109,3 +115,49 @@ def test_a_kind_of_field_that_nobody_knows_is_not_guessed__elic_09(modules: Modu
     fields = modules.of("form_fields.js", "fieldsOf")(schema)
     assert [field["kind"] for field in fields] == ["unknown"]
     assert "odd" in modules.of("form_fields.js", "readForm")(fields, {"odd": "x"})["problems"]
+
+
+NASTY = [
+    "^a{0,99}a{0,99}a{0,99}a{0,99}a{0,99}b$",
+    "^(a+)+$",
+    "^(a|aa)+$",
+    "(x+x+)+y",
+    "^(([a-z])+.)+[A-Z]([a-z])+$",
+    "(.*)*(.*)*(.*)*b$",
+    "^(a?){50}a{50}$",
+    "(?:a|a|a|a)*$",
+    r"^(\w+\s?)*$",
+    "[" + "".join(map(chr, range(0x4E00, 0x4E00 + 900))) + "]{0,9}x",
+]
+PIECES = st.sampled_from(
+    [
+        "a", "b", "[a-c]", "[^b]", r"\d", r"\W", ".", "^", "$", r"\b", "(a|b)", "(?:ab)?", "a*", "b+?",
+        "a{2}", "[é-ü]", "|", r"\p{L}", r"\P{Lu}", r"\u0061", r"[\s\-]", "(?<n>a)", "(", "(?=a)", r"\1",
+        "a{1,3}", "*",
+    ]
+)  # fmt: skip
+PATTERNS = st.lists(PIECES, max_size=6).map("".join)
+
+
+@shared
+@given(source=PATTERNS, text=st.text("ab1é ", max_size=8))
+def test_a_pattern_finds_here_what_it_finds_there(modules: Modules, source: str, text: str) -> None:
+    try:
+        there: bool | None = pattern(source).found_in(text)
+    except Unsupported:
+        there = None
+    assert modules.of("patterns.js", "matches")(source, text) is there
+
+
+@pytest.mark.parametrize("source", NASTY)
+@pytest.mark.parametrize("text", ["a" * 40 + "!", "a" * 5_000 + "!", "x" * 100_000], ids=len)
+def test_no_pattern_of_a_form_stands_still(modules: Modules, source: str, text: str) -> None:
+    """A browser's own regular expression would take longer than anybody waits with most of these."""
+    assert modules.of("patterns.js", "matches")(source, text) in (True, False, None)
+    form = modules.of("form_fields.js", "fieldsOf")(
+        {"properties": {"x": {"type": "string", "pattern": source}}}
+    )
+    read = modules.of("form_fields.js", "readForm")(form, {"x": text})
+    assert len(read["problems"]) + len(read["values"]) == 1
+    with suppress(TooCostly):
+        pattern(source).found_in(text)

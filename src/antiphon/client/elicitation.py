@@ -87,7 +87,11 @@ class Elicitation:
         """What is wrong with these values, by field; nothing, if they can be sent."""
         known = {field.name for field in self.fields}
         unknown = {name: "is not asked for" for name in values if name not in known}
-        return unknown if self._form is None else {**self._form.read(values).problems, **unknown}
+        return (
+            unknown
+            if self._form is None
+            else {**self._form.read(values, accept_unchecked=True).problems, **unknown}
+        )
 
     # --- addresses ---------------------------------------------------------------------------------
 
@@ -127,7 +131,7 @@ class Elicitation:
             raise FormInvalid(problems)
         if self._form is None:
             return v2.ElicitationAcceptAction()
-        return v2.ElicitationAcceptAction(content=self._form.read(given).values)
+        return v2.ElicitationAcceptAction(content=self._form.read(given, accept_unchecked=True).values)
 
     def decline(self) -> Reply:
         """The user does not want to."""

@@ -48,6 +48,10 @@ class Unfit(Exception):
     """A value that does not fit its field; the text says why, without the value."""
 
 
+class Unchecked(Unfit):
+    """A text that takes too long to be checked against its pattern; whoever asked for it decides."""
+
+
 class TextField(_Field, frozen=True, kw_only=True):
     min_length: int | None = None
     max_length: int | None = None
@@ -74,7 +78,7 @@ class TextField(_Field, frozen=True, kw_only=True):
         except Unsupported:
             return True  # not ours to judge: whoever wrote the pattern checks it too
         except TooCostly:
-            raise Unfit("is too long to be checked") from None
+            raise Unchecked("is too long to be checked") from None
 
 
 class NumberField(_Field, frozen=True, kw_only=True):
@@ -171,8 +175,11 @@ class Form:
         """The values that it holds before anybody has changed it."""
         return {field.name: field.default for field in self.fields if field.default is not None}
 
-    def read(self, content: Mapping[str, Any]) -> Filled:
-        """The values of its own fields; what it did not ask for is left out."""
+    def read(self, content: Mapping[str, Any], *, accept_unchecked: bool = False) -> Filled:
+        """Read the values of its own fields; what it did not ask for is left out.
+
+        accept_unchecked: a client passes on what it cannot check in bounded time; the agent checks it, too.
+        """
         values: dict[str, Any] = {}
         problems: dict[str, str] = {}
         for field in self.fields:
@@ -183,6 +190,11 @@ class Form:
                 continue
             try:
                 values[field.name] = field.read(value)
+            except Unchecked as problem:
+                if accept_unchecked:
+                    values[field.name] = value
+                else:
+                    problems[field.name] = str(problem)
             except Unfit as problem:
                 problems[field.name] = str(problem)
         return Filled(values, problems)

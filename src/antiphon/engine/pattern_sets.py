@@ -19,6 +19,13 @@ class CharSet(Struct, frozen=True):
     ranges: tuple[tuple[str, str], ...] = ()
     tests: tuple[Callable[[str], bool], ...] = ()
     inverted: bool = False
+    nested: int = 0
+    """Comparisons that the tests may take beyond one each."""
+
+    @property
+    def size(self) -> int:
+        """Comparisons that one question may take."""
+        return len(self.ranges) + len(self.tests) + self.nested
 
     def has(self, char: str) -> bool:
         found = any(low <= char <= high for low, high in self.ranges) or any(
@@ -28,13 +35,14 @@ class CharSet(Struct, frozen=True):
 
     def __or__(self, other: CharSet) -> CharSet:
         first, second = self._upright(), other._upright()
-        return CharSet(first.ranges + second.ranges, first.tests + second.tests)
+        nested = first.nested + second.nested
+        return CharSet(first.ranges + second.ranges, first.tests + second.tests, nested=nested)
 
     def __invert__(self) -> CharSet:
-        return CharSet(self.ranges, self.tests, not self.inverted)
+        return CharSet(self.ranges, self.tests, not self.inverted, self.nested)
 
     def _upright(self) -> CharSet:
-        return CharSet(tests=(self.has,)) if self.inverted else self
+        return CharSet(tests=(self.has,), nested=self.size) if self.inverted else self
 
     def up_to(self, other: CharSet) -> CharSet:
         """The range from one character to another. Raises `Unsupported`."""

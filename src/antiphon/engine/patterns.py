@@ -15,7 +15,11 @@ from antiphon.engine.pattern_sets import WORD, CharSet, Unsupported
 LONGEST = 1000
 """How many characters a pattern may have."""
 VISITS = 200_000
-"""How much a match may cost: steps of the pattern times characters of the text."""
+"""How much a match may cost: steps of the pattern and parts of its sets, times characters of the text."""
+
+
+CHEAP = 8
+"""Comparisons of a character that take as long as one visit of a step."""
 
 
 class TooCostly(Exception):
@@ -32,10 +36,12 @@ class Pattern:
         self._steps: list[Step] = []
         Parser(source).read()(self._steps)
         self._steps.append(Found())
+        sets = {id(step.allowed): step.allowed for step in self._steps if isinstance(step, Take)}
+        self._cost = len(self._steps) + sum(allowed.size for allowed in sets.values()) // CHEAP
 
     def found_in(self, text: str) -> bool:
         """Whether the text matches somewhere; `^` and `$` tie it down. Raises `TooCostly`."""
-        if len(self._steps) * (len(text) + 1) > VISITS:
+        if self._cost * (len(text) + 1) > VISITS:
             raise TooCostly
         current: list[int] = []
         for at in range(len(text) + 1):
@@ -47,7 +53,10 @@ class Pattern:
             if at == len(text):
                 break
             char = text[at]
-            current = [step + 1 for step, allowed in waiting if allowed.has(char)]
+            # A set that stands there often, as in a counted part, is asked once.
+            known = {id(allowed): allowed for _, allowed in waiting}
+            taken = {key for key, allowed in known.items() if allowed.has(char)}
+            current = [step + 1 for step, allowed in waiting if id(allowed) in taken]
         return False
 
     def _follow(

@@ -140,7 +140,7 @@ def _hint(field: Field) -> str:
         case TextField(format=None):
             return _range(field.min_length, field.max_length, "characters")
         case TextField():
-            return str(field.format)
+            return plain_line(str(field.format), limit=40)
         case IntegerField() | NumberField():
             return _range(field.minimum, field.maximum) or "a number"
         case ChoicesField():

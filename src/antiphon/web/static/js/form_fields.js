@@ -1,9 +1,11 @@
 // What an elicitation asks for, field by field, and whether an answer fits: as engine/forms.py reads it.
 // Pure.
 
+import { matches } from "./patterns.js";
+
 /** How long a text may be that sets no limit of its own. */
 const LONGEST_TEXT = 100_000;
-const LOOKED_AT = 500;
+const UNCHECKED = "This pattern is too slow to check here; the agent checks it.";
 
 /**
  * The fields of a requested schema, in their order: `{name, title, description, required, default, kind,
@@ -32,7 +34,8 @@ function kindOf(property) {
     const options = optionsOf(property.oneOf ?? property.enum);
     if (options) return { kind: "choice", options };
     const { minLength = null, maxLength = null, pattern = null, format = null } = property;
-    return { kind: "text", minLength, maxLength, pattern, format };
+    const known = typeof pattern === "string" ? pattern : null;
+    return { kind: "text", minLength, maxLength, pattern: known, format };
   }
   if (type === "array") {
     const options = optionsOf(property.items?.anyOf ?? property.items?.oneOf ?? property.items?.enum);
@@ -57,12 +60,12 @@ function optionsOf(named) {
 }
 
 /**
- * `{values, problems}` of what was filled in: text as typed, `true`/`false`, arrays; what is empty is left
- * out.
+ * `{values, problems, notes}` of what was filled in: text as typed, `true`/`false`, arrays; what is empty is
+ * left out. A note is about a value that is sent although it could not be checked here.
  */
 export function readForm(fields, filled) {
-  const values = {};
-  const problems = {};
+  // Without a prototype: a field may be called __proto__.
+  const [values, problems, notes] = [Object.create(null), Object.create(null), Object.create(null)];
   for (const field of fields) {
     const given = filled[field.name];
     if (field.kind === "unknown") {
@@ -71,12 +74,13 @@ export function readForm(fields, filled) {
       if (field.required)
         problems[field.name] = field.kind.startsWith("choice") ? "Please choose" : "Please fill this in";
     } else {
-      const { value, problem } = READERS[field.kind](field, given);
+      const { value, problem, note } = READERS[field.kind](field, given);
       if (problem) problems[field.name] = problem;
       else values[field.name] = value;
+      if (note) notes[field.name] = note;
     }
   }
-  return { values, problems };
+  return { values, problems, notes };
 }
 
 function isEmpty(field, given) {
@@ -86,7 +90,13 @@ function isEmpty(field, given) {
 }
 
 const READERS = {
-  text: (field, value) => ({ value, problem: textProblem(field, value) }),
+  text: (field, value) => {
+    const problem = textProblem(field, value);
+    if (problem !== null || field.pattern === null) return { value, problem };
+    const fits = matches(field.pattern, value);
+    if (fits === false) return { problem: "This does not have the form that is asked for" };
+    return { value, note: fits === null ? UNCHECKED : null };
+  },
   number: (field, given) => numberOf(field, given, "a number"),
   integer: (field, given) => {
     const read = numberOf(field, given, "a whole number");
@@ -112,12 +122,11 @@ function numberOf({ minimum, maximum }, given, what) {
   return { value };
 }
 
-function textProblem({ minLength, maxLength, pattern, format }, value) {
+function textProblem({ minLength, maxLength, format }, value) {
   const length = [...value].length;
   if (minLength !== null && length < minLength) return `At least ${minLength} characters, please`;
   if (length > (maxLength ?? LONGEST_TEXT)) return `At most ${maxLength ?? LONGEST_TEXT} characters, please`;
   if (format !== null && !hasFormat(value, format)) return FORMATS[format];
-  if (pattern !== null && !fits(value, pattern)) return "This does not have the form that is asked for";
   return null;
 }
 
@@ -144,22 +153,4 @@ function hasFormat(value, format) {
 function isDate(value) {
   const date = new Date(`${value}T00:00:00Z`);
   return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(value) && !value.startsWith("0000");
-}
-
-/**
- * Whether a pattern can be tried here without a chance to stand still for ever: the rest is for the agent
- * to check.
- */
-export function isTame(pattern) {
-  if (/\)[*+?{]|\\[1-9k]|\(\?[=!<]/.test(pattern)) return false;
-  return (pattern.match(/[*+]|\{\d*,\}/g) ?? []).length <= 2;
-}
-
-function fits(value, pattern) {
-  if (!isTame(pattern) || value.length > LOOKED_AT) return true;
-  try {
-    return new RegExp(pattern, "u").test(value);
-  } catch {
-    return true;
-  }
 }

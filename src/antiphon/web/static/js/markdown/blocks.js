@@ -5,12 +5,12 @@
 //   | {type: "table", aligns, head, rows} | {type: "rule"}
 
 const FENCE = /^ {0,3}(`{3,}(?=[^`]*$)|~{3,})\s*(.*)$/;
-const HEADING = /^ {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$/;
+const HEADING = /^ {0,3}(#{1,6})(?:[ \t](.*))?$/;
 const RULE = /^ {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$/;
 const ITEM = /^( {0,3})([-*+]|\d{1,9}[.)])(?:([ \t]+)(.*)|[ \t]*)$/;
 const QUOTE = /^ {0,3}> ?/;
 const SETEXT = /^ {0,3}(=+|-+)[ \t]*$/;
-const DASHES = /^ {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$/;
+const DASHES = /^:?-+:?$/;
 const TASK = /^\[([ xX])\][ \t]+/;
 const DEEPEST = 12;
 const MOST_COLUMNS = 64;
@@ -56,14 +56,14 @@ class Reader {
     let found;
     if ((found = FENCE.exec(text))) return this.fence(found);
     if ((found = HEADING.exec(text))) {
-      return this.one({ type: "heading", level: found[1].length, text: found[2] ?? "" });
+      return this.one({ type: "heading", level: found[1].length, text: headingText(found[2] ?? "") });
     }
     if (RULE.test(text)) return this.one({ type: "rule" });
     if (QUOTE.test(text) && this.depth < DEEPEST) return this.quote();
     if ((found = ITEM.exec(text)) && this.depth < DEEPEST) return this.list(found);
     if (/^ {4}/.test(text)) return this.indented();
     const next = this.lines[this.at + 1]?.text ?? "";
-    return (text.includes("|") && DASHES.test(next) ? this.table() : null) ?? this.paragraph();
+    return (text.includes("|") && isDashes(next) ? this.table() : null) ?? this.paragraph();
   }
 
   one(block) {
@@ -183,7 +183,7 @@ class Reader {
         return { type: "heading", level: setext[1][0] === "=" ? 1 : 2, text: lines.join("\n").trim() };
       }
       if (lines.length && this.interrupts(this.line)) break;
-      if (lines.length && this.line.includes("|") && DASHES.test(this.lines[this.at + 1]?.text ?? "")) break;
+      if (lines.length && this.line.includes("|") && isDashes(this.lines[this.at + 1]?.text ?? "")) break;
       lines.push(this.line.trimStart());
     }
     return { type: "paragraph", text: lines.join("\n").trimEnd() };
@@ -197,6 +197,29 @@ class Reader {
     if (item !== null && this.depth > 0) return true;
     return QUOTE.test(text) || (item !== null && Boolean(item[4]) && !/^(?:0|[2-9]|\d\d+)[.)]/.test(item[2]));
   }
+}
+
+/** The text of a heading without the hashes that may close it. */
+function headingText(given) {
+  const text = given.trim();
+  let end = text.length;
+  while (text[end - 1] === "#") end -= 1;
+  return end === 0 || /[ \t]/.test(text[end - 1]) ? text.slice(0, end).trimEnd() : text;
+}
+
+/** Whether a line parts the head of a table from its rows. */
+function isDashes(line) {
+  return /^ {0,3}[|:-]/.test(line) && cells(line).every((cell) => DASHES.test(cell));
+}
+
+/** About how many elements a block is drawn with. */
+export function weightOf(block) {
+  const all = (blocks) => blocks.reduce((sum, each) => sum + weightOf(each), 0);
+  if (block.type === "code") return 8; // with its button
+  if (block.type === "quote") return 1 + all(block.blocks);
+  if (block.type === "list") return block.items.reduce((sum, item) => sum + 1 + all(item.blocks), 1);
+  if (block.type === "table") return (block.rows.length + 1) * (block.head.length + 1);
+  return 1;
 }
 
 function cells(line) {

@@ -107,7 +107,7 @@ class Scan {
       const end = this.partner(run);
       if (end >= 0) {
         let inner = this.text.slice(this.at + run.length, end).replace(/\n/g, " ");
-        if (/^ .*[^ ].* $/.test(inner) || /^ [^ ] $/.test(inner)) inner = inner.slice(1, -1);
+        if (inner.startsWith(" ") && inner.endsWith(" ") && inner.trim()) inner = inner.slice(1, -1);
         return this.add({ type: "code", text: inner }, end + run.length - this.at);
       }
       this.lonely.add(run.length);

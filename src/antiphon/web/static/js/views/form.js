@@ -25,8 +25,9 @@ export class Form {
   /** The values, or null where something is wrong, which is shown then and has the focus. */
   read() {
     const filled = Object.fromEntries(this.rows.map((row) => [row.field.name, row.value]));
-    const { values, problems } = readForm(this.fields, filled);
+    const { values, problems, notes } = readForm(this.fields, filled);
     this.complain(problems);
+    for (const row of this.rows) row.remark(notes[row.field.name] ?? hiddenIn(row.value));
     return Object.keys(problems).length ? null : values;
   }
 
@@ -41,12 +42,15 @@ class Row {
     this.field = field;
     this.id = `field-${++count}`;
     this.problem = h("p", { class: "problem", id: `${this.id}-problem`, role: "alert", hidden: true });
+    this.note = h("p", { class: "note", role: "status", hidden: true });
     const note = field.description
       ? h("p", { class: "note", id: `${this.id}-note` }, safeText(field.description.slice(0, 2000)))
       : null;
     this.described = [note && `${this.id}-note`, `${this.id}-problem`].filter(Boolean).join(" ");
     this.control = CONTROLS[field.kind](this);
     this.element = this.#wrap(note);
+    this.element.append(this.note);
+    this.remark(hiddenIn(field.default));
   }
 
   #title() {
@@ -104,9 +108,21 @@ class Row {
     for (const input of this.inputs) input.setAttribute?.("aria-invalid", String(problem !== null));
   }
 
+  /** Say something about the value, which may be sent all the same. */
+  remark(note) {
+    this.note.hidden = note === null;
+    setText(this.note, note ?? "");
+  }
+
   focus() {
     this.inputs[0]?.focus();
   }
+}
+
+/** What to say of a text that holds what its control would not show; else null. */
+function hiddenIn(text) {
+  if (typeof text !== "string" || safeText(text) === text.replaceAll("\r\n", "\n")) return null;
+  return `It is filled in with hidden characters: ${safeText(text.slice(0, 2000))}`;
 }
 
 const CONTROLS = {

@@ -2,13 +2,15 @@
 
 import { h, setText, textNode } from "../../dom.js";
 import { icon } from "../../icons.js";
-import { parseBlocks } from "../../markdown/blocks.js";
+import { parseBlocks, weightOf } from "../../markdown/blocks.js";
 import { parseInline } from "../../markdown/inline.js";
 import { printedText, safeLine } from "../../text_safety.js";
 import { copyButton } from "./copying.js";
 import { Slices } from "./slices.js";
 
 const drawn = new WeakMap();
+/** Elements that one part of a text is drawn with; what asks for more is shown as it was written. */
+const HEAVIEST = 4000;
 
 /** Draw a text into an element; again with a text that has grown, only what is new. */
 export function drawMarkdown(element, text) {
@@ -17,13 +19,26 @@ export function drawMarkdown(element, text) {
   if (goesOn && text.length === before.text.length) return;
   const stable = goesOn ? before.stable : 0;
   const keep = goesOn ? before.count : 0;
-  const found = parseBlocks(printedText(text.slice(stable)));
+  if (goesOn && before.plain) return drawPlain(element, text);
+  const shown = printedText(text.slice(stable));
+  const found = parseBlocks(shown);
+  const weights = found.map(({ block }) => weightOf(block));
+  const weight = weights.reduce((sum, each) => sum + each, goesOn ? before.weight : 0);
+  if (weight > HEAVIEST) return drawPlain(element, text);
   while (element.childNodes.length > keep) element.lastChild.remove();
   for (const { block } of found) element.append(drawBlock(block));
   // What is visible is not as long as what was written: places are only those of it where nothing was hidden.
-  const plain = printedText(text.slice(stable)).length === text.length - stable;
-  const last = plain && found.length > 1 ? found.at(-1).start : 0;
-  drawn.set(element, { text, stable: stable + last, count: last ? keep + found.length - 1 : keep });
+  const same = shown.length === text.length - stable;
+  const last = same && found.length > 1 ? found.at(-1).start : 0;
+  const count = last ? keep + found.length - 1 : keep;
+  const settled = last ? weight - weights.at(-1) : goesOn ? before.weight : 0;
+  drawn.set(element, { text, stable: stable + last, count, weight: settled });
+}
+
+/** Draw a text that would need too many elements, as it was written. */
+function drawPlain(element, text) {
+  element.replaceChildren(h("pre", { class: "plain" }, printedText(text)));
+  drawn.set(element, { text, plain: true });
 }
 
 /** The same for a text of any length. */
