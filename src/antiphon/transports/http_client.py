@@ -25,6 +25,7 @@ from antiphon.transports.http_frames import (
     outline,
 )
 from antiphon.transports.http_incoming import Incoming, Take, words
+from antiphon.transports.http_pools import SeparatePosts
 from antiphon.transports.http_reading import DEAD, TAKEN, Reading, StreamRefused
 from antiphon.transports.http_unanswered import Unanswered
 from antiphon.transports.joined import JoinedTransport
@@ -196,13 +197,18 @@ async def connect_http(
     """A link to `http://` or `https://`. HTTP/2 is spoken where TLS agrees on it, or with `http2` always.
     Raises `LinkLost` where nobody is there, `LinkRefused` where the other side does not let us in."""
     secure = uri.startswith("https://")
+    verify = (tls or ssl.create_default_context()) if secure else False
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=8)
+    posts, others = (
+        httpx.AsyncHTTPTransport(
+            http1=secure or not http2, http2=True, verify=verify, limits=limits, trust_env=False
+        )
+        for _ in range(2)
+    )
     client = httpx.AsyncClient(
-        http1=secure or not http2,
-        http2=True,
-        verify=(tls or ssl.create_default_context()) if secure else False,
+        transport=SeparatePosts(posts, others),
         headers=dict(headers or {}),
         timeout=httpx.Timeout(POST_DEADLINE, connect=deadline, read=None),
-        limits=httpx.Limits(max_connections=None, max_keepalive_connections=8),
         trust_env=False,  # a password from `.netrc` would take the place of the token
     )
     try:

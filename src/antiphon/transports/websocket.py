@@ -387,6 +387,9 @@ async def connect_websocket(
         raise LinkLost(f"not a WebSocket address: {error}") from error
     if address.secure and tls is None:
         tls = ssl.create_default_context()
+    if address.secure and tls is not None:
+        # A context that was used for `https://` offers HTTP/2, and a proxy would take that.
+        tls.set_alpn_protocols(["http/1.1"])
     protocol = ClientProtocol(
         address,
         max_size=None,  # the gate before it sees to that
