@@ -25,6 +25,16 @@ _OPTIONS = (
         "--allow-origin", "origins", multiple=True, metavar="URL", help="A page elsewhere that may reach it."
     ),
     click.option(
+        "--public-url", metavar="URL", help="Where browsers reach it: the address of the proxy before it."
+    ),
+    click.option(
+        "--trusted-proxy",
+        "trusted_proxies",
+        multiple=True,
+        metavar="ADDRESS[,…]",
+        help="A proxy, or a CIDR block of them, that says who its clients are; nobody, unless said.",
+    ),
+    click.option(
         "--questions",
         type=click.Choice(["first", "owner", "designated"]),
         default="first",

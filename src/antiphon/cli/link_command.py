@@ -53,6 +53,7 @@ def run_link(
     *, role: str, sessions: Sequence[str], hub: str | None, token: str | None, data: str | None
 ) -> Exit:
     from antiphon.cli.reaching import find_hub, reached, run_told
+    from antiphon.hub.public_url import read_public_url
 
     async def work() -> None:
         asked: dict[str, Any] = {"role": role, **({"sessions": list(sessions)} if sessions else {})}
@@ -60,7 +61,10 @@ def run_link(
             found = find_hub(hub, token, data)
             made = await client.connection.call("_antiphon/link", asked)
         opened = f"&session={quote(sessions[0], safe='')}" if len(sessions) == 1 else ""
-        click.echo(f"{_page('' if found is None else found[0])}#login={made['code']}{opened}")
+        page = _page("" if found is None else found[0])
+        if "url" in made:  # checked: it is text of the other side
+            page = f"{read_public_url(made['url'])}/"
+        click.echo(f"{page}#login={made['code']}{opened}")
 
     return run_told(work)
 

@@ -58,6 +58,9 @@ class Serving:
     insecure_bind: bool
     hosts: Sequence[str]
     origins: Sequence[str]
+    public_url: str | None
+    trusted_proxies: Sequence[str]
+    """Each a list with commas."""
     questions: str
     question_expiry: float | None
     max_frame: int | None
@@ -107,6 +110,8 @@ def _serve(serving: Serving, stack: ExitStack) -> None:
         token=folder.token,
         hosts=[serving.host, *serving.hosts],
         origins=serving.origins,
+        public_url=serving.public_url,
+        trusted_proxies=[one for many in serving.trusted_proxies for one in many.split(",")],
         questions=serving.questions,
         question_expiry=serving.question_expiry,
         limits=serving.limits,
@@ -127,8 +132,9 @@ def _serve(serving: Serving, stack: ExitStack) -> None:
     host, name = _bracketed(serving.host), _bracketed(_name(serving))
 
     def ready() -> None:
+        local = f"http{'' if tls is None else 's'}://{name}:{hub.port}"
         running = Running(
-            url=f"http{'' if tls is None else 's'}://{name}:{hub.port}/",
+            url=f"{hub.public_url or local}/",
             acp=f"ws{'' if tls is None else 's'}://{name}:{hub.port}/acp",
             token=hub.token,
             pid=os.getpid(),

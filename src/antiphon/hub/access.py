@@ -13,6 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from antiphon.errors import LocalError
+from antiphon.hub.public_url import host_of
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -54,10 +55,16 @@ def is_loopback(host: str) -> bool:
 class Gate:
     """The names by which a hub is reached, and the pages that may reach it."""
 
-    def __init__(self, *, hosts: Collection[str] = (), origins: Collection[str] = ()) -> None:
+    def __init__(
+        self, *, hosts: Collection[str] = (), origins: Collection[str] = (), public: str | None = None
+    ) -> None:
         """`hosts` are names beside those of loopback under which the hub is reached; `origins` are pages
-        beside its own that may reach it."""
-        self._hosts = LOOPBACK | {host.lower().strip("[]") for host in hosts}
+        beside its own that may reach it. `public` is the origin of its page behind a reverse proxy
+        (`read_public_url`)."""
+        self._public = public
+        self._public_host = None if public is None else host_of(public)
+        named = {host.lower().strip("[]") for host in hosts}
+        self._hosts = LOOPBACK | named | ({self._public_host} if self._public_host else set())
         self._origins = frozenset(origin.lower().rstrip("/") for origin in origins)
 
     def refusal(self, headers: Mapping[str, str]) -> str | None:
@@ -71,7 +78,12 @@ class Gate:
         return None
 
     def is_own(self, headers: Mapping[str, str]) -> bool:
-        """Whether a page of the hub itself asks, and says so."""
+        """Whether a page of the hub itself asks, and says so. At the public name that is the public origin
+        to the letter: a page over plain HTTP, or at another port, is somebody else's."""
+        if self._public is not None:
+            own = headers.get("Origin", "").lower() == self._public
+            if own or _name(f"//{headers.get('Host', '').lower()}") == self._public_host:
+                return own
         origin = urlsplit(headers.get("Origin", "").lower())
         return origin.scheme in ("http", "https") and origin.netloc == headers.get("Host", "").lower()
 

@@ -64,7 +64,7 @@ class Browsers:
             return keeper.refuse(head, 503, "Nobody can be let in just now.")
         about = {"token": grant.name, "role": str(grant.role), "peer": head.peer or None}
         self._hub.audit.note("login", "allowed", **about)
-        return Reply(204, headers={"Set-Cookie": self._cookie(secret, cookies.SECONDS), **NO_STORE})
+        return Reply(204, headers={"Set-Cookie": self._cookie(head, secret, cookies.SECONDS), **NO_STORE})
 
     async def _ticket(self, head: Head, body: bytes) -> Reply:
         grant = self._cookies.find(self._shown(head))
@@ -79,15 +79,17 @@ class Browsers:
         if grant is not None:
             await asyncio.to_thread(self._cookies.drop, shown)
             self._hub.audit.note("logout", "done", token=grant.name, peer=head.peer or None)
-        return Reply(204, headers={"Set-Cookie": self._cookie("", 0), **NO_STORE})
+        return Reply(204, headers={"Set-Cookie": self._cookie(head, "", 0), **NO_STORE})
 
     @property
     def _name(self) -> str:
         """Cookies do not tell ports apart: two hubs of one machine have two."""
         return f"antiphon-{self._hub.port}"
 
-    def _cookie(self, value: str, seconds: float) -> str:
-        secure = "; Secure" if self._hub.secure else ""
+    def _cookie(self, head: Head, value: str, seconds: float) -> str:
+        """`Secure` where the page itself came over HTTPS, be it that of a proxy: its `Origin` says so."""
+        https = self._hub.secure or head.headers.get("Origin", "").lower().startswith("https:")
+        secure = "; Secure" if https else ""
         return f"{self._name}={value}; Path=/; Max-Age={seconds:.0f}; HttpOnly; SameSite=Strict{secure}"
 
     def _shown(self, head: Head) -> str:
@@ -112,12 +114,12 @@ class _Posted:
         self._act = act
 
     def admit(self, head: Head) -> Reply | None:
-        gate = self._hub.doorkeeper.gate
-        why = gate.refusal(head.headers)
-        if why is None and not gate.is_own(head.headers):
-            why = "Only the hub's own page asks for this."
-        if why is not None:
-            return plain(403, why)
+        keeper = self._hub.doorkeeper
+        refusal = keeper.refusal(head)
+        if refusal is not None:
+            return refusal
+        if not keeper.gate.is_own(head.headers):
+            return plain(403, "Only the hub's own page asks for this.")
         return None if head.method == "POST" else plain(405, allow="POST")
 
     async def answer(self, exchange: Exchange, body: bytes) -> None:

@@ -19,6 +19,7 @@ from antiphon.hub.permits import ACTS, PROMPTS
 from antiphon.hub.roles import Role
 from antiphon.hub.tickets import Tickets
 from antiphon.hub.tokens import Grant, Tokens
+from antiphon.hub.trusted_proxies import TrustedProxies, UnclearClient
 from antiphon.transports.http1 import wants_websocket
 from antiphon.transports.http_exchange import Head, Reply, plain
 from antiphon.transports.http_frames import CONNECTION_ID
@@ -51,12 +52,14 @@ class Doorkeeper:
         *,
         limits: HubLimits,
         audit: Audit,
+        proxies: TrustedProxies | None = None,
     ) -> None:
         self.gate = gate
         self.tokens = tokens
         self.tickets: Tickets[Grant] = Tickets(TICKET_SECONDS)
         self._limits = limits
         self._audit = audit
+        self._proxies = proxies or TrustedProxies()
         self._prompts = Rate(limits.prompts_per_minute)
         self._bytes = Rate(limits.bytes_per_minute)
         self._strangers = Rate(STRANGERS_PER_MINUTE)
@@ -68,9 +71,10 @@ class Doorkeeper:
 
     def check(self, head: Head) -> Reply | Grant:
         """By the head of a request: whose it is, or how it is refused."""
-        why = self.gate.refusal(head.headers)
-        if why is not None:
-            return self.refuse(head, 403, why)
+        refusal = self.refusal(head)
+        if refusal is not None:
+            self.note_refused(head, refusal.status)
+            return refusal
         grant = self._shown(head)
         if grant is None:
             return self.refuse(head, 401, NO_TOKEN)
@@ -80,6 +84,16 @@ class Doorkeeper:
         full = self._full(grant) if new else None
         return grant if full is None else self.refuse(head, *full, token=grant.name)
 
+    def refusal(self, head: Head) -> Reply | None:
+        """How a request is refused by where it comes from. Every request goes through here before anything
+        else is done for it: from here on its `peer` is the client, not the proxy in front of the hub."""
+        try:
+            head.peer = self._proxies.client_of(head.peer, head.headers)
+        except UnclearClient as unclear:
+            return plain(400, f"{unclear}.")
+        why = self.gate.refusal(head.headers)
+        return None if why is None else plain(403, why)
+
     def refuse(self, head: Head, status: int, why: str = "", *, token: str | None = None) -> Reply:
         self.note_refused(head, status, token=token)
         if status == 401:
@@ -87,6 +101,8 @@ class Doorkeeper:
         return plain(status, why, retry_after="5") if status in (429, 503) else plain(status, why)
 
     def note_refused(self, head: Head, status: int, *, token: str | None = None) -> None:
+        with contextlib.suppress(UnclearClient):  # some are refused before anything else was looked at
+            head.peer = self._proxies.client_of(head.peer, head.headers)
         token = token or (head.who.name if isinstance(head.who, Grant) else None)
         if token is None and not self._strangers.take(""):
             self._unlisted += 1

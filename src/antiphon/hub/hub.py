@@ -41,6 +41,7 @@ from antiphon.hub.orphans import MARK, reap
 from antiphon.hub.page import Page
 from antiphon.hub.permits import HubPermit
 from antiphon.hub.policies import Policy, Unattended
+from antiphon.hub.public_url import read_public_url
 from antiphon.hub.queued_bytes import QueuedBytes
 from antiphon.hub.resting import Resting
 from antiphon.hub.session_room import SessionRoom
@@ -48,6 +49,7 @@ from antiphon.hub.store_check import StoreCheck
 from antiphon.hub.targets import Target, called, read_address, read_target
 from antiphon.hub.telling import FORMATS, Telling
 from antiphon.hub.tokens import OWNER, Tokens
+from antiphon.hub.trusted_proxies import TrustedProxies
 from antiphon.hub.upstream import Upstream
 from antiphon.hub.upstreams import Upstreams
 from antiphon.schema import v2
@@ -84,6 +86,8 @@ class Hub(Extended):
         token: str | None = None,
         hosts: Collection[str] = (),
         origins: Collection[str] = (),
+        public_url: str | None = None,
+        trusted_proxies: Collection[str] = (),
         unattended: str = "wait",
         busy: str = Delivery.QUEUE,
         turn_complete: bool = False,
@@ -104,8 +108,10 @@ class Hub(Extended):
     ) -> None:
         """`agents`: a command, or several by name, the first of which works unless a client chooses another.
         `token` lets clients in; without one it is made up (`hub.token`). `hosts` and `origins` are names and
-        pages, beside its own, by which it may be reached. `unattended`: what becomes of a question with
-        nobody there who may answer: `wait`, `reject`, or `allow-read`, which approves what only reads.
+        pages, beside its own, by which it may be reached. `public_url` is where browsers reach it through a
+        reverse proxy, and `trusted_proxies` the addresses or CIDR blocks of proxies that say who their
+        clients are. `unattended`: what becomes of a question with nobody there who may answer: `wait`,
+        `reject`, or `allow-read`, which approves what only reads.
         `busy`: what a plain prompt does while the session works: `queue`, `steer`, `interrupt`, or `agent`:
         it is handed over at once, and the agent decides, where it takes prompts while it works.
         `turn_complete` sends that signal to every v1 client. `version` insists on ACP 1 or 2 towards the
@@ -150,13 +156,16 @@ class Hub(Extended):
         self.port: int | None = None
         """Where it listens."""
         self.secure = False
+        self.public_url = None if public_url is None else read_public_url(public_url)
+        """The origin of its page behind a reverse proxy."""
         self.limits = limits or HubLimits()
         self.audit = Audit(audit)
         self.doorkeeper = Doorkeeper(
-            Gate(hosts=hosts, origins=origins),
+            Gate(hosts=hosts, origins=origins, public=self.public_url),
             Tokens(self.token, tokens),
             limits=self.limits,
             audit=self.audit,
+            proxies=TrustedProxies(trusted_proxies),
         )
         self.queued_bytes = QueuedBytes(self.limits)
         self.room = SessionRoom(self.limits.sessions, lambda: len(self._sessions))

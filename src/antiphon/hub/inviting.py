@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 
 def invite(hub: Hub, params: Any) -> dict[str, Any]:
-    """The code, which stands behind `#login=` in a link to the hub's page, and for how long it is good."""
+    """The code, which stands behind `#login=` in a link to the hub's page, and for how long it is good; where
+    the hub has a public URL, also that."""
     given = params if isinstance(params, dict) else {}
     role, sessions = given.get("role", Role.OWNER), given.get("sessions")
     if role not in RANKS:
@@ -21,7 +22,8 @@ def invite(hub: Hub, params: Any) -> dict[str, Any]:
     if sessions is not None and not _are_ids(sessions):
         raise InvalidParams("`sessions` is a list of ids")
     code = hub.browsers.invite(Role(role), sessions=sessions)
-    return {"code": code, "seconds": LINK_SECONDS}
+    public = {} if hub.public_url is None else {"url": f"{hub.public_url}/"}
+    return {"code": code, "seconds": LINK_SECONDS, **public}
 
 
 def _are_ids(given: Any) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from antiphon.transports.http_exchange import Exchange, Handler, Head, Reply, plain
+from antiphon.transports.http_exchange import Exchange, Handler, Head, Reply
 from antiphon.transports.http_routes import not_readable
 
 if TYPE_CHECKING:
@@ -63,13 +63,12 @@ class PageRoutes(Mapping[str, Handler]):
 
 class _File:
     def __init__(self, hub: Hub, content: bytes, kind: str) -> None:
-        self._gate = hub.doorkeeper.gate
+        self._keeper = hub.doorkeeper
         self._content = content
         self._kind = kind
 
     def admit(self, head: Head) -> Reply | None:
-        why = self._gate.refusal(head.headers)
-        return not_readable(head) if why is None else plain(403, why)
+        return self._keeper.refusal(head) or not_readable(head)
 
     async def answer(self, exchange: Exchange, body: bytes) -> None:
         tag = _tag(self._content)
