@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 
-def certificates(folder: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """The client's context and the server's."""
+def certificates(folder: Path, *names: str) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """The client's context and the server's. The certificate is valid for these names, too."""
     pytest.importorskip("cryptography")
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
@@ -31,7 +31,10 @@ def certificates(folder: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
         .not_valid_after(now + datetime.timedelta(days=1))
         .add_extension(
             x509.SubjectAlternativeName(
-                [x509.IPAddress(ipaddress.ip_address("127.0.0.1")), x509.DNSName("localhost")]
+                [
+                    x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
+                    *(x509.DNSName(name) for name in ("localhost", *names)),
+                ]
             ),
             critical=False,
         )
