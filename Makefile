@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 QUICK ?=
 RUNS ?=
 
-.PHONY: help setup run test faults races lint format schema bench bench-wire bench-session bench-hub shots clean
+.PHONY: help setup run test faults races fuzz lint format schema bench bench-wire bench-session bench-hub shots clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -37,6 +37,9 @@ faults: $(READY) ## Kill a busy agent 200 times and a busy hub 300 times, and lo
 
 races: $(READY) ## Race requests of two clients against each other in 2,000 seeded schedules, with a third looking on (RUNS=n for fewer)
 	$(BIN)/python -m tests.races.campaign $(if $(RUNS),--runs $(RUNS))
+
+fuzz: $(READY) ## Change inputs of sockets, pipes and files at random, and look for crashes (MINUTES=n of CPU time; SEED=n)
+	$(BIN)/python -m tests.fuzz --minutes $(or $(MINUTES),2) $(if $(SEED),--seed $(SEED))
 
 lint: $(READY) ## Check style, types, layers and the generated schema
 	$(BIN)/ruff check .

@@ -1,0 +1,72 @@
+"""`make fuzz MINUTES=n`, or `python -m tests.fuzz --minutes N [--target T] [--seed S]`.
+
+Divides CPU minutes among the targets. A crash writes its input to a file, says how to run it again, and ends
+that target; the exit code is then 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import hashlib
+import random
+import sys
+import traceback
+from pathlib import Path
+
+from tests.fuzz.running import FOUND, TARGETS, Crash, Tally, current_input, fuzz, target
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--minutes", type=float, default=1.0, help="of CPU time, for all targets together")
+    parser.add_argument("--target", choices=TARGETS, action="append", help="only this one; may be repeated")
+    parser.add_argument("--seed", type=int, help="of the first inputs; by default one by chance")
+    parser.add_argument("--replay", type=Path, metavar="FILE", help="check this input of one target")
+    given = parser.parse_args()
+    names: list[str] = given.target or list(TARGETS)
+    if given.replay is not None:
+        return replay(names, given.replay)
+    number = random.SystemRandom().randrange(1 << 32) if given.seed is None else given.seed
+    print(f"seed {number}: {given.minutes:g} CPU minutes for {', '.join(names)}", flush=True)
+    crashed: list[str] = []
+    for name in names:
+
+        def told(tally: Tally, name: str = name) -> None:
+            print(f"  {name}: {tally}", flush=True)
+
+        try:
+            done = fuzz(name, cpu_seconds=60 * given.minutes / len(names), number=number, told=told)
+        except Crash as crash:
+            report(crash)
+            crashed.append(name)
+            continue
+        common = ", ".join(f"{outcome} {count}" for outcome, count in done.outcomes.most_common(6))
+        print(f"{name}: {done}: {common}", flush=True)
+    print(f"crashed: {', '.join(crashed)}" if crashed else "no crash")
+    return 1 if crashed else 0
+
+
+def report(crash: Crash) -> None:
+    FOUND.mkdir(parents=True, exist_ok=True)
+    path = FOUND / f"{crash.target}-{hashlib.sha256(crash.data).hexdigest()[:12]}"
+    path.write_bytes(crash.data)
+    traceback.print_exception(crash.error)
+    print(f"CRASH in {crash}\ninput of {len(crash.data)} bytes: {path}")
+    print(f"run it again: python -m tests.fuzz --target {crash.target} --replay {path}")
+
+
+def replay(names: list[str], path: Path) -> int:
+    """Check one input; a `.current` file is what a process was at when it died."""
+    if len(names) != 1:
+        print("--replay needs the --target of the input", file=sys.stderr)
+        return 2
+    data = current_input(path) if path.suffix == ".current" else path.read_bytes()
+    with target(names[0]).opened() as check:
+        print(check(data))
+    return 0
+
+
+if __name__ == "__main__":
+    faulthandler.enable()
+    sys.exit(main())
