@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 from base64 import b64decode
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 from pathlib import Path
 from typing import Any
@@ -86,7 +86,7 @@ class Running:
         os.kill(self._process.pid, number)
         with pytest.raises(AssertionError, match="the link ended"):
             await self._stdio.until(lambda frame: False)
-        return self._process.end_reason.removeprefix(f"{sys.executable} "), tuple(self._process.stderr)
+        return self._process.end_reason.partition(" ")[2], tuple(self._process.stderr)
 
     async def session(self, id: str) -> Session:
         """A session as another process finds it in the store; it is not to be claimed by anyone."""
@@ -104,11 +104,15 @@ async def reached(address: str) -> WebSocketTransport:
                 await asyncio.sleep(0.02)
 
 
+DEAF = ["sh", "-c", 'trap "" INT TERM; exec "$0" "$@"']
+"""Starts a command with the signals ignored, as a shell without job control does in the background."""
+
+
 @asynccontextmanager
-async def running(folder: Path, address: str | None) -> AsyncIterator[Running]:
+async def running(folder: Path, address: str | None, *, start: Sequence[str] = ()) -> AsyncIterator[Running]:
     store = folder / "sessions.db"
     arguments = [str(store)] if address is None else [str(store), address]
-    process = await ChildTransport.spawn([sys.executable, "-c", AGENT, *arguments])
+    process = await ChildTransport.spawn([*start, sys.executable, "-c", AGENT, *arguments])
     agent = Running(process, store, address)
     try:
         yield agent
@@ -181,6 +185,16 @@ async def test_a_signal_ends_an_agent_cleanly_and_its_commands_with_it(
         assert fold.state is TurnState.IDLE
         assert fold.turns.last is not None
         assert fold.turns.last.interrupted
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_a_signal_ends_an_agent_that_was_started_with_it_ignored(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    async with running(tmp_path, None, start=DEAF) as agent:
+        await agent.sleep(await agent.client())
+        assert await agent.end(number) == ("exited with code 0", ())
+        assert not any(alive(command) for command in agent.commands)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux ties a child to its parent")

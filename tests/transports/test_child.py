@@ -201,6 +201,22 @@ async def test_kill_9_of_the_parent_leaves_no_process_behind(tmp_path: Path) -> 
     await gone(child)
 
 
+async def test_a_child_does_not_inherit_ignored_signals() -> None:
+    code = """
+    import signal
+    ignored = [n for n in (1, 2, 3, 15) if signal.getsignal(n) is signal.SIG_IGN]
+    print(ignored, flush=True)
+    """
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (1, 2, 3, 15)}
+    try:
+        child = await ChildTransport.spawn(python(code))
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    assert await take(child, 1) == [b"[]"]
+    await child.aclose()
+
+
 async def test_a_full_pipe_pushes_back_on_the_producer_and_nothing_grows_without_bound() -> None:
     child = await ChildTransport.spawn(python("import time; time.sleep(600)"), grace=0.1)
     frame = b"x" * 10_000

@@ -9,6 +9,7 @@ from antiphon.cli.explaining import Menu
 from antiphon.cli.hub_commands import acp, attach, serve, sessions
 from antiphon.cli.link_command import link
 from antiphon.cli.prompt import prompt
+from antiphon.cli.signals import accept_stop_signals
 from antiphon.cli.token_commands import token
 
 HELP = """\
@@ -49,6 +50,7 @@ Examples:
 @click.pass_context
 def main(ctx: click.Context) -> None:
     output.install()
+    accept_stop_signals()
     if ctx.invoked_subcommand is None:
         from antiphon.cli.front import show_front
 

@@ -120,8 +120,9 @@ class Conversation:
         handlers: dict[signal.Signals, Callable[[], None]] = {
             signal.SIGINT: self._interrupt,
             signal.SIGTERM: self._terminate,
-            signal.SIGHUP: self._terminate,
         }
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # `nohup` asks for that
+            handlers[signal.SIGHUP] = self._terminate
         for number, handler in handlers.items():
             loop.add_signal_handler(number, handler)
         if self._request.timeout is not None:

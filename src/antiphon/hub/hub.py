@@ -6,9 +6,7 @@ import asyncio
 import contextlib
 import logging
 import os
-import signal
 import ssl
-import sys
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -55,7 +53,7 @@ from antiphon.hub.upstreams import Upstreams
 from antiphon.schema import v2
 from antiphon.stores.base import Store
 from antiphon.transports.base import Transport
-from antiphon.transports.loop import run
+from antiphon.transports.loop import run_until_signal
 
 if TYPE_CHECKING:
     from antiphon.transports.http_server import HttpServer
@@ -209,25 +207,23 @@ class Hub(Extended):
         what is at work gets some time, and every agent ends. `on_ready` is called once clients can come."""
         host, port = read_address(address or "127.0.0.1:8642")
 
+        stopped = asyncio.Event()
+        task: asyncio.Task[Any] | None = None
+
+        def stop() -> None:
+            if stopped.is_set() and task is not None:
+                task.cancel()  # a second signal ends the hub at once
+            stopped.set()
+
         async def main() -> None:
-            stopped = asyncio.Event()
-            loop = asyncio.get_running_loop()
+            nonlocal task
             task = asyncio.current_task()
-            assert task is not None
-
-            def stop() -> None:
-                task.cancel() if stopped.is_set() else stopped.set()  # a second time: at once
-
-            if sys.platform != "win32":
-                for number in (signal.SIGTERM, signal.SIGINT):
-                    loop.add_signal_handler(number, stop)
             async with self.listening(host, port, tls=tls, insecure=insecure):
                 on_ready()
                 await stopped.wait()
                 await self.settle()
 
-        with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
-            run(main())
+        run_until_signal(main(), on_signal=stop)
 
     @asynccontextmanager
     async def listening(

@@ -7,7 +7,7 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Collection, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -16,6 +16,8 @@ GRACE = 5.0
 """Seconds that the parts of a program get to end in, unless it says otherwise."""
 LAST = 0.5
 """Seconds for what was left behind by all of them."""
+STOP_SIGNALS = () if sys.platform == "win32" else (signal.SIGINT, signal.SIGTERM)
+"""Signals that ask a program to end. Windows has no handlers for them in an event loop."""
 
 
 def hold_standard_descriptors() -> None:
@@ -38,25 +40,53 @@ def run(main: Coroutine[Any, Any, T]) -> T:
             _end_what_is_left(runner.get_loop())
 
 
+def run_until_signal(main: Coroutine[Any, Any, None], *, on_signal: Callable[[], None]) -> None:
+    """Run `main` to its end. Call `on_signal` in its event loop for every SIGINT and SIGTERM.
+
+    The handlers are set even where the process was started with these signals ignored, as a shell without
+    job control starts its background commands. Once a signal came and `main` has ended, further ones are
+    ignored: the process is about to exit, and keeps the exit code of a clean end.
+    """
+    received = False
+
+    async def watched() -> None:
+        nonlocal received
+        loop = asyncio.get_running_loop()
+
+        def receive() -> None:
+            nonlocal received
+            received = True
+            on_signal()
+
+        for number in STOP_SIGNALS:
+            loop.add_signal_handler(number, receive)
+        try:
+            await main
+        finally:
+            for number in STOP_SIGNALS if received else ():
+                loop.remove_signal_handler(number)
+                signal.signal(number, signal.SIG_IGN)
+
+    with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
+        run(watched())
+
+
 def run_until_stopped(main: Coroutine[Any, Any, None], *, grace: float = GRACE) -> None:
     """Run `main` to its end, or until SIGINT or SIGTERM: it is cancelled then, and puts away what it has.
     Where that takes far longer than its parts may, the process ends without it."""
+    task: asyncio.Task[Any] | None = None
 
-    async def stoppable() -> None:
+    async def cancellable() -> None:
+        nonlocal task
         task = asyncio.current_task()
-        assert task is not None
-        loop = asyncio.get_running_loop()
-
-        def stop() -> None:
-            task.cancel()
-            loop.call_later(2 * grace + GRACE, _end_without, [task])
-
-        if sys.platform != "win32":
-            loop.add_signal_handler(signal.SIGTERM, stop)
         await main
 
-    with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
-        run(stoppable())
+    def cancel() -> None:
+        assert task is not None
+        task.cancel()
+        asyncio.get_running_loop().call_later(2 * grace + GRACE, _end_without, [task])
+
+    run_until_signal(cancellable(), on_signal=cancel)
 
 
 def _end_what_is_left(loop: asyncio.AbstractEventLoop) -> None:

@@ -1,4 +1,4 @@
-"""No orphans: a process that we start ends with us, however we end."""
+"""How a child process starts: it ends with us, however we end, and signals have their default effect."""
 
 from __future__ import annotations
 
@@ -6,21 +6,33 @@ import ctypes
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
 
 def die_with_us() -> Callable[[], None] | None:
-    """What a new child runs before its program (`preexec_fn`): ask the kernel to kill it when we die."""
+    """Return what a new child runs before its program (`preexec_fn`).
+
+    On Linux it asks the kernel to kill the child when the thread that starts it ends. Where this process
+    was started with signals ignored (`nohup`, a background command of a script), the child does not inherit
+    that: it has a session of its own, and could not be stopped with them otherwise.
+    """
+    ignored = [number for number in signal.valid_signals() if signal.getsignal(number) is signal.SIG_IGN]
     if _libc is None:
-        return None
+        return (lambda: _restore(ignored)) if ignored and sys.platform != "win32" else None
     prctl, parent = _libc.prctl, os.getpid()
 
     def in_child() -> None:
         prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != parent:  # it died in between
             os._exit(127)
+        _restore(ignored)
 
     return in_child
+
+
+def _restore(ignored: Sequence[int]) -> None:
+    for number in ignored:
+        signal.signal(number, signal.SIG_DFL)
