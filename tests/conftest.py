@@ -1,4 +1,4 @@
-"""What every test shares: a Hypothesis profile, and a CI in which nothing may skip."""
+"""What every test shares: a Hypothesis profile, a watchdog, and a CI in which nothing may skip."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import os
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.watchdog import pytest_configure as pytest_configure  # a hook of this file too
 
 settings.register_profile(
     "antiphon", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
