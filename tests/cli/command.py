@@ -18,6 +18,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests import warm
+
 HERE = Path(__file__).parent
 ANTIPHON = [sys.executable, "-m", "antiphon"]
 SHOWCASE = [sys.executable, str(HERE / "agents" / "showcase.py")]
@@ -41,16 +43,9 @@ def environment(**changes: str) -> dict[str, str]:
 def prompt(
     *arguments: str, agent: Sequence[str] = (), text: str | None = None, **env: str
 ) -> subprocess.CompletedProcess[str]:
-    """`antiphon prompt …` with pipes; `text` is its stdin."""
-    return subprocess.run(
-        [*ANTIPHON, "prompt", *arguments, *(["--", *agent] if agent else [])],
-        input=text or "",
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE,
-        check=False,
-        env=environment(**env),
-    )
+    """`antiphon prompt …` with its output in files; `text` is its stdin."""
+    command = ["prompt", *arguments, *(["--", *agent] if agent else [])]
+    return warm.run(command, text=text or "", timeout=DEADLINE, env=environment(**env))
 
 
 def unstyled(text: str) -> str:

@@ -8,12 +8,11 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tests.faults.violation import Silence, check
+from tests.warm import WarmProcess
 
 ROOT = Path(__file__).parents[2]
 DEADLINE = 30.0
@@ -24,7 +23,7 @@ class HubProcess:
         self.folder = folder
         self.log = folder / "hub.stderr"
         self._arguments = list(arguments)
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: WarmProcess | None = None
         self.address = ""
         self.token = ""
 
@@ -34,13 +33,7 @@ class HubProcess:
         port = self.address.rpartition(":")[2].partition("/")[0] or "0"
         where = ["--port", port, "--data", str(self.folder), "--ready-file", str(ready)]
         with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "antiphon", "serve", *where, *self._arguments],
-                cwd=ROOT,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
+            self._process = WarmProcess(["serve", *where, *self._arguments], cwd=ROOT, stdout=log, stderr=log)
         until = asyncio.get_running_loop().time() + DEADLINE
         while not ready.exists():
             if asyncio.get_running_loop().time() > until:

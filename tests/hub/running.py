@@ -1,4 +1,6 @@
-"""A hub as people run it: `antiphon serve` in a process of its own, with real agents behind it."""
+"""A hub as people run it: `antiphon serve` in a process of its own, with real agents behind it.
+
+The process is forked from one that has imported everything: see `tests/warm.py`."""
 
 from __future__ import annotations
 
@@ -17,6 +19,7 @@ from typing import Any
 from antiphon.client import Client, Reconnect, connect
 from antiphon.transports.websocket import connect_websocket
 from tests.agent.talk import INFO, Talk
+from tests.warm import WarmProcess
 
 DEADLINE = 20.0
 ROOT = Path(__file__).parents[2]
@@ -37,21 +40,8 @@ class Served:
     def _start(self, port: str = "0") -> None:
         ready = self.folder / "ready.json"
         ready.unlink(missing_ok=True)
-        self.process = subprocess.Popen(
-            [
-                *ANTIPHON,
-                "serve",
-                "--port",
-                port,
-                "--data",
-                self.folder,
-                "--ready-file",
-                ready,
-                *self._arguments,
-            ],
-            stdin=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-        )
+        where = ["--port", port, "--data", str(self.folder), "--ready-file", str(ready)]
+        self.process = WarmProcess(["serve", *where, *self._arguments], stderr=subprocess.PIPE)
         until = time.monotonic() + DEADLINE
         while not ready.exists():
             assert time.monotonic() < until
@@ -76,9 +66,14 @@ class Served:
     def port(self) -> str:
         return self.acp.rpartition(":")[2].partition("/")[0]
 
-    def end(self) -> tuple[int, str]:
-        """Ask it to end; its exit code and what it wrote."""
+    def end(self, *, patience: float = DEADLINE) -> tuple[int, str]:
+        """Ask it to end; its exit code and what it wrote. It is told to end at once when patience is over:
+        a hub gives an open turn ten seconds."""
         self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(patience)
+        except subprocess.TimeoutExpired:
+            self.process.send_signal(signal.SIGTERM)
         _, errors = self.process.communicate(timeout=DEADLINE)
         return self.process.returncode, errors.decode()
 
@@ -112,7 +107,7 @@ def served(folder: Path, *arguments: str, agent: Sequence[str] = REHEARSE) -> It
         yield hub
     finally:
         if hub.process.poll() is None:
-            code, errors = hub.end()
+            code, errors = hub.end(patience=1.0)
             assert code == 0, errors
             assert "Traceback" not in errors, errors
         marked = left_by(folder)

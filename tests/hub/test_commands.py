@@ -15,15 +15,14 @@ from pathlib import Path
 
 from antiphon.client import connect
 from antiphon.hub import HubFolder
+from tests import warm
 from tests.cli.command import SHOWCASE, Terminal, ended
 from tests.hub.running import AGENT, ANTIPHON, DEADLINE, REHEARSE, ROOT, served
 from tests.hub.test_sharing import heard, settled, told
 
 
 def run(*arguments: str, text: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*ANTIPHON, *arguments], input=text, capture_output=True, text=True, timeout=DEADLINE, check=False
-    )
+    return warm.run(arguments, text=text, timeout=DEADLINE)
 
 
 def test_a_line_typed_is_a_prompt_and_sessions_are_listed_shown_renamed_and_deleted(tmp_path: Path) -> None:
