@@ -17,7 +17,7 @@ from antiphon.cli.patience import AT_A_HUB, noted_wait, print_note
 from antiphon.cli.trust import tls_for, trust
 from antiphon.client import Client, Permission, connect
 from antiphon.errors import AntiphonError, StoreCorrupt
-from antiphon.hub import Hub, HubFolder
+from antiphon.hub import HubFolder
 from antiphon.hub.access import is_loopback
 
 
@@ -102,6 +102,7 @@ async def reached(
         raise Failure(f"no hub runs in {folder.path}: start one with `{here('serve', data)}`")
     if not folder.sessions.exists():
         raise Failure(f"there are no sessions in {folder.path}: `{here('serve', data)}` begins to keep some")
+    from antiphon.hub import Hub
     from antiphon.stores.sqlite import SQLiteStore
 
     with folder.held():

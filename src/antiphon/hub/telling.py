@@ -22,14 +22,27 @@ from antiphon.hub.settling import agent_of
 from antiphon.hub.timeline import Item, Timeline
 from antiphon.moving import Missing, salvage, tell_session
 from antiphon.stores.base import SessionRecord
-from antiphon.transcripts import Account, to_html, to_markdown
+from antiphon.transcripts import Account
 
 if TYPE_CHECKING:
     from antiphon.hub.hub import Hub
 
+
+def _markdown(account: Account) -> Iterator[str]:
+    from antiphon.transcripts.markdown import to_markdown
+
+    return to_markdown(account)
+
+
+def _html(account: Account) -> Iterator[str]:
+    from antiphon.transcripts.page import to_html
+
+    return to_html(account)
+
+
 FORMATS: dict[str, tuple[Callable[[Account], Iterator[str]], str, str]] = {
-    "markdown": (to_markdown, ".md", "text/markdown; charset=utf-8"),
-    "html": (to_html, ".html", "text/html; charset=utf-8"),
+    "markdown": (_markdown, ".md", "text/markdown; charset=utf-8"),
+    "html": (_html, ".html", "text/html; charset=utf-8"),
 }
 LARGEST = 32 * 1024 * 1024
 """Characters of a transcript that is sent in one answer."""
