@@ -4,9 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 QUICK ?=
+# Tests wait for processes and sockets half of the time: two workers per core keep the machine busy.
+WORKERS ?= $(shell echo $$((2 * $$(nproc 2>/dev/null || echo 2))))
 RUNS ?=
 
-.PHONY: help setup run test faults races fuzz lint format schema bench bench-wire bench-session bench-hub shots clean
+.PHONY: help setup run test peers faults races fuzz lint format schema bench bench-wire bench-session bench-hub shots clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -28,8 +30,11 @@ $(READY): pyproject.toml
 run: $(READY) ## Start the hub with the built-in agent, and say what to do next (DATA=folder for another place)
 	@$(BIN)/antiphon serve $(if $(DATA),--data "$(DATA)")
 
-test: $(READY) ## Run every test this machine can run; the summary names each skip and why
-	$(BIN)/python -m pytest -n auto --dist loadfile
+test: $(READY) ## Run every test this machine can run; the summary names each skip and why, and the slowest
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations=15
+
+peers: $(READY) ## Install the official SDKs and real agents into .cache/peers, for the tests and benchmarks that need them
+	$(BIN)/python -m tests.peers.install
 
 faults: $(READY) ## Kill a busy agent 200 times and a busy hub 300 times, and look for what is lost or doubled (RUNS=n for fewer)
 	$(BIN)/python -m tests.faults.campaign $(if $(RUNS),--runs $(RUNS))
@@ -57,13 +62,13 @@ schema: $(READY) ## Generate the types from the pinned schemas
 
 bench: bench-wire bench-session bench-hub ## Run every benchmark (QUICK=1 for a short run)
 
-bench-wire: $(READY) ## Measure the wire against the official SDKs
+bench-wire: peers ## Measure the wire against the official SDKs
 	$(BIN)/python -m bench.wire $(if $(QUICK),--quick)
 
 bench-session: $(READY) ## Measure durable sessions: streaming, appending, replay and idling
 	$(BIN)/python -m bench.session $(if $(QUICK),--quick)
 
-bench-hub: $(READY) ## Measure a hub's fan-out against a broadcast with Node's ws
+bench-hub: peers ## Measure a hub's fan-out against a broadcast with Node's ws
 	$(BIN)/python -m bench.hub $(if $(QUICK),--quick)
 
 shots: $(READY) ## Take the pictures of page and terminal in docs/shots (needs chromium and tmux)

@@ -2,8 +2,8 @@
 
 `python -m tests.peers.install [NAME…]` installs all of them (or those named), several at a time, and prints
 what it has. What is there already is left as it is. Nothing of them reaches the project's environment: each
-lives under `<repo>/.cache/peers/`, and one that cannot be had is a `PeerUnavailable` with the reason, which
-the tests turn into a skip. No package's install script is run.
+lives under `<repo>/.cache/peers/`. No package's install script is run. The functions only find what is there:
+the tests download nothing. A missing peer is a `PeerUnavailable`, which the tests turn into a skip.
 """
 
 from __future__ import annotations
@@ -71,7 +71,6 @@ PEERS = {
 AT_ONCE = 4  # downloading is most of the work, unpacking the rest
 
 INSTALL_DEADLINE = 300.0  # seconds for one installer command, and for another process's whole install
-FAILED: dict[str, PeerUnavailable] = {}  # a registry that is not there is asked once per process
 
 
 class PeerUnavailable(Exception):
@@ -91,6 +90,14 @@ def ts_sdk() -> Path:
 
 def folder(name: str) -> Path:
     """The folder of one of `PEERS`, complete."""
+    found = CACHE / PEERS[name].folder
+    if not (found / ".complete").exists():
+        raise PeerUnavailable(f"it is not installed; `python -m tests.peers.install {name}` does that")
+    return found
+
+
+def installed(name: str) -> Path:
+    """The folder of one of `PEERS`, installed where it is missing."""
     peer = PEERS[name]
     return _installed(peer.folder, lambda target: _install(peer, target))
 
@@ -171,8 +178,6 @@ def _installed(name: str, install: Callable[[Path], None]) -> Path:
     marker = folder / ".complete"
     if marker.exists():
         return folder
-    if name in FAILED:
-        raise FAILED[name]
     CACHE.mkdir(parents=True, exist_ok=True)
     with _lock(CACHE / f"{name}.lock"):
         if marker.exists():
@@ -180,9 +185,8 @@ def _installed(name: str, install: Callable[[Path], None]) -> Path:
         shutil.rmtree(folder, ignore_errors=True)  # what an interrupted install left behind
         try:
             install(folder)
-        except PeerUnavailable as unavailable:
+        except PeerUnavailable:
             shutil.rmtree(folder, ignore_errors=True)
-            FAILED[name] = unavailable
             raise
         fresh = folder / ".complete.new"
         fresh.write_text("")
@@ -250,7 +254,7 @@ def _report(name: str) -> str:
     began = time.monotonic()
     there = (CACHE / PEERS[name].folder / ".complete").exists()
     try:
-        has = _versions(PEERS[name], folder(name))
+        has = _versions(PEERS[name], installed(name))
     except PeerUnavailable as reason:
         return f"{name}: not available: {reason}"
     return f"{name}: {has}" + ("" if there else f" (installed in {time.monotonic() - began:.0f} s)")
