@@ -20,6 +20,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -27,10 +28,14 @@ from typing import IO
 
 ROOT = Path(__file__).parents[1]
 COMMANDS = (
-    "antiphon.cli.serve",
-    "antiphon.hub.listening",
+    "antiphon.cli.attach",
+    "antiphon.cli.moving",
     "antiphon.cli.prompting",
     "antiphon.cli.rendering",
+    "antiphon.cli.serve",
+    "antiphon.cli.sessions",
+    "antiphon.cli.tokens",
+    "antiphon.hub.listening",
 )
 """What is imported before the first command runs."""
 _STATUS = 16
@@ -153,6 +158,7 @@ class _Forks:
     """The process that forks, as the tests see it."""
 
     def __init__(self) -> None:
+        self._one_at_a_time = threading.Lock()
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(
@@ -165,7 +171,7 @@ class _Forks:
         atexit.register(self.close)
 
     def fork(self, request: object, descriptors: Sequence[int]) -> int:
-        with TemporaryFile() as asked:  # an environment may be larger than one packet
+        with self._one_at_a_time, TemporaryFile() as asked:  # an environment may be larger than one packet
             asked.write(json.dumps(request).encode())
             asked.flush()
             socket.send_fds(self._socket, [b"fork"], [asked.fileno(), *descriptors])

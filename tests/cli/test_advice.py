@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from antiphon.cli.exits import Exit
+from tests import warm
 from tests.cli.command import ANTIPHON, Terminal, environment, prompt, raw_agent
 from tests.hub.running import Served, served
 from tests.transports.certificates import certificates
@@ -21,15 +22,7 @@ DIES = [sys.executable, "-c", "import sys; sys.exit('no key')"]
 
 def told(*arguments: str, code: int = Exit.ERROR, **env: str) -> str:
     """What a command says that goes wrong."""
-    done = subprocess.run(
-        [*ANTIPHON, *arguments],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=20,
-        check=False,
-        env=environment(**env),
-    )
+    done = warm.run(arguments, timeout=20, env=environment(**env))
     assert done.stdout == ""
     assert done.returncode == code, done.stderr
     line = re.fullmatch(r"antiphon: (.+)\n", done.stderr)

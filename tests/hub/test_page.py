@@ -25,6 +25,7 @@ from antiphon.hub.cookies import Cookies, Invitation
 from antiphon.hub.page import POLICY
 from antiphon.hub.roles import RANKS, Role
 from antiphon.hub.tokens import Tokens, create_token, read_tokens, revoke_token
+from tests import warm
 from tests.hub.doors import DEADLINE, Doors, doors, refused
 from tests.hub.running import ANTIPHON, served
 from tests.hub.test_starting import in_front
@@ -274,14 +275,7 @@ def test_only_so_many_browsers_are_in_at_a_time(tmp_path: Path, monkeypatch: pyt
 
 
 def antiphon(folder: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*ANTIPHON, *arguments, "--data", str(folder)],
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE,
-        check=False,
-        env={**os.environ, **env},
-    )
+    return warm.run([*arguments, "--data", str(folder)], timeout=DEADLINE, env={**os.environ, **env})
 
 
 async def test_a_page_comes_back_by_itself_after_the_hub_was_killed(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ import pytest
 
 from antiphon.client import connect
 from antiphon.hub import HubFolder
+from tests import warm
 from tests.cli.command import Terminal, ended
 from tests.hub.running import AGENT, ANTIPHON, DEADLINE, ROOT, left_by, served
 
@@ -26,15 +27,7 @@ SCRIPT = Path(sys.executable).with_name("antiphon")
 
 
 def run(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*ANTIPHON, *arguments],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE,
-        check=False,
-        env={**os.environ, **env},
-    )
+    return warm.run(arguments, timeout=DEADLINE, env={**os.environ, **env})
 
 
 def recipe(target: str) -> str:

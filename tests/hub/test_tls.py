@@ -13,7 +13,8 @@ from antiphon.client import connect
 from antiphon.errors import LinkLost, LocalError
 from antiphon.hub import Hub
 from antiphon.hub.access import is_loopback
-from tests.hub.running import ANTIPHON, DEADLINE, served
+from tests import warm
+from tests.hub.running import DEADLINE, served
 from tests.transports.certificates import certificates
 
 
@@ -36,17 +37,13 @@ def test_what_only_this_machine_reaches(host: str, loopback: bool) -> None:
     assert is_loopback(host) is loopback
 
 
-def listed(*words: str) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run([*ANTIPHON, "sessions", "list", *words], capture_output=True, timeout=DEADLINE)
+def listed(*words: str) -> subprocess.CompletedProcess[str]:
+    return warm.run(["sessions", "list", *words], timeout=DEADLINE)
 
 
-def prompted(address: str, token: str, *words: str) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [*ANTIPHON, "prompt", "plan", *words, "--", address],
-        capture_output=True,
-        timeout=DEADLINE,
-        env={**os.environ, "ANTIPHON_TOKEN": token},
-    )
+def prompted(address: str, token: str, *words: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "ANTIPHON_TOKEN": token}
+    return warm.run(["prompt", "plan", *words, "--", address], timeout=DEADLINE, env=env)
 
 
 async def test_a_hub_is_reached_over_tls_by_those_who_trust_it(tmp_path: Path) -> None:
@@ -70,12 +67,12 @@ async def test_a_hub_is_reached_over_tls_by_those_who_trust_it(tmp_path: Path) -
         assert listed(*reach).returncode != 0
         named = listed(*reach, "--ca", str(cert))
         assert named.returncode == 0, named.stderr
-        assert named.stdout == by_folder.stdout != b""
+        assert named.stdout == by_folder.stdout != ""
         for address in (hub.acp, hub.acp.replace("wss:", "https:")):
             assert prompted(address, hub.token).returncode != 0
             done = prompted(address, hub.token, "--ca", str(cert))
             assert done.returncode == 0, done.stderr
-            assert b"All three steps are done" in done.stdout
+            assert "All three steps are done" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -90,12 +87,7 @@ async def test_a_hub_is_reached_over_tls_by_those_who_trust_it(tmp_path: Path) -
 def test_what_would_be_open_to_all_is_refused(words: list[str], said: str, tmp_path: Path) -> None:
     certificates(tmp_path)
     given = [str(tmp_path / "key.pem") if word == "KEY" else word for word in words]
-    done = subprocess.run(
-        [*ANTIPHON, "serve", "--port", "0", "--data", str(tmp_path), *given],
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE,
-    )
+    done = warm.run(["serve", "--port", "0", "--data", str(tmp_path), *given], timeout=DEADLINE)
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr

@@ -24,8 +24,9 @@ from antiphon.hub.limits import HubLimits, Rate
 from antiphon.hub.roles import Role
 from antiphon.hub.tickets import Tickets
 from antiphon.hub.tokens import OWNER, Tokens, create_token, read_tokens, revoke_token
+from tests import warm
 from tests.hub.doors import DEADLINE, Doors, doors, refused
-from tests.hub.running import ANTIPHON, served
+from tests.hub.running import served
 
 INITIALIZE = (
     '{"jsonrpc":"2.0","id":1,"method":"initialize","params":'
@@ -368,9 +369,7 @@ def holding(folder: Path, secret: str) -> set[str]:
 
 async def test_no_secret_is_in_any_file_or_log(tmp_path: Path) -> None:
     def antiphon(*words: str) -> str:
-        done = subprocess.run(
-            [*ANTIPHON, *words, "--data", str(tmp_path)], capture_output=True, text=True, timeout=DEADLINE
-        )
+        done = warm.run([*words, "--data", str(tmp_path)], timeout=DEADLINE)
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 
@@ -407,20 +406,14 @@ async def test_no_secret_is_in_any_file_or_log(tmp_path: Path) -> None:
 
 def test_a_piped_prompt_that_is_forbidden_ends_with_an_error(tmp_path: Path) -> None:
     with served(tmp_path) as hub:
-        first = subprocess.run(
-            [*ANTIPHON, "attach", "new", "--data", str(tmp_path)],
-            input=b"plan\n",
-            capture_output=True,
-            timeout=DEADLINE,
-        )
+        first = warm.run(["attach", "new", "--data", str(tmp_path)], text="plan\n", timeout=DEADLINE)
         assert first.returncode == 0, first.stderr
         secret = create_token(tmp_path / "tokens.json", "eye", Role.OBSERVER)
-        eye = subprocess.run(
-            [*ANTIPHON, "attach", "--hub", hub.acp, "--data", str(tmp_path)],
-            input=b"plan\n",
-            capture_output=True,
+        eye = warm.run(
+            ["attach", "--hub", hub.acp, "--data", str(tmp_path)],
+            text="plan\n",
             timeout=DEADLINE,
             env={**os.environ, "ANTIPHON_TOKEN": secret},
         )
     assert eye.returncode == 1, eye.stderr
-    assert b"not taken: Forbidden" in eye.stderr
+    assert "not taken: Forbidden" in eye.stderr
