@@ -295,7 +295,7 @@ async def test_http_09_an_id_with_letters_of_any_kind() -> None:
         await talk.transport.aclose()
 
 
-async def test_http_03_a_hub_with_tls_is_spoken_to_over_http_of_the_second_version(
+async def test_a_hub_with_tls_is_spoken_to_over_http_and_websocket(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, theirs = certificates(tmp_path)

@@ -16,7 +16,6 @@ from antiphon.hub.limits import HubLimits
 from antiphon.transports.http_exchange import Head, Limits
 from antiphon.transports.http_server import HttpServer, http_server
 from tests.http.raw import DEADLINE, Raw, read_head
-from tests.http.raw2 import Raw2
 from tests.http.serving import make_agent
 
 SHORT = Limits(head_seconds=0.2, body_seconds=0.2, idle_seconds=0.2)
@@ -87,40 +86,10 @@ async def test_a_body_byte_by_byte() -> None:
         assert noted.told == [("127.0.0.1", "/acp", 408)]
 
 
-async def test_http_03_a_body_byte_by_byte_over_the_second_version() -> None:
-    async with noting() as noted, Raw2.at(noted.port) as raw:
-        id = raw.ask("POST", headers={"content-type": "application/json"})
-
-        async def dripping() -> None:
-            while True:
-                raw.h2.send_data(id, b" ")
-                raw.send()
-                await asyncio.sleep(DRIP)
-
-        sending = asyncio.ensure_future(dripping())
-        assert await raw.answered() == (408, True)
-        sending.cancel()
-        assert noted.told == [("127.0.0.1", "/acp", 408)]
-        raw.ask("GET", path="/", end=True)
-        assert (await raw.answered())[0] == 404, "others of the same socket are served"
-
-
-async def test_http_03_a_head_that_never_ends_over_the_second_version() -> None:
-    async with noting() as noted, Raw2.at(noted.port) as raw:
-        raw.writer.write(b"\x00\x40\x00\x01\x04\x00\x00\x00\x01")  # 16 KiB of headers are to come
-        sending = asyncio.ensure_future(drip(raw.writer, b"x" * 1000))
-        assert (await raw.answered())[0] is None
-        assert not sending.done()
-        sending.cancel()
-        assert noted.told == [("127.0.0.1", "", 408)]
-
-
 async def test_who_says_nothing_is_sent_away_without_a_word() -> None:
     async with noting() as noted:
         async with Raw(noted.port).socket() as (reader, _):
             assert await reader.read() == b""
-        async with Raw2.at(noted.port) as raw:
-            assert (await raw.answered())[0] is None
         assert noted.told == []
 
 

@@ -46,7 +46,7 @@ async def talking(hub: Served, link: str, version: int = 2) -> AsyncIterator[Tal
         transport = await ChildTransport.spawn([*ANTIPHON, "acp", "--data", str(hub.folder)])
     else:
         address = hub.acp.replace("ws://", "http://")
-        transport = await connect_http(address, headers=headers, http2=link == "http2")
+        transport = await connect_http(address, headers=headers)
     talk = Talk(transport)
     shape = (
         {"clientInfo": INFO, "clientCapabilities": {}} if version == 1 else {"info": INFO, "capabilities": {}}
@@ -64,7 +64,7 @@ async def began(talk: Talk) -> str:
 
 @pytest.mark.parametrize(
     ("link", "version"),
-    [("websocket", 1), ("websocket", 2), ("http", 1), ("http2", 2), ("stdio", 1), ("stdio", 2)],
+    [("websocket", 1), ("websocket", 2), ("http", 1), ("stdio", 1), ("stdio", 2)],
 )
 async def test_twenty_megabytes_reach_the_agent_whole(tmp_path: Path, link: str, version: int) -> None:
     text = text_of(LARGE)
@@ -76,9 +76,7 @@ async def test_twenty_megabytes_reach_the_agent_whole(tmp_path: Path, link: str,
             assert "result" in await talk.answer_to("p")
 
 
-@pytest.mark.parametrize(
-    ("link", "id"), [("websocket", 7), ("websocket", "7"), ("http", 7), ("http2", "7"), ("stdio", 7)]
-)
+@pytest.mark.parametrize(("link", "id"), [("websocket", 7), ("websocket", "7"), ("http", 7), ("stdio", 7)])
 async def test_over_the_bound_the_request_is_refused_and_the_link_lives(
     tmp_path: Path, link: str, id: Any
 ) -> None:

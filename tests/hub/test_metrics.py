@@ -91,7 +91,7 @@ async def test_requests_are_counted_by_method_and_status_and_who_is_refused() ->
     async with hub_at_hand() as (hub, raw, _):
         await raw.initialize()
         assert (await raw.ask("DELETE", headers={"Acp-Connection-Id": "strange"})).status == 404
-        assert (await raw.ask("BREW")).status == 405
+        assert (await raw.ask("PUT")).status == 405
         for _ in range(2):
             assert (await Raw(raw.port).ask("POST", b"{}")).status == 401
         async with connect(f"ws://127.0.0.1:{hub.port}/acp", token=hub.token), raw.stream():

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 import secrets
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from antiphon.errors import LocalError
 from antiphon.hub.public_url import host_of
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+_HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::[0-9]{1,5})?", re.ASCII)
+"""A name or address with or without a port, and nothing else: no user, no path."""
 
 
 def new_token() -> str:
@@ -69,8 +71,7 @@ class Gate:
 
     def refusal(self, headers: Mapping[str, str]) -> str | None:
         """Why a request is none of ours, by its `Host` and, from a browser, its `Origin`."""
-        host = headers.get("Host", "").lower()
-        if _name(f"//{host}") not in self._hosts:  # a name that was made to lead here is not ours
+        if _name(headers.get("Host", "").lower()) not in self._hosts:  # a name made to lead here is not ours
             return "This is not the host you asked for."
         origin = headers.get("Origin", "").lower()
         if origin and not self.is_own(headers) and origin not in self._origins:
@@ -80,16 +81,13 @@ class Gate:
     def is_own(self, headers: Mapping[str, str]) -> bool:
         """Whether a page of the hub itself asks, and says so. At the public name that is the public origin
         to the letter: a page over plain HTTP, or at another port, is somebody else's."""
-        if self._public is not None:
-            own = headers.get("Origin", "").lower() == self._public
-            if own or _name(f"//{headers.get('Host', '').lower()}") == self._public_host:
-                return own
-        origin = urlsplit(headers.get("Origin", "").lower())
-        return origin.scheme in ("http", "https") and origin.netloc == headers.get("Host", "").lower()
+        origin, host = headers.get("Origin", "").lower(), headers.get("Host", "").lower()
+        if self._public is not None and (origin == self._public or _name(host) == self._public_host):
+            return origin == self._public
+        return origin in (f"http://{host}", f"https://{host}")
 
 
-def _name(address: str) -> str | None:
-    try:
-        return urlsplit(address).hostname
-    except ValueError:
-        return None
+def _name(host: str) -> str | None:
+    """The name in a `Host` header; `None` where the header is not one."""
+    found = _HOST.fullmatch(host)
+    return None if found is None else found[1] or found[2]

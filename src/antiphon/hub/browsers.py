@@ -20,6 +20,7 @@ from antiphon.hub.cookies import Cookies, Invitation
 from antiphon.hub.roles import Role
 from antiphon.hub.tickets import Tickets
 from antiphon.transports.http_exchange import Exchange, Handler, Head, Reply, json, plain
+from antiphon.transports.http_frames import UNREADABLE
 
 if TYPE_CHECKING:
     from antiphon.hub.hub import Hub
@@ -100,7 +101,7 @@ class Browsers:
 def _code(body: bytes) -> str:
     try:
         given: Any = msgspec.json.decode(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE:
         return ""
     code = given.get("code") if isinstance(given, dict) else None
     return code if isinstance(code, str) else ""

@@ -20,8 +20,7 @@ from antiphon.hub.roles import Role
 from antiphon.hub.tickets import Tickets
 from antiphon.hub.tokens import Grant, Tokens
 from antiphon.hub.trusted_proxies import TrustedProxies, UnclearClient
-from antiphon.transports.http1 import wants_websocket
-from antiphon.transports.http_exchange import Head, Reply, plain
+from antiphon.transports.http_exchange import Head, Reply, plain, wants_websocket
 from antiphon.transports.http_frames import CONNECTION_ID
 
 logger = logging.getLogger("antiphon.hub")

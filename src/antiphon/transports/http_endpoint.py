@@ -17,10 +17,9 @@ from antiphon.errors import ErrorObject, InvalidRequest, TooDeep
 from antiphon.jsonrpc.frames import encode_failure
 from antiphon.jsonrpc.nesting import check_depth
 from antiphon.jsonrpc.oversized import HEAD, TAIL, read_partial
-from antiphon.transports.http1 import wants_websocket
 from antiphon.transports.http_connection import HttpTransport
-from antiphon.transports.http_exchange import Exchange, Head, Reply, json, plain
-from antiphon.transports.http_frames import CONNECTION_ID, EVENTS, SESSION_ID, Outline, outline
+from antiphon.transports.http_exchange import Exchange, Head, Reply, json, plain, wants_websocket
+from antiphon.transports.http_frames import CONNECTION_ID, EVENTS, SESSION_ID, UNREADABLE, Outline, outline
 from antiphon.transports.http_patience import Bounds
 from antiphon.transports.http_positions import Position
 from antiphon.transports.http_routes import Refused
@@ -120,6 +119,7 @@ class AcpEndpoint:
         head = exchange.head
         about = _read(body)
         if isinstance(about, Reply):
+            self.refused(head, about.status)
             exchange.reply(about)
             return
         if about.method == "initialize" and about.id is not UNSET:
@@ -205,6 +205,6 @@ def _read(body: bytes) -> Outline | Reply:
         return json(400, encode_failure(None if id is UNSET else id, error.to_wire()))
     except msgspec.ValidationError:
         return json(400, BATCH) if body.lstrip()[:1] == b"[" else plain(400, "Not a JSON-RPC message")
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         return plain(400, "Invalid JSON")
     return outline(body)

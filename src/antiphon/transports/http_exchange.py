@@ -1,12 +1,11 @@
-"""Exchange: one HTTP request and its answer, whichever version of HTTP brought it.
+"""Exchange: one HTTP request and its answer.
 
-The shells of HTTP/1.1 and HTTP/2 read requests, within limits, and know nothing of what is asked; a `Handler`
-answers, and knows nothing of how it is written.
+`HttpSocket` reads requests within limits and does not know what is asked for. A `Handler` answers and does
+not know how the answer is written.
 """
 
 from __future__ import annotations
 
-import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from http import HTTPStatus
@@ -20,19 +19,19 @@ HEAD_BOUND = 64 * 1024
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """What whoever comes may take of us before it is known what for."""
+    """What a client may take of a server with its requests."""
 
     head: int = HEAD_BOUND
     """Bytes of a request line and its headers."""
     body: int = DEFAULT_BOUND
+    held: int = 2 * DEFAULT_BOUND
+    """Bytes of bodies and WebSocket messages that are not complete yet, of all clients with one token."""
     head_seconds: float = 10.0
     """Until a head that has begun is there."""
     body_seconds: float = 30.0
     """Until a body is there, or the next part of a large one."""
     idle_seconds: float = 75.0
     """That a socket may stay without a request."""
-    streams: int = 256
-    """Requests at a time over one socket of HTTP/2."""
 
     def body_of(self, head: Head) -> int:
         return self.body if head.most is None else min(head.most, self.body)
@@ -78,6 +77,10 @@ class Reply(Struct, frozen=True):
     status: int
     body: bytes = b""
     headers: Mapping[str, str] = {}
+
+    @property
+    def phrase(self) -> str:
+        return HTTPStatus(self.status).phrase
 
     @property
     def measured(self) -> dict[str, str]:
@@ -149,11 +152,5 @@ class Handler(Protocol):
         """Somebody who got past the head, or not even that far, took too much of us, or too long."""
 
 
-def peer_of(transport: asyncio.BaseTransport) -> str:
-    """Where a socket comes from, without its port; empty where that has no address."""
-    name = transport.get_extra_info("peername")
-    return str(name[0]) if isinstance(name, tuple) else ""
-
-
-Begin = Callable[[Exchange, bytes], None]
-"""Lets a handler answer, in a task that the server owns."""
+def wants_websocket(head: Head) -> bool:
+    return head.method == "GET" and head.headers.get("Upgrade", "").strip().lower() == "websocket"

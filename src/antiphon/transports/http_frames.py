@@ -10,6 +10,8 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 CONNECTION_ID = "Acp-Connection-Id"
 SESSION_ID = "Acp-Session-Id"
 EVENTS = "text/event-stream"
+UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What is raised over JSON that cannot be read: broken, not UTF-8, or nested too deeply."""
 ID_LENGTH = 1024
 """Characters of an id that somebody else makes up (HTTP-23)."""
 CANCEL = "$/cancel_request"
@@ -80,14 +82,14 @@ _answer = msgspec.json.Decoder(_Answer)
 def outline(frame: bytes) -> Outline:
     try:
         return _outline.decode(frame)
-    except _REFUSALS:
+    except UNREADABLE:
         return Outline()
 
 
 def _result(frame: bytes) -> _Result:
     try:
         return _answer.decode(frame).result or _Result()
-    except _REFUSALS:
+    except UNREADABLE:
         return _Result()
 
 

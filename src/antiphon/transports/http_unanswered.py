@@ -10,7 +10,7 @@ from msgspec import UNSET, Struct
 
 from antiphon.errors import ErrorObject
 from antiphon.jsonrpc.frames import encode_failure
-from antiphon.transports.http_frames import Outline, key_of
+from antiphon.transports.http_frames import UNREADABLE, Outline, key_of
 from antiphon.transports.http_reading import StreamRefused
 
 BODY_SHOWN = 8 * 1024
@@ -71,7 +71,7 @@ def _read_error(body: bytes) -> ErrorObject | None:
     """The JSON-RPC error that a server answered with, where it is one."""
     try:
         return msgspec.json.decode(body, type=_Refusal).error
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE:
         return None
 
 
@@ -79,5 +79,5 @@ def _shown(body: bytes) -> Any:
     """What a server said, as far as it is worth showing."""
     try:
         return msgspec.json.decode(body[:BODY_SHOWN])
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE:
         return body[:BODY_SHOWN].decode("utf-8", "ignore")

@@ -1,7 +1,8 @@
 """WebSocket as a transport: the sans-I/O core of `websockets` in an asyncio shell of our own.
 
 The shell is ours because frames of one tick must leave in one write, and because a hub hands prepared
-bytes to many clients; the core stays theirs. One JSON-RPC frame is one text frame; binary frames are
+bytes to many clients; the core stays theirs. A client opens the WebSocket here; a server gets it when the
+handshake is over (`websocket_server`). One JSON-RPC frame is one text frame; binary frames are
 ignored (WS-02). Nothing is compressed unless asked: deflate costs more than loopback and LAN give back.
 """
 
@@ -17,7 +18,6 @@ from websockets import ClientProtocol, ServerProtocol
 from websockets.exceptions import InvalidStatus, InvalidURI, WebSocketException
 from websockets.extensions.permessage_deflate import ClientPerMessageDeflateFactory, PerMessageDeflate
 from websockets.frames import Frame, Opcode
-from websockets.http11 import Request, Response
 from websockets.protocol import OPEN
 from websockets.uri import parse_uri
 
@@ -25,6 +25,8 @@ from antiphon.errors import LinkLost, LinkRefused
 from antiphon.jsonrpc.lines import DEFAULT_BOUND, Received
 from antiphon.jsonrpc.oversized import HEAD, Overlong, overlong
 from antiphon.transports.base import OUTBOX_HIGH, OUTBOX_LOW, Framing, set_reading
+from antiphon.transports.guarded_socket import SocketEnded
+from antiphon.transports.held_bytes import HeldBytes
 from antiphon.transports.joined import JoinedTransport
 from antiphon.transports.paced import LARGE, PacedWriter
 from antiphon.transports.websocket_gate import BoundedDeflate, FrameGate, TooLargeFrame
@@ -34,6 +36,7 @@ CONNECT_DEADLINE = 15.0
 CLOSE_DEADLINE = 2.0
 PING_INTERVAL = 20.0
 PING_DEADLINE = 60.0
+TRY_LATER = 1013
 
 REFUSALS = (401, 403)
 
@@ -63,15 +66,19 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
         bound: int,
         ping_interval: float | None,
         ping_deadline: float,
-        admit: Callable[[WebSocketTransport, Request], Response] | None = None,
         opening: WebSocketOpening | None = None,
+        held: HeldBytes | None = None,
     ) -> None:
-        """`bound`: bytes of the largest message that is taken. `admit` answers the upgrade, on the server's
-        side; `opening` is what it lets through then."""
+        """`bound`: bytes of the largest message that is accepted.
+        `opening`: what a server lets through before and after `initialize`.
+        `held`: counts the bytes of messages that are not complete, on the server's side.
+        """
         super().__init__()
         self._protocol = protocol
-        self._admit = admit
+        self._serves = isinstance(protocol, ServerProtocol)
         self._opening = opening
+        self._held = held
+        self._held_size = 0
         self._transport: asyncio.Transport
         self._paced = PacedWriter(lambda data: self._transport.write(data))
         self._ends = False
@@ -79,9 +86,9 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._opened: asyncio.Future[None] = self._loop.create_future()
         self._lost = asyncio.Event()
-        self._partial: list[bytes] | None = None
+        self._partial: bytearray | None = None
         self._bound = bound
-        self._gate: FrameGate | None = None
+        self._gate = FrameGate(bound=bound, masked=True) if self._serves else None
         """Lets messages through within the bound, once the handshake is over."""
         self._handshake = b""
         """The last bytes that were read of the handshake."""
@@ -92,6 +99,8 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
         self._ping_deadline = ping_deadline
         self._ping_timer: asyncio.TimerHandle | None = None
         self._pinged_at: float | None = None
+        self.greeting = b""
+        """What a server writes first: its answer to the handshake."""
         self.close_code = 1000
         """What the other side is told when this one closes it."""
         self.on_oversized: Callable[[Overlong], None] = lambda _: None
@@ -144,6 +153,9 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=OUTBOX_HIGH, low=OUTBOX_LOW)
+        if self._serves:
+            self._transport.write(self.greeting)
+            self._open()
 
     def data_received(self, data: bytes) -> None:
         if self._pinged_at is not None:
@@ -164,9 +176,16 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
                 if self._deflate is not None:
                     self._deflate.cut()
         self._hand_over(frames)
+        if self._held is not None and not self._hold(self._gate.under_way):
+            self._refuse(Closing(TRY_LATER, "too much is being sent with this token"))
+
+    def _hold(self, size: int) -> bool:
+        """Count what there is of a message that is not complete; whether that is not too much."""
+        before, self._held_size = self._held_size, size
+        return self._held is None or self._held.change(self.who, before, size)
 
     def _read_handshake(self, data: bytes) -> bytes:
-        """Let the core read the head by which the link is opened; what is behind it."""
+        """Let the core read the server's answer to the handshake; what is behind it."""
         known = len(self._handshake)
         seen = self._handshake + data
         end = seen.find(b"\r\n\r\n")
@@ -180,7 +199,7 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
         if end < 0:
             return b""
         if self._protocol.state is OPEN:
-            self._gate = FrameGate(bound=self._bound, masked=self._admit is not None)
+            self._gate = FrameGate(bound=self._bound, masked=False)
         elif data:  # the text of a refusal
             self._protocol.receive_data(data)
             self._take_events([])
@@ -193,10 +212,12 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         if self._ping_timer is not None:
             self._ping_timer.cancel()
-        if not self._opened.done() and self._admit is None:  # only a client waits for it
+        self._hold(0)
+        if not self._opened.done():
             self._opened.set_exception(_not_opened(self._protocol.handshake_exc or error))
             self._opened.exception()  # whoever waits gets it; one that was cancelled does not
-        self._end_reason = self._end_reason or self._why()
+        ended = str(error) if isinstance(error, SocketEnded) else ""
+        self._end_reason = self._end_reason or ended or self._why()
         self._paced.drop()
         self._outbox.close()
         self._delivery.end()
@@ -226,8 +247,6 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
         for event in self._protocol.events_received():
             if isinstance(event, Frame):
                 self._take_frame(event, frames)
-            elif isinstance(event, Request):
-                self._answer_upgrade(event)
             elif self._protocol.handshake_exc is None:
                 self._open()
         self._send_protocol_data()
@@ -271,27 +290,19 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
         elif frame.opcode is Opcode.TEXT and frame.fin:
             frames.append(bytes(frame.data))
         elif frame.opcode is Opcode.TEXT:
-            self._partial = [bytes(frame.data)]
+            self._partial = bytearray(frame.data)
         elif frame.opcode is Opcode.CONT and self._partial is not None:
-            self._partial.append(bytes(frame.data))
+            self._partial += frame.data
             if frame.fin:
-                frames.append(b"".join(self._partial))
+                frames.append(bytes(self._partial))
                 self._partial = None
         elif frame.opcode is Opcode.PONG:
             self._pinged_at = None
 
     def _inflated_too_large(self, head: bytes) -> Overlong:
         """A message that is too large once it is inflated; its size is not known."""
-        known = b"".join(self._partial or ())[:HEAD] or head
+        known = bytes((self._partial or b"")[:HEAD]) or head
         return overlong(known, b"", size=self._bound + 1, bound=self._bound)
-
-    def _answer_upgrade(self, request: Request) -> None:
-        protocol = cast(ServerProtocol, self._protocol)
-        assert self._admit is not None
-        response = self._admit(self, request)
-        protocol.send_response(response)
-        if response.status_code == 101:
-            self._open()
 
     def _open(self) -> None:
         self._flow()  # what comes together with the upgrade is held; the rest waits outside
@@ -327,7 +338,7 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
     @property
     def _plain(self) -> bool:
         """Whether frames go out neither masked nor compressed."""
-        return self._admit is not None and not self._protocol.extensions
+        return self._serves and not self._protocol.extensions
 
     def _write(self, frames: Sequence[bytes]) -> None:
         if self._protocol.state is not OPEN:

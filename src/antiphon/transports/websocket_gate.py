@@ -61,6 +61,14 @@ class FrameGate:
         self._compressed = False
         self._head = self._tail = b""
 
+    @property
+    def under_way(self) -> int:
+        """Bytes that were passed on of a message that is not complete."""
+        complete = self._fin and not (self._left and self._data)
+        if complete or self._over:
+            return 0
+        return self._size - (self._left if self._data else 0)
+
     def feed(self, data: bytes) -> list[bytes | Overlong | Cut]:
         if self._partial:
             data, self._partial = self._partial + data, b""

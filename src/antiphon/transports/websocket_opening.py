@@ -15,7 +15,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from antiphon.errors import ErrorObject, InvalidRequest
 from antiphon.jsonrpc.frames import encode_failure
 from antiphon.jsonrpc.lines import Received
-from antiphon.transports.http_frames import ID_LENGTH, outline
+from antiphon.transports.http_frames import ID_LENGTH, UNREADABLE, outline
 
 PROTOCOL_ERROR = 1002
 POLICY_VIOLATION = 1008
@@ -51,7 +51,7 @@ _first = msgspec.json.Decoder(_First)
 def _read(frame: bytes) -> _First:
     try:
         return _first.decode(frame)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE:
         return _First()
 
 

@@ -1,4 +1,4 @@
-"""A server's WebSockets: which upgrades are let in, and who serves what is opened."""
+"""A server's WebSockets: which upgrades are accepted, and what serves each WebSocket that is opened."""
 
 from __future__ import annotations
 
@@ -7,17 +7,25 @@ import contextlib
 import logging
 import secrets
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from typing import cast
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from typing import Any, cast
 
+from aiohttp.web_request import BaseRequest
 from websockets import ServerProtocol
+from websockets.datastructures import Headers
 from websockets.extensions.permessage_deflate import ServerPerMessageDeflateFactory
-from websockets.http11 import Request, Response
+from websockets.http11 import Request
+from websockets.protocol import State
 from websockets.typing import Subprotocol
 
 from antiphon.jsonrpc.lines import DEFAULT_BOUND
 from antiphon.transports.base import group_without_wrapping
-from antiphon.transports.http_exchange import Head
+from antiphon.transports.guarded_socket import SocketBounds, SocketFaults
+from antiphon.transports.held_bytes import HeldBytes
+from antiphon.transports.http_exchange import Exchange, Head, Limits, Reply, plain, wants_websocket
+from antiphon.transports.http_listener import HttpListener, listening
+from antiphon.transports.http_socket import HttpRequests, HttpSocket
+from antiphon.transports.http_tally import Tally
 from antiphon.transports.websocket import PING_DEADLINE, PING_INTERVAL, WebSocketTransport
 from antiphon.transports.websocket_opening import WebSocketOpening
 
@@ -29,6 +37,9 @@ SUBPROTOCOLS = ("acp.v2", "acp.v1")
 
 Check = Callable[[Mapping[str, str]], tuple[int, str] | None]
 """Looks at the headers of an upgrade; an HTTP status and a line of text refuse it."""
+Serve = Callable[[WebSocketTransport], Awaitable[None]]
+Start = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
+"""Runs a coroutine in a task that somebody owns."""
 
 
 def _chosen(_: ServerProtocol, offered: Sequence[Subprotocol]) -> Subprotocol | None:
@@ -36,100 +47,111 @@ def _chosen(_: ServerProtocol, offered: Sequence[Subprotocol]) -> Subprotocol | 
     return next((name for name in offered if name in SUBPROTOCOLS), None)
 
 
-class WebSocketServer:
-    """A listening WebSocket server; `port` is the one it got."""
+class WebSockets:
+    """The open WebSockets of a server. Each is closed when `serve` returns."""
 
-    def __init__(self, server: asyncio.Server) -> None:
-        self._server = server
-        self.port: int = server.sockets[0].getsockname()[1]
+    def __init__(
+        self,
+        serve: Serve,
+        start: Start,
+        *,
+        path: str,
+        bound: int = DEFAULT_BOUND,
+        held: HeldBytes | None = None,
+        compression: bool = False,
+        opens: bool = True,
+        ping_interval: float | None = PING_INTERVAL,
+        ping_deadline: float = PING_DEADLINE,
+    ) -> None:
+        """`bound`: bytes of the largest message.
+        `held`: counts messages that are not complete, by whose they are.
+        `compression`: whether permessage-deflate is accepted.
+        `opens`: whether a client has to begin with `initialize` (WS-03).
+        """
+        self._serve = serve
+        self._start = start
+        self._path = path
+        self._bound = bound
+        self._held = held
+        self._compression = compression
+        self._opens = opens
+        self._ping_interval = ping_interval
+        self._ping_deadline = ping_deadline
+        self._open: set[WebSocketTransport] = set()
 
+    def upgrade(self, head: Head, request: BaseRequest) -> Reply | None:
+        """Open the WebSocket that a request asks for, over its socket; or say why not."""
+        socket = cast(HttpSocket, request.protocol)
+        if head.path != self._path:
+            return plain(404, "There is no WebSocket here.")
+        handshake = ServerProtocol(
+            select_subprotocol=_chosen,
+            extensions=[ServerPerMessageDeflateFactory(client_no_context_takeover=True)]
+            if self._compression
+            else None,
+        )
+        response = handshake.accept(Request(request.raw_path, Headers(list(request.headers.items()))))
+        if response.status_code != 101:
+            named = {name: value for name, value in response.headers.raw_items() if name not in _WRITTEN}
+            return Reply(response.status_code, bytes(response.body), named)
+        if not socket.upgrading:
+            return plain(400)
+        frames = ServerProtocol(state=State.OPEN, max_size=None)  # the gate before it bounds messages
+        frames.extensions = handshake.extensions
+        transport = WebSocketTransport(
+            frames,
+            bound=self._bound,
+            ping_interval=self._ping_interval,
+            ping_deadline=self._ping_deadline,
+            opening=WebSocketOpening() if self._opens else None,
+            held=self._held,
+        )
+        transport.who, transport.peer = head.who, head.peer
+        transport.connection_id = secrets.token_urlsafe(16)
+        response.headers["Acp-Connection-Id"] = transport.connection_id
+        transport.greeting = response.serialize()
+        socket.hand_over(transport)
+        self._open.add(transport)
+        self._start(self._run(transport))
+        return None
 
-Serve = Callable[[WebSocketTransport], Awaitable[None]]
-
-
-@contextlib.asynccontextmanager
-async def serving_websockets(
-    serve: Serve,
-    *,
-    path: str = "/acp",
-    check: Check | None = None,
-    bound: int = DEFAULT_BOUND,
-    compression: bool = False,
-    opens: bool = True,
-    answered: Callable[[int], None] = lambda _: None,
-    ping_interval: float | None = PING_INTERVAL,
-    ping_deadline: float = PING_DEADLINE,
-) -> AsyncIterator[Callable[..., WebSocketTransport]]:
-    """Gives what takes a socket of whoever wants a WebSocket, and runs `serve` for each that is opened; it is
-    closed when `serve` returns, and at the end of the block.
-
-    `check` looks at the headers of an upgrade before anything else, and may refuse it with a status and a
-    line of text. With `opens`, a client has to begin with `initialize` (WS-03). `answered` hears the status
-    that an upgrade got.
-    """
-    open_transports: set[WebSocketTransport] = set()
-    serving: set[asyncio.Task[None]] = set()
-
-    def admit(transport: WebSocketTransport, request: Request) -> Response:
-        response = answer(transport, request)
-        answered(response.status_code)
-        return response
-
-    def answer(transport: WebSocketTransport, request: Request) -> Response:
-        protocol = cast(ServerProtocol, transport._protocol)
-        refused = None if check is None else check(request.headers)
-        if refused is not None:
-            return protocol.reject(refused[0], f"{refused[1]}\n")
-        if request.path.partition("?")[0] != path:
-            return protocol.reject(404, "There is nothing here.\n")
-        response = protocol.accept(request)
-        if response.status_code == 101:
-            transport.connection_id = secrets.token_urlsafe(16)
-            response.headers["Acp-Connection-Id"] = transport.connection_id
-            task = group.create_task(run(transport))
-            serving.add(task)
-            task.add_done_callback(serving.discard)
-        return response
-
-    async def run(transport: WebSocketTransport) -> None:
-        open_transports.add(transport)
+    async def _run(self, transport: WebSocketTransport) -> None:
         try:
-            await serve(transport)
+            await self._serve(transport)
         except Exception:
             logger.exception("serving a WebSocket failed")  # the others go on
             transport.close_code = FAILED
         finally:
-            open_transports.discard(transport)
+            self._open.discard(transport)
             await transport.aclose()
 
-    def make(head: Head | None = None) -> WebSocketTransport:
-        protocol = ServerProtocol(
-            max_size=None,  # the gate before it sees to that
-            select_subprotocol=_chosen,
-            extensions=[ServerPerMessageDeflateFactory(client_no_context_takeover=True)]
-            if compression
-            else None,
-        )
-        transport = WebSocketTransport(
-            protocol,
-            bound=bound,
-            ping_interval=ping_interval,
-            ping_deadline=ping_deadline,
-            admit=admit,
-            opening=WebSocketOpening() if opens else None,
-        )
-        if head is not None:
-            transport.who, transport.peer = head.who, head.peer
-        return transport
+    async def aclose(self) -> None:
+        await asyncio.gather(*[transport.aclose(GOING_AWAY) for transport in tuple(self._open)])
 
-    group = asyncio.TaskGroup()
-    async with group_without_wrapping(group):
-        try:
-            yield make
-        finally:
-            await asyncio.gather(*[transport.aclose(GOING_AWAY) for transport in open_transports])
-            for task in serving:
-                task.cancel()
+
+_WRITTEN = frozenset({"Connection", "Content-Length", "Date"})
+"""Headers that are written with every response."""
+
+
+class OnlyWebSockets:
+    """The handler of a server that has WebSockets at one path, and nothing else."""
+
+    def __init__(self, path: str, check: Check | None) -> None:
+        self._path = path
+        self._check = check
+
+    def admit(self, head: Head) -> Reply | None:
+        refused = None if self._check is None else self._check(head.headers)
+        if refused is not None:
+            return plain(*refused)
+        if head.path != self._path:
+            return plain(404, "There is nothing here.")
+        return None if wants_websocket(head) else plain(426, upgrade="websocket")
+
+    async def answer(self, exchange: Exchange, body: bytes) -> None:
+        exchange.reply(plain(404))
+
+    def refused(self, head: Head, status: int) -> None: ...
 
 
 @contextlib.asynccontextmanager
@@ -146,21 +168,53 @@ async def websocket_server(
     opens: bool = True,
     ping_interval: float | None = PING_INTERVAL,
     ping_deadline: float = PING_DEADLINE,
-) -> AsyncIterator[WebSocketServer]:
-    """Listen, and serve every WebSocket that is opened (`serving_websockets`)."""
-    websockets = serving_websockets(
-        serve,
-        path=path,
-        check=check,
-        bound=bound,
-        compression=compression,
-        opens=opens,
-        ping_interval=ping_interval,
-        ping_deadline=ping_deadline,
-    )
-    async with websockets as make:
-        server = await asyncio.get_running_loop().create_server(make, host, port, ssl=tls)
+    limits: Limits | None = None,
+    socket_bounds: SocketBounds | None = None,
+) -> AsyncIterator[HttpListener]:
+    """Listen, and run `serve` for every WebSocket that is opened at `path`.
+
+    `check` looks at the headers of an upgrade before anything else, and may refuse it with a status and a
+    line of text.
+    """
+    limits, faults = limits or Limits(), SocketFaults()
+    held = HeldBytes(limits.held)
+    async with owned_tasks() as start:
+        websockets = WebSockets(
+            serve,
+            start,
+            path=path,
+            bound=bound,
+            held=held,
+            compression=compression,
+            opens=opens,
+            ping_interval=ping_interval,
+            ping_deadline=ping_deadline,
+        )
+        handler = OnlyWebSockets(path, check)
+        requests = HttpRequests(handler, limits, Tally(), faults, held, websockets.upgrade)
+        async with listening(requests, faults, host, port, tls=tls, bounds=socket_bounds) as listener:
+            try:
+                yield listener
+            finally:
+                listener.stop()
+                await websockets.aclose()
+
+
+@contextlib.asynccontextmanager
+async def owned_tasks() -> AsyncIterator[Start]:
+    """Gives what starts tasks; those that are left at the end of the block are cancelled."""
+    tasks: set[asyncio.Task[None]] = set()
+    group = asyncio.TaskGroup()
+
+    def start(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = group.create_task(work)
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+        return task
+
+    async with group_without_wrapping(group):
         try:
-            yield WebSocketServer(server)
+            yield start
         finally:
-            server.close()
+            for task in tasks:
+                task.cancel()
