@@ -97,7 +97,7 @@ class _Missing:
         if len(self.lines) > self.SHOWN:
             lines.append(f"and {len(self.lines) - self.SHOWN} more places")
         for line in lines:
-            print(f"antiphon: {one_line(line, limit=300)}", file=sys.stderr)
+            print(f"antiphon: {safe_line(line, limit=300)}", file=sys.stderr)
 
 
 def _format_of(output: str | None) -> str:

@@ -74,7 +74,6 @@ class _Answer(Struct):
     result: _Result | None = None
 
 
-_REFUSALS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _outline = msgspec.json.Decoder(Outline)
 _answer = msgspec.json.Decoder(_Answer)
 
