@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from antiphon.connection import Connection, Role
+from antiphon.connection import Connection, Role, receiving
 from antiphon.connection.receiving import FAULTS
 from antiphon.errors import (
     CallFailed,
@@ -93,6 +93,28 @@ async def test_rpc_12_stray_responses_and_a_lone_surrogate_are_survived() -> Non
             rb'{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/\ud83d","mcpServers":[]}}'
         )
         assert (await other.receive())["result"] == {"sessionId": "s1"}
+
+
+async def test_a_peer_with_too_many_requests_without_an_answer_is_refused_more_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(receiving, "UNANSWERED", 3)
+    answered = asyncio.Event()
+
+    async def later(params: Any, inbound: Inbound) -> Any:
+        assert inbound.params is None, "what was read is not kept until the answer"
+        await answered.wait()
+        return v1.NewSessionResponse(session_id="s1")
+
+    async with agent(requests={"session/new": later}) as (_, other):
+        for id in range(4):
+            other.send(id=id, method="session/new", params=NEW)
+        refused = await other.receive()
+        data = {"reason": "limit", "limit": "requests", "most": 3}
+        assert (refused["id"], refused["error"]["code"], refused["error"]["data"]) == (3, -32004, data)
+        answered.set()
+        assert sorted([(await other.receive())["id"] for _ in range(3)]) == [0, 1, 2]
+        assert "result" in await other.request(4, "session/new", NEW)
 
 
 async def test_rpc_06_a_duplicate_id_is_refused_and_the_first_request_still_answered() -> None:

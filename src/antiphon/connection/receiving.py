@@ -21,7 +21,14 @@ from antiphon.connection.initializing import INITIALIZE, Initializing, Role
 from antiphon.connection.lanes import Lanes
 from antiphon.connection.serving import Job, Serving
 from antiphon.connection.sessions import session_named, session_of
-from antiphon.errors import AntiphonError, InvalidRequest, MethodNotFound, to_wire_error
+from antiphon.errors import (
+    AntiphonError,
+    InvalidRequest,
+    MethodNotFound,
+    RequestError,
+    TooLarge,
+    to_wire_error,
+)
 from antiphon.jsonrpc.frames import Notification
 from antiphon.jsonrpc.lines import Received
 from antiphon.jsonrpc.peer import Answered, CancelAsked, Fault, Inbound, Peer
@@ -33,6 +40,8 @@ logger = logging.getLogger("antiphon.connection")
 
 FAULTS = 100
 """How much of what is no protocol is answered, over the life of a connection."""
+UNANSWERED = 4096
+"""How many requests of a peer may wait for their answers; more are refused."""
 LOOKED = 16
 """After so many frames it is looked whether the time is over."""
 MANY = 8
@@ -147,8 +156,9 @@ class Receiving:
                 self._notified(event, size)
             elif isinstance(event, CancelAsked):
                 # In the lane of its request, so that it finds the request begun or not begun.
-                lane = self._lanes.get(session_named(event.inbound.params))
-                lane.put(0, self._serving.cancel, (event.inbound,))
+                inbound = event.inbound
+                lane = self._lanes.get(inbound.session or session_named(inbound.params))
+                lane.put(0, self._serving.cancel, (inbound,))
             else:
                 self._fault(event)
 
@@ -200,6 +210,9 @@ class Receiving:
     def _called(self, inbound: Inbound, size: int) -> None:
         initializing = self._initializing
         try:
+            if self._peer.unanswered > UNANSWERED:
+                data = {"reason": "limit", "limit": "requests", "most": UNANSWERED}
+                raise RequestError(TooLarge.code, "Too many: requests without an answer", data=data)
             if self._role is Role.AGENT and inbound.method == INITIALIZE:
                 initializing.admit_initialize()
                 job = Job(inbound, None, initializing.answer, None, bytes)
@@ -222,5 +235,8 @@ class Receiving:
         if handler is None:
             raise MethodNotFound(inbound.method)
         params = codec.params(Kind.REQUEST, inbound.method, inbound.params)
+        inbound.session = session_of(params)
+        if self._role is Role.AGENT:
+            inbound.params = None  # a prompt waits for its answer until its turn ends, and may be large
         unbegun = handlers.unbegun.get(inbound.method)
-        return Job(inbound, session_of(params), handler, params, codec.encode, unbegun)
+        return Job(inbound, inbound.session, handler, params, codec.encode, unbegun)

@@ -54,12 +54,15 @@ class Call:
 class Inbound:
     """A request the other side made, until it is answered."""
 
-    __slots__ = ("_reply", "answered", "cancelled", "id", "method", "params")
+    __slots__ = ("_reply", "answered", "cancelled", "id", "method", "params", "session")
 
     def __init__(self, request: Request, reply: _BatchReply | None) -> None:
         self.id = request.id
         self.method = request.method
         self.params = request.params
+        """As they were written; `None` once they were read, where nobody else wants them."""
+        self.session: str | None = None
+        """The session it belongs to, once its params were read."""
         self.cancelled = False
         self.answered = False
         self._reply = reply
@@ -308,6 +311,11 @@ class Peer:
         for inbound in inbounds:
             inbound.answered = True
         self._calls.update({(int, call.id): call for call in kept})
+
+    @property
+    def unanswered(self) -> int:
+        """How many requests of the other side wait for their answers."""
+        return len(self._inbound) + len(self._nameless)
 
     @property
     def pending(self) -> Iterable[Call]:

@@ -5,11 +5,11 @@ Who is there, and which questions were asked, by whom they were answered and how
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Self
 
 import msgspec
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from antiphon.connection import Connection
 from antiphon.engine.events import QuestionClosed, QuestionOpened
@@ -17,6 +17,11 @@ from antiphon.engine.questions import Question
 from antiphon.engine.reading import encode
 from antiphon.engine.who import who_of
 from antiphon.live.sending import Send
+from antiphon.live.waiting import digest
+
+OPTIONS = 100
+OPTION_LENGTH = 2000
+"""How many options of a question are known by their names, and how long those and the ids may be."""
 
 
 class Beside:
@@ -34,7 +39,7 @@ class Beside:
         self._presence = presence
         self._shown = b""
         self._waits = False
-        self._open: dict[str, dict[str, Any]] = {}
+        self._open: dict[str, _About] = {}
         """The questions that are open as far as the client knows, and what they are about."""
 
     def begin(self, questions: Iterable[Question], seq: int) -> None:
@@ -53,10 +58,11 @@ class Beside:
             self._waits = True
             self._connection.start_soon(self._show_later())
             return
-        shown = self._presence()
+        update = self._presence()
+        shown = digest(update)
         if shown != self._shown:
             self._shown = shown
-            self._send(shown)
+            self._send(update)
 
     async def _show_later(self) -> None:
         await self._connection.drain()
@@ -71,19 +77,37 @@ class Beside:
     def _opened(self, question_id: str, params: Raw, seq: int) -> None:
         if question_id in self._open:
             return
-        asked = self._open[question_id] = msgspec.json.decode(params)
-        self._tell(question_id, _tool_call(asked), seq, state="opened")
+        about = self._open[question_id] = _About.of(msgspec.json.decode(params))
+        self._tell(question_id, about.tool_call, seq, state="opened")
 
     def closed(self, body: QuestionClosed, seq: int) -> None:
-        asked = self._open.pop(body.question_id, {})
+        about = self._open.pop(body.question_id, None) or _About()
         by = {} if body.by is None else {"by": who_of(body.by)}
-        how = _outcome(asked, msgspec.json.decode(body.result))
-        self._tell(body.question_id, _tool_call(asked), seq, state=str(body.end), **by, **how)
+        how = _outcome(about, msgspec.json.decode(body.result))
+        self._tell(body.question_id, about.tool_call, seq, state=str(body.end), **by, **how)
 
     def _tell(self, question_id: str, tool_call_id: str | None, seq: int, **said: Any) -> None:
         about = {} if tool_call_id is None else {"toolCallId": tool_call_id}
         update = {"sessionUpdate": "_antiphon_question", "questionId": question_id, **about, **said}
         self._send(encode(update), seq=seq)
+
+
+class _About(Struct, frozen=True):
+    """As much of a question as is told when it is closed. Each client has its own, so that is little."""
+
+    tool_call: str | None = None
+    names: Mapping[str, str] = {}
+    """The names of its options, by their ids."""
+
+    @classmethod
+    def of(cls, asked: dict[str, Any]) -> Self:
+        names: dict[str, str] = {}
+        options = asked.get("options")
+        for option in options[:OPTIONS] if isinstance(options, list) else ():
+            id, name = _object(option).get("optionId"), _object(option).get("name")
+            if isinstance(id, str) and isinstance(name, str) and len(id) + len(name) <= OPTION_LENGTH:
+                names[id] = name
+        return cls(_tool_call(asked), names)
 
 
 def _tool_call(asked: dict[str, Any]) -> str | None:
@@ -93,15 +117,15 @@ def _tool_call(asked: dict[str, Any]) -> str | None:
     return call if isinstance(call, str) else None
 
 
-def _outcome(asked: dict[str, Any], result: Any) -> dict[str, Any]:
+def _outcome(about: _About, result: Any) -> dict[str, Any]:
     """How it was answered; not what was filled in, which is the agent's alone."""
     given = _object(result)
     if "action" in given:
         return {"outcome": given["action"]}
     outcome = _object(given.get("outcome"))
     chosen = outcome.get("optionId")
-    names = [option["name"] for option in asked.get("options", ()) if option["optionId"] == chosen]
-    told = {"outcome": outcome.get("outcome"), "optionId": chosen, "optionName": names[0] if names else None}
+    name = about.names.get(chosen) if isinstance(chosen, str) else None
+    told = {"outcome": outcome.get("outcome"), "optionId": chosen, "optionName": name}
     return {key: value for key, value in told.items() if value is not None}
 
 

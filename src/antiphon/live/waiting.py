@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import blake2b
 from typing import Any
 
 from antiphon.engine.events import AnyBody, PromptQueued, PromptSent
@@ -18,7 +19,7 @@ class Waiting:
     def __init__(self, part: QueuePart, entries: Sequence[Entry], seq: int, *, send: Send) -> None:
         self._send = send
         self._prompts = Prompts()
-        self._shown = self._listing()
+        self._shown = digest(self._listing())
         self._prompts.restore(part, entries)
         self._due: str | None = None
         """A prompt that was queued and that the client has not been shown yet."""
@@ -44,8 +45,9 @@ class Waiting:
 
     def _show(self, seq: int) -> None:
         listing = self._listing()
-        if listing != self._shown:
-            self._shown = listing
+        shown = digest(listing)
+        if shown != self._shown:
+            self._shown = shown
             self._send(listing, seq=seq)
 
     def _listing(self) -> bytes:
@@ -53,6 +55,12 @@ class Waiting:
         return encode(
             {"sessionUpdate": "_antiphon_queue", "entries": entries, "paused": self._prompts.paused}
         )
+
+
+def digest(shown: bytes) -> bytes:
+    """What is kept of something that was shown, to know whether it changed: it may be large, and each client
+    has its own."""
+    return blake2b(shown, digest_size=16).digest()
 
 
 def shown_entry(entry: Entry) -> dict[str, Any]:
