@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import Raw
 
-from antiphon.engine.events import Event
+from antiphon.engine.events import Event, Updated
 from antiphon.errors import LocalError, SessionExists, SessionUnknown, StoreFull
 from antiphon.hub.settling import agent_of, settled
 from antiphon.live.reading import read_session
 from antiphon.moving import import_session
+from antiphon.moving.parts import FileRefused
 from antiphon.stores import Batch, MemoryStore, SQLiteStore
 from tests.engine.journals import JOURNALS
 from tests.moving.files import CREATED, TALK, exported, imported, kept, written
@@ -85,6 +87,16 @@ async def test_what_comes_while_it_is_written_is_not_in_the_file() -> None:
 async def test_a_session_that_is_not_there_is_not_exported() -> None:
     with pytest.raises(SessionUnknown):
         await written(MemoryStore(), "none")
+
+
+@pytest.mark.parametrize("levels", [200, 900, 100_000])
+async def test_an_event_that_is_nested_too_deep_is_not_imported(levels: int) -> None:
+    raw = b'{"sessionUpdate":"_x","a":' + b"[" * levels + b"]" * levels + b"}"
+    store = MemoryStore()
+    file = await exported((*TALK, Updated(raw=Raw(raw))))
+    with pytest.raises(FileRefused, match=f"event {len(TALK) + 1}"):
+        await imported(file, store)
+    assert (await store.list()).records == ()
 
 
 async def test_an_import_that_is_stopped_leaves_nothing(tmp_path: Path) -> None:
