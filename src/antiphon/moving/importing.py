@@ -8,7 +8,7 @@ from typing import BinaryIO
 import msgspec
 from msgspec import structs
 
-from antiphon.engine.events import Event, SessionCreated, encode_event
+from antiphon.engine.events import Event, SessionCreated, decode_event, encode_event
 from antiphon.engine.subagents import SUBAGENT_OF
 from antiphon.errors import SessionExists
 from antiphon.moving.families import rename_in
@@ -173,7 +173,7 @@ class _Reading:
             for at, line in enumerate(lines):
                 event = checking.read(line, head.first + at)
                 lines[at] = rewriting.first(event, line) if event.seq == 1 else rewriting.later(line)
-            checking.fold(lines)
+                checking.fold(event if lines[at] is line else decode_event(lines[at]))
             await arrival.append(Batch(head.first, tuple(lines)))
             last = head.last
         if not last:

@@ -140,10 +140,10 @@ class Checking:
         if parent is not None and body.meta.get(SUBAGENT_OF, parent) != parent:
             raise FileRefused("its record and its first event name two sessions that it works for")
 
-    def fold(self, lines: list[bytes]) -> None:
-        """Take in these events as they will be kept. Raises `FileRefused`."""
+    def fold(self, event: Event) -> None:
+        """Take in the next event as it will be kept. Raises `FileRefused`."""
         try:
-            self._fold.fold(map(decode_event, lines))
+            self._fold.apply(event)
         except Exception as error:  # whatever the engine makes of it, nobody is to meet it later
             raise FileRefused(f"event {self._fold.last_seq} cannot be folded: {_told(error)}") from None
 
