@@ -29,6 +29,7 @@ from tests.hub.running import served
 from tests.tui.conftest import scene
 
 HOSTILE = [sys.executable, str(Path(__file__).parents[1] / "browser" / "hostile_agent.py")]
+WALKING = [sys.executable, str(Path(__file__).parents[1] / "text" / "walking_agent.py")]
 LONG = [sys.executable, str(Path(__file__).parents[1] / "browser" / "long_agent.py")]
 FORBIDDEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u115f\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff"
@@ -118,6 +119,24 @@ async def test_hostile_texts_are_shown_and_do_nothing_everywhere() -> None:
         look(stage)
         await stage.pilot.resize_terminal(60, 20)
         await stage.pilot.pause()
+        look(stage)
+
+
+async def test_every_field_of_the_schema_is_shown_as_text() -> None:
+    async with scene(WALKING, size=(100, 40)) as stage:
+        await stage.write("tell")
+        await stage.rests()
+        look(stage)
+        assert walk(stage) > 100
+        await stage.write("ask few")
+        for _ in range(3):
+            await stage.until(lambda: stage.chat.card.display)
+            await stage.pilot.pause()
+            look(stage)
+            question = stage.chat.card.pending
+            await stage.pilot.press("2")
+            await stage.until(lambda asked=question: stage.chat.card.pending is not asked)  # type: ignore[misc]
+        await stage.rests()
         look(stage)
 
 

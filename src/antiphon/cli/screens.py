@@ -68,4 +68,7 @@ def make_screen(*, json: bool) -> Screen:
 def _can_paint() -> bool:
     if not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") == "dumb":
         return False
+    told = os.environ.get("COLUMNS", "")  # rich believes it, also where it is 0
+    if told.isdigit() and int(told) < NARROWEST:
+        return False
     return os.get_terminal_size(sys.stdout.fileno()).columns >= NARROWEST
