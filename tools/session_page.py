@@ -6,7 +6,7 @@ import re
 
 from playwright.async_api import Locator, Page, expect
 
-DEADLINE = 20.0
+DEADLINE = 60.0
 SHOWN = "(id) => globalThis.antiphon?.session?.id === id && !globalThis.antiphon.session.loading"
 
 OVER = """(before) => antiphon.session.state === "idle"

@@ -16,7 +16,7 @@ from antiphon.client import Link, connect
 from antiphon.tui import Asking, ChatApp
 from antiphon.tui.chat_screen import ChatScreen
 
-DEADLINE = 12.0
+DEADLINE = 60.0
 
 
 class Stage:

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-DEADLINE = 20.0
+DEADLINE = 60.0
 
 
 class Terminal:

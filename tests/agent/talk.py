@@ -12,7 +12,7 @@ from antiphon.agent import Agent
 from antiphon.transports.base import Inbox
 from antiphon.transports.memory import memory_pair
 
-DEADLINE = 15.0
+DEADLINE = 60.0
 INFO = {"name": "talk", "version": "1"}
 
 

@@ -30,7 +30,7 @@ from antiphon.schema import v2
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "complete_agent.py"
 COMMAND = [sys.executable, str(EXAMPLE)]
-DEADLINE = 30.0
+DEADLINE = 60.0
 
 pytestmark = pytest.mark.parametrize("version", [1, 2])
 

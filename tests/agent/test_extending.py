@@ -12,7 +12,7 @@ from antiphon.client import connect
 from antiphon.errors import CallFailed, InvalidParams, LocalError, MethodNotFound
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
-DEADLINE = 15.0
+DEADLINE = 60.0
 
 
 def make() -> tuple[Agent, list[Any]]:

@@ -10,7 +10,7 @@ from antiphon import Agent, AgentTurn
 from antiphon.agent import ToolCallWriter
 from antiphon.client import connect
 
-DEADLINE = 15.0
+DEADLINE = 60.0
 
 
 @pytest.mark.parametrize("version", [1, 2])

@@ -19,7 +19,7 @@ from antiphon.agent import Agent, AgentTurn, mcp_headers
 from antiphon.client import connect
 from antiphon.schema import v2
 
-DEADLINE = 20.0
+DEADLINE = 60.0
 OWNED = {
     "ACCEPT": "text/html",
     "content-Type": "text/plain",

@@ -13,7 +13,7 @@ from antiphon.errors import CallFailed, InvalidParams, LocalError
 from antiphon.schema import v2
 from tests.agent.talk import client
 
-DEADLINE = 15.0
+DEADLINE = 60.0
 BOTH = pytest.mark.parametrize("version", [1, 2])
 
 

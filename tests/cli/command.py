@@ -24,7 +24,7 @@ HERE = Path(__file__).parent
 ANTIPHON = [sys.executable, "-m", "antiphon"]
 SHOWCASE = [sys.executable, str(HERE / "agents" / "showcase.py")]
 COMPLETE = [sys.executable, str(HERE.parents[1] / "examples" / "complete_agent.py")]
-DEADLINE = 20.0
+DEADLINE = 60.0
 _STYLES = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[()][0-9A-B]|\x1b[=>78]|\r"
 )

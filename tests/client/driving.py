@@ -16,7 +16,7 @@ from antiphon.schema import v2
 from antiphon.transports.memory import memory_pair
 from tests.connection.scripted import V1_ANSWER, V2_ANSWER, Scripted
 
-DEADLINE = 15.0
+DEADLINE = 60.0
 WAYS: dict[str, dict[str, Any]] = {
     "v1": {"version": 1, "opt_ins": OptIns()},
     "v1 with turn_complete": {"version": 1, "opt_ins": OptIns(turn_complete=True)},

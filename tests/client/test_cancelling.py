@@ -14,7 +14,7 @@ from antiphon.schema import v2
 from tests.client.driving import WAYS, by_hand, driven
 
 DYING = Path(__file__).parents[1] / "hub" / "dying_agent.py"
-DEADLINE = 30.0
+DEADLINE = 60.0
 
 
 def waits() -> Agent:

@@ -10,7 +10,7 @@ from bench.draining import AT_ONCE, HANDLERS, LOAD, TURN, WAYS, ours
 
 CHUNKS = 1000
 TURNS = 3
-DEADLINE = 30.0
+DEADLINE = 60.0
 
 
 @pytest.mark.parametrize("way", WAYS)

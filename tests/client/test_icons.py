@@ -22,7 +22,7 @@ from antiphon.client.icons import LARGEST
 from antiphon.errors import IconFailed
 from antiphon.schema import v2
 
-DEADLINE = 15.0
+DEADLINE = 60.0
 PNG = b"\x89PNG\r\n\x1a\n"
 INLINE = f"data:image/png;base64,{base64.b64encode(PNG).decode()}"
 

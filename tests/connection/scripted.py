@@ -14,7 +14,7 @@ from antiphon.schema.version import Agreement, Offer
 from antiphon.transports.base import Inbox, Transport
 from antiphon.transports.memory import memory_pair
 
-DEADLINE = 20.0
+DEADLINE = 60.0
 BOTH_SHAPES = {
     "protocolVersion": 2,
     "info": {"name": "test", "version": "1"},

@@ -15,7 +15,7 @@ from tests.faults.violation import Silence, check
 from tests.warm import WarmProcess
 
 ROOT = Path(__file__).parents[2]
-DEADLINE = 30.0
+DEADLINE = 60.0
 
 
 class HubProcess:

@@ -20,7 +20,7 @@ from websockets.uri import parse_uri
 
 from tests.faults.violation import Silence, Violation, check
 
-DEADLINE = 30.0
+DEADLINE = 60.0
 READ_SIZE = 4096
 
 Frame = dict[str, Any]

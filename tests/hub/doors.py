@@ -18,7 +18,7 @@ from antiphon.stores.memory import MemoryStore
 from antiphon.transports.websocket import connect_websocket
 from tests.agent.talk import INFO, Talk
 
-DEADLINE = 20.0
+DEADLINE = 60.0
 
 
 def worker(go: asyncio.Event) -> Agent:

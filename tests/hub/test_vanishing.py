@@ -23,7 +23,7 @@ from antiphon.live.voice import Voice
 from antiphon.transports.websocket import WebSocketTransport
 from antiphon.transports.websocket_server import websocket_server
 
-DEADLINE = 20.0
+DEADLINE = 60.0
 KINDS = (Link, Voice, Connection, Attachment, WebSocketTransport)
 
 

@@ -16,7 +16,7 @@ from antiphon.live.session import LiveSession
 from antiphon.stores import MemoryStore, SQLiteStore
 from antiphon.stores.base import SessionRecord
 
-DEADLINE = 15.0
+DEADLINE = 60.0
 
 
 class Failing:

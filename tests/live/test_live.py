@@ -22,7 +22,7 @@ from antiphon.stores.base import Batch
 from antiphon.stores.memory import MemoryStore
 from antiphon.stores.sqlite import SQLiteStore
 
-DEADLINE = 20.0
+DEADLINE = 60.0
 
 
 def said(text: str, message_id: str = "m") -> v2.AgentMessageChunk:

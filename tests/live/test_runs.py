@@ -37,7 +37,7 @@ from antiphon.transports.memory import MemoryTransport
 from antiphon.transports.pipes import join_lines
 from antiphon.transports.websocket import text_frames
 
-DEADLINE = 20.0
+DEADLINE = 60.0
 LAST = "the last of it"
 
 CLIENTS: dict[str, tuple[int, dict[str, Any]]] = {

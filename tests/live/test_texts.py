@@ -25,7 +25,7 @@ from antiphon.schema.updates import PlainText, TextChunk
 from antiphon.stores import Batch, MemoryStore, SQLiteStore
 from antiphon.stores.base import RecordPatch
 
-DEADLINE = 20.0
+DEADLINE = 60.0
 
 
 def text(words: str, message_id: str = "m", *, thought: bool = False) -> TextChunk:

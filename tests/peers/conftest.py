@@ -33,7 +33,7 @@ def real_agent(tmp_path: Path) -> Iterator[Callable[[str], agents.Launch]]:
 
     yield prepared
     left = [process for launch in launches.values() for process in launch.left_running()]
-    left = agents.still_there(left, 3.0)  # on their way out, perhaps
+    left = agents.still_there(left, 20.0)  # on their way out, perhaps
     told = [_kill(process) for process in left]
     for launch in launches.values():
         if (launch.folder / "started.json").exists():

@@ -30,7 +30,7 @@ from tests.peers import install
 from tests.peers.agents import AGENTS, Launch, RealAgent, acpx, prepare_command, still_there
 
 DEADLINE = 60.0
-SOON = 20.0
+SOON = 60.0
 """What `SLOW` would take without a cancel is 30 seconds."""
 WIRE_AGENT = [sys.executable, str(Path(__file__).parents[2] / "examples" / "wire_agent.py")]
 

@@ -28,7 +28,7 @@ from antiphon.schema.v2.permissions import PermissionOption
 from tests.peers.agents import Launch
 
 DEADLINE = 60.0
-SOON = 20.0
+SOON = 60.0
 """What `SLOW` would take without a cancel is 30 seconds."""
 QUIET = 0.3
 """Once in a run, so long is listened for what comes behind the last turn: nobody can say that it will not."""

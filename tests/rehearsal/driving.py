@@ -12,7 +12,7 @@ from typing import Any
 from antiphon.client import ClientSession, ClientTurn, Elicitation, Permission, Permissions, TurnEnd, connect
 
 COMMAND = [sys.executable, "-m", "antiphon", "rehearse"]
-DEADLINE = 30.0
+DEADLINE = 60.0
 AT_ONCE = {"ANTIPHON_REHEARSAL_PACE": "0"}
 
 

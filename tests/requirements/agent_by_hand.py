@@ -18,7 +18,7 @@ from antiphon.client import Client, ClientSession, ClientTurn, SessionEvent
 from antiphon.transports.base import Inbox
 from antiphon.transports.memory import memory_pair
 
-DEADLINE = 15.0
+DEADLINE = 60.0
 """Seconds for a whole conversation: whatever a test waits for comes in this time, or never."""
 INFO = {"name": "by hand", "version": "1"}
 ALL_V1: dict[str, Any] = {

@@ -26,7 +26,7 @@ from tests.agent.talk import Talk, client
 from tests.requirements import agent_by_hand
 from tests.requirements.agent_by_hand import AgentByHand
 
-DEADLINE = 20.0
+DEADLINE = 60.0
 PLACES = ("agent", "client", "hub")
 ASKED_IN_V1: dict[str, dict[str, Any]] = {
     "v1": {},

@@ -24,7 +24,7 @@ from tests.hub.running import served as serving
 from tests.requirements.seed_places import DIALECTS, WITH_STATES, Wire, offers, served, version_of
 
 FIRST_WORDS = [sys.executable, str(ROOT / "examples" / "first_words_agent.py")]
-DEADLINE = 30.0
+DEADLINE = 60.0
 
 
 @pytest.fixture(scope="module")

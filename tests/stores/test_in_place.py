@@ -16,7 +16,7 @@ from antiphon.stores import Batch, MemoryStore, SessionRecord, SQLiteStore
 from antiphon.stores import sqlite_writer as writing
 from antiphon.stores.base import RecordPatch, commits_in_place
 
-DEADLINE = 20.0
+DEADLINE = 60.0
 
 
 def record(session_id: str = "s") -> SessionRecord:

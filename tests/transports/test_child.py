@@ -20,7 +20,7 @@ from antiphon.testing.transports import take, take_all
 from antiphon.transports.base import Inbox
 from antiphon.transports.child import ChildTransport
 
-DEADLINE = 20.0
+DEADLINE = 60.0
 
 
 def python(code: str) -> list[str]:

@@ -19,7 +19,7 @@ from antiphon.errors import SpawnFailed
 from antiphon.transports import processes
 from antiphon.transports.processes import Process, signal_name
 
-DEADLINE = 20.0
+DEADLINE = 60.0
 
 
 @asynccontextmanager

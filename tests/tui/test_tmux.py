@@ -18,7 +18,7 @@ from tests.hub.running import served
 from tests.tui.conftest import AGENT
 
 pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
-DEADLINE = 10.0
+DEADLINE = 60.0
 EXPECTED = Path(__file__).parent / "expected"
 
 

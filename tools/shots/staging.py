@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-DEADLINE = 30.0
+DEADLINE = 60.0
 ANTIPHON = (sys.executable, "-m", "antiphon")
 
 FILES = {
