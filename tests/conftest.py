@@ -12,7 +12,11 @@ from hypothesis import HealthCheck, settings
 from tests.watchdog import pytest_configure as pytest_configure  # a hook of this file too
 
 settings.register_profile(
-    "antiphon", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    "antiphon",
+    deadline=None,
+    derandomize=True,
+    max_examples=int(os.environ.get("ANTIPHON_EXAMPLES", "50")),
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("antiphon")
 

@@ -94,17 +94,22 @@ def test_a_turn_is_seen_as_expected(scene: str, tmp_path: Path, request: pytest.
 
 
 def _seen_in_tmux(
-    server: list[str], command: Sequence[str], answers: list[tuple[str, str]], folder: Path
+    server: list[str],
+    command: Sequence[str],
+    answers: list[tuple[str, str]],
+    folder: Path,
+    *,
+    columns: int = COLUMNS,
 ) -> str:
     """The screen at the end; a terminal of ours is attached to it, and types the answers."""
     script = f"{shlex.join(command)}; echo {OVER}; exec cat"
     subprocess.run(
-        [*server, "new-session", "-d", "-x", str(COLUMNS), "-y", str(ROWS), script],
+        [*server, "new-session", "-d", "-x", str(columns), "-y", str(ROWS), script],
         check=True,
         env=environment(HOME=str(folder)),
     )
     subprocess.run([*server, "set", "status", "off"], check=True)
-    with Terminal([*server, "attach"], columns=COLUMNS, rows=ROWS) as terminal:
+    with Terminal([*server, "attach"], columns=columns, rows=ROWS) as terminal:
         for question, answer in answers:
             terminal.wait_for(question)
             terminal.type(f"{answer}\r")
@@ -138,7 +143,9 @@ def test_a_real_agent_is_seen_as_expected(
     expected = (HERE / "expected" / "claude.txt").read_text()
     if TMUX is not None:
         server = request.getfixturevalue("tmux")
-        assert meaningful(_seen_in_tmux(server, command, answers, launch.folder)) == expected
+        # Wide enough for the title of the call beside however many seconds it took.
+        seen = _seen_in_tmux(server, command, answers, launch.folder, columns=100)
+        assert meaningful(seen) == expected
     else:
         _seen_in_order(command, answers, expected, launch.folder)
 
