@@ -1,7 +1,7 @@
 """`make fuzz MINUTES=n`, or `python -m tests.fuzz --minutes N [--target T] [--seed S]`.
 
-Divides CPU minutes among the targets. A crash writes its input to a file, says how to run it again, and ends
-that target; the exit code is then 1.
+Divides CPU minutes among the targets, and runs as many of them at a time as there are processors. A crash
+writes its input to a file, says how to run it again, and ends its target; the exit code is then 1.
 """
 
 from __future__ import annotations
@@ -9,9 +9,12 @@ from __future__ import annotations
 import argparse
 import faulthandler
 import hashlib
+import os
 import random
+import subprocess
 import sys
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.fuzz.running import FOUND, TARGETS, Crash, Tally, current_input, fuzz, target
@@ -22,29 +25,45 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=1.0, help="of CPU time, for all targets together")
     parser.add_argument("--target", choices=TARGETS, action="append", help="only this one; may be repeated")
     parser.add_argument("--seed", type=int, help="of the first inputs; by default one by chance")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="targets at a time")
     parser.add_argument("--replay", type=Path, metavar="FILE", help="check this input of one target")
     given = parser.parse_args()
     names: list[str] = given.target or list(TARGETS)
     if given.replay is not None:
         return replay(names, given.replay)
     number = random.SystemRandom().randrange(1 << 32) if given.seed is None else given.seed
-    print(f"seed {number}: {given.minutes:g} CPU minutes for {', '.join(names)}", flush=True)
-    crashed: list[str] = []
-    for name in names:
-
-        def told(tally: Tally, name: str = name) -> None:
-            print(f"  {name}: {tally}", flush=True)
-
-        try:
-            done = fuzz(name, cpu_seconds=60 * given.minutes / len(names), number=number, told=told)
-        except Crash as crash:
-            report(crash)
-            crashed.append(name)
-            continue
-        common = ", ".join(f"{outcome} {count}" for outcome, count in done.outcomes.most_common(6))
-        print(f"{name}: {done}: {common}", flush=True)
-    print(f"crashed: {', '.join(crashed)}" if crashed else "no crash")
+    if len(names) > 1:
+        print(f"seed {number}: {given.minutes:g} CPU minutes for {', '.join(names)}", flush=True)
+    if len(names) == 1:
+        return run_one(names[0], given.minutes, number)
+    share = given.minutes / len(names)
+    with ThreadPoolExecutor(given.jobs) as jobs:
+        codes = list(jobs.map(lambda name: run_apart(name, share, number), names))
+    crashed = [name for name, code in zip(names, codes, strict=True) if code]
+    print(f"crashed: {', '.join(crashed)}" if crashed else f"no crash in {given.minutes:g} CPU minutes")
     return 1 if crashed else 0
+
+
+def run_apart(name: str, minutes: float, number: int) -> int:
+    """Run one target in a process of its own."""
+    command = [sys.executable, "-m", "tests.fuzz", "--target", name]
+    return subprocess.run(
+        [*command, "--minutes", f"{minutes}", "--seed", f"{number}"], check=False
+    ).returncode
+
+
+def run_one(name: str, minutes: float, number: int) -> int:
+    def told(tally: Tally) -> None:
+        print(f"  {name}: {tally}", flush=True)
+
+    try:
+        done = fuzz(name, cpu_seconds=60 * minutes, number=number, told=told)
+    except Crash as crash:
+        report(crash)
+        return 1
+    common = ", ".join(f"{outcome} {count}" for outcome, count in done.outcomes.most_common(6))
+    print(f"{name}: no crash: {done}: {common}", flush=True)
+    return 0
 
 
 def report(crash: Crash) -> None:

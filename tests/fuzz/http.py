@@ -41,7 +41,7 @@ WORDS = (
 )
 MEANT = (b"501", b"503", b"505")
 """A way of transfer, or a version, that is not there; and too many connections."""
-STATUS = re.compile(rb"HTTP/1\.[01] ([1-5][0-9]{2}) ")
+STATUS = re.compile(rb"HTTP/[01]\.[019] ([1-5][0-9]{2}) ")
 
 
 @contextlib.contextmanager
