@@ -304,7 +304,12 @@ class GuardedSocket(asyncio.Protocol, asyncio.Transport):
 
     def write_eof(self) -> None:
         self._eof_written = True
-        self._call(self._socket.write_eof)
+        try:
+            self._socket.write_eof()
+        except OSError:
+            self.abort()  # the peer was faster
+        except Exception as error:
+            self._fail(error)
 
     def close(self) -> None:
         """Send what is waiting, and end. Input that still comes is discarded meanwhile."""

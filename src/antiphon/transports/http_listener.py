@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Set
 
 from antiphon.transports.guarded_socket import GuardedSocket, SocketBounds, SocketFaults
 from antiphon.transports.http_socket import HttpRequests, HttpSocket
@@ -18,10 +18,13 @@ CLOSE_SECONDS = 2.0
 
 
 class HttpListener:
-    """`port` is the one it got."""
+    """`port` is the one it got, `sockets` are those that are open."""
 
-    def __init__(self, server: asyncio.Server) -> None:
+    def __init__(self, server: asyncio.Server, sockets: Set[GuardedSocket], faults: SocketFaults) -> None:
         self._server = server
+        self.sockets = sockets
+        self.faults = faults
+        """Exceptions that ended sockets."""
         self.port: int = server.sockets[0].getsockname()[1]
 
     def stop(self) -> None:
@@ -52,7 +55,7 @@ async def listening(
     server = await loop.create_server(
         accept, host, port, ssl=tls, ssl_handshake_timeout=seconds, ssl_shutdown_timeout=seconds
     )
-    listener = HttpListener(server)
+    listener = HttpListener(server, sockets, faults)
     try:
         yield listener
     finally:

@@ -17,7 +17,7 @@ from antiphon.transports.guarded_socket import SocketBounds, SocketFaults
 from antiphon.transports.held_bytes import HeldBytes
 from antiphon.transports.http_endpoint import AcpEndpoint
 from antiphon.transports.http_exchange import Handler, Limits
-from antiphon.transports.http_listener import listening
+from antiphon.transports.http_listener import HttpListener, listening
 from antiphon.transports.http_patience import Bounds
 from antiphon.transports.http_routes import Check, Refused, Routes
 from antiphon.transports.http_socket import HttpRequests
@@ -29,12 +29,14 @@ from antiphon.transports.websocket_server import WebSockets, owned_tasks
 class HttpServer:
     """A listening server; `port` is the one it got."""
 
-    def __init__(self, port: int, endpoint: AcpEndpoint, tally: Tally, faults: SocketFaults) -> None:
-        self.port = port
+    def __init__(self, listener: HttpListener, endpoint: AcpEndpoint, tally: Tally) -> None:
+        self.port = listener.port
+        self.sockets = listener.sockets
+        """Those that are open, whatever they are used for."""
+        self.faults = listener.faults
+        """Exceptions that ended sockets."""
         self.tally = tally
         """What was asked and how it was answered, since it listens."""
-        self.faults = faults
-        """Exceptions that ended sockets."""
         self._endpoint = endpoint
 
     @property
@@ -93,7 +95,7 @@ async def http_server(
         requests = HttpRequests(handler, limits, tally, faults, held, websockets.upgrade)
         async with listening(requests, faults, host, port, tls=tls, bounds=socket_bounds) as listener:
             try:
-                yield HttpServer(listener.port, endpoint, tally, faults)
+                yield HttpServer(listener, endpoint, tally)
             finally:
                 listener.stop()
                 await endpoint.aclose()

@@ -178,6 +178,8 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
         self._hand_over(frames)
         if self._held is not None and not self._hold(self._gate.under_way):
             self._refuse(Closing(TRY_LATER, "too much is being sent with this token"))
+            self._hold(0)
+            self._transport.close()  # what still comes is not read
 
     def _hold(self, size: int) -> bool:
         """Count what there is of a message that is not complete; whether that is not too much."""
