@@ -102,7 +102,7 @@ async def test_trans_08_http_03_the_contract_is_kept(http2: bool, client_first: 
     await check_transport(make, deadline=60.0)  # a request for each frame takes its time on a busy machine
 
 
-async def test_http_03_our_tls_offers_http_1_1_only(tmp_path: Path) -> None:
+async def test_http_03_our_tls_agrees_on_the_first_version_only(tmp_path: Path) -> None:
     """HTTP/2 is the job of a reverse proxy."""
 
     async def serve(transport: Transport) -> None:

@@ -15,7 +15,7 @@ from antiphon.hub.page import PageRoutes
 from antiphon.hub.pages import OPEN, pages
 from antiphon.hub.permits import HubPermit
 from antiphon.hub.tokens import Grant
-from antiphon.transports.http_exchange import Handler, Limits
+from antiphon.transports.http_exchange import DEFAULT_HELD, Handler, Limits
 from antiphon.transports.http_server import HttpServer, http_server
 from antiphon.transports.websocket import WebSocketTransport
 
@@ -55,6 +55,7 @@ async def listen(hub: Hub, host: str, port: int, tls: ssl.SSLContext | None) -> 
         tls=tls,
         limits=Limits(
             body=hub.limits.frame,
+            held=max(2 * hub.limits.frame, DEFAULT_HELD),
             head_seconds=hub.limits.head_seconds,
             body_seconds=hub.limits.body_seconds,
         ),

@@ -327,7 +327,7 @@ class GuardedSocket(asyncio.Protocol, asyncio.Transport):
         if self._lost is not None:
             return
         left = self.get_write_buffer_size()
-        if 0 < left < waiting:  # a slow peer still reads
+        if left or waiting:  # a slow peer may still read; one that does not is ended by `stall`
             self._loop.call_later(self._bounds.last, self._close_anyway, left)
         else:
             self.abort()

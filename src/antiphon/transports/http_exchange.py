@@ -16,6 +16,7 @@ from msgspec import Struct, field
 from antiphon.jsonrpc.lines import DEFAULT_BOUND
 
 HEAD_BOUND = 64 * 1024
+DEFAULT_HELD = 2 * DEFAULT_BOUND
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -24,7 +25,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     head: int = HEAD_BOUND
     """Bytes of a request line and its headers."""
     body: int = DEFAULT_BOUND
-    held: int = 2 * DEFAULT_BOUND
+    held: int = DEFAULT_HELD
     """Bytes of bodies and WebSocket messages that are not complete yet, of all clients with one token."""
     head_seconds: float = 10.0
     """Until a head that has begun is there."""

@@ -132,6 +132,8 @@ class HttpSocket(RequestHandler):
     def _too_late(self) -> None:
         if self._head_size:
             self._refuse_head(408)
+        elif self.transport is not None and self.transport.get_write_buffer_size():
+            self._expect(self._requests.limits.idle_seconds)  # the client still reads the response
         else:
             self.force_close()  # nothing was asked
 
