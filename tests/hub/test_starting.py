@@ -141,6 +141,7 @@ def test_a_folder_that_cannot_be_used(tmp_path: Path) -> None:
     )
     (tmp_path / "hub.lock").rmdir()
     (tmp_path / "sessions.db").write_bytes(b"this is no database, but long enough to be read as one" * 99)
+    (tmp_path / "sessions.db").chmod(0o600)
     result = run("serve", "--port", "0", "--data", str(tmp_path))
     assert result.returncode == 1
     assert result.stderr.startswith("antiphon: ")
