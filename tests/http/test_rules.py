@@ -467,6 +467,28 @@ def test_tiny_chunks_of_a_body_let_others_be_served(run: Run) -> None:
     run(scenario())
 
 
+def test_a_server_that_sends_tiny_frames_does_not_hold_up_its_client(run: Run) -> None:
+    """An agent at a `ws://` address may be hostile, too."""
+
+    async def scenario() -> None:
+        async def serve(transport: WebSocketTransport) -> None:
+            transport.send_framed(b"\x81\x00" * 100_000)
+            await Inbox(transport).take()
+
+        turns: list[int] = []
+        async with websocket_server(serve, opens=False) as server:
+            client = await connect_websocket(f"ws://127.0.0.1:{server.port}/acp")
+            inbox, got = Inbox(client, high=1 << 30), 0
+            while got < 100_000:
+                turns.append(len(await inbox.take()))
+                got += turns[-1]
+                await asyncio.sleep(0)
+            assert max(turns) < 50_000
+            await client.aclose()
+
+    run(scenario())
+
+
 def test_what_came_before_the_end_is_handed_on_before_the_end(run: Run) -> None:
     async def scenario() -> None:
         taken: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()

@@ -1,9 +1,12 @@
-"""GuardedSocket: four rules for every socket that a server accepts, whichever protocol handles it.
+"""GuardedSocket: four rules for every socket of a server, whichever protocol handles it.
 
 1. An exception that one socket causes ends that socket. `SocketFaults` counts it and logs a summary.
 2. While more than the mark waits to be written, nothing is read. Beyond a hard bound the socket is aborted.
 3. One turn of the event loop hands on a bounded amount of input; the rest waits for later turns.
 4. A socket that makes no progress ends by a deadline.
+
+A client's sockets are under the first and the third: a client that stops reading while it writes, and a
+server that does the same, would wait for each other.
 
 It is the protocol of the real transport, and the transport of the protocol behind it.
 """
@@ -26,6 +29,8 @@ logger = logging.getLogger("antiphon.transports")
 
 
 class SocketBounds(Struct, frozen=True, kw_only=True):
+    server: bool = True
+    """Whether it is a server's socket: the second and the fourth rule hold."""
     mark: int = OUTBOX_HIGH
     """Bytes waiting to be written above which nothing is read."""
     low: int = OUTBOX_LOW
@@ -129,9 +134,10 @@ class GuardedSocket(asyncio.Protocol, asyncio.Transport):
         self._sockets.add(self)
         self._socket.set_write_buffer_limits(high=self._bounds.mark, low=self._bounds.low)
         self.peer = _address(self.get_extra_info("peername"))
-        _end_when_unacknowledged(self.get_extra_info("socket"), self._bounds.stall)
-        self._moved_at = self._taken_at = self._loop.time()
-        self._look_later()
+        if self._bounds.server:
+            _end_when_unacknowledged(self.get_extra_info("socket"), self._bounds.stall)
+            self._moved_at = self._taken_at = self._loop.time()
+            self._look_later()
         self._call(self._protocol.connection_made, self)
 
     def data_received(self, data: bytes) -> None:
@@ -159,7 +165,7 @@ class GuardedSocket(asyncio.Protocol, asyncio.Transport):
             self._tell_lost()
 
     def pause_writing(self) -> None:
-        self._full = True
+        self._full = self._bounds.server
         self._ceiling = self.get_write_buffer_size() + self._bounds.most
         self._flow()
         self._call(self._protocol.pause_writing)

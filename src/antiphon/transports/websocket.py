@@ -25,7 +25,7 @@ from antiphon.errors import LinkLost, LinkRefused
 from antiphon.jsonrpc.lines import DEFAULT_BOUND, Received
 from antiphon.jsonrpc.oversized import HEAD, Overlong, overlong
 from antiphon.transports.base import OUTBOX_HIGH, OUTBOX_LOW, Framing, set_reading
-from antiphon.transports.guarded_socket import SocketEnded
+from antiphon.transports.guarded_socket import GuardedSocket, SocketBounds, SocketEnded, SocketFaults
 from antiphon.transports.held_bytes import HeldBytes
 from antiphon.transports.joined import JoinedTransport
 from antiphon.transports.paced import LARGE, PacedWriter
@@ -37,6 +37,7 @@ CLOSE_DEADLINE = 2.0
 PING_INTERVAL = 20.0
 PING_DEADLINE = 60.0
 TRY_LATER = 1013
+CLIENT = SocketBounds(server=False)
 
 REFUSALS = (401, 403)
 
@@ -411,17 +412,17 @@ async def connect_websocket(
     request = protocol.connect()
     request.headers.update(headers or {})
     loop = asyncio.get_running_loop()
+    made = WebSocketTransport(protocol, bound=bound, ping_interval=ping_interval, ping_deadline=ping_deadline)
     transport: WebSocketTransport | None = None
     try:
         async with asyncio.timeout(deadline):
-            _, transport = await loop.create_connection(
-                lambda: WebSocketTransport(
-                    protocol, bound=bound, ping_interval=ping_interval, ping_deadline=ping_deadline
-                ),
+            await loop.create_connection(
+                lambda: GuardedSocket(made, SocketFaults(), bounds=CLIENT),
                 address.host,
                 address.port,
                 ssl=tls if address.secure else None,
             )
+            transport = made
             protocol.send_request(request)
             transport._send_protocol_data()
             await transport._opened
