@@ -108,4 +108,5 @@ async def test_requests_are_counted_by_method_and_status_and_who_is_refused() ->
     assert requests("GET", "2xx") == 1, "a stream"
     assert now['antiphon_http_refused_total{status="401"}'] == 2
     assert now['antiphon_http_refused_total{status="408"}'] == 0
+    assert now["antiphon_socket_failures_total"] == 0
     assert now["antiphon_http_streams"] == 1

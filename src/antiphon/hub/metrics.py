@@ -41,6 +41,8 @@ def _lines(hub: Hub) -> Iterator[str]:
         yield from _told("http_connections", "Those of them that are over HTTP.", hub.http.connections)
         yield from _told("http_streams", "Streams that they read from.", hub.http.streams)
         yield from _answered(hub.http.tally)
+        ended = "Sockets that an exception ended."
+        yield from _told("socket_failures_total", ended, hub.http.faults.total, kind="counter")
     yield from _process()
 
 
