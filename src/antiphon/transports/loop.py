@@ -63,12 +63,17 @@ def run_until_signal(main: Coroutine[Any, Any, None], *, on_signal: Callable[[],
         try:
             await main
         finally:
-            for number in STOP_SIGNALS if received else ():
-                loop.remove_signal_handler(number)
-                signal.signal(number, signal.SIG_IGN)
+            if received:  # a loop that closes restores the default handlers: hold signals back until then
+                signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
 
-    with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
-        run(watched())
+    try:
+        with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
+            run(watched())
+    finally:
+        if received:
+            for number in STOP_SIGNALS:
+                signal.signal(number, signal.SIG_IGN)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
 
 
 def run_until_stopped(main: Coroutine[Any, Any, None], *, grace: float = GRACE) -> None:
