@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 QUICK ?=
-# Tests wait for processes and sockets half of the time: two workers per core keep the machine busy.
+# Tests wait for processes and sockets much of the time: two workers per core keep the machine busy.
 WORKERS ?= $(shell echo $$((2 * $$(nproc 2>/dev/null || echo 2))))
 RUNS ?=
 
