@@ -86,7 +86,7 @@ async def test_over_the_bound_the_request_is_refused_and_the_link_lives(
             for number in range(2):
                 talk.prompt(id if number == 0 else f"{id}{number}", session, text_of(3_000_000))
                 refused = await talk.answer_to(id if number == 0 else f"{id}{number}")
-                assert refused["error"]["code"] == -32004
+                assert refused["error"]["code"] == -32004, refused
                 assert refused["error"]["data"] == LIMIT
                 assert str(BOUND) in refused["error"]["message"]
             small = text_of(900_000)

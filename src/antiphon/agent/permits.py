@@ -86,7 +86,7 @@ def permitted(link: Link, handlers: Handlers) -> Handlers:
 
     def guard(handler: Callable[[Any, Inbound], Awaitable[Any]]) -> Callable[[Any, Inbound], Awaitable[Any]]:
         async def call(params: Any, inbound: Inbound) -> Any:
-            params = await permit.admit(link, inbound.method, params, len(inbound.params or b""))
+            params = await permit.admit(link, inbound.method, params, inbound.size)
             try:
                 return await handler(params, inbound)
             except Exception as error:

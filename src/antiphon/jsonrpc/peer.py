@@ -54,13 +54,15 @@ class Call:
 class Inbound:
     """A request the other side made, until it is answered."""
 
-    __slots__ = ("_reply", "answered", "cancelled", "id", "method", "params", "session")
+    __slots__ = ("_reply", "answered", "cancelled", "id", "method", "params", "session", "size")
 
     def __init__(self, request: Request, reply: _BatchReply | None) -> None:
         self.id = request.id
         self.method = request.method
         self.params = request.params
         """As they were written; `None` once they were read, where nobody else wants them."""
+        self.size = len(request.params or b"")
+        """Bytes of the params as they were written."""
         self.session: str | None = None
         """The session it belongs to, once its params were read."""
         self.cancelled = False

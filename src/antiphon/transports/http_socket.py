@@ -62,7 +62,8 @@ class HttpSocket(RequestHandler):
         )
         self._requests = requests
         self._exchange: HttpExchange | None = None
-        self._answering = False
+        self._answered = 0
+        """Requests that were answered, of those that aiohttp has read."""
         self._head_size = 0
         """Bytes of the head that has begun; 0 where none has."""
         self._timer: asyncio.TimerHandle | None = None
@@ -121,7 +122,8 @@ class HttpSocket(RequestHandler):
 
     @property
     def _idle(self) -> bool:
-        return not (self._answering or self._messages or self._close or self._force_close)
+        """Whether what comes next is a head, and not the body of a request that was read."""
+        return self._answered == self._request_count and not (self._close or self._force_close)
 
     def _expect(self, seconds: float | None) -> None:
         """Set the time until which the next head has to be there."""
@@ -154,12 +156,13 @@ class HttpSocket(RequestHandler):
     @contextlib.contextmanager
     def answering(self, exchange: HttpExchange) -> Any:
         self._expect(None)
-        self._answering, self._exchange = True, exchange
+        self._exchange = exchange
         try:
             yield
         finally:
-            self._answering, self._exchange = False, None
-            if self.transport is not None and not self._messages:
+            self._exchange = None
+            self._answered += 1
+            if self.transport is not None and self._answered == self._request_count:
                 self._expect(self._requests.limits.idle_seconds)
 
     def handle_error(
