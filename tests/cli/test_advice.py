@@ -126,13 +126,17 @@ def test_the_folder_is_of_a_later_version_or_damaged(command: list[str], tmp_pat
         connection.execute(f"PRAGMA application_id = {0x414E5450}")
         connection.execute("PRAGMA user_version = 99")
     connection.close()
+    database.chmod(0o600)
     line = told(*command, "--data", str(tmp_path))
     assert "was written by a later Antiphon" in line
     assert line.endswith("update Antiphon, or name another folder with --data DIR")
     for left in tmp_path.glob("sessions.db*"):
         left.unlink()
     database.write_bytes(b"this is no database, but long enough to be taken for one" * 99)
-    assert told(*command, "--data", str(tmp_path)).endswith("another folder with --data DIR")
+    database.chmod(0o600)
+    line = told(*command, "--data", str(tmp_path))
+    assert "is damaged: file is not a database" in line
+    assert "move the file away" in line
 
 
 def test_a_token_that_is_not_there(tmp_path: Path) -> None:

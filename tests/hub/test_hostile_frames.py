@@ -136,8 +136,8 @@ async def play(script: Script, transport: str, folder: Path, *, version: int = 2
         fold = await read_session(store, session.id)
         assert fold.turn is None
         told = account(fold)
-        assert AFTER in to_markdown(told)
-        assert AFTER in to_html(told)
+        assert AFTER in "".join(to_markdown(told))
+        assert AFTER in "".join(to_html(told))
         kept = "".join(message.text for message in fold.messages)
         assert kept.count(BEFORE) == kept.count(AFTER) == 2
     return lines

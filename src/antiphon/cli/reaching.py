@@ -110,10 +110,18 @@ async def reached(
         try:
             await sessions.open()
         except StoreCorrupt as error:
-            if notes:
-                print_note(f"{error}; it is only read")
             await sessions.aclose()
             sessions = SQLiteStore(folder.sessions, read_only=True)
+            try:
+                await sessions.open()
+            except StoreCorrupt:
+                await sessions.aclose()
+                raise Failure(
+                    f"{error}, and nothing in it can be read: move the file away, "
+                    "or name another folder with --data DIR"
+                ) from None
+            if notes:
+                print_note(f"{error}; it is only read")
         kept = Hub({}, store=sessions)
         async with connect(kept, version=2, **connecting) as client:
             yield client
