@@ -7,6 +7,8 @@ QUICK ?=
 # Tests wait for processes and sockets much of the time: two workers per core keep the machine busy.
 WORKERS ?= $(shell echo $$((2 * $$(nproc 2>/dev/null || echo 2))))
 RUNS ?=
+# Tests start hundreds of processes: each would compile what it imports again if no bytecode were kept.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help setup run test peers faults races fuzz lint format schema bench bench-wire bench-session bench-hub shots clean
 
@@ -31,6 +33,7 @@ run: $(READY) ## Start the hub with the built-in agent, and say what to do next 
 	@$(BIN)/antiphon serve $(if $(DATA),--data "$(DATA)")
 
 test: $(READY) ## Run every test this machine can run; the summary names each skip and why, and the slowest
+	@$(BIN)/python -m compileall -q src examples tests
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations=15
 
 peers: $(READY) ## Install the official SDKs and real agents into .cache/peers, for the tests and benchmarks that need them
