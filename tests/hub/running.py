@@ -114,19 +114,23 @@ def served(folder: Path, *arguments: str, agent: Sequence[str] = REHEARSE) -> It
         assert not marked, f"still running: {marked}"
 
 
-def left_by(folder: Path) -> list[str]:
-    """What runs with the mark of a hub, once it had time to end."""
+def left_by(folder: Path, named: str = "") -> list[str]:
+    """What runs with the mark of a hub and has this in its command, once it had time to end."""
     until = time.monotonic() + DEADLINE
-    mark = f"ANTIPHON_HUB_MARK={(folder / 'mark').read_text()}".encode()
-    while True:
-        found = []
-        for process in Path("/proc").iterdir():
-            with contextlib.suppress(OSError):
-                if process.name.isdigit() and mark in (process / "environ").read_bytes().split(b"\0"):
-                    found.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode())
-        if not found or time.monotonic() > until:
-            return found
+    while (found := [c for c in running_for(folder) if named in c]) and time.monotonic() < until:
         time.sleep(0.02)
+    return found
+
+
+def running_for(folder: Path) -> list[str]:
+    """The commands of what runs now with the mark of the hub of this folder."""
+    mark = f"ANTIPHON_HUB_MARK={(folder / 'mark').read_text()}".encode()
+    found = []
+    for process in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if process.name.isdigit() and mark in (process / "environ").read_bytes().split(b"\0"):
+                found.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+    return found
 
 
 def agents_of(hub: Served) -> list[int]:
