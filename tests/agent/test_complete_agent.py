@@ -1,9 +1,12 @@
-"""`examples/complete_agent.py` as a process of its own, in both versions: what a client sees of it."""
+"""`examples/complete_agent.py` in both versions: what a client sees of it.
+
+Most tests have a copy of the agent in their own process: starting one takes longer than all they do with it."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import runpy
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -57,16 +60,21 @@ class Answers(Permissions):
 
 @asynccontextmanager
 async def opened(
-    version: int, *, cwd: Path | str = "/", answers: Any = None, workspace: Any = None, **new: Any
+    version: int, *, process: bool = False, cwd: Path | str = "/", answers: Any = None, **options: Any
 ) -> AsyncIterator[ClientSession]:
-    told: list[str] = []
+    """A session of a new copy of the agent: in this process, or in one of its own, which writes no errors."""
+    written: list[str] = []
+    target = COMMAND if process else runpy.run_path(str(EXAMPLE))["agent"]
+    at_start = {"on_stderr": written.append} if process else {}
+    if "workspace" in options:
+        at_start["workspace"] = options.pop("workspace")
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(asyncio.timeout(DEADLINE))
         client = await stack.enter_async_context(
-            connect(COMMAND, version=version, answers=answers, workspace=workspace, on_stderr=told.append)
+            connect(target, version=version, answers=answers, **at_start)
         )
-        yield await client.new_session(cwd, **new)
-    assert told == []
+        yield await client.new_session(cwd, **options)
+    assert written == []
 
 
 async def prompted(session: ClientSession, *content: Any, **options: Any) -> tuple[ClientTurn, TurnEnd]:
@@ -106,8 +114,9 @@ def value(session: ClientSession, id: str) -> Any:
 # --- words -------------------------------------------------------------------------------------------
 
 
-async def test_a_prompt_is_thought_about_and_answered_in_a_stream(version: int) -> None:
-    async with opened(version) as session:
+@pytest.mark.parametrize("process", [True, False], ids=["process", "memory"])
+async def test_a_prompt_is_thought_about_and_answered_in_a_stream(version: int, process: bool) -> None:
+    async with opened(version, process=process) as session:
         turn, end = await prompted(session, "hello")
         assert turn.text == "You said: hello"
         assert end.stop_reason == "end_turn"
@@ -206,7 +215,7 @@ async def test_an_edit_shows_its_diff_and_asks_first(version: int, yes: bool) ->
 async def test_a_command_runs_in_a_terminal_of_its_size_and_knows_its_trace(version: int) -> None:
     trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
     answers = Answers()
-    async with opened(version, answers=answers) as session:
+    async with opened(version, process=True, answers=answers) as session:
         command = "/run stty size <&1; echo $TRACEPARENT; exit 3"
         await prompted(session, command, meta={"traceparent": trace})
         [call], [asked] = session.tool_calls, answers.asked
@@ -234,7 +243,7 @@ async def test_a_terminal_is_cancelled_alone(version: int) -> None:
 
 
 async def test_it_is_steered_and_then_cancelled(version: int) -> None:
-    async with opened(version) as session:
+    async with opened(version, process=True) as session:
         turn = await session.prompt("/count")
         await until(turn, lambda: session.tool_calls and session.tool_calls[0].content)
         await session.prompt("faster!", delivery="steer")
