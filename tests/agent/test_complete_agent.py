@@ -1,6 +1,6 @@
 """`examples/complete_agent.py` in both versions: what a client sees of it.
 
-Most tests have a copy of the agent in their own process: starting one takes longer than all they do with it."""
+Most tests have the agent in their own process: to start one takes longer than all they do with it."""
 
 from __future__ import annotations
 

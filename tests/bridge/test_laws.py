@@ -186,7 +186,7 @@ def _applied(patch: str, *, new: bool) -> tuple[str | None, str]:
     return (None if new else "".join(sides[0])), "".join(sides[1])
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.one_of(*LOSSLESS, STATE), max_size=25), st.booleans())
 def test_24_4_a_v1_client_sees_what_a_v2_client_sees(steps: list[Any], held_back: bool) -> None:
     stream = Stream()
@@ -199,7 +199,6 @@ def test_24_4_a_v1_client_sees_what_a_v2_client_sees(steps: list[Any], held_back
     stream.check()
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.lists(st.one_of(CHUNK, EXTEND, REPLACE), max_size=12))
 def test_24_4_what_is_not_reported_is_not_lost(steps: list[Any]) -> None:
     stream = Stream()
@@ -209,7 +208,6 @@ def test_24_4_what_is_not_reported_is_not_lost(steps: list[Any]) -> None:
         stream.check_messages()
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.lists(st.one_of(CHUNK, EXTEND, REPLACE), max_size=12))
 def test_sd_27_with_message_update_no_message_is_ever_lost(steps: list[Any]) -> None:
     stream = Stream(OptIns(message_update=True))
@@ -254,9 +252,7 @@ def _few_ids(value: Any, number: int) -> Any:
     return [_few_ids(item, number) for item in value] if isinstance(value, list) else value
 
 
-@settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(CLIENTS, st.lists(ANY_UPDATE | ODD_UPDATE, max_size=12), st.randoms(use_true_random=False))
 def test_24_4_any_v2_stream_becomes_strict_v1(writer: V1Writer, stream: list[Any], chance: Any) -> None:
     for raw in stream:
@@ -274,7 +270,7 @@ def test_24_4_any_v2_stream_becomes_strict_v1(writer: V1Writer, stream: list[Any
 PERMISSION = Instances(2).of("RequestPermissionRequest")
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(PERMISSION, max_size=3))
 def test_24_5_any_question_becomes_strict_v1(questions: list[Any]) -> None:
     writer = V1Writer()

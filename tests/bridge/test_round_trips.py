@@ -97,7 +97,7 @@ ODD = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=SLOW)
+@settings(deadline=None, suppress_health_check=SLOW)
 @given(st.lists(ANY_V1 | V1_TOOL | ODD, max_size=10), st.randoms(use_true_random=False))
 def test_invariant_8_a_v1_client_gets_whatever_a_v1_agent_writes(stream: list[Any], chance: Any) -> None:
     behind = Behind()
@@ -135,7 +135,6 @@ CHUNKS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(CHUNKS, st.sampled_from([None, "1", "2"])), max_size=10))
 def test_24_4_msg_07_plain_chunks_cross_by_their_making(stream: list[Any]) -> None:
     behind = Behind()
@@ -146,7 +145,7 @@ def test_24_4_msg_07_plain_chunks_cross_by_their_making(stream: list[Any]) -> No
     assert behind.kept == 0
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=SLOW)
+@settings(deadline=None, suppress_health_check=SLOW)
 @given(st.lists(ANY_V1, max_size=8))
 def test_inv_10_a_plain_v1_client_gets_only_what_every_v1_client_takes(stream: list[Any]) -> None:
     behind = Behind(None)
@@ -165,7 +164,7 @@ def test_inv_10_a_plain_v1_client_gets_only_what_every_v1_client_takes(stream: l
 # Questions
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=SLOW)
+@settings(deadline=None, suppress_health_check=SLOW)
 @given(Instances(1).of("RequestPermissionRequest"), st.data())
 def test_24_5_a_question_of_v1_reaches_v1_as_it_was_and_so_does_its_answer(raw: Any, data: Any) -> None:
     encoded = msgspec.json.encode({**raw, "sessionId": "s"})

@@ -121,7 +121,7 @@ V1_OTHERS = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.one_of(V1_CHUNK, CREATED, CHANGED, V1_OTHERS), max_size=20))
 def test_24_4_what_a_v1_agent_sends_reaches_a_v1_client_as_it_was(stream: list[dict[str, Any]]) -> None:
     up, lost = Up(), []
@@ -239,7 +239,7 @@ DELETE = st.tuples(st.just("delete"), ROLES, st.sampled_from(["1", "2"]), st.jus
 STEPS = st.one_of(CHUNK, EXTEND, REPLACE, DELETE, TOOL, TOOL_CHUNK, PLAN, PLAN_REMOVED, STATE, IDLE)
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(STEPS, max_size=25), st.booleans())
 def test_24_4_a_v2_session_crosses_v1_and_comes_back(steps: list[Any], lifecycle: bool) -> None:
     crossing = Round(OptIns(message_update=True, prompt_lifecycle=lifecycle))
@@ -269,7 +269,6 @@ WORK = st.lists(
 )
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(WORK, max_size=4), st.booleans())
 def test_inv_7_what_is_loaded_again_is_what_was_live(turns: list[list[Any]], again: bool) -> None:
     up = Up()
@@ -298,7 +297,6 @@ TURN_STEPS = st.tuples(
 )
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(TURN_STEPS, max_size=30))
 def test_inv_4_a_session_is_idle_exactly_while_no_prompt_is_open(steps: list[tuple[str, int]]) -> None:
     up, turns, seq = Up(), Turns(), 0
@@ -356,9 +354,7 @@ ANY_V1 = Instances(1).of("SessionUpdate")
 V1_TOOL = Instances(1).of("ToolCallUpdate").map(lambda call: {"sessionUpdate": "tool_call_update", **call})
 
 
-@settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(
     st.lists(Instances(1).of("SessionUpdate") | V1_TOOL | ODD, max_size=12), st.randoms(use_true_random=False)
 )
@@ -373,7 +369,7 @@ def test_24_4_any_v1_stream_becomes_v2_and_v1_again(stream: list[Any], chance: A
             written(lifted, down)
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(Instances(1).of("RequestPermissionRequest"), max_size=3))
 def test_24_5_any_question_of_v1_is_one_of_v2(questions: list[Any]) -> None:
     up = Up()

@@ -8,7 +8,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from antiphon.engine import pieces
@@ -38,7 +38,6 @@ def replayed(updates: list[Any], *, times: int = 1) -> Session:
     return folded(*map(Updated.of, updates * times))
 
 
-@settings(max_examples=300)
 @given(JOURNALS, st.integers(1, 6), st.booleans(), st.integers(1, 2))
 def test_the_pieces_of_every_item_fold_to_the_session(
     journal: list[Event], size: int, grows: bool, times: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from antiphon.engine.events import Updated
@@ -25,7 +25,6 @@ def test_a_revision_that_cannot_be_is_the_first() -> None:
 STEPS = st.lists(st.sampled_from(["edit", "delete", "undo", "redo", "stream", "other"]), max_size=25)
 
 
-@settings(max_examples=200, deadline=None)
 @given(STEPS)
 def test_undo_and_redo_from_the_journal_are_those_of_a_list(steps: list[str]) -> None:
     journal = events(chunk("m", "first"))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from antiphon.engine import events as e
@@ -22,7 +22,6 @@ from .journals import JOURNALS, asked, chunk, events, folded, queued, raw, state
 RECORDED = Path(__file__).parents[1] / "journals"
 
 
-@settings(max_examples=300)
 @given(JOURNALS, st.data())
 def test_a_snapshot_at_any_cut_and_the_rest_fold_to_the_same_session(
     journal: list[Event], data: st.DataObject
@@ -66,7 +65,6 @@ def test_what_was_asked_and_settled_keeps_its_order_in_whatever_order_parts_are_
     assert restored == session
 
 
-@settings(max_examples=200)
 @given(JOURNALS, st.integers(1, 9))
 def test_parts_updated_now_and_then_are_the_parts_of_the_whole(journal: list[Event], step: int) -> None:
     session = Session()
@@ -82,7 +80,6 @@ def test_parts_updated_now_and_then_are_the_parts_of_the_whole(journal: list[Eve
     assert take_dirty(session) == {}
 
 
-@settings(max_examples=300)
 @given(JOURNALS)
 def test_folding_a_replay_gives_what_was_replayed(journal: list[Event]) -> None:
     session = Session().fold(journal)
@@ -97,7 +94,6 @@ def test_folding_a_replay_gives_what_was_replayed(journal: list[Event]) -> None:
     assert list(replay(doubled)) == updates
 
 
-@settings(max_examples=200)
 @given(JOURNALS)
 def test_events_mean_the_same_after_they_were_written_and_read(journal: list[Event]) -> None:
     lines = [encode_event(event) for event in journal]
@@ -107,7 +103,6 @@ def test_events_mean_the_same_after_they_were_written_and_read(journal: list[Eve
     assert Session().fold(read) == Session().fold(journal)
 
 
-@settings(max_examples=100)
 @given(JOURNALS)
 def test_a_client_that_joins_by_replay_reaches_the_same_items_as_the_others(
     journal: list[Event],

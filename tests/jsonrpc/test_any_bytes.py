@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.frame_checks import check_event, check_frame, check_update
 from tests.hub.test_hostile_frames import ANY_FRAME, EVERY
 
-SETTINGS = settings(max_examples=60, deadline=None)
+SETTINGS = settings(deadline=None)
 
 
 @SETTINGS

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.agent.talk import INFO
 from tests.engine.journals import (
@@ -172,7 +172,6 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=80, deadline=None)
 @given(steps=STEPS, kinds=st.lists(st.sampled_from(sorted(CLIENTS)), min_size=1, max_size=3, unique=True))
 def test_what_is_prepared_for_many_is_what_each_would_get_alone(
     steps: list[tuple[AnyBody, str]], kinds: list[str]

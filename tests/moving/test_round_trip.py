@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
@@ -24,7 +24,6 @@ from tests.engine.journals import JOURNALS
 from tests.moving.files import CREATED, TALK, exported, imported, kept, written
 
 
-@settings(max_examples=150, deadline=None)
 @given(JOURNALS, st.integers(1, 20))
 def test_any_journal_comes_back_as_it_was(journal: list[Event], at_once: int) -> None:
     async def there_and_back() -> None:

@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from antiphon.transcripts import account, to_html
@@ -84,7 +84,6 @@ def test_nothing_that_anybody_wrote_can_do_anything(value: str) -> None:
     page(value)
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     st.text(
         st.sampled_from("<>&\"'`[]()!|*_~#-=:; \n\\/ajvscript\u202e\u200b\x1b") | st.characters(), max_size=60

@@ -62,7 +62,7 @@ def test_a_recorded_journal_is_the_same_on_the_page(path: Path, page: Page) -> N
     assert _page(page, events) == _engine(events)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(events=JOURNALS)
 def test_any_journal_is_the_same_on_the_page(events: list[Event], page: Page) -> None:
     assert _page(page, events) == _engine(events)
