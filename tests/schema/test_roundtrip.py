@@ -33,6 +33,7 @@ from tests.schema.strategies import (
     shape,
 )
 
+EXAMPLES = settings().max_examples
 PROFILE = settings(
     derandomize=True,
     database=None,
@@ -156,7 +157,7 @@ def check_both_ways(method: Method, part: str, node: Node, value: Any) -> None:
 def test_ext_07_every_valid_payload_comes_back_as_the_same_json(version: int, name: str) -> None:
     method, part = payloads(version)[name]
 
-    @settings(PROFILE, max_examples=12)
+    @settings(PROFILE, max_examples=EXAMPLES // 6)
     @given(instances(version).of(name))
     def check(value: Any) -> None:
         if part == "params" and value is None:
@@ -171,7 +172,7 @@ def test_msg_21_every_valid_update_comes_back_as_the_same_json(version: int, tag
     name = "SessionNotification" if version == 1 else "UpdateSessionNotification"
     method, part = payloads(version)[name]
 
-    @settings(PROFILE, max_examples=25)
+    @settings(PROFILE, max_examples=EXAMPLES // 4)
     @given(instances(version).node(updates(version)[tag]))
     def check(update: Any) -> None:
         check_both_ways(method, part, {"$ref": f"#/$defs/{name}"}, {"sessionId": "s", "update": update})
@@ -212,7 +213,7 @@ def faults(version: int, node: Node, value: Any) -> list[tuple[tuple[str | int, 
 def check_faults(method: Method, part: str, node: Node, strategy: st.SearchStrategy[Any]) -> None:
     """Breaks one property of a valid instance at a time."""
 
-    @settings(PROFILE, max_examples=20)
+    @settings(PROFILE, max_examples=EXAMPLES // 5)
     @given(strategy, st.data())
     def check(value: Any, data: st.DataObject) -> None:
         found = faults(method.version, node, value)

@@ -17,6 +17,8 @@ from antiphon.transports.base import Inbox, Transport
 
 Make = Callable[[], AbstractAsyncContextManager[tuple[Transport, Transport]]]
 DEADLINE = 20.0
+FRAMES = 300
+"""How many are sent one after the other. Over HTTP each is a request."""
 
 
 async def check_transport(make: Make, *, deadline: float = DEADLINE) -> None:
@@ -55,7 +57,7 @@ async def take_all(transport: Transport) -> list[Received]:
 
 
 async def frames_arrive_whole_and_in_order(one: Transport, other: Transport) -> None:
-    sent = [b'{"n":%d}' % n for n in range(1000)]
+    sent = [b'{"n":%d}' % n for n in range(FRAMES)]
     for frame in sent:
         one.send(frame)
     assert await take(other, len(sent)) == sent, "frames were lost, cut or put in another order"
@@ -129,10 +131,10 @@ async def a_pause_holds_everything_back_and_loses_nothing(one: Transport, other:
         some.set()
 
     other.start(receive, ended.set)
-    sent = [b'{"n":%d}' % n for n in range(1000)]
+    sent = [b'{"n":%d}' % n for n in range(FRAMES)]
     for n, frame in enumerate(sent):
         one.send(frame)
-        if n % 100 == 99:
+        if n % 50 == 49:
             await asyncio.sleep(0)
     closing = asyncio.ensure_future(one.aclose())
     while len(received) < len(sent):
