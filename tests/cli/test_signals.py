@@ -58,9 +58,10 @@ def test_signals_that_come_while_a_hub_exits_do_not_change_its_exit_code(
                 code = process.wait(0.002)
             except subprocess.TimeoutExpired:
                 continue
-        assert code == 0
         assert process.stderr is not None
-        assert b"Traceback" not in process.stderr.read()
+        stderr = process.stderr.read()
+        assert code == 0, stderr
+        assert b"Traceback" not in stderr
 
 
 @SIGNALS

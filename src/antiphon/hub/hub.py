@@ -211,8 +211,10 @@ class Hub(Extended):
         task: asyncio.Task[Any] | None = None
 
         def stop() -> None:
-            if stopped.is_set() and task is not None:
-                task.cancel()  # a second signal ends the hub at once
+            # A second signal ends the hub at once. Later ones change nothing: each further cancel would cut
+            # short what the hub does to end.
+            if stopped.is_set() and task is not None and not task.cancelling():
+                task.cancel()
             stopped.set()
 
         async def main() -> None:
