@@ -89,7 +89,7 @@ class Current:
     def __init__(self, name: str) -> None:
         FOUND.mkdir(parents=True, exist_ok=True)
         self.path = FOUND / f"{name}.{os.getpid()}.current"
-        self._file = open(self.path, "w+b")  # noqa: SIM115
+        self._file = open(self.path, "w+b")  # noqa: SIM115  # it is open as long as this object
         self._file.truncate(8 + LARGEST)
         self._map = mmap.mmap(self._file.fileno(), 8 + LARGEST)
 

@@ -96,6 +96,7 @@ class UpdateReader:
             read = self._decode_lines(b"\n".join(lines))  # type: ignore[arg-type]
         except (TypeError, *_REFUSALS):  # a TypeError is an `Overlong` among them
             return None
+        # Whatever was decoded is bytes: an `Overlong` among the lines raised the TypeError above.
         if len(read) != len(lines) or any(_is_odd(line) for line in lines):  # type: ignore[arg-type]
             return None
         return [line.params for line in read]

@@ -125,6 +125,7 @@ def _list_readable(
     """The list of a damaged table: every session of which anything can be found."""
     found: list[SessionRecord] = []
     for key, known in _readable_keys(connection).items():
+        # mypy cannot infer the type of a lambda with a default; the default binds this turn of the loop.
         record = _read_key(connection, key, lambda known=known: known)  # type: ignore[misc]
         found.append(record or _read_by_column(connection, key, known))
     if not found:
