@@ -2,16 +2,17 @@
 
 Existing ones that others can read are tightened, and a log line says so. One that belongs to another user, or
 a symbolic link that another user made, is refused: in a shared folder it may have been planted.
-On Windows, where permissions are not in the mode, nothing is checked.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import fcntl
 import logging
 import os
 import stat
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from antiphon.errors import LocalError
@@ -19,9 +20,7 @@ from antiphon.errors import LocalError
 logger = logging.getLogger("antiphon.files")
 
 OTHERS = 0o077
-_POSIX = os.name == "posix"
-_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
-_BASE = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
+_BASE = os.O_CLOEXEC | os.O_NONBLOCK
 
 
 class NotPrivate(LocalError):
@@ -34,7 +33,7 @@ def open_private(path: Path, flags: int) -> int:
     Raises `NotPrivate`, or `OSError` as `os.open` does.
     """
     try:
-        fd = os.open(path, flags | _BASE | _NO_FOLLOW, 0o600)
+        fd = os.open(path, flags | _BASE | os.O_NOFOLLOW, 0o600)
     except OSError as error:
         if error.errno != errno.ELOOP:
             raise
@@ -46,6 +45,28 @@ def open_private(path: Path, flags: int) -> int:
         os.close(fd)
         raise
     return fd
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Write a file with mode 0600. Readers see the old content or the new one, never a part."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    with contextlib.suppress(FileNotFoundError):
+        temporary.unlink()
+    made = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(made, "wb") as file:
+        file.write(content)
+    os.replace(temporary, path)
+
+
+@contextlib.contextmanager
+def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
+    """Hold a lock file inside the block. Without `wait`, raises `BlockingIOError` if it is held elsewhere."""
+    fd = open_private(path, os.O_RDWR | os.O_CREAT)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(fd)
 
 
 def tighten_file(path: Path) -> None:
@@ -71,13 +92,10 @@ def make_private_folder(path: Path, *, ours: Collection[str] = ()) -> None:
     An existing folder that others can read is tightened where it is empty or has a file of a name in `ours`.
     Otherwise it serves other purposes, too, and is refused.
     """
-    try:
+    with contextlib.suppress(FileExistsError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.mkdir(path, 0o700)
         return
-    except FileExistsError:
-        if not _POSIX:
-            return
     if path.is_symlink():
         _check_link(path)
     fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | _BASE)
@@ -107,11 +125,9 @@ def _tighten(fd: int, path: Path) -> None:
 
 
 def _checked_mode(found: os.stat_result, path: Path) -> int:
-    """The permissions of a file of ours; 0 where they are not in the mode."""
+    """Return the permissions of a file. Raises `NotPrivate`."""
     if not stat.S_ISREG(found.st_mode):
         raise NotPrivate(f"{path} is no regular file")
-    if not _POSIX:
-        return 0
     _check_owner(found, path)
     return stat.S_IMODE(found.st_mode)
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from antiphon.hub.roles import Role
-from antiphon.hub.tokens import create_token
+from antiphon.hub.access.roles import Role
+from antiphon.hub.access.tokens import create_token
 from antiphon.stores.base import SessionRecord
 from antiphon.stores.sqlite import SQLiteStore
 from tests.cli.command import ANTIPHON, Terminal, environment

@@ -69,7 +69,7 @@ def test_it_is_coloured_on_a_terminal_alone_and_not_where_that_is_not_wanted() -
 
 
 @pytest.mark.parametrize(
-    "statement", ["import antiphon", "import antiphon.cli", "import antiphon.hub.tokens"]
+    "statement", ["import antiphon", "import antiphon.cli", "import antiphon.hub.access.tokens"]
 )
 def test_nothing_heavy_is_loaded_before_it_is_needed(statement: str) -> None:
     code = f"{statement}; import sys; print(*sys.modules)"

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from antiphon.hub import Hub
-from antiphon.hub.limits import HubLimits
+from antiphon.hub.access.limits import HubLimits
 from tests.fuzz.running import Broken
 from tests.http.serving import make_agent
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from antiphon.hub import Hub
-from antiphon.hub.limits import HubLimits
+from antiphon.hub.access.limits import HubLimits
 from antiphon.transports.http_exchange import Head, Limits
 from antiphon.transports.http_server import HttpServer, http_server
 from tests.http.raw import DEADLINE, Raw, read_head

@@ -8,11 +8,11 @@ import pytest
 
 from antiphon.errors import LinkLost, LocalError
 from antiphon.hub import Hub
-from antiphon.hub.access import Gate, keep_token
-from antiphon.hub.audit import Audit
-from antiphon.hub.doorkeeper import Doorkeeper
-from antiphon.hub.limits import HubLimits
-from antiphon.hub.tokens import Tokens
+from antiphon.hub.access.admission import Admission
+from antiphon.hub.access.audit import Audit
+from antiphon.hub.access.limits import HubLimits
+from antiphon.hub.access.origins import OriginPolicy
+from antiphon.hub.access.tokens import Tokens, load_own_token
 from antiphon.transports.http_exchange import Head, Headers, Reply
 from antiphon.transports.websocket import connect_websocket
 
@@ -39,8 +39,8 @@ GOOD = {"Host": "127.0.0.1:8642", "Authorization": "Bearer secret"}
     ],
 )
 def test_who_gets_in(headers: dict[str, str], status: int | None) -> None:
-    keeper = Doorkeeper(
-        Gate(origins=["https://page.example"]),
+    keeper = Admission(
+        OriginPolicy(origins=["https://page.example"]),
         Tokens("secret"),
         limits=HubLimits(),
         audit=Audit(),
@@ -50,12 +50,12 @@ def test_who_gets_in(headers: dict[str, str], status: int | None) -> None:
 
 
 def test_the_token_is_made_once_and_is_for_its_owner_alone(tmp_path: Path) -> None:
-    token = keep_token(tmp_path / "token")
-    assert keep_token(tmp_path / "token") == token
+    token = load_own_token(tmp_path / "token")
+    assert load_own_token(tmp_path / "token") == token
     assert (tmp_path / "token").stat().st_mode & 0o777 == 0o600
     (tmp_path / "token").chmod(0o644)
     with pytest.raises(LocalError, match="chmod 600"):
-        keep_token(tmp_path / "token")
+        load_own_token(tmp_path / "token")
 
 
 async def test_a_websocket_is_refused_without_the_token() -> None:

@@ -11,9 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
-from antiphon.hub.audit import CLIP, Audit
-from antiphon.hub.audit_budget import BUSY, EACH, MOST, REFUSED, SECONDS, AuditBudget
-from antiphon.hub.limits import HubLimits
+from antiphon.hub.access.audit import BUSY, CLIP, COUNT_SECONDS, EACH, REFUSED, Audit, AuditBudget
+from antiphon.hub.access.limits import REMEMBERED, HubLimits
 from tests.hub.doors import DEADLINE, doors, refused
 
 ANN = {"_meta": {"antiphon": {"clientId": "ann"}}, "info": {"name": "ann", "version": "1"}}
@@ -119,7 +118,7 @@ async def test_a_token_is_told_of_its_limits_whatever_the_audit_has_room_for(tmp
 async def test_refusals_of_a_token_do_not_swallow_the_count_of_strangers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("antiphon.hub.doorkeeper.STRANGERS_PER_MINUTE", 1)
+    monkeypatch.setattr("antiphon.hub.access.admission.STRANGERS_PER_MINUTE", 1)
     async with asyncio.timeout(DEADLINE), doors(tmp_path) as door:
         token = {"Authorization": f"Bearer {door.token('eye', 'observer')}"}
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{door.hub.port}") as http:
@@ -169,7 +168,7 @@ def test_a_budget_refills_slowly_and_counts_are_told_once_a_minute() -> None:
     assert take("delete", "allowed")
     assert take(token=None)
     assert budget.due() == []
-    now = SECONDS
+    now = COUNT_SECONDS
     assert budget.due() == [({"token": "a"}, {"read forbidden": 2})]
     assert budget.due(all=True) == []
     assert sum(take() for _ in range(100)) == REFUSED.per_minute
@@ -178,10 +177,10 @@ def test_a_budget_refills_slowly_and_counts_are_told_once_a_minute() -> None:
 def test_budgets_of_tokens_that_are_at_rest_are_forgotten() -> None:
     now = 0.0
     budget = AuditBudget(clock=lambda: now)
-    for number in range(2 * MOST):
+    for number in range(2 * REMEMBERED):
         now += 60 * EACH.burst / EACH.per_minute
         budget.take("connect", "allowed", token=f"browser-{number}", session=None)
-    assert len(budget._left) <= MOST
+    assert len(budget._rates[EACH]._left) <= REMEMBERED
 
 
 def test_values_are_bounded_and_show_as_what_they_are(tmp_path: Path) -> None:

@@ -20,10 +20,10 @@ from antiphon.engine.journal import number
 from antiphon.engine.subagents import SUBAGENT_OF
 from antiphon.errors import CallFailed
 from antiphon.hub import Hub, HubFolder
+from antiphon.hub.access.roles import Role
+from antiphon.hub.access.tokens import Grant
 from antiphon.hub.permits import HubPermit
-from antiphon.hub.roles import Role
 from antiphon.hub.store_check import StoreCheck
-from antiphon.hub.tokens import Grant
 from antiphon.live.reading import read_session
 from antiphon.schema.version import ours_in
 from antiphon.stores import Batch, MemoryStore, SessionRecord, SQLiteStore

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from antiphon.hub.tokens import revoke_token
+from antiphon.hub.access.tokens import revoke_token
 from tests.agent.talk import Talk
 from tests.hub.doors import DEADLINE, Doors, doors
 from tests.hub.parrots import begin, ended, parrot, prompt, said
@@ -180,7 +180,9 @@ async def test_mcp_notifications_of_a_token_for_one_session_reach_its_agent(tmp_
 async def test_an_answer_of_a_token_that_was_revoked_meanwhile_is_not_heard(
     tmp_path: Path, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("antiphon.hub.doorkeeper.LOOK", 60.0)  # its link stays open: the answer arrives
+    monkeypatch.setattr(
+        "antiphon.hub.access.admission.SWEEP", 60.0
+    )  # its link stays open: the answer arrives
     agents = {"parrot": parrot(1, capabilities=ABLE[1])}
     async with asyncio.timeout(DEADLINE), doors(tmp_path, agents=agents, files="editor") as door:
         _, b = await two_sessions(door)

@@ -11,8 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
-from antiphon.hub.roles import NEEDS
-from antiphon.hub.tokens import revoke_token
+from antiphon.hub.access.roles import NEEDS
+from antiphon.hub.access.tokens import revoke_token
 from tests.hub.doors import DEADLINE, Doors, doors, refused
 from tests.hub.test_roles import NOT_SERVED, OURS, PARAMS, requests
 
@@ -40,7 +40,7 @@ def test_every_method_of_ours_is_in_the_tables() -> None:
 async def test_a_revoked_token_does_nothing_while_its_link_is_still_open(
     tmp_path: Path, version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("antiphon.hub.doorkeeper.LOOK", 60.0)
+    monkeypatch.setattr("antiphon.hub.access.admission.SWEEP", 60.0)
     async with asyncio.timeout(DEADLINE), doors(tmp_path) as door, door.talk() as owner:
         session = (await owner.call("new", "session/new", cwd="/", mcpServers=[]))["sessionId"]
         async with door.talk(door.token("gone", "owner"), version) as talk:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from antiphon.agent import Agent, AgentTurn
-from antiphon.hub.limits import REMEMBERED, HubLimits, Rate
+from antiphon.hub.access.limits import REMEMBERED, HubLimits, Rate
 from tests.agent.talk import Talk
 from tests.hub.doors import DEADLINE, Doors, doors, refused
 from tests.hub.test_processes import rest

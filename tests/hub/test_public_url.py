@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from antiphon.errors import LocalError
-from antiphon.hub.access import Gate
-from antiphon.hub.public_url import read_public_url
+from antiphon.hub.access.origins import OriginPolicy, read_public_url
 
 
 @pytest.mark.parametrize(
@@ -65,7 +64,7 @@ def test_anything_else_is_refused(given: str) -> None:
     ],
 )
 def test_a_page_of_the_public_origin_is_the_hubs_own(host: str, origin: str, own: bool) -> None:
-    gate = Gate(public="https://hub.example")
+    gate = OriginPolicy(public="https://hub.example")
     headers = {"Host": host, **({"Origin": origin} if origin else {})}
     assert gate.is_own(headers) is own
     assert (gate.refusal(headers) is None) is (own or not origin)

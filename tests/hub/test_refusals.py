@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from antiphon.hub.limits import HubLimits
-from antiphon.hub.roles import Role
-from antiphon.hub.tokens import OWNER, revoke_token
+from antiphon.hub.access.limits import HubLimits
+from antiphon.hub.access.roles import Role
+from antiphon.hub.access.tokens import OWNER, revoke_token
 from tests.agent.talk import Talk
 from tests.hub.doors import DEADLINE, Doors, doors, refused
 
@@ -92,7 +92,7 @@ def over(how: str) -> Callable[[Doors], dict[str, str]]:
 
 def ticket(how: str) -> Callable[[Doors], dict[str, str]]:
     def headers(door: Doors) -> dict[str, str]:
-        tickets = door.hub.doorkeeper.tickets
+        tickets = door.hub.admission.tickets
         if how == "late":
             tickets.seconds = -1
         secret = "guess" if how == "guessed" else tickets.issue(OWNER)
@@ -184,7 +184,7 @@ async def test_what_is_no_http_is_refused_and_noted(tmp_path: Path) -> None:
 async def test_strangers_do_not_wear_the_audit_log_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("antiphon.hub.doorkeeper.STRANGERS_PER_MINUTE", 3)
+    monkeypatch.setattr("antiphon.hub.access.admission.STRANGERS_PER_MINUTE", 3)
     async with hub(tmp_path) as door:
         for _ in range(6):
             assert (await send(door, Case(401).bytes(door)))[0] == 401
@@ -201,7 +201,7 @@ async def test_strangers_do_not_wear_the_audit_log_out(
 @pytest.fixture
 def nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     """A revoked client stays connected, as it does for a moment otherwise."""
-    monkeypatch.setattr("antiphon.hub.doorkeeper.LOOK", 3600.0)
+    monkeypatch.setattr("antiphon.hub.access.admission.SWEEP", 3600.0)
 
 
 async def joined(door: Doors, talk: Talk, owner: Talk) -> str:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from antiphon.errors import Forbidden
+from antiphon.hub.access.roles import CLOSE_FOR_ALL, EXTENSION, NEEDS, RANKS, Role, may, needed
 from antiphon.hub.permits import ACTS
-from antiphon.hub.roles import CLOSE_FOR_ALL, EXTENSION, NEEDS, RANKS, Role, may, needed
 from antiphon.schema.methods import Kind, Sender, methods
 from tests.hub.doors import DEADLINE, doors, refused
 

@@ -12,7 +12,7 @@ import pytest
 from antiphon.client import connect
 from antiphon.errors import LinkLost, LocalError
 from antiphon.hub import Hub
-from antiphon.hub.access import is_loopback
+from antiphon.hub.access.origins import is_loopback
 from tests import warm
 from tests.hub.running import DEADLINE, served
 from tests.transports.certificates import certificates

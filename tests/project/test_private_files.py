@@ -14,13 +14,12 @@ from pathlib import Path
 import pytest
 
 from antiphon.errors import LocalError
-from antiphon.hub.audit import Audit
-from antiphon.hub.folder import HubFolder, Running, locked
-from antiphon.private_files import NotPrivate, make_private_folder, open_private, tighten_file
+from antiphon.hub.access.audit import Audit
+from antiphon.hub.folder import HubFolder, Running
+from antiphon.private_files import NotPrivate, locked, make_private_folder, open_private, tighten_file
 from antiphon.stores import SQLiteStore
 from antiphon.testing.store_samples import events, session
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="permissions are in the mode on POSIX alone")
 STRANGER = 65534
 """The second user: `nobody`."""
 
@@ -76,7 +75,7 @@ async def test_everything_in_a_hubs_folder_is_private_whatever_the_umask(tmp_pat
         async with SQLiteStore(folder.sessions) as store:
             await store.create(session("a"), batch=events(1, 3))
             await store.claim("a", "me")
-            with folder.told(Running(url="", acp="", token="t", pid=os.getpid())):
+            with folder.published(Running(url="", acp="", token="t", pid=os.getpid())):
                 found = {path.name: mode(path) for path in folder.path.iterdir()}
     audit.close()
     assert mode(folder.path) == 0o700

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from antiphon.hub.limits import Rate
+from antiphon.hub.access.limits import Rate
 from tests.proxy.proxies import NAME
 from tests.proxy.stage import CLIENT, FORGERIES, INITIALIZE, Stage
 
@@ -88,7 +88,7 @@ async def test_another_name_leads_nowhere(stage: Stage) -> None:
 async def test_strangers_do_not_wear_out_the_log_by_changing_their_addresses(
     stage: Stage,
 ) -> None:
-    stage.hub.doorkeeper._strangers = Rate(5)
+    stage.hub.admission._strangers = Rate(5)
     async with stage.client() as client:
         for number in range(20):
             headers = {"Authorization": "Bearer wrong", "X-Forwarded-For": f"203.0.113.{number}"}

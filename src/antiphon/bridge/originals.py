@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Raw
 
 from antiphon.bridge.downgrade import Downgrade
+from antiphon.jsonrpc.frames import UNREADABLE
 from antiphon.schema import v1, v2
 from antiphon.schema.v1 import optins
 from antiphon.schema.wire import Unknown
@@ -76,7 +77,7 @@ class Originals:
             return None
         try:
             wanted: dict[str, Any] = _plain(written)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        except UNREADABLE:
             return None
         piece = next((each for each in told if isinstance(each, v2.ContentChunk)), None)
         if piece is not None and wanted.get("messageId") is None:

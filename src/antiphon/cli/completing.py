@@ -75,7 +75,7 @@ def _from_hub(given: dict[str, Any]) -> list[tuple[str, str]]:
 
 @silent
 def tokens(ctx: click.Context, incomplete: str) -> Iterable[CompletionItem]:
-    from antiphon.hub.tokens import read_tokens
+    from antiphon.hub.access.tokens import read_tokens
 
     for token in read_tokens(_folder(ctx).tokens):
         if token.name.startswith(incomplete):

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
+from antiphon.jsonrpc.frames import UNREADABLE
 from antiphon.schema.version import META_KEY
 
 AWAY = {"code": -32603, "message": "The hub is away", "data": {"reason": "away"}}
@@ -223,7 +224,7 @@ def _read_update(frame: bytes) -> _Update | None:
         return None
     try:
         update = _decode_update(frame)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE:
         return None
     return update if update.method == UPDATE else None
 

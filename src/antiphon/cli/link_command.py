@@ -53,7 +53,7 @@ def run_link(
     *, role: str, sessions: Sequence[str], hub: str | None, token: str | None, data: str | None
 ) -> Exit:
     from antiphon.cli.reaching import find_hub, reached, run_told
-    from antiphon.hub.public_url import read_public_url
+    from antiphon.hub.access.origins import read_public_url
 
     async def work() -> None:
         asked: dict[str, Any] = {"role": role, **({"sessions": list(sessions)} if sessions else {})}

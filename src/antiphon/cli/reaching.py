@@ -18,7 +18,7 @@ from antiphon.cli.trust import tls_for, trust
 from antiphon.client import Client, Permission, connect
 from antiphon.errors import AntiphonError, StoreCorrupt
 from antiphon.hub import HubFolder
-from antiphon.hub.access import is_loopback
+from antiphon.hub.access.origins import is_loopback
 
 
 class Identified(Protocol):

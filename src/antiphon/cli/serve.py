@@ -23,11 +23,11 @@ from antiphon.cli.instructions import BUILT_IN, instructions
 from antiphon.cli.output import set_up_logging, write_styled
 from antiphon.errors import AntiphonError
 from antiphon.hub import Hub, HubFolder, Running
-from antiphon.hub.access import is_loopback
-from antiphon.hub.folder import write_private
-from antiphon.hub.limits import HubLimits
+from antiphon.hub.access.limits import HubLimits
+from antiphon.hub.access.origins import is_loopback
+from antiphon.hub.access.tokens import read_tokens
 from antiphon.hub.targets import called
-from antiphon.hub.tokens import read_tokens
+from antiphon.private_files import write_private
 from antiphon.stores.sqlite import SQLiteStore
 from antiphon.web import page
 
@@ -141,7 +141,7 @@ def _serve(serving: Serving, stack: ExitStack) -> None:
             agents=list(agents),
             ca=os.path.abspath(serving.tls_cert) if serving.tls_cert else "",
         )
-        stack.enter_context(folder.told(running))
+        stack.enter_context(folder.published(running))
         if ready_file is not None:
             write_private(ready_file, msgspec.json.encode(running))
         # Whoever reads a log file, or the output of a service, must not become the hub's owner by it.

@@ -11,10 +11,10 @@ from datetime import datetime
 from antiphon.cli.advice import tell
 from antiphon.cli.exits import Exit
 from antiphon.errors import LocalError
-from antiphon.hub.audit import Audit
+from antiphon.hub.access.audit import Audit
+from antiphon.hub.access.roles import Role
+from antiphon.hub.access.tokens import create_token, read_tokens, revoke_token
 from antiphon.hub.folder import HubFolder
-from antiphon.hub.roles import Role
-from antiphon.hub.tokens import create_token, read_tokens, revoke_token
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)([smhdw])")

@@ -7,6 +7,8 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
+from antiphon.jsonrpc.frames import UNREADABLE
+
 
 class _Named(Struct, rename="camel"):
     session_id: str
@@ -19,7 +21,7 @@ def session_named(raw: Raw | None) -> str | None:
     """The `sessionId` of params or a result that nobody has decoded yet."""
     try:
         return _named.decode(raw or b"{}").session_id
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE:
         return None
 
 

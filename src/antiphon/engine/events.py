@@ -17,7 +17,7 @@ from antiphon.engine.reading import CONTENT, UPDATES, describe
 from antiphon.engine.reading import encode as encode_json
 from antiphon.engine.who import Named
 from antiphon.errors import ErrorObject, EventRefused, LocalError
-from antiphon.jsonrpc.frames import on_one_line
+from antiphon.jsonrpc.frames import UNREADABLE, on_one_line
 from antiphon.jsonrpc.nesting import EVENT_DEPTH, is_too_deep
 from antiphon.schema.repair import Malformed
 from antiphon.schema.updates import TextChunk
@@ -313,7 +313,7 @@ def readable(body: AnyBody) -> AnyBody:
     line = bytes(_readable(encode_json(body), body))
     try:
         return _bodies.decode(line)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise EventRefused(f"{_tag(body)} could not be read back from the journal: {error}") from None
 
 
@@ -358,7 +358,7 @@ def decode_event(line: bytes | Raw | memoryview) -> Event:
     """Raises `UnreadableEvent`."""
     try:
         return _decoder.decode(line)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise _refusal(line, error) from None
 
 
@@ -366,7 +366,7 @@ def decode_events(lines: bytes) -> list[Event]:
     """Many events, one per line, in one call. Raises `UnreadableEvent`."""
     try:
         return _decoder.decode_lines(lines)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise UnreadableEvent(str(error)) from None
 
 
@@ -392,7 +392,7 @@ def _refusal(line: bytes | Raw | memoryview, error: Exception) -> UnreadableEven
     """Tell an event of a later version from bytes that are no event at all."""
     try:
         kind = _envelope.decode(line).body.type
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE:
         return UnreadableEvent(str(error))
     if kind in _KINDS:
         return UnreadableEvent(str(error))

@@ -8,13 +8,13 @@ import msgspec
 from msgspec import Raw
 
 from antiphon.errors import EventRefused
+from antiphon.jsonrpc.frames import UNREADABLE
 from antiphon.schema.repair import Malformed, repair
 from antiphon.schema.v2.content import ContentBlock
 from antiphon.schema.v2.updates import SessionUpdate
 from antiphon.schema.wire import choose
 
 T = TypeVar("T")
-_REFUSALS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _plain = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
@@ -52,12 +52,12 @@ class Reader(Generic[T]):
         """Raises `Malformed`."""
         try:
             return self._decode(raw)  # type: ignore[no-any-return]
-        except _REFUSALS as error:
+        except UNREADABLE as error:
             if not isinstance(error, msgspec.ValidationError):
                 raise Malformed(str(error)) from None
         try:
             value = _plain(raw)  # what follows a wrong value may be no JSON at all
-        except _REFUSALS as error:
+        except UNREADABLE as error:
             raise Malformed(str(error)) from None
         return repair(2).build(self._type, value)  # type: ignore[no-any-return]
 
@@ -70,7 +70,7 @@ def is_readable(raw: bytes | Raw) -> bool:
     """Whether all of a JSON text can be read. A typed reader skips the fields that it does not know."""
     try:
         _plain(raw)
-    except _REFUSALS:
+    except UNREADABLE:
         return False
     return True
 

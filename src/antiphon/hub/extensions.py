@@ -19,7 +19,7 @@ from antiphon.agent.session import AgentSession
 from antiphon.client import Client
 from antiphon.errors import AntiphonError, CallFailed, MethodNotFound, RequestError
 from antiphon.hub.course import LONGEST_WAIT, Course
-from antiphon.hub.faults import told
+from antiphon.hub.faults import to_request_error
 from antiphon.hub.session import HubSession
 from antiphon.hub.sessions import HubSessions
 from antiphon.jsonrpc.peer import Inbound
@@ -42,7 +42,7 @@ class Extended(HubSessions):
             client, there = await self._reach(session)
             result = await client.connection.call(method, _renamed(params, there))
         except (AntiphonError, OSError) as error:
-            raise told(error) from error
+            raise to_request_error(error) from error
         return _renamed(result, _back(params, there))
 
     async def own(self, link: Link, method: str, params: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What goes wrong with an agent, as the hub's clients are told it."""
+"""Errors of an agent as the hub's clients get them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from antiphon.errors import (
 )
 
 AGENT = "agent"
-"""The `data.reason` of what is the agent's fault, or its start's."""
+"""The `data.reason` of an error of the agent or of its start."""
 
 
-def told(error: BaseException) -> RequestError:
-    """An error of the agent, or of its start."""
+def to_request_error(error: BaseException) -> RequestError:
+    """Return the error to answer a client with for an error of the agent or of its start."""
     if isinstance(error, CallFailed):
         return RequestError(error.error.code, error.error.message, data=error.error.data)
     if isinstance(error, RequestError):
@@ -34,7 +34,7 @@ def told(error: BaseException) -> RequestError:
 
 
 def _ended(lost: LinkLost) -> RequestError:
-    """With its last words: who runs an agent that does not start wants to know why."""
+    """Include the last lines of stderr: they say why an agent does not start."""
     said = f" ({lost.stderr[-1]})" if lost.stderr else ""
     data = {"reason": AGENT, **({"stderr": list(lost.stderr)} if lost.stderr else {})}
     return RequestError(AntiphonError.code, f"The agent ended: {lost.reason}{said}", data=data)

@@ -1,4 +1,4 @@
-"""HubFolder: where a hub keeps what is its own, and where others find it while it runs."""
+"""HubFolder: the data folder of a hub. Other processes find the running hub through it."""
 
 from __future__ import annotations
 
@@ -9,64 +9,42 @@ import secrets
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
 
 import msgspec
 from msgspec import Struct
 
 from antiphon.errors import LocalError
-from antiphon.hub.access import keep_token
-from antiphon.private_files import make_private_folder, open_private, tighten_file
+from antiphon.hub.access.tokens import load_own_token
+from antiphon.private_files import locked, make_private_folder, tighten_file, write_private
 
 OURS = ("token", "mark", "hub.lock", "hub.log", "sessions.db", "tokens.json", "agents.json", "audit.jsonl")
-"""Files by which a folder is known to be a hub's."""
+"""Files that identify the folder of a hub."""
 _TIGHTENED = re.compile(
     r"mark|hub\.(lock|log|json)|agents\.json|tokens\.json\.lock|(sessions\.db|audit\.jsonl).*"
 )
-"""Files that are taken from others. A token that others could read is refused instead: they may know it."""
+"""Files that are made private. A token that others could read is refused instead: they may know it."""
 
 
 class Running(Struct, frozen=True, omit_defaults=True):
-    """A hub that runs, as its run file and its ready file tell it."""
+    """A running hub, as its run file and its ready file describe it."""
 
     url: str
     acp: str
-    """Its WebSocket address."""
+    """The WebSocket address."""
     token: str
     pid: int = 0
     agents: list[str] = []
     ca: str = ""
-    """The file of its certificate, which this machine's own clients trust."""
+    """The certificate file, which clients on this machine trust."""
 
 
 def default_folder() -> Path:
-    """As the platform has it."""
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or str(Path.home() / "AppData" / "Local")
-    elif sys.platform == "darwin":
+    """Return the data folder that is usual on this platform."""
+    if sys.platform == "darwin":
         base = str(Path.home() / "Library" / "Application Support")
     else:
         base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
     return Path(base) / "antiphon"
-
-
-def write_private(path: Path, content: bytes) -> None:
-    """Whole or not at all, and for its owner's eyes alone."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    with contextlib.suppress(FileNotFoundError):
-        beside.unlink()
-    made = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(made, "wb") as file:
-        file.write(content)
-    os.replace(beside, path)
-
-
-@contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """One process at a time is in the block; the others wait."""
-    with os.fdopen(open_private(path, os.O_RDWR | os.O_CREAT), "r+b") as file:
-        _lock(file.fileno(), wait=True)
-        yield
 
 
 class HubFolder:
@@ -74,8 +52,7 @@ class HubFolder:
         self.path = default_folder() if path is None else Path(path).absolute()
 
     def make(self) -> None:
-        """Make the folder, or take an existing one, and what a hub keeps in it, from other users. Raises
-        `LocalError`."""
+        """Make the folder, or make an existing one and its files private. Raises `LocalError`."""
         try:
             make_private_folder(self.path, ours=OURS)
             for name in os.listdir(self.path):
@@ -90,16 +67,16 @@ class HubFolder:
 
     @property
     def token(self) -> str:
-        return keep_token(self.path / "token")
+        return load_own_token(self.path / "token")
 
     @property
     def tokens(self) -> Path:
-        """Where further tokens are kept, hashed."""
+        """The file of further tokens, hashed."""
         return self.path / "tokens.json"
 
     @property
     def known_agents(self) -> Path:
-        """Where the hub keeps what its agents said of themselves."""
+        """The file of what the agents said of themselves."""
         return self.path / "agents.json"
 
     @property
@@ -108,7 +85,7 @@ class HubFolder:
 
     @property
     def mark(self) -> str:
-        """What names the hub of this folder, over its lives."""
+        """The name of this hub across restarts. Agent processes carry it."""
         path = self.path / "mark"
         if not path.exists():
             write_private(path, secrets.token_hex(16).encode())
@@ -116,27 +93,23 @@ class HubFolder:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """One hub at a time works here; ends with the process, however that ends. Raises `LocalError`."""
-        with self._open_lock() as file:
+        """Hold the folder for one hub. The lock ends with the process. Raises `LocalError`."""
+        with contextlib.ExitStack() as stack:
             try:
-                _lock(file.fileno())
-            except OSError:
+                stack.enter_context(locked(self.path / "hub.lock", wait=False))
+            except BlockingIOError:
                 running = self.running()
                 where = "" if running is None else f" (process {running.pid}, {running.acp})"
                 raise LocalError(
                     f"a hub runs in {self.path} already{where}: attach to that one, or name another folder"
                 ) from None
+            except OSError as error:
+                raise LocalError(f"{self.path} cannot be written in: {error.strerror}") from error
             yield
 
-    def _open_lock(self) -> BinaryIO:
-        try:
-            return os.fdopen(open_private(self.path / "hub.lock", os.O_RDWR | os.O_CREAT), "r+b")
-        except OSError as error:
-            raise LocalError(f"{self.path} cannot be written in: {error.strerror}") from error
-
     @contextlib.contextmanager
-    def told(self, running: Running) -> Iterator[None]:
-        """While it runs, others find it here."""
+    def published(self, running: Running) -> Iterator[None]:
+        """Write the run file inside the block, so that other processes find the hub."""
         write_private(self._run_file, msgspec.json.encode(running))
         try:
             yield
@@ -149,7 +122,7 @@ class HubFolder:
         return self.path / "hub.json"
 
     def running(self) -> Running | None:
-        """The hub that runs here, as far as its file tells: after a kill it may be gone."""
+        """Return the hub of the run file if its process exists."""
         try:
             found = msgspec.json.decode(self._run_file.read_bytes(), type=Running)
         except (OSError, msgspec.DecodeError):
@@ -158,26 +131,12 @@ class HubFolder:
 
 
 def _runs(pid: int) -> bool:
-    if sys.platform == "win32":
-        return True
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
     except PermissionError:
         pass
-    with contextlib.suppress(OSError):  # killed, and nobody has looked yet who started it
+    with contextlib.suppress(OSError):  # a zombie was killed and is not reaped yet
         return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][:1] != "Z"
     return True
-
-
-def _lock(fd: int, *, wait: bool = False) -> None:
-    if sys.platform == "win32":
-        import msvcrt
-
-        locking: Any = msvcrt
-        locking.locking(fd, locking.LK_LOCK if wait else locking.LK_NBLCK, 1)
-    else:
-        import fcntl
-
-        fcntl.flock(fd, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)

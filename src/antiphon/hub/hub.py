@@ -7,7 +7,7 @@ import contextlib
 import logging
 import os
 import ssl
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,34 +20,32 @@ from antiphon.agent.permits import Permit
 from antiphon.client import Client
 from antiphon.client.spoken import CompletionPromise
 from antiphon.engine.events import Delivery, Updated
+from antiphon.engine.who import Present
 from antiphon.errors import AntiphonError, LocalError
-from antiphon.hub.access import Gate, new_token
+from antiphon.hub.access.admission import Admission
+from antiphon.hub.access.audit import Audit
+from antiphon.hub.access.limits import HubLimits
+from antiphon.hub.access.origins import OriginPolicy, read_public_url
+from antiphon.hub.access.tokens import OWNER, Tokens, new_token
+from antiphon.hub.access.trusted_proxies import TrustedProxies
 from antiphon.hub.allocation import map_large_blocks
-from antiphon.hub.audit import Audit
-from antiphon.hub.browsers import Browsers
-from antiphon.hub.doorkeeper import Doorkeeper
 from antiphon.hub.extensions import Extended, Passed
 from antiphon.hub.files import Files
-from antiphon.hub.inviting import invite
-from antiphon.hub.journals import journal_page
+from antiphon.hub.http.login import BrowserLogin
+from antiphon.hub.http.page import Page
 from antiphon.hub.known_agents import KnownAgents
-from antiphon.hub.limits import HubLimits
 from antiphon.hub.logins import AgentLogins
 from antiphon.hub.mcp import Offered
 from antiphon.hub.noticing import Noticing
 from antiphon.hub.orphans import MARK, reap
-from antiphon.hub.page import Page
 from antiphon.hub.permits import HubPermit
 from antiphon.hub.policies import Policy, Unattended
-from antiphon.hub.public_url import read_public_url
 from antiphon.hub.queued_bytes import QueuedBytes
+from antiphon.hub.reports import FORMATS, Reports
 from antiphon.hub.resting import Resting
 from antiphon.hub.session_room import SessionRoom
 from antiphon.hub.store_check import StoreCheck
 from antiphon.hub.targets import Target, called, read_address, read_target
-from antiphon.hub.telling import FORMATS, Telling
-from antiphon.hub.tokens import OWNER, Tokens
-from antiphon.hub.trusted_proxies import TrustedProxies
 from antiphon.hub.upstream import Upstream
 from antiphon.hub.upstreams import Upstreams
 from antiphon.schema import v2
@@ -158,8 +156,8 @@ class Hub(Extended):
         """The origin of its page behind a reverse proxy."""
         self.limits = limits or HubLimits()
         self.audit = Audit(audit)
-        self.doorkeeper = Doorkeeper(
-            Gate(hosts=hosts, origins=origins, public=self.public_url),
+        self.admission = Admission(
+            OriginPolicy(hosts=hosts, origins=origins, public=self.public_url),
             Tokens(self.token, tokens),
             limits=self.limits,
             audit=self.audit,
@@ -171,7 +169,7 @@ class Hub(Extended):
         self._mark = mark
         self._grace = grace
         self._files = Files(files)
-        self.browsers = Browsers(self)
+        self.browsers = BrowserLogin(self, self.admission, self.audit)
         self.page: Page = {} if page is None else page
         self._start_limit = start
         self._completion_promises = {name: CompletionPromise() for name in self.agents}
@@ -181,7 +179,7 @@ class Hub(Extended):
         self.resting = Resting(self, idle)
         self.servers = {}
         self._learning: asyncio.Task[None] | None = None
-        self.telling = Telling(self)
+        self.reports = Reports(self.store, self._attached)
         self.noticing = Noticing(self)
         self._store_check = StoreCheck(self.store, self.noticed)
         self.extras = replace(self.extras, session_updates=True)
@@ -276,7 +274,7 @@ class Hub(Extended):
         self.stopping = True
         await self._store_check.aclose()
         await self.resting.end()
-        await self.telling.aclose()
+        await self.reports.aclose()
         await self.noticing.aclose()
         if self._learning is not None:
             self._learning.cancel()
@@ -307,18 +305,22 @@ class Hub(Extended):
     async def own(self, link: Link, method: str, params: Any) -> Any:
         match method:
             case "_antiphon/link":
-                return invite(self, params)
+                return self.browsers.answer_link(params)
             case "_antiphon/journal":
-                return await journal_page(self.store, params)
+                return await self.reports.journal(params)
             case "_antiphon/timeline":
-                return await self.telling.timeline(params)
+                return await self.reports.timeline(params)
             case "_antiphon/transcript":
-                return await self.telling.transcript(params)
+                return await self.reports.transcript(params)
             case _:
                 return await super().own(link, method, params)
 
     def noticed(self, session_id: str) -> None:
         self.noticing.note(session_id)
+
+    def _attached(self, session_id: str) -> Sequence[Present]:
+        session = self.find(session_id)
+        return () if session is None else session.live.presence.clients()
 
     @property
     def links(self) -> Collection[Link]:

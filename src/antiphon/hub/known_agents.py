@@ -18,8 +18,8 @@ from msgspec import Struct
 
 from antiphon.client.abilities import Abilities
 from antiphon.errors import InvalidResult
-from antiphon.hub.folder import write_private
 from antiphon.hub.targets import Target
+from antiphon.private_files import write_private
 from antiphon.schema import v2
 from antiphon.schema.codec import codec
 from antiphon.schema.version import V2

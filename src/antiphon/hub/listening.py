@@ -1,4 +1,4 @@
-"""Listening: a hub at an address, over HTTP and WebSockets, with its doorkeeper before it."""
+"""Listening: a hub at an address, over HTTP and WebSockets, with its admission before it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 from antiphon.errors import LocalError
-from antiphon.hub.access import is_loopback
-from antiphon.hub.page import PageRoutes
-from antiphon.hub.pages import OPEN, pages
+from antiphon.hub.access.origins import is_loopback
+from antiphon.hub.access.tokens import Grant
+from antiphon.hub.http.page import PageRoutes
+from antiphon.hub.http.status import OPEN, status_routes
 from antiphon.hub.permits import HubPermit
-from antiphon.hub.tokens import Grant
 from antiphon.transports.http_exchange import DEFAULT_HELD, Handler, Limits
 from antiphon.transports.http_server import HttpServer, http_server
 from antiphon.transports.websocket import WebSocketTransport
@@ -31,16 +31,16 @@ def check_address(host: str, *, tls: ssl.SSLContext | None, insecure: bool) -> N
 
 @asynccontextmanager
 async def listen(hub: Hub, host: str, port: int, tls: ssl.SSLContext | None) -> AsyncIterator[HttpServer]:
-    keeper, own = hub.doorkeeper, hub.browsers.routes()
-    page = PageRoutes(hub, hub.page)
+    admission, own = hub.admission, hub.browsers.routes()
+    page = PageRoutes(admission, hub.page)
 
     async def serve(transport: Any) -> None:
         grant = transport.who
         if not isinstance(grant, Grant):
             raise LocalError("nobody knows who this is")
         if isinstance(transport, WebSocketTransport):
-            transport.on_oversized = lambda _: keeper.note_oversized(grant, transport.peer)
-        async with keeper.inside(grant, transport) as room:
+            transport.on_oversized = lambda _: admission.note_oversized(grant, transport.peer)
+        async with admission.connected(grant, transport) as room:
             if room:
                 await hub.serve(transport, HubPermit(hub, grant, peer=transport.peer))
 
@@ -48,10 +48,10 @@ async def listen(hub: Hub, host: str, port: int, tls: ssl.SSLContext | None) -> 
         serve,
         host,
         port,
-        check=keeper.check,
-        routes=ChainMap({**pages(hub), **own}, cast(dict[str, Handler], page)),
+        check=admission.check,
+        routes=ChainMap({**status_routes(hub), **own}, cast(dict[str, Handler], page)),
         open=ChainMap(dict.fromkeys((*OPEN, *own)), cast(dict[str, None], page)),
-        refused=keeper.note_refused,
+        refused=admission.note_refused,
         tls=tls,
         limits=Limits(
             body=hub.limits.frame,
@@ -61,7 +61,7 @@ async def listen(hub: Hub, host: str, port: int, tls: ssl.SSLContext | None) -> 
         ),
         bound=hub.limits.frame,
     )
-    watching = asyncio.get_running_loop().create_task(keeper.watch())
+    watching = asyncio.get_running_loop().create_task(admission.watch())
     try:
         async with AsyncExitStack() as stack:
             try:

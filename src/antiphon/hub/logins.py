@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 from antiphon.agent.logins import Login
 from antiphon.client.abilities import Abilities
 from antiphon.errors import AntiphonError, CallFailed, LocalError, MethodNotFound, RequestError
-from antiphon.hub.faults import told
+from antiphon.hub.faults import to_request_error
 from antiphon.hub.upstream import Upstream
 from antiphon.schema import v2
 from antiphon.schema.wire import Unknown
@@ -80,7 +80,7 @@ class AgentLogins:
             finally:
                 first.asks = None
         except (AntiphonError, OSError) as error:
-            raise told(error) from error
+            raise to_request_error(error) from error
         self._given[name] = given
         for upstream in others:
             await self._log_in_again(upstream)
@@ -108,7 +108,7 @@ class AgentLogins:
             for upstream in able:
                 await upstream.client.logout()
         except (AntiphonError, OSError) as error:
-            raise told(error) from error
+            raise to_request_error(error) from error
 
     async def _status(self, login: Login | None) -> v2.AuthStatusResponse | str:
         for upstream in self._hub.upstreams.of(self._hub.default):
@@ -131,7 +131,7 @@ class AgentLogins:
 
     def _refusal(self, upstream: Upstream, error: CallFailed) -> RequestError:
         if any(not isinstance(method, v2.AuthMethodTerminal) for method in upstream.client.auth_methods):
-            return told(error)
+            return to_request_error(error)
         # AUTH-19: -32000 would ask the client for the impossible.
         return RequestError(
             AntiphonError.code,

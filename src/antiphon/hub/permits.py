@@ -14,10 +14,10 @@ from antiphon.agent.permits import Permit
 from antiphon.connection.sessions import session_of
 from antiphon.engine.subagents import SUBAGENT_OF
 from antiphon.errors import Forbidden, to_wire_error
-from antiphon.hub.limits import limit_of, limited
+from antiphon.hub.access.limits import limit_of, limited
+from antiphon.hub.access.roles import ACTS, CLOSE_FOR_ALL, WITHOUT_SESSION, Role, may
+from antiphon.hub.access.tokens import Grant
 from antiphon.hub.policies import Policy, designated
-from antiphon.hub.roles import CLOSE_FOR_ALL, WITHOUT_SESSION, Role, may
-from antiphon.hub.tokens import Grant
 from antiphon.schema.version import ours_in
 
 if TYPE_CHECKING:
@@ -28,42 +28,6 @@ if TYPE_CHECKING:
 MOST_PARENTS = 64
 """How many sessions up is looked for one that a token covers."""
 
-ACTS = {
-    "session/prompt": "prompt",
-    "_antiphon/inject": "prompt",
-    "_antiphon/replace_inject": "prompt",
-    "session/cancel": "cancel",
-    "tool_call/cancel": "cancel",
-    "terminal/cancel": "cancel",
-    "_antiphon/revoke_inject": "cancel",
-    "_antiphon/answer": "answer",
-    "_antiphon/annotate": "annotate",
-    "_antiphon/remove_annotation": "annotate",
-    "session/set_config_option": "config",
-    "session/set_mode": "config",
-    "session/set_model": "config",
-    "session/set_title": "config",
-    "_antiphon/move_inject": "config",
-    "_antiphon/resume_queue": "config",
-    "providers/set": "config",
-    "providers/disable": "config",
-    "session/new": "create",
-    "session/fork": "create",
-    "_antiphon/journal": "export",
-    "_antiphon/link": "link",
-    "session/close": "close",
-    CLOSE_FOR_ALL: "close",
-    "session/archive": "archive",
-    "session/unarchive": "archive",
-    "session/delete": "delete",
-    "auth/login": "login",
-    "authenticate": "login",
-    "auth/logout": "login",
-    "logout": "login",
-}
-"""What the audit log calls it; what is not here only reads, but for the methods of others."""
-PROMPTS = frozenset({"session/prompt", "_antiphon/inject", "_antiphon/replace_inject"})
-"""What counts as a prompt, by the limit of those in a minute."""
 BEYOND = frozenset({"session/fork", "_antiphon/link"})
 """What would lead to other sessions, whichever it names: the fork is one, and a link may be for all."""
 SETS_UP = frozenset({"session/load", "session/resume"})
@@ -89,7 +53,7 @@ class HubPermit(Permit):
         if not (self._allows(meant) and covered):
             self._note(link, meant, session_id, "forbidden")
             raise Forbidden
-        limit = self._hub.doorkeeper.exceeded(self.grant, meant, size)
+        limit = self._hub.admission.exceeded(self.grant, meant, size)
         if limit is not None:
             self._note(link, meant, session_id, f"limit: {limit}")
             raise limited(limit, f"Too many: {limit}")
@@ -135,7 +99,7 @@ class HubPermit(Permit):
         return True
 
     def stands(self) -> bool:
-        return self._hub.doorkeeper.tokens.stands(self.grant)
+        return self._hub.admission.tokens.is_valid(self.grant)
 
     def _allows(self, method: str) -> bool:
         """By its role, for as long as it has it: who is to be sent away does nothing more meanwhile."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from antiphon.agent.session import AgentSession
 from antiphon.engine.prompt_states import PromptState
-from antiphon.hub.limits import HubLimits, limited
+from antiphon.hub.access.limits import HubLimits, limited
 
 Key = tuple[AgentSession, str]
 """A prompt, by its session and its message id."""

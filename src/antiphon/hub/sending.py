@@ -32,10 +32,10 @@ from antiphon.errors import (
 )
 from antiphon.hub import bringing
 from antiphon.hub.course import Course
-from antiphon.hub.faults import told
+from antiphon.hub.faults import to_request_error
 from antiphon.hub.promised_ids import PromisedIds
+from antiphon.hub.prompt_attribution import PromptAttribution
 from antiphon.hub.prompt_echo import Held, PromptEcho, UserUpdate
-from antiphon.hub.signing import Signing
 from antiphon.schema import v2
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Sending:
         """Whether what is about to be sent was cancelled."""
         self._newest: tuple[str, int] = ("", 0)
         """The prompt that was submitted last, and the number of the event that queued it."""
-        self.signing = Signing()
+        self.attribution = PromptAttribution()
         self.promised = PromisedIds()
         self._handed: dict[ClientTurn, Handed] = {}
         """The prompts that the agent has and has not taken, or not named, in the order they were written."""
@@ -367,7 +367,7 @@ class Sending:
             if content is not None and not self._shows:
                 self._prompted[id] = content
                 message = v2.UserMessage(message_id=v2.MessageId(id), content=content)
-                self._session.emit([Updated.of(self.signing.signed(message))])
+                self._session.emit([Updated.of(self.attribution.complete(message))])
 
     def _await_turn(self) -> None:
         """A prompt was taken. If that comes behind the end of a turn, its own is waited for, not for ever."""
@@ -405,12 +405,12 @@ class Sending:
         update = self._appeared(update)
         prompted = None if update.content is UNSET else self._prompted.get(update.message_id)
         shown = update if prompted is None else structs.replace(update, content=prompted)
-        return self.signing.kept(self.signing.signed(shown), self._session.fold)
+        return self.attribution.keep(self.attribution.complete(shown), self._session.fold)
 
     def shown_in_part(self, chunk: v2.UserMessageChunk) -> v2.UserMessageChunk:
         """The same, for a message that comes in pieces."""
         chunk = self._appeared(chunk)
-        self._session.emit([*map(Updated.of, self.signing.begun(chunk))])
+        self._session.emit([*map(Updated.of, self.attribution.before_chunk(chunk))])
         return chunk
 
     def _appeared(self, update: U) -> U:
@@ -441,7 +441,7 @@ class Sending:
         if not echo:
             self._unshown[id] = entry.content
         if not echo or named is not None:
-            signed = self.signing.taken(entry, id, self._session.fold, agent_id=named)
+            signed = self.attribution.accepted(entry, id, self._session.fold, agent_id=named)
             self._session.emit([*map(Updated.of, signed)])
         self._await_turn()
         if handed.cancel_turn:
@@ -449,4 +449,6 @@ class Sending:
 
 
 def _wire(error: BaseException) -> ErrorObject:
-    return told(error).to_wire() if isinstance(error, AntiphonError) else AntiphonError().to_wire()
+    return (
+        to_request_error(error).to_wire() if isinstance(error, AntiphonError) else AntiphonError().to_wire()
+    )

@@ -32,7 +32,7 @@ from antiphon.errors import (
 from antiphon.hub.bringing import Place
 from antiphon.hub.cancelling import Cancelling
 from antiphon.hub.children import Children
-from antiphon.hub.faults import told
+from antiphon.hub.faults import to_request_error
 from antiphon.hub.hearing import Hearing
 from antiphon.hub.mcp_offers import Provision
 from antiphon.hub.sending import Sending
@@ -241,4 +241,4 @@ class HubSession(Hearing):
         except LocalError as error:
             raise InvalidParams(error.detail) from None
         except (CallFailed, LinkLost) as error:
-            raise told(error) from error
+            raise to_request_error(error) from error

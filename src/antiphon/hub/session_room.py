@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from antiphon.hub.limits import limited
+from antiphon.hub.access.limits import limited
 
 
 class SessionRoom:

@@ -12,12 +12,12 @@ from antiphon.client import ClientSession
 from antiphon.engine.annotations import Annotation
 from antiphon.engine.events import Delivery
 from antiphon.errors import AntiphonError, InvalidParams, LinkLost, LocalError, RequestError, StoreError
+from antiphon.hub.access.audit import Audit
 from antiphon.hub.annotation_relay import relay_annotation
 from antiphon.hub.announcing import announce
-from antiphon.hub.audit import Audit
 from antiphon.hub.bringing import Place, open_new
 from antiphon.hub.course import Course
-from antiphon.hub.faults import told
+from antiphon.hub.faults import to_request_error
 from antiphon.hub.forking import fork_there
 from antiphon.hub.kept_options import refusal, restore_options
 from antiphon.hub.known_agents import KnownAgent, KnownAgents, describe
@@ -128,7 +128,7 @@ class HubSessions(Agent):
                     upstream.leave(upstream.course(opened))
                 self.upstreams.let_go(upstream)
             if isinstance(error, AntiphonError | OSError) and not isinstance(error, StoreError):
-                raise told(error) from error
+                raise to_request_error(error) from error
             raise
         return session
 
@@ -207,7 +207,7 @@ class HubSessions(Agent):
         try:
             lost = await restore_options(fork.session, options_of(source.fold), reopened=True)
         except LinkLost as error:
-            raise told(error) from error
+            raise to_request_error(error) from error
         if lost:
             raise refusal(lost)
         fork.answer_with_options()

@@ -16,7 +16,7 @@ from antiphon.engine.events import Updated
 from antiphon.errors import AntiphonError, CallFailed, InvalidResult, LocalError, RequestError
 from antiphon.hub import bringing
 from antiphon.hub.course import Course
-from antiphon.hub.faults import told
+from antiphon.hub.faults import to_request_error
 from antiphon.hub.kept_options import refusal, restore_options, warning
 from antiphon.hub.renaming import Renamed
 from antiphon.hub.upstream import Upstream
@@ -92,7 +92,7 @@ class Standing:
                     self._hub.upstreams.let_go(upstream)
                 if isinstance(error, asyncio.CancelledError):
                     raise
-                raise told(error) from error
+                raise to_request_error(error) from error
             lossy = again is None and bool(self._session.fold.messages)
             forked = self._session.forked_from is not None and not self.chain
             if lost and forked and not may_lose_options:

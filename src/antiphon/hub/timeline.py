@@ -28,6 +28,7 @@ from antiphon.engine.events import (
     Updated,
 )
 from antiphon.engine.who import Who, who_of
+from antiphon.jsonrpc.frames import UNREADABLE
 
 LIMIT = 1000
 """How many items are kept of a session, the latest ones."""
@@ -72,7 +73,6 @@ class _Call(Struct, rename="camel"):
     status: Any = None
 
 
-_REFUSALS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _tag = msgspec.json.Decoder(_Tag).decode
 _state = msgspec.json.Decoder(_State).decode
 _call = msgspec.json.Decoder(_Call).decode
@@ -269,7 +269,7 @@ def _read(decode: Callable[[Any], Any], raw: Raw, otherwise: Any) -> Any:
     """What an agent of another hand wrote may be anything."""
     try:
         return decode(raw)
-    except _REFUSALS:
+    except UNREADABLE:
         return otherwise
 
 

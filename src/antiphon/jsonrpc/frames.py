@@ -19,6 +19,8 @@ from antiphon.jsonrpc.nesting import FLAT, check_depth
 
 RequestId = str | int | float | None
 """Kept exactly as sent (RPC-05). `None` and fractions are legal in v1 only (RPC-02, RPC-03)."""
+UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""Raised by msgspec for JSON that is broken, not UTF-8, nested too deeply, or not of the expected type."""
 
 
 class Request(Struct, frozen=True):

@@ -11,6 +11,7 @@ from msgspec import structs
 from antiphon.engine.events import Event, SessionCreated, decode_event, encode_event
 from antiphon.engine.subagents import SUBAGENT_OF
 from antiphon.errors import SessionExists
+from antiphon.jsonrpc.frames import UNREADABLE
 from antiphon.moving.families import rename_in
 from antiphon.moving.parts import FileRefused, MissingHead, PartReader, SessionHead
 from antiphon.moving.validation import (
@@ -201,7 +202,7 @@ def _record(begun: Begun, cwd: str | None) -> SessionRecord:
     check_depth(body, "the session's record")
     try:
         record = msgspec.json.decode(body, type=SessionRecord)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise FileRefused(f"the session's record cannot be read: {error}") from None
     if record.session_id != head.session_id or head.last < 0:
         raise FileRefused("its beginning contradicts itself")

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from antiphon.errors import LocalError
+from antiphon.jsonrpc.frames import UNREADABLE
 
 FORMAT = "antiphon session"
 VERSIONS = (1, 2, 3)
@@ -161,7 +162,7 @@ class PartReader:
         encoded, _, checksum = line[:-1].rpartition(b" ")
         try:
             head = _read_head(encoded)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        except UNREADABLE:
             known = "it is no file of a session" if begins == 0 else "the head of a part cannot be read"
             raise FileRefused(f"{self._where(begins)}: {known}") from None
         if not (0 <= head.size <= BODY_LIMIT and 0 <= head.inflated <= BODY_LIMIT):

@@ -14,13 +14,13 @@ import msgspec
 from msgspec import Raw
 
 from antiphon.errors import InvalidParams, InvalidResult, MethodNotFound, UnsupportedVersion
+from antiphon.jsonrpc.frames import UNREADABLE
 from antiphon.schema.methods import VERSIONS, Kind, find, resolve
 from antiphon.schema.repair import QUIRKS, Malformed, repair
 from antiphon.schema.updates import UpdateReader
 from antiphon.schema.wire import choose
 
 INITIALIZE = "initialize"
-_REFUSALS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _encoder = msgspec.json.Encoder()
 _builtins = msgspec.json.Decoder()
 
@@ -40,7 +40,7 @@ class _Reader:
             return self._decode(raw)
         except msgspec.ValidationError:
             return repair(self._version).build(self.type, _plain(raw))
-        except _REFUSALS as error:
+        except UNREADABLE as error:
             raise Malformed(str(error)) from None
 
 
@@ -140,7 +140,7 @@ def _is_null(raw: bytes | Raw) -> bool:
 def _plain(raw: bytes | Raw) -> Any:
     try:
         return _builtins.decode(raw)
-    except _REFUSALS as error:
+    except UNREADABLE as error:
         raise Malformed(str(error)) from None
 
 

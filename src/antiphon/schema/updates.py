@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from antiphon.jsonrpc.frames import UNREADABLE
 from antiphon.jsonrpc.lines import Received
 from antiphon.jsonrpc.nesting import FLAT, is_too_deep
 from antiphon.schema.methods import Kind, find
@@ -23,7 +24,6 @@ _PARAMS = slice(len(_START), -1)
 _CLOSING_BRACE = ord("}")
 _LONG = 16 * 1024
 """From here on a view of the line costs less than a copy of it."""
-_REFUSALS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 SHORT_TEXT = 2048
 """How many characters a `TextChunk` may have."""
 
@@ -87,14 +87,14 @@ class UpdateReader:
             return None
         try:
             return self._decode_params(line[_PARAMS] if len(line) < _LONG else memoryview(line)[_PARAMS])
-        except _REFUSALS:
+        except UNREADABLE:
             return None
 
     def read_all(self, lines: Sequence[Received]) -> list[Any] | None:
         """The typed params of many lines, in one call, or `None` where one of them is not for us."""
         try:
             read = self._decode_lines(b"\n".join(lines))  # type: ignore[arg-type]
-        except (TypeError, *_REFUSALS):  # a TypeError is an `Overlong` among them
+        except (TypeError, *UNREADABLE):  # a TypeError is an `Overlong` among them
             return None
         # Whatever was decoded is bytes: an `Overlong` among the lines raised the TypeError above.
         if len(read) != len(lines) or any(_is_odd(line) for line in lines):  # type: ignore[arg-type]
@@ -105,7 +105,7 @@ class UpdateReader:
         """Many lines in one call, as the chunks of each session; `None` where one line is something else."""
         try:
             read = self._decode_text_chunks(b"\n".join(lines))  # type: ignore[arg-type]
-        except (TypeError, *_REFUSALS):  # a TypeError is an `Overlong` among them
+        except (TypeError, *UNREADABLE):  # a TypeError is an `Overlong` among them
             return None
         if len(read) != len(lines):
             return None
@@ -164,7 +164,7 @@ def unread(params: msgspec.Raw | None) -> Unread | None:
     try:
         told = _params(params or b"")
         update = msgspec.json.decode(told.update)
-    except _REFUSALS:
+    except UNREADABLE:
         return None
     named = isinstance(update, dict) and isinstance(update.get("sessionUpdate"), str)
     return Unread(told.session_id, Unknown(update)) if named else None

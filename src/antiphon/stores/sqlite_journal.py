@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from antiphon.errors import StoreCorrupt
+from antiphon.jsonrpc.frames import UNREADABLE
 from antiphon.stores.base import Batch, Page
 from antiphon.stores.sqlite_errors import is_damage
 from antiphon.stores.sqlite_records import LAST_OF_KEY, key_of
@@ -92,7 +93,7 @@ def _is_json(blob: bytes) -> bool:
     try:
         blob.decode()  # a `Raw` is not checked for it
         _lines.decode(b"[%b]" % blob.replace(b"\n", b","))
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE:
         return False
     return True
 

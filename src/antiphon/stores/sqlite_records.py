@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from antiphon.errors import SessionUnknown, StoreCorrupt
+from antiphon.jsonrpc.frames import UNREADABLE
 from antiphon.stores.base import HIGHEST, Fault, FaultKind, Listing, SessionRecord, list_cursor
 from antiphon.stores.sqlite_errors import is_damage
 
@@ -204,7 +205,7 @@ class _Columns:
     def decode(self, name: str, value: Any, type: type[T], otherwise: T) -> T:
         try:
             return msgspec.json.decode(value, type=type)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, TypeError):
+        except (TypeError, *UNREADABLE):
             self.damaged.append(name)
             return otherwise
 

@@ -19,6 +19,7 @@ from antiphon.engine.session import Session
 from antiphon.engine.terminals import Terminal
 from antiphon.engine.turn import Effect
 from antiphon.engine.who import who_of
+from antiphon.jsonrpc.frames import UNREADABLE
 from antiphon.schema import v2
 from antiphon.schema.repair import Malformed
 
@@ -179,7 +180,7 @@ def _action(result: Raw) -> str:
 def _plain(raw: Raw) -> dict[str, Any]:
     try:
         found = msgspec.json.decode(raw)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE:
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
+from antiphon.jsonrpc.frames import UNREADABLE
+
 CONNECTION_ID = "Acp-Connection-Id"
 SESSION_ID = "Acp-Session-Id"
 EVENTS = "text/event-stream"
-UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""What is raised over JSON that cannot be read: broken, not UTF-8, or nested too deeply."""
 ID_LENGTH = 1024
 """Characters of an id that somebody else makes up (HTTP-23)."""
 CANCEL = "$/cancel_request"

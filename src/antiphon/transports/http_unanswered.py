@@ -9,8 +9,8 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from antiphon.errors import ErrorObject
-from antiphon.jsonrpc.frames import encode_failure
-from antiphon.transports.http_frames import UNREADABLE, Outline, key_of
+from antiphon.jsonrpc.frames import UNREADABLE, encode_failure
+from antiphon.transports.http_frames import Outline, key_of
 from antiphon.transports.http_reading import StreamRefused
 
 BODY_SHOWN = 8 * 1024

@@ -13,9 +13,9 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from antiphon.errors import ErrorObject, InvalidRequest
-from antiphon.jsonrpc.frames import encode_failure
+from antiphon.jsonrpc.frames import UNREADABLE, encode_failure
 from antiphon.jsonrpc.lines import Received
-from antiphon.transports.http_frames import ID_LENGTH, UNREADABLE, outline
+from antiphon.transports.http_frames import ID_LENGTH, outline
 
 PROTOCOL_ERROR = 1002
 POLICY_VIOLATION = 1008

@@ -1,4 +1,4 @@
-"""Roles: who may do what, as one table. A method that is not in it is for owners alone."""
+"""Roles: the role and the audit name of each method. A method that is not listed is for owners alone."""
 
 from __future__ import annotations
 
@@ -7,36 +7,36 @@ from enum import StrEnum
 
 class Role(StrEnum):
     OBSERVER = "observer"
-    """Reads: lists, replays and follows. Is never asked anything."""
+    """Lists, replays and follows sessions. Gets no questions."""
     CONTROLLER = "controller"
-    """Also prompts, cancels, answers and configures."""
+    """May also prompt, cancel, answer and configure."""
     OWNER = "owner"
-    """Also deletes, closes for all, and says who an agent is logged in as and where it gets its models."""
+    """May also delete, close for all clients, log agents in and out, and set their model providers."""
 
     METRICS = "metrics"
-    """Reads the hub's numbers at `/metrics`, and has nothing to do with its sessions."""
+    """Reads `/metrics` and nothing else."""
 
     def includes(self, other: Role) -> bool:
         return self in RANKS and other in RANKS and RANKS.index(self) >= RANKS.index(other)
 
 
 RANKS = (Role.OBSERVER, Role.CONTROLLER, Role.OWNER)
-"""Those of clients: each may do what the one before it may."""
+"""The roles of clients in ascending order. Each includes the roles before it."""
 
 CLOSE_FOR_ALL = "session/close for all"
-"""`session/close` with `_meta["antiphon"].forAll`; without it, it is the client's own leaving."""
+"""`session/close` with `_meta["antiphon"].forAll`. Without it the client only detaches."""
 EXTENSION = "_"
-"""Every method of this kind that is not ours: what it does, only client and agent know."""
+"""The prefix of extension methods. Only client and agent know what those of others do."""
 
 NEEDS: dict[str, Role] = {
-    "$/cancel_request": Role.OBSERVER,  # it reaches the client's own requests alone
+    "$/cancel_request": Role.OBSERVER,  # only affects the client's own requests
     "initialize": Role.OBSERVER,
     "auth/status": Role.OBSERVER,
     "session/list": Role.OBSERVER,
     "session/load": Role.OBSERVER,
     "session/resume": Role.OBSERVER,
     "session/status": Role.OBSERVER,
-    "session/close": Role.OBSERVER,  # an observer's only leaves the session
+    "session/close": Role.OBSERVER,  # an observer only detaches
     "_antiphon/attach": Role.OBSERVER,
     "_antiphon/detach": Role.OBSERVER,
     "_antiphon/list_inject": Role.OBSERVER,
@@ -70,21 +70,60 @@ NEEDS: dict[str, Role] = {
     "authenticate": Role.OWNER,
     "logout": Role.OWNER,
     "providers/disable": Role.OWNER,
-    "providers/list": Role.OWNER,  # it tells addresses
+    "providers/list": Role.OWNER,  # it shows addresses
     "providers/set": Role.OWNER,
     "proxy/initialize": Role.OWNER,
     "proxy/successor": Role.OWNER,
-    "session/archive": Role.OWNER,  # work in it ends, for everybody
+    "session/archive": Role.OWNER,  # ends its work for all clients
     "session/delete": Role.OWNER,
     "session/unarchive": Role.OWNER,
 }
 
 WITHOUT_SESSION = frozenset({"$/cancel_request", "initialize", "auth/status", "mcp/message", "session/list"})
-"""What a client may do whose token is for some sessions only, beside what it does in these. `mcp/message`
-reaches nothing but a request that this very client was asked."""
+"""Methods without a session id that a client with a token for some sessions may call. `mcp/message` only
+reaches a request that this client was asked."""
+
+
+ACTS = {
+    "session/prompt": "prompt",
+    "_antiphon/inject": "prompt",
+    "_antiphon/replace_inject": "prompt",
+    "session/cancel": "cancel",
+    "tool_call/cancel": "cancel",
+    "terminal/cancel": "cancel",
+    "_antiphon/revoke_inject": "cancel",
+    "_antiphon/answer": "answer",
+    "_antiphon/annotate": "annotate",
+    "_antiphon/remove_annotation": "annotate",
+    "session/set_config_option": "config",
+    "session/set_mode": "config",
+    "session/set_model": "config",
+    "session/set_title": "config",
+    "_antiphon/move_inject": "config",
+    "_antiphon/resume_queue": "config",
+    "providers/set": "config",
+    "providers/disable": "config",
+    "session/new": "create",
+    "session/fork": "create",
+    "_antiphon/journal": "export",
+    "_antiphon/link": "link",
+    "session/close": "close",
+    CLOSE_FOR_ALL: "close",
+    "session/archive": "archive",
+    "session/unarchive": "archive",
+    "session/delete": "delete",
+    "auth/login": "login",
+    "authenticate": "login",
+    "auth/logout": "login",
+    "logout": "login",
+}
+"""The name of each method in the audit log. Other methods are `read`, or `call` for extension methods."""
+PROMPTS = frozenset({"session/prompt", "_antiphon/inject", "_antiphon/replace_inject"})
+"""Methods that count against `HubLimits.prompts_per_minute`."""
 
 
 def needed(method: str) -> Role:
+    """Return the least role that may call a method."""
     known = NEEDS.get(method)
     if known is not None:
         return known

@@ -1,5 +1,8 @@
-"""Signing: what the hub adds to the message of a prompt, under our own key. Who sent it: the agent only knows
-the hub, and does not write it. The agent's id for the message, where clients know it by another."""
+"""PromptAttribution: the hub adds the sender of a prompt, and the agent's id of it, to its message.
+
+The agent does not know the sender: it only sees the hub. It may have an id for the message that differs from
+the id that clients know. Both are added under `_meta["antiphon"]`.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +20,17 @@ from antiphon.schema import v2
 from antiphon.schema.version import META_KEY, ours_in, with_ours
 
 
-class Signing:
-    """An agent may show a prompt as a message before it takes it, behind that, in pieces, or not at all."""
+class PromptAttribution:
+    """An agent may send a prompt's message before or after it accepts the prompt, in chunks, or never."""
 
     def __init__(self) -> None:
         self._due: dict[str, dict[str, Any]] = {}
-        """What is added to messages that are not shown yet, by their ids."""
+        """Additions to messages that the agent has not sent yet, by message id."""
 
-    def taken(
+    def accepted(
         self, entry: Entry, message_id: str, fold: Session, *, agent_id: str | None = None
     ) -> Sequence[v2.SessionUpdate]:
-        """What to tell: nothing, where the message is still to come."""
+        """Return the updates that add to the message. There are none if the message is still to come."""
         added: dict[str, Any] = {} if agent_id is None else {AGENT_ID: agent_id}
         if entry.sender is not None:
             added["sender"] = who_of(entry.sender).to_meta()
@@ -40,16 +43,17 @@ class Signing:
         meta = with_ours(message.meta, **added)
         return (v2.UserMessage(message_id=v2.MessageId(message_id), meta=meta),)
 
-    def signed(self, update: v2.UserMessage) -> v2.UserMessage:
+    def complete(self, update: v2.UserMessage) -> v2.UserMessage:
+        """Add to a message that the agent sends now."""
         added = self._due.pop(update.message_id, None)
         if added is None:
             return update
         meta = None if update.meta is UNSET else update.meta
         return structs.replace(update, meta=with_ours(meta, **added))
 
-    def kept(self, update: v2.UserMessage, fold: Session) -> v2.UserMessage:
-        """An agent that changes a prompt's message does not know what the hub added: that stays as it is. A
-        patch replaces our key as a whole (MSG-18)."""
+    def keep(self, update: v2.UserMessage, fold: Session) -> v2.UserMessage:
+        """Keep the additions when the agent, which does not know them, patches a message. A patch replaces
+        our key as a whole (MSG-18)."""
         known = fold.message(MessageType.USER, update.message_id)
         if known is None or not isinstance(update.meta, dict) or META_KEY not in update.meta:
             return update
@@ -57,8 +61,8 @@ class Signing:
         added = {key: ours[key] for key in ("sender", AGENT_ID) if key in ours}
         return structs.replace(update, meta=with_ours(update.meta, **added)) if added else update
 
-    def begun(self, chunk: v2.UserMessageChunk) -> Sequence[v2.SessionUpdate]:
-        """A message that comes in pieces: what to tell before this one."""
+    def before_chunk(self, chunk: v2.UserMessageChunk) -> Sequence[v2.SessionUpdate]:
+        """Return the updates to send before the first chunk of a message."""
         added = self._due.pop(chunk.message_id, None)
         if added is None:
             return ()

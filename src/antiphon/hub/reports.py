@@ -1,7 +1,8 @@
-"""`_antiphon/transcript` and `_antiphon/timeline`: what was said in a session, and when what happened.
+"""Reports: `_antiphon/transcript`, `_antiphon/timeline` and `_antiphon/journal`.
 
-Both are made from the journal as it is in the store, whether the session is open or not. A long one is gone
-through beside the loop, so that nobody else waits for it.
+All are made from the journal in the store, whether the session is open or not. Long journals are read in a
+thread, so that the event loop stays free. Only owners may read a journal: it has facts that clients do not
+get, such as the sender of an answer.
 """
 
 from __future__ import annotations
@@ -10,22 +11,21 @@ import asyncio
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import msgspec
 
 from antiphon.agent.keeping import record_of
 from antiphon.engine.who import Present, Who
-from antiphon.errors import InvalidParams, RequestError
-from antiphon.hub.limits import LIMITED
+from antiphon.errors import InvalidParams, RequestError, StoreCorrupt
+from antiphon.hub.access.limits import LIMITED
 from antiphon.hub.settling import agent_of
 from antiphon.hub.timeline import Item, Timeline
 from antiphon.moving import Missing, salvage, tell_session
-from antiphon.stores.base import SessionRecord
+from antiphon.stores.base import HIGHEST, SessionRecord, Store
 from antiphon.transcripts import Account
-
-if TYPE_CHECKING:
-    from antiphon.hub.hub import Hub
 
 
 def _markdown(account: Account) -> Iterator[str]:
@@ -45,17 +45,23 @@ FORMATS: dict[str, tuple[Callable[[Account], Iterator[str]], str, str]] = {
     "html": (_html, ".html", "text/html; charset=utf-8"),
 }
 LARGEST = 32 * 1024 * 1024
-"""Characters of a transcript that is sent in one answer."""
+"""Characters of a transcript in one answer."""
 MISSING = 100
-"""How many of the places where something is missing are told."""
+"""Gaps that are named in one answer."""
+PAGE = 256 * 1024
+"""About how many bytes of events one journal page has, so that other frames do not wait for it."""
 AT_A_TIME = 2
 REMEMBERED = 32
-"""Of how many sessions the timeline is kept, to go on from there."""
+"""Sessions whose timelines are kept, to be continued."""
 
 
-class Telling:
-    def __init__(self, hub: Hub) -> None:
-        self._hub = hub
+class Reports:
+    """Answers the methods that report on a stored session."""
+
+    def __init__(self, store: Store, clients_of: Callable[[str], Sequence[Present]]) -> None:
+        """`clients_of` returns the clients that are attached to a session."""
+        self._store = store
+        self._clients_of = clients_of
         self._busy = asyncio.Semaphore(AT_A_TIME)
         self._timelines: OrderedDict[str, _Kept] = OrderedDict()
 
@@ -64,19 +70,19 @@ class Telling:
     async def transcript(self, params: Any) -> dict[str, Any]:
         session_id = _session(params)
         wanted = params.get("format", "markdown")
-        if wanted not in tuple(FORMATS):  # it may be anything
-            raise InvalidParams(f"`format` is one of {', '.join(FORMATS)}")
+        if wanted not in tuple(FORMATS):  # it may be unhashable
+            raise InvalidParams(f"`format` must be one of {', '.join(FORMATS)}, got {wanted!r}")
         write, ending, kind = FORMATS[wanted]
-        record = await record_of(self._hub.store, session_id)
+        record = await record_of(self._store, session_id)
         async with self._busy:
             missing: list[str] = []
-            told = await tell_session(
-                self._hub.store,
+            account = await tell_session(
+                self._store,
                 session_id,
                 agent=agent_of(record),
                 report=lambda found: missing.append(str(found)),
             )
-            content = await asyncio.to_thread(_whole, write(told))
+            content = await asyncio.to_thread(_joined, write(account))
         if content is None:
             data = {"reason": "limit", "limit": "transcript", "most": LARGEST}
             raise RequestError(LIMITED, "Too long for one answer: `antiphon sessions export` it", data=data)
@@ -87,15 +93,15 @@ class Telling:
 
     async def timeline(self, params: Any) -> dict[str, Any]:
         session_id = _session(params)
-        record = await record_of(self._hub.store, session_id)
+        record = await record_of(self._store, session_id)
         kept = self._kept(record)
         if kept.reading is None:
-            kept.reading = asyncio.get_running_loop().create_task(self._go_on(kept, record))
+            kept.reading = asyncio.get_running_loop().create_task(self._continue(kept, record))
             kept.reading.add_done_callback(lambda task: task.cancelled() or task.exception())
-        await asyncio.shield(kept.reading)  # several may wait for it: one that leaves does not end it
-        items = [*kept.timeline.items(), *self._clients(session_id)]
-        told: dict[str, Any] = {"items": items, "now": time.time_ns() // 1_000_000}
-        return {**told, "omitted": kept.timeline.omitted} if kept.timeline.omitted else told
+        await asyncio.shield(kept.reading)  # others may wait for the same reading
+        items = [*kept.timeline.items(), *map(_client, self._clients_of(session_id))]
+        answer: dict[str, Any] = {"items": items, "now": time.time_ns() // 1_000_000}
+        return {**answer, "omitted": kept.timeline.omitted} if kept.timeline.omitted else answer
 
     async def aclose(self) -> None:
         reading = [kept.reading for kept in self._timelines.values() if kept.reading is not None]
@@ -104,7 +110,9 @@ class Telling:
 
     def _kept(self, record: SessionRecord) -> _Kept:
         kept = self._timelines.get(record.session_id)
-        if kept is None or kept.created_at != record.created_at:  # another one may have the id of one gone
+        if (
+            kept is None or kept.created_at != record.created_at
+        ):  # the id of a deleted session may be used again
             kept = self._timelines[record.session_id] = _Kept(record.created_at)
         self._timelines.move_to_end(record.session_id)
         idle = [id for id, each in self._timelines.items() if each.reading is None]
@@ -112,12 +120,12 @@ class Telling:
             del self._timelines[old]
         return kept
 
-    async def _go_on(self, kept: _Kept, record: SessionRecord) -> None:
-        """What is damaged in a journal is passed over."""
+    async def _continue(self, kept: _Kept, record: SessionRecord) -> None:
+        """Fold what the journal has got since the last time. Damaged parts are skipped."""
         timeline = kept.timeline
         try:
             async with self._busy:
-                async for found in salvage(self._hub.store, record, after=timeline.last):
+                async for found in salvage(self._store, record, after=timeline.last):
                     if isinstance(found, Missing):
                         timeline.last = found.last
                         continue
@@ -127,10 +135,29 @@ class Telling:
         finally:
             kept.reading = None
 
-    def _clients(self, session_id: str) -> list[Item]:
-        """Who is there. Who was there is not kept."""
-        session = self._hub.find(session_id)
-        return [] if session is None else [_client(one) for one in session.live.presence.clients()]
+    # --- journals ----------------------------------------------------------------------------------
+
+    async def journal(self, params: Any) -> dict[str, Any]:
+        """Return the record of a session and one page of its stored events."""
+        session_id, after = _session(params), params.get("after", 0)
+        if isinstance(after, bool) or not isinstance(after, int) or not 0 <= after <= HIGHEST:
+            raise InvalidParams(f"`after` must be the number of an event, or 0, got {after!r}")
+        record = await record_of(self._store, session_id)
+        answer: dict[str, Any] = {"record": msgspec.to_builtins(record), "events": [], "last": record.last}
+        try:
+            page = await self._store.read(session_id, after, limit_bytes=PAGE)
+        except StoreCorrupt as damage:
+            resume = {} if damage.resume is None else {"resume": damage.resume}
+            return {**answer, "damage": {"found": damage.found, **resume}}
+        for batch in page.batches:
+            for seq, line in enumerate(batch.events, start=batch.first):
+                try:
+                    answer["events"].append(line.decode())
+                except UnicodeDecodeError as error:
+                    if not answer["events"]:
+                        answer["damage"] = {"found": f"event {seq}: {error}", "resume": seq}
+                    return {**answer, "last": page.last}  # the next page begins with this event
+        return {**answer, "last": page.last}
 
 
 class _Kept:
@@ -138,10 +165,11 @@ class _Kept:
         self.created_at = created_at
         self.timeline = Timeline()
         self.reading: asyncio.Task[None] | None = None
-        """What goes on with it, from where it was."""
+        """The task that continues the timeline."""
 
 
 def _client(one: Present) -> Item:
+    """Return the timeline item of an attached client. Earlier clients are not kept."""
     return Item(
         kind="client",
         id=one.client_id,
@@ -156,12 +184,12 @@ def _client(one: Present) -> Item:
 def _session(params: Any) -> str:
     session_id = params.get("sessionId") if isinstance(params, dict) else None
     if not isinstance(session_id, str):
-        raise InvalidParams("`sessionId` must be a string")
+        raise InvalidParams(f"`sessionId` must be a string, got {session_id!r}")
     return session_id
 
 
-def _whole(pieces: Iterator[str]) -> str | None:
-    """All of it, unless that is too much."""
+def _joined(pieces: Iterator[str]) -> str | None:
+    """Join pieces of text; `None` if they exceed `LARGEST`."""
     written, size = [], 0
     for piece in pieces:
         size += len(piece)
@@ -172,6 +200,6 @@ def _whole(pieces: Iterator[str]) -> str | None:
 
 
 def _file_name(record: SessionRecord) -> str:
-    """By the title, in letters and digits that every system has in its names."""
+    """Make a file name from the title, in ASCII letters and digits."""
     words = re.findall(r"[A-Za-z0-9]+", record.title or "")
     return "-".join(words)[:60].strip("-") or re.sub(r"[^\w.-]", "_", record.session_id)

@@ -110,7 +110,7 @@ async def test_what_cannot_be_told_is_refused(tmp_path: Path) -> None:
 async def test_a_transcript_that_is_too_long_is_said_to_be(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("antiphon.hub.telling.LARGEST", 10)
+    monkeypatch.setattr("antiphon.hub.reports.LARGEST", 10)
     async with asyncio.timeout(DEADLINE), doors(tmp_path) as door, door.talk() as owner:
         error = await refused(owner, 1, "_antiphon/transcript", sessionId=await began(owner))
         assert error is not None
@@ -162,7 +162,7 @@ async def test_a_timeline_has_who_did_what_and_when(tmp_path: Path) -> None:
         )
         # Closed, and in another life: it is the same, but for who is there.
         await owner.call("c", "session/close", sessionId=session)
-        door.hub.telling._timelines.clear()
+        door.hub.reports._timelines.clear()
         again = await owner.call("t3", "_antiphon/timeline", sessionId=session)
         assert again["items"] == [item for item in told["items"] if item["kind"] != "client"]
 
@@ -291,8 +291,8 @@ async def test_a_long_session_is_told_and_nobody_else_waits(tmp_path: Path) -> N
         watching = asyncio.create_task(watch())
         began = time.monotonic()
         page, told = await asyncio.gather(
-            hub.telling.transcript({"sessionId": session_id, "format": "html"}),
-            hub.telling.timeline({"sessionId": session_id}),
+            hub.reports.transcript({"sessionId": session_id, "format": "html"}),
+            hub.reports.timeline({"sessionId": session_id}),
         )
         took = time.monotonic() - began
         stop.set()

@@ -1,6 +1,6 @@
-"""The doorkeeper: who comes in, how many at a time, and who has to leave.
+"""Admission: authenticates requests, bounds connections, and disconnects clients whose tokens end.
 
-Refusals are worded alike, whatever is wrong with a token. Each is in the audit log, with its status.
+Refusals have the same words, whatever is wrong with a token. Each is in the audit log, with its status.
 """
 
 from __future__ import annotations
@@ -12,48 +12,49 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from typing import Any
 
-from antiphon.hub.access import Gate
-from antiphon.hub.audit import Audit
-from antiphon.hub.limits import HubLimits, Rate
-from antiphon.hub.permits import ACTS, PROMPTS
-from antiphon.hub.roles import Role
-from antiphon.hub.tickets import Tickets
-from antiphon.hub.tokens import Grant, Tokens
-from antiphon.hub.trusted_proxies import TrustedProxies, UnclearClient
+from antiphon.hub.access.audit import Audit
+from antiphon.hub.access.limits import HubLimits, Rate
+from antiphon.hub.access.origins import OriginPolicy
+from antiphon.hub.access.roles import ACTS, PROMPTS, Role
+from antiphon.hub.access.tickets import Tickets
+from antiphon.hub.access.tokens import Grant, Tokens
+from antiphon.hub.access.trusted_proxies import TrustedProxies, UnclearClient
 from antiphon.transports.http_exchange import Head, Reply, plain, wants_websocket
 from antiphon.transports.http_frames import CONNECTION_ID
 
 logger = logging.getLogger("antiphon.hub")
 
-LOOK = 0.5
-"""Seconds after which somebody whose token is revoked, or over, has to leave, at the latest."""
+SWEEP = 0.5
+"""Seconds between two checks for connections whose token was revoked or has expired."""
 TICKET_SECONDS = 60.0
 TICKET = "acp-ticket."
-"""What stands before a ticket among the protocols that a page offers for a WebSocket."""
+"""The prefix of a ticket among the subprotocols that a page offers for a WebSocket."""
 POLICY_VIOLATION = 1008
 TRY_LATER = 1013
 STRANGERS_PER_MINUTE = 600
-"""Refusals of those without a token that get a line each: a page that asks on and on must not wear the audit
-log out, and with it what others did."""
+"""Refusals of requests without a token that get a line each in the audit log. A page that repeats requests
+must not rotate away what others did."""
 FREE = frozenset({"read", "call", "cancel", "close"})
-"""Acts that keep nothing, or that end something: whoever is over a limit can still do these."""
+"""Acts that store nothing or end something. They are allowed over a limit, too."""
 SMALLEST = 1024
 """Bytes that a request counts as at least."""
 METRICS = "/metrics"
 NO_TOKEN = "A token is needed: Authorization: Bearer TOKEN"
 
 
-class Doorkeeper:
+class Admission:
+    """Decides about each request and connection of a hub."""
+
     def __init__(
         self,
-        gate: Gate,
+        origins: OriginPolicy,
         tokens: Tokens,
         *,
         limits: HubLimits,
         audit: Audit,
         proxies: TrustedProxies | None = None,
     ) -> None:
-        self.gate = gate
+        self.origins = origins
         self.tokens = tokens
         self.tickets: Tickets[Grant] = Tickets(TICKET_SECONDS)
         self._limits = limits
@@ -63,18 +64,18 @@ class Doorkeeper:
         self._bytes = Rate(limits.bytes_per_minute)
         self._strangers = Rate(STRANGERS_PER_MINUTE)
         self._unlisted = 0
-        """Refusals of strangers that have no line of their own."""
-        self._inside: dict[asyncio.Task[Any], tuple[Grant, Any]] = {}
+        """Refusals of requests without a token that got no line."""
+        self._connected: dict[asyncio.Task[Any], tuple[Grant, Any]] = {}
 
-    # --- at the door -------------------------------------------------------------------------------
+    # --- requests ----------------------------------------------------------------------------------
 
     def check(self, head: Head) -> Reply | Grant:
-        """By the head of a request: whose it is, or how it is refused."""
+        """Return the grant of a request, or the reply that refuses it."""
         refusal = self.refusal(head)
         if refusal is not None:
             self.note_refused(head, refusal.status)
             return refusal
-        grant = self._shown(head)
+        grant = self._authenticate(head)
         if grant is None:
             return self.refuse(head, 401, NO_TOKEN)
         if not _is_for(grant, head.path):
@@ -84,23 +85,24 @@ class Doorkeeper:
         return grant if full is None else self.refuse(head, *full, token=grant.name)
 
     def refusal(self, head: Head) -> Reply | None:
-        """How a request is refused by where it comes from. Every request goes through here before anything
-        else is done for it: from here on its `peer` is the client, not the proxy in front of the hub."""
+        """Return the reply to a request from a wrong host or origin. Every request is checked here first, and
+        its `peer` becomes the address of the client instead of that of a proxy."""
         try:
             head.peer = self._proxies.client_of(head.peer, head.headers)
         except UnclearClient as unclear:
             return plain(400, f"{unclear}.")
-        why = self.gate.refusal(head.headers)
+        why = self.origins.refusal(head.headers)
         return None if why is None else plain(403, why)
 
     def refuse(self, head: Head, status: int, why: str = "", *, token: str | None = None) -> Reply:
+        """Write a refusal into the audit log and return the reply."""
         self.note_refused(head, status, token=token)
         if status == 401:
             return plain(status, why, www_authenticate="Bearer")
         return plain(status, why, retry_after="5") if status in (429, 503) else plain(status, why)
 
     def note_refused(self, head: Head, status: int, *, token: str | None = None) -> None:
-        with contextlib.suppress(UnclearClient):  # some are refused before anything else was looked at
+        with contextlib.suppress(UnclearClient):  # some requests are refused before `refusal` saw them
             head.peer = self._proxies.client_of(head.peer, head.headers)
         token = token or (head.who.name if isinstance(head.who, Grant) else None)
         if token is None and not self._strangers.take(""):
@@ -122,10 +124,10 @@ class Doorkeeper:
             self._unlisted -= unlisted
 
     def note_oversized(self, grant: Grant, peer: str) -> None:
-        """A message of a client was over the bound."""
+        """Write into the audit log that a client's frame was over `HubLimits.frame`."""
         self._audit.note("call", "limit: frame", token=grant.name, peer=peer or None)
 
-    def _shown(self, head: Head) -> Grant | None:
+    def _authenticate(self, head: Head) -> Grant | None:
         kind, _, secret = head.headers.get("Authorization", "").partition(" ")
         if kind.lower() == "bearer":
             return self.tokens.find(secret.strip())
@@ -137,18 +139,20 @@ class Doorkeeper:
         return grant if grant is not None and self.tokens.admits(grant) else None
 
     def _full(self, grant: Grant) -> tuple[int, str] | None:
-        if len(self._inside) >= self._limits.connections:
+        """Return the status and text for a connection over a limit."""
+        if len(self._connected) >= self._limits.connections:
             return 503, "There are too many connections."
-        own = Counter(grant.name for grant, _ in self._inside.values())[grant.name]
+        own = Counter(grant.name for grant, _ in self._connected.values())[grant.name]
         if own >= self._limits.connections_per_token:
             return 429, "There are too many connections with this token."
         return None
 
-    # --- inside ------------------------------------------------------------------------------------
+    # --- connections -------------------------------------------------------------------------------
 
     @contextlib.asynccontextmanager
-    async def inside(self, grant: Grant, transport: Any) -> AsyncIterator[bool]:
-        """While it is served; whether there is room for it after all, as several may have come at once."""
+    async def connected(self, grant: Grant, transport: Any) -> AsyncIterator[bool]:
+        """Count a connection inside the block. Yields whether there is room for it: several may have come
+        since `check`."""
         task = asyncio.current_task()
         assert task is not None
         peer = transport.peer or None
@@ -157,49 +161,49 @@ class Doorkeeper:
             transport.close_code = TRY_LATER
             yield False
             return
-        self._inside[task] = grant, transport
+        self._connected[task] = grant, transport
         self._audit.note("connect", "allowed", token=grant.name, role=str(grant.role), peer=peer)
         try:
             yield True
         finally:
-            del self._inside[task]
+            del self._connected[task]
             why = transport.end_reason or None
             self._audit.note("disconnect", "done", token=grant.name, peer=peer, why=why)
 
     def exceeded(self, grant: Grant, method: str, size: int) -> str | None:
-        """The limit that stands against one more of this, whose params have so many bytes."""
+        """Count a request with `size` bytes of params. Return the name of the limit that it exceeds."""
         if ACTS.get(method, "read") not in FREE and not self._bytes.take(grant.name, max(size, SMALLEST)):
             return "bytes_per_minute"
         if method in PROMPTS and not self._prompts.take(grant.name):
             return "prompts_per_minute"
         return None
 
-    # --- and out -----------------------------------------------------------------------------------
-
     async def watch(self) -> None:
-        """Send away, for ever, those whose tokens are revoked or over."""
+        """Disconnect clients whose tokens were revoked or have expired, until cancelled."""
         while True:
-            await asyncio.sleep(LOOK)
+            await asyncio.sleep(SWEEP)
             try:
-                self.look()
+                self.sweep()
             except Exception:
-                logger.exception("it could not be seen whose tokens are over")  # the next look may
+                logger.exception("token expiry sweep failed")
 
-    def look(self) -> None:
-        self._audit.tell_unlisted()
-        stands: dict[Grant, bool] = {}
-        for task, (grant, transport) in tuple(self._inside.items()):
-            if grant not in stands:
-                stands[grant] = self.tokens.stands(grant)
-            if not stands[grant]:
+    def sweep(self) -> None:
+        """Disconnect clients whose tokens were revoked or have expired, and write due audit counts."""
+        self._audit.write_counts()
+        valid: dict[Grant, bool] = {}
+        for task, (grant, transport) in tuple(self._connected.items()):
+            if grant not in valid:
+                valid[grant] = self.tokens.is_valid(grant)
+            if not valid[grant]:
                 self._audit.note("disconnect", "cut", token=grant.name, peer=transport.peer or None)
                 transport.close_code = POLICY_VIOLATION
                 task.cancel()
 
 
 def _is_for(grant: Grant, path: str) -> bool:
-    """The numbers are of all sessions: for owners of all, and for who is to read them and nothing else."""
-    counts = grant.role is Role.METRICS
+    """Return whether a grant is for a path. `/metrics` covers all sessions: it is for owners of all sessions,
+    and for the role that reads nothing else."""
+    metrics_only = grant.role is Role.METRICS
     if path == METRICS:
-        return counts or (grant.role is Role.OWNER and grant.sessions is None)
-    return not counts
+        return metrics_only or (grant.role is Role.OWNER and grant.sessions is None)
+    return not metrics_only

@@ -1,4 +1,4 @@
-"""Tickets: secrets of few seconds or minutes that are good for one use, kept in memory alone."""
+"""Tickets: short-lived secrets for one use. They are kept in memory only."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from antiphon.hub.tokens import hashed
+from antiphon.hub.access.tokens import hashed
 
 T = TypeVar("T")
 
 MANY = 1000
-"""How many may be out at a time; of more, the oldest are void."""
+"""Tickets that are valid at a time. A further one replaces the oldest."""
 
 
 class Tickets(Generic[T]):
@@ -20,7 +20,7 @@ class Tickets(Generic[T]):
         self.seconds = seconds
         self._clock = clock
         self._out: dict[str, tuple[float, T]] = {}
-        """By hash: to look one up takes no time that would tell of its letters."""
+        """Keyed by hash, so that the time of a lookup reveals nothing of a secret."""
 
     def issue(self, value: T) -> str:
         now = self._clock()
@@ -33,12 +33,6 @@ class Tickets(Generic[T]):
         return secret
 
     def redeem(self, secret: str) -> T | None:
-        """What it was issued for; the second time, or too late, nothing."""
-        return self._valid(self._out.pop(hashed(secret), None))
-
-    def see(self, secret: str) -> T | None:
-        """The same, of one that is shown many times, as a cookie is."""
-        return self._valid(self._out.get(hashed(secret)))
-
-    def _valid(self, found: tuple[float, T] | None) -> T | None:
+        """Return the value that a ticket was issued for, or `None` if it was used before or is expired."""
+        found = self._out.pop(hashed(secret), None)
         return found[1] if found is not None and self._clock() < found[0] else None

@@ -1,20 +1,18 @@
-"""The hub's page: files for everybody who asks by a name of the hub's. They hold no secrets."""
+"""The files of the hub's page. They hold no secrets, so anybody may read them under a host name of the
+hub."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
+from antiphon.hub.access.admission import Admission
 from antiphon.transports.http_exchange import Exchange, Handler, Head, Reply
 from antiphon.transports.http_routes import not_readable
 
-if TYPE_CHECKING:
-    from antiphon.hub.hub import Hub
-
 Page = Mapping[str, tuple[bytes, str]]
-"""Files by their paths, each with its content type."""
+"""Files by path, each with its content type."""
 
 POLICY = "; ".join(
     (
@@ -30,26 +28,26 @@ POLICY = "; ".join(
         "require-trusted-types-for 'script'",
     )
 )
-"""No script but the page's own files, none made of text, and nothing sent or fetched elsewhere."""
+"""Scripts come from the page's own files only, never from text, and nothing is sent or fetched elsewhere."""
 SECURITY = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",  # who opens the page in a window has no hold on it
+    "Cross-Origin-Opener-Policy": "same-origin",  # a window that opened the page has no handle on it
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Cache-Control": "no-cache",  # it may be kept, and is asked for: after an update, the new one is shown
+    "Cache-Control": "no-cache",  # browsers revalidate, and show a new version
 }
 
 
 class PageRoutes(Mapping[str, Handler]):
-    """The page as routes. What a path has is looked up for each request, as it may change."""
+    """The page as routes. Each request looks its path up again: the mapping may change."""
 
-    def __init__(self, hub: Hub, page: Page) -> None:
-        self._hub = hub
+    def __init__(self, admission: Admission, page: Page) -> None:
+        self._admission = admission
         self._page = page
 
     def __getitem__(self, path: str) -> Handler:
-        return _File(self._hub, *self._page[path])
+        return _File(self._admission, *self._page[path])
 
     def __contains__(self, path: object) -> bool:
         return path in self._page
@@ -62,13 +60,13 @@ class PageRoutes(Mapping[str, Handler]):
 
 
 class _File:
-    def __init__(self, hub: Hub, content: bytes, kind: str) -> None:
-        self._keeper = hub.doorkeeper
+    def __init__(self, admission: Admission, content: bytes, kind: str) -> None:
+        self._admission = admission
         self._content = content
         self._kind = kind
 
     def admit(self, head: Head) -> Reply | None:
-        return self._keeper.refusal(head) or not_readable(head)
+        return self._admission.refusal(head) or not_readable(head)
 
     async def answer(self, exchange: Exchange, body: bytes) -> None:
         tag = _tag(self._content)

@@ -1,7 +1,7 @@
-"""Tokens: secrets that let somebody in, each with a role, the sessions it is for, and its end.
+"""Tokens: secrets that authenticate clients. Each has a role, an optional list of sessions and an expiry.
 
-Only hashes are kept, in a file for its owner's eyes alone. A hub that runs sees what another process changes
-in it. A file that cannot be trusted lets nobody in.
+The token file holds hashes only and is readable by its owner alone. A running hub notices changes that
+another process makes to the file. While the file cannot be trusted, the hub admits nobody.
 """
 
 from __future__ import annotations
@@ -20,36 +20,37 @@ import msgspec
 from msgspec import Struct
 
 from antiphon.errors import LocalError
-from antiphon.hub.roles import Role
+from antiphon.hub.access.roles import Role
+from antiphon.private_files import locked, write_private
 
 PREFIX = "antiphon_"
-"""So that those who search for lost secrets know one."""
+"""Lets secret scanners recognize a token."""
 OWNER_NAME = "owner"
 NAME_LIMIT = 64
 
 
 class Grant(Struct, frozen=True, kw_only=True):
-    """Whom a token lets in."""
+    """The rights that a token gives."""
 
     name: str
     role: Role
     sessions: frozenset[str] | None = None
-    """`None` for all."""
+    """`None` means all sessions."""
     expires: float | None = None
-    """Seconds since 1970."""
+    """Unix time in seconds."""
     id: str = ""
-    """Tells a token from a later one of the same name."""
+    """Distinguishes a token from a later token of the same name."""
 
     def covers(self, session_id: str) -> bool:
         return self.sessions is None or session_id in self.sessions
 
 
 OWNER = Grant(name=OWNER_NAME, role=Role.OWNER)
-"""Who has the hub's own token, or is in its process."""
+"""The grant of the hub's own token, and of clients in the hub's process."""
 
 
 class Kept(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A token as its file has it."""
+    """A token as the token file stores it."""
 
     name: str
     hash: str
@@ -59,7 +60,7 @@ class Kept(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown
     sessions: list[str] | None = None
     expires: float | None = None
     cookie: bool = False
-    """Whether a browser has it, as its cookie: it is good as nothing else."""
+    """Whether this is the secret of a browser cookie. It is accepted as a cookie only."""
 
     @property
     def grant(self) -> Grant:
@@ -68,16 +69,16 @@ class Kept(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown
 
 
 class Untrusted(LocalError):
-    """The file of tokens cannot be read, or others can write in it or read it."""
+    """The token file cannot be read, or other users can read or write it."""
 
 
 def hashed(secret: str) -> str:
-    """The secrets are random and long: there is nothing to guess, and nothing to slow down."""
+    """Hash a secret. Secrets are long and random, so a fast hash without salt is enough."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
 class Tokens:
-    """Without a path there is the hub's own token, and what is added is gone with the process."""
+    """The hub's own token and those of the token file. Without a path, further tokens stay in memory."""
 
     def __init__(self, own: str, path: Path | None = None, *, clock: Callable[[], float] = time.time) -> None:
         self._own = hashed(own)
@@ -88,7 +89,7 @@ class Tokens:
         self._trusted = True
 
     def find(self, secret: str, *, cookie: bool = False) -> Grant | None:
-        """Whom it lets in, just now. Every token is compared, in the same time."""
+        """Return the grant of a valid secret. The comparison takes the same time for every token."""
         kept = self._current()
         given = hashed(secret)
         found = OWNER if hmac.compare_digest(given, self._own) and not cookie else None
@@ -99,20 +100,20 @@ class Tokens:
             return None
         return found if self._in_time(found) else None
 
-    def stands(self, grant: Grant) -> bool:
-        """Whether it still lets in whom it once did."""
+    def is_valid(self, grant: Grant) -> bool:
+        """Return whether a grant is neither revoked nor expired."""
         if grant == OWNER:
             return True
         kept = self._current() or ()
         return self._in_time(grant) and any(each.grant == grant for each in kept)
 
     def admits(self, grant: Grant) -> bool:
-        """The same for somebody who is still at the door: with a file that cannot be trusted, nobody."""
-        return self._current() is not None and self.stands(grant)
+        """Return whether a grant may open a connection: it is valid and the token file can be trusted."""
+        return self._current() is not None and self.is_valid(grant)
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[list[Kept]]:
-        """What is kept, to be changed. Raises `Untrusted`, and `OSError` where it cannot be written."""
+        """Yield the stored tokens to be changed in place. Raises `Untrusted`, or `OSError` on write."""
         if self._path is None:
             yield self._kept
         else:
@@ -123,7 +124,7 @@ class Tokens:
         return grant.expires is None or self._clock() < grant.expires
 
     def _current(self) -> list[Kept] | None:
-        """`None` where nobody can be let in."""
+        """Return the stored tokens, or `None` while the file cannot be trusted."""
         if self._path is None:
             return self._kept
         try:
@@ -142,14 +143,40 @@ class Tokens:
         return self._kept if self._trusted else None
 
 
-# --- the file -----------------------------------------------------------------------------------------
+# --- the hub's own token ------------------------------------------------------------------------------
+
+
+def new_token() -> str:
+    return secrets.token_urlsafe(32)
+
+
+def load_own_token(path: Path) -> str:
+    """Return the token in a file. If the file is missing, make it with a new token, readable by its owner
+    alone."""
+    try:
+        made = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        if path.stat().st_mode & 0o077:
+            raise LocalError(
+                f"{path} can be read by others: `chmod 600` it, or remove it to get another token"
+            ) from None
+        token = path.read_text().strip()
+        if not token:
+            raise LocalError(f"{path} is empty: remove it to get a token") from None
+        return token
+    with os.fdopen(made, "w") as file:
+        file.write(token := new_token())
+    return token
+
+
+# --- the token file -----------------------------------------------------------------------------------
 
 
 def read_tokens(path: Path) -> list[Kept]:
-    """Raises `Untrusted`. A file that is not there has no tokens."""
+    """Read the token file. A missing file has no tokens. Raises `Untrusted`."""
     try:
         with open(path, "rb") as file:
-            if os.name == "posix" and stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
+            if stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
                 raise Untrusted(f"{path} can be read by others: `chmod 600` it, or remove it")
             return msgspec.json.decode(file.read(), type=list[Kept])
     except FileNotFoundError:
@@ -157,7 +184,7 @@ def read_tokens(path: Path) -> list[Kept]:
     except OSError as error:
         raise Untrusted(f"{path} cannot be read: {error.strerror}") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Untrusted(f"{path} is no file of tokens: repair it, or remove it") from error
+        raise Untrusted(f"{path} is not a token file: repair it, or remove it") from error
 
 
 def create_token(
@@ -169,10 +196,15 @@ def create_token(
     seconds: float | None = None,
     now: float | None = None,
 ) -> str:
-    """The secret, which is kept nowhere. Raises `LocalError` where the name is taken."""
+    """Store a new token and return its secret, which is not stored. Raises `LocalError` for a bad or taken
+    name."""
     if not name or len(name) > NAME_LIMIT or not name.isprintable() or name == OWNER_NAME:
-        why = "the hub's own has it" if name == OWNER_NAME else f"it takes 1 to {NAME_LIMIT} letters"
-        raise LocalError(f"{name!r} is no name for a token: {why}")
+        why = (
+            "the hub's own token has it"
+            if name == OWNER_NAME
+            else f"use 1 to {NAME_LIMIT} printable characters"
+        )
+        raise LocalError(f"{name!r} cannot name a token: {why}")
     at = time.time() if now is None else now
     secret, made = make_token(name, role, sessions=sessions, seconds=seconds, at=at)
     with _changing(path) as kept:
@@ -191,7 +223,7 @@ def make_token(
     at: float,
     cookie: bool = False,
 ) -> tuple[str, Kept]:
-    """A secret, and what is to be kept of it."""
+    """Make a secret and the entry to store for it."""
     secret = f"{PREFIX}{secrets.token_urlsafe(32)}"
     return secret, Kept(
         name=name,
@@ -206,7 +238,7 @@ def make_token(
 
 
 def revoke_token(path: Path, name: str) -> None:
-    """Raises `LocalError` where there is none."""
+    """Remove the token of a name. Raises `LocalError` if there is none."""
     if not path.parent.is_dir():
         raise LocalError(f"there is no token {name!r}, nor a folder {path.parent}")
     with _changing(path) as kept:
@@ -218,9 +250,8 @@ def revoke_token(path: Path, name: str) -> None:
 
 @contextlib.contextmanager
 def _changing(path: Path) -> Iterator[list[Kept]]:
-    """One process at a time changes the file, and the others see it whole."""
-    from antiphon.hub.folder import locked, write_private
-
+    """Yield the tokens of a file to be changed in place. One process at a time may, and the write is
+    atomic."""
     with locked(path.with_name(f"{path.name}.lock")):
         kept = read_tokens(path)
         yield kept

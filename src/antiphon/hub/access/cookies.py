@@ -1,7 +1,7 @@
-"""Cookies: what browsers show that were let in by a link.
+"""Cookies of browsers that a login link let in.
 
-Each is kept as a token is, hashed, with a role and an end, under a name by which it can be revoked; so it
-outlives the hub's process. But it is good as a cookie alone, and a token is none.
+A cookie is stored like a token: hashed, with a role, an expiry, and a name by which it can be revoked. So it
+outlives the hub's process. A cookie is not accepted as a token, nor a token as a cookie.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from antiphon.hub.roles import Role
-from antiphon.hub.tokens import Grant, Kept, Tokens, hashed, make_token
+from antiphon.hub.access.roles import Role
+from antiphon.hub.access.tokens import Grant, Kept, Tokens, hashed, make_token
 
 SECONDS = 7 * 86400.0
 MANY = 200
-"""How many browsers may be in at a time; of more, those that came first have to come again."""
+"""Cookies that are valid at a time. A further one replaces the oldest."""
 
 
 class Invitation(Struct, frozen=True, kw_only=True):
-    """What whoever follows a link may do."""
+    """The rights that a login link gives."""
 
     role: Role
     sessions: frozenset[str] | None = None
@@ -33,10 +33,10 @@ class Cookies:
         self._clock = clock
 
     def issue(self, invitation: Invitation) -> tuple[str, Grant]:
-        """A cookie's secret, and whom it lets in. Raises where what is kept cannot be trusted or written."""
+        """Store a new cookie and return its secret and grant. Raises `Untrusted`, or `OSError` on write."""
         now = self._clock()
         with self._tokens.changing() as kept:
-            kept[:] = _room([each for each in kept if not (each.cookie and _over(each, now))])
+            kept[:] = _room([each for each in kept if not (each.cookie and _is_expired(each, now))])
             secret, made = make_token(
                 _name(kept),
                 invitation.role,
@@ -52,7 +52,7 @@ class Cookies:
         return self._tokens.find(secret, cookie=True)
 
     def drop(self, secret: str) -> None:
-        """Make it void: who is in with it is sent away."""
+        """Revoke a cookie. The hub disconnects its browsers."""
         given = hashed(secret)
         with self._tokens.changing() as kept:
             kept[:] = [
@@ -60,12 +60,12 @@ class Cookies:
             ]
 
 
-def _over(cookie: Kept, now: float) -> bool:
+def _is_expired(cookie: Kept, now: float) -> bool:
     return cookie.expires is not None and cookie.expires <= now
 
 
 def _room(kept: list[Kept]) -> list[Kept]:
-    """Without the oldest cookies, where there is no room for another."""
+    """Drop the oldest cookies until there is room for another."""
     cookies = [each for each in kept if each.cookie]
     old = {each.id for each in cookies[: max(0, len(cookies) - MANY + 1)]}
     return [each for each in kept if each.id not in old]

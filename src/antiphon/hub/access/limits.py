@@ -1,0 +1,84 @@
+"""Limits: how much of a hub its clients may use."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from antiphon.errors import RequestError
+from antiphon.jsonrpc.lines import DEFAULT_BOUND
+
+LIMITED = -32004
+REMEMBERED = 4096
+"""Keys that a `Rate` remembers. It forgets a key that has its full burst again."""
+
+
+def limited(limit: str, why: str) -> RequestError:
+    """Return the error for a request that exceeds the limit of a name."""
+    return RequestError(LIMITED, why, data={"reason": "limit", "limit": limit})
+
+
+def limit_of(error: Exception) -> str | None:
+    """Return the name of the limit in an error that `limited` made."""
+    if not isinstance(error, RequestError) or error.to_wire().code != LIMITED:
+        return None
+    data = error.to_wire().data
+    found = data.get("limit") if isinstance(data, dict) else None
+    return found if isinstance(found, str) else None
+
+
+class HubLimits(Struct, frozen=True, kw_only=True):
+    """The limits of one hub. Exceeding one fails the request and is in the audit log."""
+
+    frame: int = DEFAULT_BOUND
+    """Bytes of one client frame; over HTTP, of one body."""
+    connections: int = 4096
+    connections_per_token: int = 1024
+    sessions: int = 1000
+    """Sessions that are open at a time."""
+    prompts_per_minute: int = 600
+    """Prompts of all clients with one token, including edits of queued prompts."""
+    queued_prompts: int = 1000
+    """Queued prompts of one session."""
+    queued_bytes: int = DEFAULT_BOUND
+    """Bytes of the queued prompts of one session. A single queued prompt may have more."""
+    queued_bytes_per_token: int = 4 * DEFAULT_BOUND
+    """Bytes of the queued prompts of all sessions, by the token that wrote them last."""
+    bytes_per_minute: int = 4 * DEFAULT_BOUND
+    """Bytes of all stored requests with one token: prompts, edits, answers, annotations, titles. Each counts
+    as 1 KiB at least. Cancels and closes are free."""
+    head_seconds: float = 10.0
+    """Seconds from the first byte of a request to the end of its head."""
+    body_seconds: float = 30.0
+
+
+class Rate:
+    """A token bucket per key: a burst at once, refilled at `per_minute`."""
+
+    def __init__(
+        self, per_minute: float, *, burst: int | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`burst` is `per_minute` by default."""
+        self._per_second = per_minute / 60
+        self._burst = float(per_minute if burst is None else burst)
+        self._clock = clock
+        self._left: dict[str, tuple[float, float]] = {}
+        """The rest of each key, and the time at which it was that."""
+
+    def take(self, key: str, amount: int = 1) -> bool:
+        """Return whether one more is allowed, and count it as `amount`. A large amount may leave a debt: it
+        is allowed if anything is left, and later ones wait until the debt is paid."""
+        now = self._clock()
+        left, at = self._left.get(key, (self._burst, now))
+        left = min(self._burst, left + (now - at) * self._per_second)
+        allowed = left >= 1
+        self._left[key] = (left - amount if allowed else left), now
+        if len(self._left) > REMEMBERED:
+            self._left = {
+                key: (left, at)
+                for key, (left, at) in self._left.items()
+                if left + (now - at) * self._per_second < self._burst
+            }
+        return allowed

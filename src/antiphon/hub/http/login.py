@@ -1,0 +1,160 @@
+"""BrowserLogin: the login of the hub's page.
+
+A login link is valid once, for a few minutes. The page exchanges its code for a cookie that no script can
+read. With the cookie it gets tickets, each of which opens one WebSocket. The code is in the fragment of the
+link, which browsers do not send. Neither code nor cookie is accepted at `/acp`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Collection
+from typing import Any, Protocol
+
+import msgspec
+
+from antiphon.errors import InvalidParams, LocalError
+from antiphon.hub.access import cookies
+from antiphon.hub.access.admission import Admission
+from antiphon.hub.access.audit import Audit
+from antiphon.hub.access.cookies import Cookies, Invitation
+from antiphon.hub.access.roles import RANKS, Role
+from antiphon.hub.access.tickets import Tickets
+from antiphon.jsonrpc.frames import UNREADABLE
+from antiphon.transports.http_exchange import Exchange, Handler, Head, Reply, json, plain
+
+logger = logging.getLogger("antiphon.hub")
+
+LINK_SECONDS = 300.0
+NO_STORE = {"Cache-Control": "no-store"}
+
+
+class Place(Protocol):
+    """The address of a hub."""
+
+    @property
+    def port(self) -> int | None: ...
+    @property
+    def secure(self) -> bool: ...
+    @property
+    def public_url(self) -> str | None: ...
+
+
+class BrowserLogin:
+    """Issues login links, cookies and tickets."""
+
+    def __init__(self, place: Place, admission: Admission, audit: Audit) -> None:
+        self._place = place
+        self._admission = admission
+        self._audit = audit
+        self._codes: Tickets[Invitation] = Tickets(LINK_SECONDS)
+        self._cookies = Cookies(admission.tokens)
+
+    def invite(self, role: Role = Role.OWNER, *, sessions: Collection[str] | None = None) -> str:
+        """Return the code of a new login link."""
+        only = None if sessions is None else frozenset(sessions)
+        return self._codes.issue(Invitation(role=role, sessions=only))
+
+    def link(self, url: str) -> str:
+        """Return a login link for an owner to the page at `url`."""
+        return f"{url}#login={self.invite()}"
+
+    def answer_link(self, params: Any) -> dict[str, Any]:
+        """Answer `_antiphon/link`: the code for `#login=`, its seconds, and the public URL if there is
+        one."""
+        given = params if isinstance(params, dict) else {}
+        role, sessions = given.get("role", Role.OWNER), given.get("sessions")
+        if role not in RANKS:
+            raise InvalidParams(f"`role` must be one of {', '.join(RANKS)}, got {role!r}")
+        if sessions is not None and not _are_ids(sessions):
+            raise InvalidParams(f"`sessions` must be a list of session ids, got {sessions!r}")
+        public = self._place.public_url
+        url = {} if public is None else {"url": f"{public}/"}
+        return {"code": self.invite(Role(role), sessions=sessions), "seconds": LINK_SECONDS, **url}
+
+    def routes(self) -> dict[str, Handler]:
+        return {
+            "/login": _Action(self._admission, self._log_in),
+            "/ticket": _Action(self._admission, self._ticket),
+            "/logout": _Action(self._admission, self._log_out),
+        }
+
+    async def _log_in(self, head: Head, body: bytes) -> Reply:
+        invitation = self._codes.redeem(_code(body))
+        if invitation is None:
+            return self._admission.refuse(head, 401, "This link is not good any more.")
+        try:
+            secret, grant = await asyncio.to_thread(self._cookies.issue, invitation)
+        except (LocalError, OSError) as error:
+            logger.warning("browser login failed: %s", error)
+            return self._admission.refuse(head, 503, "Nobody can be let in just now.")
+        about = {"token": grant.name, "role": str(grant.role), "peer": head.peer or None}
+        self._audit.note("login", "allowed", **about)
+        return Reply(204, headers={"Set-Cookie": self._cookie(head, secret, cookies.SECONDS), **NO_STORE})
+
+    async def _ticket(self, head: Head, body: bytes) -> Reply:
+        grant = self._cookies.find(self._secret(head))
+        if grant is None:
+            return self._admission.refuse(head, 401, "This browser is not let in.")
+        ticket = self._admission.tickets.issue(grant)
+        return json(200, msgspec.json.encode({"ticket": ticket}), NO_STORE)
+
+    async def _log_out(self, head: Head, body: bytes) -> Reply:
+        secret = self._secret(head)
+        grant = self._cookies.find(secret)
+        if grant is not None:
+            await asyncio.to_thread(self._cookies.drop, secret)
+            self._audit.note("logout", "done", token=grant.name, peer=head.peer or None)
+        return Reply(204, headers={"Set-Cookie": self._cookie(head, "", 0), **NO_STORE})
+
+    @property
+    def _name(self) -> str:
+        """Cookies ignore ports: the name keeps two hubs of one machine apart."""
+        return f"antiphon-{self._place.port}"
+
+    def _cookie(self, head: Head, value: str, seconds: float) -> str:
+        """Write a `Set-Cookie` header, `Secure` if the page came over HTTPS, also that of a proxy
+        (`Origin`)."""
+        https = self._place.secure or head.headers.get("Origin", "").lower().startswith("https:")
+        secure = "; Secure" if https else ""
+        return f"{self._name}={value}; Path=/; Max-Age={seconds:.0f}; HttpOnly; SameSite=Strict{secure}"
+
+    def _secret(self, head: Head) -> str:
+        """Return the value of the request's cookie, or an empty string."""
+        pairs = (pair.strip().partition("=") for pair in head.headers.get("Cookie", "").split(";"))
+        return next((value for name, _, value in pairs if name == self._name), "")
+
+
+def _are_ids(given: Any) -> bool:
+    return isinstance(given, list) and bool(given) and all(isinstance(id, str) for id in given)
+
+
+def _code(body: bytes) -> str:
+    try:
+        given: Any = msgspec.json.decode(body)
+    except UNREADABLE:
+        return ""
+    code = given.get("code") if isinstance(given, dict) else None
+    return code if isinstance(code, str) else ""
+
+
+class _Action:
+    """A `POST` that only the hub's own page may send: other pages cannot forge its `Origin`."""
+
+    def __init__(self, admission: Admission, act: Callable[[Head, bytes], Awaitable[Reply]]) -> None:
+        self._admission = admission
+        self._act = act
+
+    def admit(self, head: Head) -> Reply | None:
+        refusal = self._admission.refusal(head)
+        if refusal is not None:
+            return refusal
+        if not self._admission.origins.is_own(head.headers):
+            return plain(403, "Only the hub's own page asks for this.")
+        return None if head.method == "POST" else plain(405, allow="POST")
+
+    async def answer(self, exchange: Exchange, body: bytes) -> None:
+        exchange.reply(await self._act(exchange.head, body))
+
+    def refused(self, head: Head, status: int) -> None: ...
