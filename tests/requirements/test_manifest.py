@@ -1,50 +1,73 @@
-"""Every MUST and SHOULD that binds an agent or a client has a test that carries its id, or a line in
-`pending.tsv` that says what it waits for. Those of the unstable schema are no exception.
+"""Every MUST and SHOULD that binds an agent or a client has a test, or a line in `pending.tsv` with a reason.
 
-`catalogue.tsv` lists the requirements by id, level, who they bind, versions and section.
-`seed_differences.tsv` does so for section 25, whose rows have no level: what a side has to do about one
-counts as a MUST. The sentences of the seeds themselves stand in `seeds.tsv`, which `test_seeds.py` checks.
-A test names the ids it shows in its own name (`test_rpc_40_…`). Both directions hold: an id that nobody
-knows, a pending line for something already shown, and something the project is held to and that is not
-shown are all errors.
+The catalogue is `antiphon.conformance.requirements`. A test names the requirements it shows in its mark:
+`@requirement("RPC-40", "RPC-41")`, or still in its own name (`test_rpc_40_…`). The checks go both ways: an id
+that the catalogue does not have, a pending line for a requirement that has a test, and a required id without
+test or pending line are all errors.
 """
 
 from __future__ import annotations
 
+import ast
 import csv
 import re
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
+from tools.requirements_page import PAGE, page
+
+from antiphon.conformance.requirements import Requirement, conflicts, requirements
 
 HERE = Path(__file__).parent
-
-
-def table(name: str) -> list[dict[str, str]]:
-    with (HERE / name).open() as file:
-        return list(csv.DictReader(file, delimiter="\t"))
-
-
-CATALOGUE = {row["id"]: row for row in (*table("catalogue.tsv"), *table("seed_differences.tsv"))}
-PENDING = {row["id"]: row["waits for"] for row in table("pending.tsv")}
-PREFIXES = sorted(
-    {id.rpartition("-")[0].lower().replace("-", "_") for id in CATALOGUE}, key=len, reverse=True
+ROOT = HERE.parents[1]
+CATALOGUE = requirements()
+KNOWN = {*CATALOGUE, *conflicts()}
+PREFIXES = sorted({id.rpartition("-")[0] for id in KNOWN}, key=len, reverse=True)
+ID = re.compile(rf"(?<![\w/-])(?:{'|'.join(PREFIXES)})-\d\d(?![\w-])")
+IN_NAME = re.compile(
+    rf"(?<![a-z0-9])({'|'.join(prefix.lower().replace('-', '_') for prefix in PREFIXES)})_(\d\d)(?![a-z0-9])"
 )
-ID_IN_NAME = re.compile(rf"(?<![a-z0-9])({'|'.join(PREFIXES)})_(\d+)(?![a-z0-9])")
+TEST = re.compile(r"^\s*(?:async )?def (test_\w+)", re.M)
+
+
+def pending_lines() -> dict[str, str]:
+    with (HERE / "pending.tsv").open() as file:
+        return {row["id"]: row["waits for"] for row in csv.DictReader(file, delimiter="\t")}
+
+
+PENDING = pending_lines()
+
+
+def marked(source: str) -> dict[str, list[str]]:
+    """Return the ids in the `@requirement` marks of a test file, by the name of the test."""
+    found: dict[str, list[str]] = {}
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or not node.name.startswith("test_"):
+            continue
+        for mark in node.decorator_list:
+            if (
+                isinstance(mark, ast.Call)
+                and isinstance(mark.func, ast.Name)
+                and mark.func.id == "requirement"
+            ):
+                found.setdefault(node.name, []).extend(ast.literal_eval(each) for each in mark.args)
+    return found
 
 
 def ids_in(name: str) -> set[str]:
-    """The requirement ids that a test's name carries."""
-    return {f"{prefix}-{number}".upper().replace("_", "-") for prefix, number in ID_IN_NAME.findall(name)}
+    """Return the ids that the name of a test carries."""
+    return {f"{prefix}-{number}".upper().replace("_", "-") for prefix, number in IN_NAME.findall(name)}
 
 
 def shown() -> dict[str, list[str]]:
-    """Each id, and the tests that show it."""
+    """Return the tests that show each id."""
     found: dict[str, list[str]] = {}
     for path in HERE.parent.rglob("test_*.py"):
-        for name in re.findall(r"^\s*(?:async )?def (test_\w+)", path.read_text(), re.M):
-            for id in ids_in(name):
+        source = path.read_text()
+        marks = marked(source)
+        for name in TEST.findall(source):
+            for id in (*marks.get(name, ()), *ids_in(name)):
                 found.setdefault(id, []).append(f"{path.name}::{name}")
     return found
 
@@ -53,24 +76,24 @@ def pending(id: str) -> bool:
     return any(fnmatchcase(id, pattern) for pattern in PENDING)
 
 
-def held(row: dict[str, str]) -> bool:
-    """Whether the project is held to this requirement: as an agent and as a client, not as a proxy."""
-    return row["who"] in ("agent", "client", "both") and row["level"] in ("MUST", "SHOULD")
+def required(row: Requirement) -> bool:
+    """Return whether the project has to show this requirement: as agent and as client, not as proxy."""
+    return row.party in ("agent", "client", "both") and row.level in ("MUST", "SHOULD")
 
 
 def missing(done: dict[str, list[str]]) -> list[str]:
-    return [id for id, row in CATALOGUE.items() if held(row) and id not in done and not pending(id)]
+    return [id for id, row in CATALOGUE.items() if required(row) and id not in done and not pending(id)]
 
 
-def test_everything_the_project_is_held_to_is_shown_or_waits_for_something_named() -> None:
+def test_every_requirement_has_a_test_or_a_pending_line() -> None:
     assert missing(shown()) == []
 
 
 def test_a_must_whose_test_is_removed_is_noticed() -> None:
     done = shown()
-    musts = [id for id, row in CATALOGUE.items() if held(row) and id in done]
-    assert {"RPC-40", "SESS-03", "TC-02", "SD-30"} <= set(musts), "an agent's"
-    assert {"INIT-01", "PROMPT-V2-52", "PERM-V1-03", "SD-14"} <= set(musts), "a client's"
+    musts = [id for id, row in CATALOGUE.items() if required(row) and id in done]
+    assert {"RPC-40", "SESS-03", "TC-02", "SD-30"} <= set(musts), "of an agent"
+    assert {"INIT-01", "PROMPT-V2-52", "PERM-V1-03", "SD-14"} <= set(musts), "of a client"
     assert {"SESS-45", "PROMPT-V2-39", "CONT-07", "TC-07"} <= set(musts), "what a client should do"
     for id in musts:
         assert missing({other: tests for other, tests in done.items() if other != id}) == [id]
@@ -79,17 +102,17 @@ def test_a_must_whose_test_is_removed_is_noticed() -> None:
 def test_a_pending_line_that_is_removed_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     done = shown()
     for pattern in list(PENDING):
-        held_back = [id for id, row in CATALOGUE.items() if held(row) and fnmatchcase(id, pattern)]
+        held_back = [id for id, row in CATALOGUE.items() if required(row) and fnmatchcase(id, pattern)]
         with monkeypatch.context() as patch:
             patch.delitem(PENDING, pattern)
             assert missing(done) == held_back
 
 
-def test_no_test_names_a_requirement_that_does_not_exist() -> None:
-    assert sorted(set(shown()) - set(CATALOGUE)) == []
+def test_no_mark_names_a_requirement_that_does_not_exist() -> None:
+    assert sorted(set(shown()) - KNOWN) == []
 
 
-def test_nothing_waits_that_is_already_shown_or_does_not_exist() -> None:
+def test_no_pending_line_is_shown_or_unknown() -> None:
     done = shown()
     for pattern in PENDING:
         matching = [id for id in CATALOGUE if fnmatchcase(id, pattern)]
@@ -97,19 +120,48 @@ def test_nothing_waits_that_is_already_shown_or_does_not_exist() -> None:
         assert [id for id in matching if id in done] == []
 
 
-@pytest.mark.parametrize(
-    ("name", "ids"),
-    [
-        ("test_rpc_40_rpc_41_x", {"RPC-40", "RPC-41"}),
-        ("test_prompt_v2_17_x", {"PROMPT-V2-17"}),
-        ("test_5_mb_of_stderr", set()),
-    ],
-)
-def test_ids_are_read_from_names(name: str, ids: set[str]) -> None:
-    assert ids_in(name) == ids
+def unknown_ids(text: str) -> list[str]:
+    return sorted(set(ID.findall(text)) - KNOWN)
 
 
-def test_the_catalogue_is_whole() -> None:
-    assert len(table("catalogue.tsv")) == 522
-    assert len(table("seed_differences.tsv")) == 30
-    assert len(CATALOGUE) == 552
+@pytest.mark.parametrize("folder", ["src", "tests", "docs", "examples", "bench", "tools"])
+def test_every_id_that_a_file_names_is_in_the_catalogue(folder: str) -> None:
+    unknown = {
+        str(path.relative_to(ROOT)): ids
+        for path in sorted((ROOT / folder).rglob("*"))
+        if path.suffix in (".py", ".md", ".js", ".tsv") and path != Path(__file__)
+        if (ids := unknown_ids(path.read_text()))
+    }
+    assert unknown == {}
+
+
+def test_an_unknown_id_is_noticed() -> None:
+    assert unknown_ids("# RPC-40, RPC-99 and PROMPT-V2-77, not SHA-256") == ["PROMPT-V2-77", "RPC-99"]
+
+
+def test_ids_are_read_from_marks() -> None:
+    source = '@requirement("RPC-40", "RPC-41")\n@slow\nasync def test_a(): ...\ndef test_b(): ...\n'
+    assert marked(source) == {"test_a": ["RPC-40", "RPC-41"]}
+    assert ids_in("test_rpc_40_prompt_v2_17_x") == {"RPC-40", "PROMPT-V2-17"}
+
+
+def test_the_catalogue_is_complete() -> None:
+    seeds = [id for id in CATALOGUE if id.startswith("SD-")]
+    assert (len(CATALOGUE) - len(seeds), len(seeds), len(conflicts())) == (522, 30, 22)
+    for row in CATALOGUE.values():
+        assert row.level in ("MUST", "SHOULD", "MAY"), row.id
+        assert row.party in ("agent", "client", "both", "proxy"), row.id
+        assert re.fullmatch(r"(v1|v2|v1\+v2|v1-unst|v2-unst|unst|seed)", row.versions), row.id
+    for row in (*CATALOGUE.values(), *conflicts().values()):
+        assert row.text.endswith("."), row.id
+        assert len(row.text.split()) > 4, row.id
+
+
+def test_the_ids_of_a_prefix_have_no_gap() -> None:
+    for prefix in PREFIXES:
+        numbers = [int(id.rpartition("-")[2]) for id in KNOWN if id.rpartition("-")[0] == prefix]
+        assert sorted(numbers) == list(range(1, len(numbers) + 1)), prefix
+
+
+def test_the_page_of_requirements_is_made_from_the_catalogue() -> None:
+    assert PAGE.read_text() == page(), "docs/requirements.md is old: run python -m tools.requirements_page"
