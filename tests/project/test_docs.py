@@ -41,6 +41,37 @@ def test_every_link_between_documents_leads_somewhere() -> None:
             assert target.startswith("https://") or (path.parent / target).exists(), (path.name, target)
 
 
+def anchor(title: str) -> str:
+    """Return the anchor that GitHub gives to a heading."""
+    return re.sub(r"\s", "-", re.sub(r"[^\w\s-]", "", title.lower()).strip())
+
+
+def test_every_link_to_a_heading_leads_to_one() -> None:
+    for path in DOCUMENTS:
+        for target, name in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", path.read_text()):
+            page = path.parent / target if target else path
+            headings = [anchor(title) for title in re.findall(r"^#+ (.*)", page.read_text(), re.M)]
+            assert name in headings, (path.name, target, name)
+
+
+def test_the_contents_of_the_decisions_are_complete() -> None:
+    text = (ROOT / "docs" / "decisions.md").read_text()
+    listed = re.findall(r"^\* \[(.*)\]\(#", text, re.M)
+    assert listed == re.findall(r"^### (.*)", text, re.M)
+    assert len(re.findall(r"^### .*\n\n\*\d{4}-\d\d-\d\d\.\* ", text, re.M)) == len(listed), (
+        "a decision has no date"
+    )
+
+
+def test_contributing_lists_every_package() -> None:
+    layout = (ROOT / "CONTRIBUTING.md").read_text().partition("src/antiphon/\n")[2].partition("\ntools/")[0]
+    listed = re.findall(r"^  (\w+(?:/|\.py)) ", layout, re.M)
+    package = ROOT / "src" / "antiphon"
+    folders = [f"{path.parent.name}/" for path in package.glob("*/__init__.py")]
+    files = [path.name for path in package.glob("*.py") if not path.name.startswith("__")]
+    assert sorted(listed) == sorted([*folders, *files]), "renew the layout in CONTRIBUTING.md"
+
+
 def test_every_make_target_a_document_names_exists() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
     command = re.compile(r"(?:`|^)(?:[A-Z]+=\S+ )?make ([a-z-]+)", re.M)
