@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -52,6 +53,40 @@ def test_every_link_to_a_heading_leads_to_one() -> None:
             page = path.parent / target if target else path
             headings = [anchor(title) for title in re.findall(r"^#+ (.*)", page.read_text(), re.M)]
             assert name in headings, (path.name, target, name)
+
+
+def defined_in(source: str) -> set[str]:
+    """Return the names that a module defines at its top, and the members of its classes as `Class.member`."""
+    names: set[str] = set()
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign):
+            names.update(ast.unparse(target) for target in node.targets)
+        elif isinstance(node, ast.AnnAssign):
+            names.add(ast.unparse(node.target))
+        if isinstance(node, ast.ClassDef):
+            functions = (
+                each for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)
+            )
+            names.update(f"{node.name}.{each.name}" for each in functions)
+    return names
+
+
+def test_every_symbol_that_a_document_links_is_defined_in_its_file() -> None:
+    links = [
+        (path.name, symbol, path.parent / target)
+        for path in DOCUMENTS
+        for symbol, target in re.findall(r"\[`([\w.]+)`\]\(([^)]*src/[^)]+\.py)\)", path.read_text())
+    ]
+    assert len(links) > 30
+    for page, symbol, file in links:
+        assert symbol in defined_in(file.read_text()), f"{page}: {file.name} does not define {symbol}"
+
+
+def test_symbols_are_found_in_a_module() -> None:
+    source = "A: int = 1\nB = 2\nclass C:\n    async def d(self): ...\ndef e(): ...\n"
+    assert defined_in(source) == {"A", "B", "C", "C.d", "e"}
 
 
 def test_the_contents_of_the_decisions_are_complete() -> None:
