@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import re
 
 import pytest
 import websockets
+import websockets.utils
 from websockets.asyncio.client import connect as foreign_connect
 
 from antiphon.errors import LinkLost
@@ -116,3 +119,31 @@ async def test_a_ping_keeps_a_quiet_link_and_its_missing_answer_ends_a_dead_one(
     assert "no answer to a ping" in client.end_reason
     server.close()
     await server.wait_closed()
+
+
+async def test_a_close_that_is_cancelled_leaves_no_socket_open() -> None:
+    ended = asyncio.Event()
+
+    async def deaf(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Completes the handshake and answers no closing frame."""
+        request = await reader.readuntil(b"\r\n\r\n")
+        key = re.search(rb"Sec-WebSocket-Key: (\S+)", request)
+        assert key is not None
+        accept = websockets.utils.accept_key(key[1].decode())
+        head = ("HTTP/1.1 101 Switching Protocols", "Upgrade: websocket", "Connection: Upgrade")
+        writer.write("\r\n".join((*head, f"Sec-WebSocket-Accept: {accept}", "", "")).encode())
+        with contextlib.suppress(ConnectionResetError):
+            await reader.read()
+        ended.set()
+        writer.close()
+
+    async with asyncio.timeout(DEADLINE), await asyncio.start_server(deaf, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        client = await connect_websocket(f"ws://127.0.0.1:{port}/acp")
+        client.start(lambda frames: None, lambda: None)
+        closing = asyncio.create_task(client.aclose())
+        await asyncio.sleep(0)
+        closing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await closing
+        await ended.wait()

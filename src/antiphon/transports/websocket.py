@@ -139,12 +139,14 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
         if self._protocol.state is OPEN:
             self._protocol.send_close(code)
             self._send_protocol_data()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(CLOSE_DEADLINE):
-                await self._lost.wait()
-        if not self._lost.is_set():
-            self._transport.abort()
-            await self._lost.wait()
+        try:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(CLOSE_DEADLINE):
+                    await self._lost.wait()
+        finally:
+            if not self._lost.is_set():  # in time, or when the caller is cancelled
+                self._transport.abort()
+        await self._lost.wait()
 
     def _flow(self) -> None:
         set_reading(self._transport, on=self._delivery.open)
