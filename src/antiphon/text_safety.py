@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import cache
 
 NAMED = 4
 """Hidden characters in a row that are named one by one; of a longer row, the rest is counted."""
@@ -54,11 +55,25 @@ _KEPT = (
     "|[\u1820-\u18aa][\u180b-\u180d\u180f]"
     f"|{_TAGGED_FLAG}"
 )
-_SHOWN = re.compile(f"(?P<kept>{_KEPT})|\r\n|(?:(?!\r\n)[{_HIDDEN}])+")
-HIDDEN = re.compile(f"[{_HIDDEN}]")
-"""Any of them, wherever it stands."""
-_HIDDEN_END = re.compile(f"[{_HIDDEN}]+\\Z")
-"""What a cut leaves of an emoji."""
+
+
+@cache  # compiled when needed: an agent imports this module and most never use the pattern
+def hidden() -> re.Pattern[str]:
+    """Any of them, at any place."""
+    return re.compile(f"[{_HIDDEN}]")
+
+
+@cache
+def _hidden_or_kept() -> re.Pattern[str]:
+    return re.compile(f"(?P<kept>{_KEPT})|\r\n|(?:(?!\r\n)[{_HIDDEN}])+")
+
+
+@cache
+def _hidden_end() -> re.Pattern[str]:
+    """What a cut leaves of an emoji."""
+    return re.compile(f"[{_HIDDEN}]+\\Z")
+
+
 _MARKED = re.compile(rf"[^\w\s\x00-\x7f]{{{MARKS + 1},}}")
 """Where too many combining marks may stand: none of them is a letter, a space or ASCII."""
 
@@ -81,8 +96,8 @@ def safe_text(text: str) -> str:
     """Name every character that is obeyed or not shown; CR LF becomes LF, and marks do not pile up."""
     if text.isascii() and text.isprintable():
         return text
-    if HIDDEN.search(text):
-        text = _SHOWN.sub(_shown, text)
+    if hidden().search(text):
+        text = _hidden_or_kept().sub(_shown, text)
     return text if text.isascii() else _MARKED.sub(_fewer_marks, text)
 
 
@@ -91,7 +106,7 @@ def safe_line(text: str, *, limit: int = 400) -> str:
     line = " ".join(safe_text(text[: 4 * limit]).split())
     if len(line) <= limit and len(text) <= 4 * limit:
         return line
-    return _HIDDEN_END.sub("", line[: limit - 1]) + "…"
+    return _hidden_end().sub("", line[: limit - 1]) + "…"
 
 
 def printed_text(text: str) -> str:
@@ -106,7 +121,7 @@ def printed_text(text: str) -> str:
 
 def safe_json(text: str) -> str:
     """Escape in JSON what `safe_text` names in text: the value stays exactly what it was."""
-    return HIDDEN.sub(_escaped, text)
+    return hidden().sub(_escaped, text)
 
 
 def is_safe(text: str) -> bool:
@@ -163,7 +178,7 @@ class SafeWriter:
         self._before = (self._before + shown)[-MARKS - 2 :]
         while not is_safe(self._before):  # it begins inside an emoji
             self._before = self._before[1:]
-        if HIDDEN.match(self._before[-1:]):  # it would be judged again, by what follows
+        if hidden().match(self._before[-1:]):  # it would be judged again, by what follows
             self._before = ""
         return shown
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -46,7 +47,12 @@ class Reader(Generic[T]):
 
     def __init__(self, type: Any) -> None:
         self._type = type
-        self._decode = msgspec.json.Decoder(type, dec_hook=choose).decode
+        self._decode: Callable[[bytes | Raw], Any] = self._decode_first
+
+    def _decode_first(self, raw: bytes | Raw) -> Any:
+        """Make the decoder when there is something to read: it takes longer than the type itself."""
+        self._decode = msgspec.json.Decoder(self._type, dec_hook=choose).decode
+        return self._decode(raw)
 
     def read(self, raw: bytes | Raw) -> T:
         """Raises `Malformed`."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
 
 _PR_SET_PDEATHSIG = 1
-_libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
 
 def die_with_us() -> Callable[[], None] | None:
@@ -20,9 +18,11 @@ def die_with_us() -> Callable[[], None] | None:
     that: it has a session of its own, and could not be stopped with them otherwise.
     """
     ignored = [number for number in signal.valid_signals() if signal.getsignal(number) is signal.SIG_IGN]
-    if _libc is None:
+    if sys.platform != "linux":
         return (lambda: _restore(ignored)) if ignored and sys.platform != "win32" else None
-    prctl, parent = _libc.prctl, os.getpid()
+    import ctypes  # most agents start no process
+
+    prctl, parent = ctypes.CDLL(None, use_errno=True).prctl, os.getpid()
 
     def in_child() -> None:
         prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

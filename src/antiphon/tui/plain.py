@@ -11,7 +11,7 @@ from textual.color import Color
 from textual.filter import LineFilter
 
 from antiphon.schema import v2
-from antiphon.text_safety import HIDDEN, printed_text, safe_line, safe_text
+from antiphon.text_safety import hidden, printed_text, safe_line, safe_text
 from antiphon.transcripts.words import block_words
 
 _TYPED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -29,17 +29,17 @@ def plain_output(text: str) -> str:
 
 def _counted(text: str) -> str:
     """Leave joiners and variation selectors out: terminals differ in how wide they make what they join."""
-    return HIDDEN.sub("", text).expandtabs(4)
+    return hidden().sub("", text).expandtabs(4)
 
 
 class SafeLines(LineFilter):
     """The last filter before the terminal: a hidden character that got here leaves nothing but its cells."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        if not any(HIDDEN.search(segment.text) for segment in segments if not segment.control):
+        if not any(hidden().search(segment.text) for segment in segments if not segment.control):
             return segments
         return [
-            segment if segment.control else Segment(HIDDEN.sub(_cells, segment.text), segment.style)
+            segment if segment.control else Segment(hidden().sub(_cells, segment.text), segment.style)
             for segment in segments
         ]
 
