@@ -1,4 +1,4 @@
-"""The client library drives real agents: a conversation, a restart, cancels; each watched from both sides.
+"""The client library drives real agents: a conversation, a restart, cancels, a kill; watched from both sides.
 
 What an agent sent is read from a tap, what the library made of it from `session.events()`, `turn.events()`
 and the fold, and the two are compared: `Watched.say` at each `drained()`, `Watched.check` at the end.
@@ -11,7 +11,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import signal
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -24,7 +27,7 @@ from antiphon.client import (
 )
 from antiphon.errors import LocalError
 from tests.peers.agents import AGENTS, Launch, still_there
-from tests.peers.watching import Case, Drive, OpenQuestion, Watched, Words, driving, gist, told
+from tests.peers.watching import SOON, Case, Drive, OpenQuestion, Watched, Words, driving, gist, told
 
 Prepared = Callable[[str], Launch]
 SDK = Words(
@@ -63,9 +66,10 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-async def test_a_conversation_a_restart_and_cancels(
+async def test_a_conversation_a_restart_cancels_and_a_kill(
     name: str, real_agent: Prepared, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """A v1 agent is asked for its newest version first, and after the restart for v1 alone."""
     case = CASES[name]
     launch = real_agent(case.agent)
     async with driving(case, launch) as drive:
@@ -74,12 +78,16 @@ async def test_a_conversation_a_restart_and_cancels(
         await tools(drive, watched)
         await listed(drive, watched)
         await watched.quiet()
+        if case.version == 1:
+            assert drive.wire.chunks_behind_an_answer() == []
     await gone(launch)
 
-    async with driving(case, launch) as drive:
+    async with driving(replace(case, ask={"version": 1}) if case.version == 1 else case, launch) as drive:
         again = await reopened(drive, watched.session)
         await cancels(drive, again)
         await text(drive, again)
+        if case.version == 1 and case.agent in AGENTS:
+            await kill(drive, again)
     await gone(launch)
 
     told = [f"{record.name}: {record.getMessage()}" for record in caplog.records if is_trouble(record)]
@@ -260,3 +268,20 @@ async def cancels(drive: Drive, watched: Watched) -> None:
     frames = len(drive.wire.frames)
     await said.turn.cancel()
     assert drive.wire.frames[frames:] == []
+
+
+async def kill(drive: Drive, watched: Watched) -> None:
+    """In the middle of a turn: nothing of it is left, neither the model nor what the agent had started."""
+    words, launch = drive.case.words, drive.launch
+    turn = watched.killed = await watched.session.prompt(words.slow)
+    async for _ in turn.updates():
+        if words.begun in turn.text:
+            break
+    running = launch.left_running()
+    assert len(running) >= 2, "the agent and its model"
+    os.kill(launch.started["pid"], signal.SIGKILL)
+    end = await turn.drained()
+    assert end.stop_reason == "error"
+    assert end.cut is not None
+    assert "SIGKILL" in end.cut
+    assert await asyncio.to_thread(still_there, running, SOON) == []

@@ -178,6 +178,24 @@ class Wire:
                 chosen.append(options[outcome["optionId"]] if "optionId" in outcome else outcome["outcome"])
         return chosen
 
+    def chunks_behind_an_answer(self) -> list[Frame]:
+        """Message chunks that came while no prompt was open."""
+        open_prompts: set[Any] = set()
+        late = []
+        for way, frame in self.frames:
+            if frame.get("method") == "session/prompt":
+                open_prompts.add(frame["id"])
+            elif way == "in" and is_answer(frame):
+                open_prompts.discard(frame["id"])
+            elif frame.get("method") == "session/update" and not open_prompts:
+                late.append(frame["params"]["update"])
+        return [update for update in late if update["sessionUpdate"].endswith("_chunk")]
+
+    def asked_by_agent(self) -> set[str]:
+        return {
+            frame["method"] for way, frame in self.frames if way == "in" and {"id", "method"} <= set(frame)
+        }
+
     def check(self) -> None:
         """Every request of the agent's was answered, once."""
         asked = [frame["id"] for way, frame in self.frames if way == "in" and {"id", "method"} <= set(frame)]
@@ -211,6 +229,8 @@ class Watched:
         self.turns: list[Said] = []
         self.by_itself: ClientTurn | None = None
         """A turn that the agent opened."""
+        self.killed: ClientTurn | None = None
+        """A turn in which the agent was killed."""
         self._wire = wire
         self._version = version
         self._over = 0
@@ -301,7 +321,7 @@ class Watched:
             assert await collected(said.turn.events()) == said.events, "nothing of the turn after it"
         belongs = {event.seq: said.turn for said in self.turns for event in said.events}
         for event in self.events:
-            if event.turn is not None and event.turn is self.by_itself:
+            if event.turn is not None and event.turn in (self.by_itself, self.killed):
                 continue
             if event.turn is not belongs.get(event.seq):
                 # At v2 the message may come before the answer that tells whose it is: the turn knows, who
@@ -356,6 +376,7 @@ async def driving(case: Case, launch: Launch) -> AsyncIterator[Drive]:
             drive = Drive(case, launch, client, wire)
             yield drive
         wire.check()
+        assert wire.asked_by_agent() <= {"session/request_permission"} | launch.agent.own_requests
         for watched in drive.watched:
             await watched.check()
 
