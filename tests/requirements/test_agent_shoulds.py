@@ -8,14 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import ClientSession as McpClientSession
-from mcp import StdioServerParameters
-from mcp.client.stdio import stdio_client
 
 from antiphon.agent import Agent, AgentTurn, mcp_headers
 from antiphon.schema import v2
 from tests.agent.talk import INFO, Talk, client, session
-from tests.agent.test_mcp_headers import called, real_server
 
 BOTH = pytest.mark.parametrize("version", [1, 2])
 REAL_MCP = Path(__file__).parents[1] / "client" / "servers" / "real_mcp.py"
@@ -68,6 +64,12 @@ async def test_mcpcfg_03_a_v1_agent_takes_mcp_servers_over_http() -> None:
 
 @BOTH
 async def test_mcpcfg_10_an_agent_has_what_it_needs_to_connect_to_every_given_server(version: int) -> None:
+    from mcp import ClientSession as McpClientSession
+    from mcp import StdioServerParameters
+    from mcp.client.stdio import stdio_client
+
+    from tests.agent.weather_server import called, real_server
+
     tools: dict[str, list[str]] = {}
 
     async def work(turn: AgentTurn) -> None:
