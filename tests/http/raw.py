@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from antiphon.jsonrpc.sse import Event, EventDecoder
 
-DEADLINE = 15.0
+DEADLINE = 60.0
 INFO = {"name": "raw", "version": "1"}
 
 
