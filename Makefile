@@ -17,6 +17,7 @@ help: ## Show the targets
 
 setup: $(READY) ## Make the environment in .venv, with all extras
 
+# pip compiles on one core, compileall on all of them.
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Antiphon needs Python 3.11 or newer; $(PYTHON) is older. Try: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
@@ -25,7 +26,8 @@ $(READY): pyproject.toml
 		uv pip install --quiet --python $(BIN)/python -e '.[all,dev]'; \
 	else \
 		{ test -x $(BIN)/pip || $(PYTHON) -m venv --clear $(VENV); } && \
-		$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[all,dev]'; \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[all,dev]' && \
+		{ $(BIN)/python -m compileall -q -j 0 $(VENV)/lib >/dev/null || true; }; \
 	fi
 	@touch $@
 
@@ -33,7 +35,7 @@ run: $(READY) ## Start the hub with the built-in agent, and say what to do next 
 	@$(BIN)/antiphon serve $(if $(DATA),--data "$(DATA)")
 
 test: $(READY) ## Run every test this machine can run; the summary names each skip and why, and the slowest
-	@$(BIN)/python -m compileall -q src examples tests
+	@$(BIN)/python -m compileall -q -j 0 -x '/test_' src examples tests
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations=15
 
 peers: $(READY) ## Install the official SDKs and real agents into .cache/peers, for the tests and benchmarks that need them
