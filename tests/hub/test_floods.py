@@ -7,9 +7,7 @@ import base64
 import json
 import logging
 import os
-import statistics
 import sys
-import time
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -23,9 +21,9 @@ from tests.agent.talk import INFO, Talk
 COUNT = 20_000
 DEADLINE = 60.0
 LARGE = [sys.executable, str(Path(__file__).with_name("large_agent.py"))]
-SLOWER = 2000
-"""How many times as long a round trip may take during a flood: an idle one takes a fraction of a
-millisecond, and it took seconds while every update of an unknown session was compared with all others."""
+SERVED = 8
+"""Requests of another client that a hub answers at least while it reads a flood. In one turn of its loop
+it reads 512 frames at most, and a request takes about four turns. Without that bound it answers 3 to 6."""
 LINES = 50
 """Lines that a flood may add to the log."""
 
@@ -42,22 +40,16 @@ async def talking(hub: Hub) -> AsyncIterator[Talk]:
         await transport.aclose()
 
 
-async def round_trip(talk: Talk, name: str) -> float:
-    began = time.perf_counter()
-    await talk.call(name, "session/list")
-    return time.perf_counter() - began
-
-
-async def slowed(talk: Talk, flood: Awaitable[None]) -> float:
-    """How many times as long a round trip takes during a flood as before."""
-    before = [await round_trip(talk, f"before {number}") for number in range(50)]
+async def served(talk: Talk, flood: Awaitable[None]) -> int:
+    """How many requests are answered during a flood."""
     flooding = asyncio.ensure_future(flood)
-    during: list[float] = []
+    count = 0
     async with asyncio.timeout(DEADLINE):
         while not flooding.done():
-            during.append(await round_trip(talk, f"during {len(during)}"))
+            await talk.call(f"during {count}", "session/list")
+            count += 1
     await flooding
-    return statistics.median(during) / statistics.median(before)
+    return count
 
 
 @pytest.mark.parametrize("word", ["strangers", "unknown", "answers", "noise"])
@@ -74,7 +66,7 @@ async def test_an_agent_that_floods_the_hub_delays_others_little(
             async with asyncio.timeout(DEADLINE):
                 await flooded.update("state_update", state="idle")
 
-        assert await slowed(other, flood()) < SLOWER
+        assert await served(other, flood()) >= SERVED
     assert len(caplog.records) < LINES
     if word != "unknown":
         assert any("so far" in record.getMessage() for record in caplog.records), "they are counted"
@@ -118,7 +110,7 @@ async def test_a_client_that_floods_the_hub_delays_others_little(
             while b'"last"' not in await reader.readuntil(b"}"):
                 pass
 
-        assert await slowed(other, flood()) < SLOWER
+        assert await served(other, flood()) >= SERVED
         writer.close()
     assert len(caplog.records) < LINES
 
