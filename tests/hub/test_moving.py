@@ -312,7 +312,7 @@ async def large_file(path: Path, events: int) -> None:
 
 async def test_a_killed_import_leaves_nothing(tmp_path: Path) -> None:
     data, file = tmp_path / "d", tmp_path / "large"
-    await large_file(file, 400_000)
+    await large_file(file, 200_000)
     data.mkdir()
     command = [*ANTIPHON, "sessions", "import", str(file), "--data", str(data)]
     for _ in range(3):

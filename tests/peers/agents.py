@@ -215,7 +215,7 @@ AGENTS = {
         RealAgent(
             "qwen-code",
             _qwen_code,
-            _OPENAI,
+            {**_OPENAI, "QWEN_CODE_NO_RELAUNCH": "true"},  # it would start itself again, with more memory
             message_ids=False,
             own_requests=frozenset({"craft/drainMidTurnQueue"}),
             commands="late",
