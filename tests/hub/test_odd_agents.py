@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from antiphon.client import connect
-from antiphon.hub import Hub
+from antiphon.client import connect, prompting
+from antiphon.hub import Hub, sending
 from tests.hub.habits import Frame, Habit, end_turn
 from tests.hub.running import DEADLINE
 from tests.hub.test_first_words import DIALECTS
@@ -25,6 +25,13 @@ ORDERS: dict[str, tuple[str, ...]] = {
     "answered first": ("answer", "running", "echo", "say", "idle"),
 }
 ORDER = pytest.mark.parametrize("order", ORDERS)
+
+
+@pytest.fixture(autouse=True)
+def concluded_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer behind the end of a turn is the last of these agents' frames: nothing is to be waited for."""
+    for module in (sending, prompting):
+        monkeypatch.setattr(module, "CONCLUDE_AFTER", 0.05)
 
 
 def odd(order: str, echo: str, *, proposed: bool = False) -> Habit:
