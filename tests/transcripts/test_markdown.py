@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 
 import pytest
 from hypothesis import given
@@ -13,6 +12,7 @@ from markdown_it.token import Token
 
 from antiphon.transcripts import to_markdown
 from antiphon.transcripts.harmless import harmless
+from tests.cpu_growth import assert_grows_in_proportion
 from tests.engine.journals import chunk
 from tests.transcripts.hostile import TEXTS, bodies
 from tests.transcripts.sample import BODIES, told
@@ -101,11 +101,9 @@ def test_a_session_reads_as_it_went() -> None:
         assert words in written
 
 
-def test_ten_megabytes_take_time_in_proportion() -> None:
-    def seconds(words: int) -> float:
-        begun = time.process_time()
-        written = "".join(to_markdown(told([BODIES[0], chunk("m", "`<b>` word " * words)])))
-        assert len(written) > 10 * words
-        return time.process_time() - begun
+def test_the_time_of_a_transcript_grows_with_its_size_and_not_faster() -> None:
+    def write(words: int) -> None:
+        told_of = told([BODIES[0], chunk("m", "`<b>` word " * words)])
+        assert len("".join(to_markdown(told_of))) > 10 * words
 
-    assert seconds(1_000_000) < 3 * 10 * min(seconds(100_000) for _ in range(3))
+    assert_grows_in_proportion(write, 20_000, times=20)

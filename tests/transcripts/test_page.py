@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-import time
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from antiphon.transcripts import account, to_html
+from tests.cpu_growth import assert_grows_in_proportion
 from tests.engine.journals import chunk, folded, text, update
 from tests.transcripts.hostile import TEXTS, bodies
 from tests.transcripts.sample import BODIES, told
@@ -143,11 +143,11 @@ def test_a_fold_alone_can_be_told() -> None:
     assert "The build fails because" in shown
 
 
-def test_ten_megabytes_take_seconds() -> None:
-    begun = time.monotonic()
-    text = "<b>" + "word " * 2_000_000
-    assert len("".join(to_html(told([BODIES[0], chunk("m", text)])))) > 10_000_000
-    assert time.monotonic() - begun < 10
+def test_the_time_of_a_page_grows_with_its_size_and_not_faster() -> None:
+    def write(words: int) -> None:
+        assert len("".join(to_html(told([BODIES[0], chunk("m", "<b>" + "word " * words)])))) > 5 * words
+
+    assert_grows_in_proportion(write, 40_000, times=20)
 
 
 def test_the_package_ships_no_file_beside_its_modules() -> None:

@@ -61,6 +61,30 @@ async def test_frames_of_one_tick_leave_in_one_write() -> None:
         await client.aclose()
 
 
+async def test_a_caller_who_gives_up_as_the_handshake_succeeds_leaves_no_socket(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ended = asyncio.Event()
+
+    async def until_the_end(transport: WebSocketTransport) -> None:
+        assert await Inbox(transport).take() == []
+        ended.set()
+
+    async with websocket_server(until_the_end, opens=False) as server, asyncio.timeout(DEADLINE):
+        connecting = asyncio.create_task(connect_websocket(f"ws://127.0.0.1:{server.port}/acp"))
+        accept = WebSocketTransport._open
+
+        def accept_and_cancel(transport: WebSocketTransport) -> None:
+            accept(transport)
+            if not transport._serves:
+                connecting.cancel()
+
+        monkeypatch.setattr(WebSocketTransport, "_open", accept_and_cancel)
+        with pytest.raises(asyncio.CancelledError):
+            await connecting
+        await ended.wait()
+
+
 async def test_another_path_is_not_found_and_plain_http_is_told_to_upgrade() -> None:
     async with websocket_server(echo, opens=False) as server:
         with pytest.raises(LinkLost, match="404"):

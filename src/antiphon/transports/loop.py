@@ -14,8 +14,8 @@ T = TypeVar("T")
 
 GRACE = 5.0
 """Seconds that the parts of a program get to end in, unless it says otherwise."""
-LAST = 0.5
-"""Seconds for what was left behind by all of them."""
+LAST = 2.0
+"""Seconds that the tasks a program leaves behind get to end in, once cancelled; the machine may be busy."""
 STOP_SIGNALS = () if sys.platform == "win32" else (signal.SIGINT, signal.SIGTERM)
 """Signals that ask a program to end. Windows has no handlers for them in an event loop."""
 

@@ -415,7 +415,7 @@ async def connect_websocket(
     request.headers.update(headers or {})
     loop = asyncio.get_running_loop()
     made = WebSocketTransport(protocol, bound=bound, ping_interval=ping_interval, ping_deadline=ping_deadline)
-    transport: WebSocketTransport | None = None
+    connected = False
     try:
         async with asyncio.timeout(deadline):
             await loop.create_connection(
@@ -424,13 +424,14 @@ async def connect_websocket(
                 address.port,
                 ssl=tls if address.secure else None,
             )
-            transport = made
+            connected = True
             protocol.send_request(request)
-            transport._send_protocol_data()
-            await transport._opened
-    except (OSError, TimeoutError, WebSocketException) as error:
-        raise LinkLost(f"cannot reach {uri}: {error or 'no answer in time'}") from error
-    finally:
-        if transport is not None and not (transport._opened.done() and not transport._opened.exception()):
-            transport._transport.abort()
-    return transport
+            made._send_protocol_data()
+            await made._opened
+    except BaseException as error:
+        if connected:  # also where the handshake succeeds in the moment in which the caller gives up
+            made._transport.abort()
+        if isinstance(error, OSError | WebSocketException):
+            raise LinkLost(f"cannot reach {uri}: {error or 'no answer in time'}") from error
+        raise
+    return made
