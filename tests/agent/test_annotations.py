@@ -12,6 +12,7 @@ from antiphon.agent import Agent, AgentSession, AgentTurn, AnnotationNews, Messa
 from antiphon.engine.annotations import MOST_PER_MESSAGE
 from antiphon.stores.sqlite import SQLiteStore
 from tests.agent.talk import Talk, client, session
+from tests.requirements.marks import requirement
 
 ASKED = {"antiphon": {"annotations": True}}
 
@@ -209,7 +210,8 @@ async def test_the_agent_hears_of_them(agent: Agent) -> None:
         assert (second[1].annotation.id, second[1].removed) == (made["annotationId"], True)
 
 
-async def test_msg_07_a_v1_client_names_messages_by_the_ids_it_knows() -> None:
+@requirement("MSG-07")
+async def test_a_v1_client_names_messages_by_the_ids_it_knows() -> None:
     agent = Agent("twice")
 
     @agent.on_prompt

@@ -11,6 +11,7 @@ from antiphon import Agent, AgentTurn
 from antiphon.stores.sqlite import SQLiteStore
 from tests.agent.talk import Talk, client, session
 from tests.agent.test_sessions import idle
+from tests.requirements.marks import requirement
 
 FORM = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 ELICITS = {"capabilities": {"elicitation": {"form": {}}}}
@@ -96,7 +97,8 @@ async def test_a_question_that_is_over_takes_no_answer() -> None:
             assert (await talk.answer_to(n))["error"]["data"] == {"reason": "already_cancelled"}
 
 
-async def test_elic_17_a_form_is_answered_in_v2s_words_and_has_to_fit() -> None:
+@requirement("ELIC-17")
+async def test_a_form_is_answered_in_v2s_words_and_has_to_fit() -> None:
     agent = asking()
     async with session(agent, **ELICITS) as (talk, id):
         question, _ = await asked(talk, id, "form")

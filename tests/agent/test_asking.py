@@ -17,6 +17,7 @@ from antiphon.engine.elicitations import CREATE_ELICITATION
 from antiphon.errors import CannotAsk, LocalError
 from antiphon.stores.memory import MemoryStore
 from tests.agent.talk import Talk, client, session
+from tests.requirements.marks import requirement
 
 FORM = {"elicitation": {"form": {}}}
 URL = {"elicitation": {"url": {}}}
@@ -68,8 +69,9 @@ async def ended(talk: Talk, version: int) -> None:
         await talk.update("state_update", state="idle")
 
 
+@requirement("ELIC-04", "ELIC-05")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_elic_04_elic_05_a_struct_is_asked_for_as_a_flat_form_of_the_session(version: int) -> None:
+async def test_a_struct_is_asked_for_as_a_flat_form_of_the_session(version: int) -> None:
     agent, came = asking(where)
     async with session(agent, version, **able(version, FORM)) as (talk, id):
         request = await asked(talk, id)
@@ -93,6 +95,7 @@ async def test_elic_04_elic_05_a_struct_is_asked_for_as_a_flat_form_of_the_sessi
     assert came == [Answer(Action.ACCEPT, Where("Ulm", 3))]
 
 
+@requirement("ELIC-08", "ELIC-15", "ELIC-17")
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize(
     ("result", "action"),
@@ -112,7 +115,7 @@ async def test_elic_04_elic_05_a_struct_is_asked_for_as_a_flat_form_of_the_sessi
         (None, "cancel"),
     ],
 )
-async def test_elic_08_elic_15_elic_17_what_is_no_valid_consent_gives_no_value(
+async def test_what_is_no_valid_consent_gives_no_value(
     version: int, result: Any, action: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     agent, came = asking(where)
@@ -129,10 +132,9 @@ async def test_elic_08_elic_15_elic_17_what_is_no_valid_consent_gives_no_value(
     )
 
 
+@requirement("ELIC-15")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_elic_15_a_client_that_fails_is_a_cancel(
-    version: int, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_client_that_fails_is_a_cancel(version: int, caplog: pytest.LogCaptureFixture) -> None:
     agent, came = asking(where)
     with caplog.at_level(logging.CRITICAL, "antiphon.agent"):
         async with session(agent, version, **able(version, FORM)) as (talk, id):
@@ -142,9 +144,10 @@ async def test_elic_15_a_client_that_fails_is_a_cancel(
     assert came == [Answer(Action.CANCEL)]
 
 
+@requirement("ELIC-02")
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("able_to", [{}, {"elicitation": {}}, {"elicitation": {"form": None}}, URL])
-async def test_elic_02_what_no_client_that_is_there_takes_fails_at_once(
+async def test_what_no_client_that_is_there_takes_fails_at_once(
     version: int, able_to: dict[str, Any]
 ) -> None:
     told: list[bool] = []
@@ -162,8 +165,9 @@ async def test_elic_02_what_no_client_that_is_there_takes_fails_at_once(
         assert [frame for frame in talk.seen if frame.get("method") == CREATE_ELICITATION] == []
 
 
+@requirement("ELIC-02")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_elic_02_a_handler_that_cannot_ask_and_does_not_mind_ends_its_turn_saying_so(
+async def test_a_handler_that_cannot_ask_and_does_not_mind_ends_its_turn_saying_so(
     version: int,
 ) -> None:
     agent = Agent("asker")
@@ -184,7 +188,8 @@ async def test_elic_02_a_handler_that_cannot_ask_and_does_not_mind_ends_its_turn
     )
 
 
-async def test_elic_02_of_two_clients_only_the_one_that_takes_it_is_asked() -> None:
+@requirement("ELIC-02")
+async def test_of_two_clients_only_the_one_that_takes_it_is_asked() -> None:
     agent, came = asking(where)
     async with session(agent, 2) as (plain, id), client(agent, 1, **able(1, FORM)) as able_one:
         await able_one.call("load", "session/load", sessionId=id, cwd="/", mcpServers=[])
@@ -251,7 +256,8 @@ async def test_it_waits_with_nobody_there_and_reaches_who_comes() -> None:
     assert came == [Answer(Action.ACCEPT, Where("Ulm"))]
 
 
-async def test_prompt_v2_23_the_session_requires_action_exactly_while_everything_waits() -> None:
+@requirement("PROMPT-V2-23")
+async def test_the_session_requires_action_exactly_while_everything_waits() -> None:
     async def ask(turn: AgentTurn) -> object:
         async with turn.tool_call("Find it") as call:
             return await call.ask("Where?", Where)
@@ -271,7 +277,8 @@ async def test_prompt_v2_23_the_session_requires_action_exactly_while_everything
         await talk.update("state_update", state="idle")
 
 
-async def test_prompt_v2_25_one_answer_of_two_is_not_running_yet() -> None:
+@requirement("PROMPT-V2-25")
+async def test_one_answer_of_two_is_not_running_yet() -> None:
     async def ask(turn: AgentTurn) -> object:
         async with turn.tool_call("Find it") as call:
             return await asyncio.gather(call.ask("Where?", Where), call.ask("Where else?", Where))
@@ -292,8 +299,9 @@ async def test_prompt_v2_25_one_answer_of_two_is_not_running_yet() -> None:
     ]
 
 
+@requirement("ELIC-20")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_elic_20_a_cancelled_turn_takes_its_question_back(version: int) -> None:
+async def test_a_cancelled_turn_takes_its_question_back(version: int) -> None:
     agent, came = asking(where)
     async with session(agent, version, **able(version, FORM)) as (talk, id):
         request = await asked(talk, id)
@@ -308,7 +316,8 @@ async def test_elic_20_a_cancelled_turn_takes_its_question_back(version: int) ->
     assert came == []
 
 
-async def test_elic_20_the_question_of_background_work_outlives_the_turn() -> None:
+@requirement("ELIC-20")
+async def test_the_question_of_background_work_outlives_the_turn() -> None:
     agent, came = Agent("asks"), []
     running = asyncio.Event()
 
@@ -358,8 +367,9 @@ class Password(Struct):
 # --- requests ------------------------------------------------------------------------------------
 
 
+@requirement("ELIC-04")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_elic_04_a_question_may_belong_to_a_request_before_there_is_a_session(
+async def test_a_question_may_belong_to_a_request_before_there_is_a_session(
     version: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     agent = Agent("asks")
@@ -407,8 +417,9 @@ async def test_elic_04_a_question_may_belong_to_a_request_before_there_is_a_sess
         assert (await talk.answer_to("again"))["error"]["code"] == -32800
 
 
+@requirement("ELIC-02", "ELIC-13")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_elic_02_elic_13_a_request_asks_nothing_that_its_client_does_not_take(version: int) -> None:
+async def test_a_request_asks_nothing_that_its_client_does_not_take(version: int) -> None:
     agent = Agent("asks")
     came: list[Any] = []
 

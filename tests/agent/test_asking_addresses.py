@@ -11,10 +11,12 @@ from antiphon.engine.elicitations import CREATE_ELICITATION
 from antiphon.errors import LocalError
 from tests.agent.talk import client, session
 from tests.agent.test_asking import BOTH, URL, able, asked, asking
+from tests.requirements.marks import requirement
 
 
+@requirement("ELIC-06", "ELIC-10", "ELIC-11")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_elic_06_elic_10_elic_11_consent_is_not_completion_and_who_agreed_is_told(version: int) -> None:
+async def test_consent_is_not_completion_and_who_agreed_is_told(version: int) -> None:
     done = asyncio.Event()
 
     async def ask(turn: AgentTurn) -> object:
@@ -51,7 +53,8 @@ async def test_elic_06_elic_10_elic_11_consent_is_not_completion_and_who_agreed_
         assert len([f for f in talk.seen if f.get("method") == "elicitation/complete"]) == 1
 
 
-async def test_elic_06_each_address_has_an_id_of_its_own() -> None:
+@requirement("ELIC-06")
+async def test_each_address_has_an_id_of_its_own() -> None:
     async def ask(turn: AgentTurn) -> object:
         return await asyncio.gather(*(turn.ask_url("Go", "https://example.com") for _ in range(3)))
 
@@ -65,7 +68,8 @@ async def test_elic_06_each_address_has_an_id_of_its_own() -> None:
         await talk.update("state_update", state="idle")
 
 
-async def test_elic_11_nothing_is_told_where_nobody_agreed_or_who_did_is_gone() -> None:
+@requirement("ELIC-11")
+async def test_nothing_is_told_where_nobody_agreed_or_who_did_is_gone() -> None:
     agreed = asyncio.Event()
     gone = asyncio.Event()
 
@@ -100,6 +104,7 @@ async def test_elic_11_nothing_is_told_where_nobody_agreed_or_who_did_is_gone() 
         assert [f for f in other.seen if f.get("method") == "elicitation/complete"] == []
 
 
+@requirement("ELIC-16")
 @pytest.mark.parametrize(
     "url",
     [
@@ -116,7 +121,7 @@ async def test_elic_11_nothing_is_told_where_nobody_agreed_or_who_did_is_gone() 
         "example.com",
     ],
 )
-async def test_elic_16_an_address_without_a_host_or_with_credentials_is_not_asked(url: str) -> None:
+async def test_an_address_without_a_host_or_with_credentials_is_not_asked(url: str) -> None:
     agent, came = asking(lambda turn: turn.ask_url("Go", url))
     async with session(agent, 2, **able(2, URL)) as (talk, id):
         talk.prompt("p", id, "go")

@@ -16,6 +16,7 @@ from antiphon.engine.elicitations import CREATE_ELICITATION
 from antiphon.errors import CannotAsk, LocalError
 from tests.agent.talk import session
 from tests.agent.test_asking import FORM, Password, Where, able, asked, asking, ended
+from tests.requirements.marks import requirement
 
 
 class Size(enum.Enum):
@@ -77,8 +78,9 @@ GOOD = {
 }
 
 
+@requirement("ELIC-05", "ELIC-21")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_elic_05_elic_21_every_kind_of_field_is_asked_for_and_read_back(version: int) -> None:
+async def test_every_kind_of_field_is_asked_for_and_read_back(version: int) -> None:
     agent, came = asking(lambda turn: turn.ask("Who?", Everything))
     async with session(agent, version, **able(version, FORM)) as (talk, id):
         request = await asked(talk, id)
@@ -101,6 +103,7 @@ async def test_elic_05_elic_21_every_kind_of_field_is_asked_for_and_read_back(ve
     )
 
 
+@requirement("ELIC-17")
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -126,7 +129,7 @@ async def test_elic_05_elic_21_every_kind_of_field_is_asked_for_and_read_back(ve
         {"mail": None},
     ],
 )
-async def test_elic_17_the_agent_checks_every_answer_again(
+async def test_the_agent_checks_every_answer_again(
     wrong: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     agent, came = asking(lambda turn: turn.ask("Who?", Everything))
@@ -138,7 +141,8 @@ async def test_elic_17_the_agent_checks_every_answer_again(
     assert came == [Answer(Action.CANCEL)]
 
 
-async def test_elic_17_what_the_struct_itself_refuses_counts_as_cancelled(
+@requirement("ELIC-17")
+async def test_what_the_struct_itself_refuses_counts_as_cancelled(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     class Even(Struct):
@@ -231,11 +235,12 @@ class OwnFormat(Struct):
     station: Annotated[str, Meta(extra_json_schema={"format": "station"})]
 
 
+@requirement("ELIC-13")
 @pytest.mark.parametrize(
     "form",
     [Password, DatabasePassword, Token, {"properties": {"api_key": {"type": "string"}}, "type": "object"}],
 )
-async def test_elic_13_a_secret_is_not_asked_for_with_a_form(form: Any) -> None:
+async def test_a_secret_is_not_asked_for_with_a_form(form: Any) -> None:
     agent, came = asking(lambda turn: turn.ask("Tell me", form))
     async with session(agent, 2, **able(2, FORM)) as (talk, id):
         talk.prompt("p", id, "go")
@@ -244,6 +249,7 @@ async def test_elic_13_a_secret_is_not_asked_for_with_a_form(form: Any) -> None:
         assert [f for f in talk.seen if f.get("method") == CREATE_ELICITATION] == []
 
 
+@requirement("ELIC-05", "ELIC-18", "ELIC-21")
 @pytest.mark.parametrize(
     "form",
     [
@@ -266,7 +272,7 @@ async def test_elic_13_a_secret_is_not_asked_for_with_a_form(form: Any) -> None:
         {"type": "object", "properties": {"a": {"type": "string", "pattern": "["}}},
     ],
 )
-async def test_elic_05_elic_18_elic_21_a_form_that_cannot_be_asked_is_told_to_its_author(form: Any) -> None:
+async def test_a_form_that_cannot_be_asked_is_told_to_its_author(form: Any) -> None:
     agent, came = asking(lambda turn: turn.ask("Tell me", form))
     async with session(agent, 2, **able(2, FORM)) as (talk, id):
         talk.prompt("p", id, "go")
@@ -276,7 +282,8 @@ async def test_elic_05_elic_18_elic_21_a_form_that_cannot_be_asked_is_told_to_it
         assert [f for f in talk.seen if f.get("method") == CREATE_ELICITATION] == []
 
 
-async def test_elic_18_an_answer_costs_no_more_than_its_length(caplog: pytest.LogCaptureFixture) -> None:
+@requirement("ELIC-18")
+async def test_an_answer_costs_no_more_than_its_length(caplog: pytest.LogCaptureFixture) -> None:
     class Words(Struct):
         words: Annotated[str, Meta(pattern=r"^(\w+\s?)+$", max_length=10_000)]
 

@@ -14,6 +14,7 @@ from antiphon.errors import AuthRequired, LocalError
 from antiphon.schema import v2
 from antiphon.transports.memory import memory_pair
 from tests.agent.talk import INFO, Talk, client
+from tests.requirements.marks import requirement
 
 VERSIONS = [1, 2]
 LOGIN = {1: "authenticate", 2: "auth/login"}
@@ -74,7 +75,8 @@ def console(agent: Agent) -> None:
     agent.terminal_login("console", name="In a terminal", args=["--login"], env={"MODE": "login"})
 
 
-async def test_auth_01_auth_02_auth_11_auth_16_a_v1_client_gets_the_methods_in_its_words() -> None:
+@requirement("AUTH-01", "AUTH-02", "AUTH-11", "AUTH-16")
+async def test_a_v1_client_gets_the_methods_in_its_words() -> None:
     gated = Gated()
     console(gated.agent)
     result = await opening(gated.agent, 1, **TERMINAL[1])
@@ -91,7 +93,8 @@ async def test_auth_01_auth_02_auth_11_auth_16_a_v1_client_gets_the_methods_in_i
     assert result["agentCapabilities"]["auth"] == {"logout": {}, "status": {}}
 
 
-async def test_auth_01_auth_03_auth_12_a_v2_client_gets_them_in_its_own_and_no_marker_for_logout() -> None:
+@requirement("AUTH-01", "AUTH-03", "AUTH-12")
+async def test_a_v2_client_gets_them_in_its_own_and_no_marker_for_logout() -> None:
     gated = Gated()
     console(gated.agent)
     result = await opening(gated.agent, 2, **TERMINAL[2])
@@ -113,15 +116,17 @@ async def test_auth_01_auth_03_auth_12_a_v2_client_gets_them_in_its_own_and_no_m
     assert result["capabilities"]["auth"] == {"status": {}}
 
 
+@requirement("AUTH-13")
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_auth_13_a_terminal_is_offered_only_to_who_has_one(version: int) -> None:
+async def test_a_terminal_is_offered_only_to_who_has_one(version: int) -> None:
     gated = Gated()
     console(gated.agent)
     result = await opening(gated.agent, version)
     assert [method["name"] for method in result["authMethods"]] == ["API key"]
 
 
-async def test_auth_04_a_type_of_ones_own_is_for_v2_and_begins_with_an_underscore() -> None:
+@requirement("AUTH-04")
+async def test_a_type_of_ones_own_is_for_v2_and_begins_with_an_underscore() -> None:
     agent = Agent("custom")
 
     @agent.on_login("sso", name="Single sign-on", type="_sso")
@@ -137,7 +142,8 @@ async def test_auth_04_a_type_of_ones_own_is_for_v2_and_begins_with_an_underscor
     assert "authMethods" not in await opening(agent, 1)
 
 
-def test_auth_05_every_method_has_its_own_id() -> None:
+@requirement("AUTH-05")
+def test_every_method_has_its_own_id() -> None:
     gated = Gated()
     with pytest.raises(LocalError, match="already"):
         gated.agent.on_login("api-key", name="Again")
@@ -152,8 +158,9 @@ def test_auth_05_every_method_has_its_own_id() -> None:
 # --- the gate --------------------------------------------------------------------------------------
 
 
+@requirement("AUTH-18", "AUTH-20")
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_auth_18_auth_20_nothing_is_done_before_the_login_nor_after_the_logout(version: int) -> None:
+async def test_nothing_is_done_before_the_login_nor_after_the_logout(version: int) -> None:
     gated = Gated()
     async with client(gated.agent, version) as talk:
         for number, method in enumerate(["new", "list", "resume", "fork", "status", "archive", "delete"]):
@@ -179,8 +186,9 @@ async def test_auth_18_auth_20_nothing_is_done_before_the_login_nor_after_the_lo
         assert "result" in await talk.answer_to("p2")
 
 
+@requirement("AUTH-21")
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_auth_21_a_turn_that_works_at_logout_goes_on_and_is_told(version: int) -> None:
+async def test_a_turn_that_works_at_logout_goes_on_and_is_told(version: int) -> None:
     gated = Gated()
     async with client(gated.agent, version) as talk:
         await talk.call("in", LOGIN[version], methodId="api-key")
@@ -195,8 +203,9 @@ async def test_auth_21_a_turn_that_works_at_logout_goes_on_and_is_told(version: 
             await talk.update("state_update", state="idle", stopReason="end_turn")
 
 
+@requirement("AUTH-19")
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_auth_19_without_a_way_in_nobody_is_told_to_log_in(version: int) -> None:
+async def test_without_a_way_in_nobody_is_told_to_log_in(version: int) -> None:
     plain = Agent("plain")
     async with client(plain, version) as talk:
         await talk.call(1, "session/new", cwd="/", mcpServers=[])
@@ -218,7 +227,8 @@ async def test_a_login_that_is_offered_and_not_required_keeps_nobody_out() -> No
         assert await talk.call(2, "auth/status") == {"state": "not_required"}
 
 
-async def test_auth_23_who_has_logged_in_without_having_to_is_known() -> None:
+@requirement("AUTH-23")
+async def test_who_has_logged_in_without_having_to_is_known() -> None:
     agent = Agent("open", login_required=False)
 
     @agent.on_login("name", name="By name")
@@ -233,8 +243,9 @@ async def test_auth_23_who_has_logged_in_without_having_to_is_known() -> None:
         assert (await known.auth_status()).state == "not_required"
 
 
+@requirement("AUTH-09", "AUTH-06", "AUTH-07")
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_auth_09_auth_06_auth_07_what_a_login_can_fail_with_and_that_it_lets_nobody_in(
+async def test_what_a_login_can_fail_with_and_that_it_lets_nobody_in(
     version: int,
 ) -> None:
     gated = Gated()
@@ -273,7 +284,8 @@ async def test_a_login_that_is_cancelled_lets_nobody_in() -> None:
         assert (await failure(talk, 2, "session/new", cwd="/"))["code"] == -32000
 
 
-async def test_auth_20_a_login_under_way_does_not_outlive_a_logout() -> None:
+@requirement("AUTH-20")
+async def test_a_login_under_way_does_not_outlive_a_logout() -> None:
     gated = Gated()
     async with client(gated.agent) as talk:
         talk.send(id=1, method="auth/login", params={"methodId": "api-key", "_meta": {"key": "slow"}})
@@ -310,8 +322,9 @@ async def test_logout_that_fails_leaves_the_connection_logged_in() -> None:
 # --- the status ------------------------------------------------------------------------------------
 
 
+@requirement("AUTH-23", "AUTH-25")
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_auth_23_auth_25_the_status_is_told_when_asked_and_when_it_changes(version: int) -> None:
+async def test_the_status_is_told_when_asked_and_when_it_changes(version: int) -> None:
     gated = Gated()
     async with client(gated.agent, version) as talk:
         assert await talk.call(1, "auth/status") == {"state": "unauthenticated"}
@@ -329,7 +342,8 @@ async def test_auth_23_auth_25_the_status_is_told_when_asked_and_when_it_changes
         assert talk.story().count("? auth/status_update") == 3
 
 
-async def test_auth_25_who_never_asked_is_told_nothing() -> None:
+@requirement("AUTH-25")
+async def test_who_never_asked_is_told_nothing() -> None:
     gated = Gated()
     async with client(gated.agent) as talk:
         await talk.call(1, "auth/login", methodId="api-key")
@@ -365,8 +379,9 @@ class Remembering:
         """It does not: whatever a handler forgets to do, a logout counts."""
 
 
+@requirement("AUTH-15", "AUTH-20")
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_auth_15_auth_20_what_an_earlier_process_kept_lets_in_until_logout(version: int) -> None:
+async def test_what_an_earlier_process_kept_lets_in_until_logout(version: int) -> None:
     remembering = Remembering("ann")
     async with client(remembering.agent, version, **TERMINAL[version]) as talk:
         await talk.call(1, "session/new", cwd="/", mcpServers=[])
@@ -380,10 +395,11 @@ async def test_auth_15_auth_20_what_an_earlier_process_kept_lets_in_until_logout
         await talk.call(1, "session/new", cwd="/", mcpServers=[])
 
 
+@requirement("AUTH-23")
 @pytest.mark.parametrize(
     ("token", "state"), [(None, "unauthenticated"), ("expired", "unauthenticated"), ("broken", "unknown")]
 )
-async def test_auth_23_the_status_never_fails_and_changes_nothing(token: str | None, state: str) -> None:
+async def test_the_status_never_fails_and_changes_nothing(token: str | None, state: str) -> None:
     remembering = Remembering(token)
     async with client(remembering.agent, **TERMINAL[2]) as talk:
         assert await talk.call(1, "auth/status") == {"state": state}
@@ -393,7 +409,8 @@ async def test_auth_23_the_status_never_fails_and_changes_nothing(token: str | N
         await talk.call(4, "session/new", cwd="/")
 
 
-async def test_auth_25_what_changes_by_itself_is_told_and_closes_the_gate() -> None:
+@requirement("AUTH-25")
+async def test_what_changes_by_itself_is_told_and_closes_the_gate() -> None:
     remembering = Remembering("ann")
     async with client(remembering.agent, **TERMINAL[2]) as talk:
         await talk.call(1, "session/new", cwd="/")
@@ -409,7 +426,8 @@ async def test_auth_25_what_changes_by_itself_is_told_and_closes_the_gate() -> N
 # --- in a terminal ---------------------------------------------------------------------------------
 
 
-def test_auth_17_the_agent_knows_the_login_it_was_started_for() -> None:
+@requirement("AUTH-17")
+def test_the_agent_knows_the_login_it_was_started_for() -> None:
     agent = Agent("flows")
 
     @agent.terminal_login("console", name="Here", args=["--login", "now"])
@@ -440,8 +458,9 @@ async def test_a_second_initialize_does_not_log_out() -> None:
         await serving
 
 
+@requirement("AUTH-21")
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_auth_21_a_turn_may_find_that_the_login_has_expired(version: int) -> None:
+async def test_a_turn_may_find_that_the_login_has_expired(version: int) -> None:
     agent = Agent("expired")
 
     @agent.on_prompt

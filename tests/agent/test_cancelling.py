@@ -14,6 +14,7 @@ import pytest
 from antiphon import LocalError, MemoryStore
 from antiphon.agent import Agent, AgentTurn, ToolCallWriter
 from tests.agent.talk import Talk, client, session
+from tests.requirements.marks import requirement
 
 CANCEL = {"cancel": {}}
 
@@ -34,7 +35,8 @@ def tool_updates(talk: Talk) -> list[dict[str, Any]]:
     return [update for update in updates if update["sessionUpdate"] == "tool_call_update"]
 
 
-async def test_tool_v2_10_tool_v2_11_tool_v2_13_one_call_is_cancelled_and_the_turn_goes_on() -> None:
+@requirement("TOOL-V2-10", "TOOL-V2-11", "TOOL-V2-13")
+async def test_one_call_is_cancelled_and_the_turn_goes_on() -> None:
     agent = Agent("cancels")
     inside: list[str] = []
 
@@ -65,7 +67,8 @@ async def test_tool_v2_10_tool_v2_11_tool_v2_13_one_call_is_cancelled_and_the_tu
         await refused(talk, "tool_call/cancel", id, made["toolCallId"])
 
 
-async def test_tool_v2_14_what_is_unknown_ended_or_not_offered_is_the_clients_mistake() -> None:
+@requirement("TOOL-V2-14")
+async def test_what_is_unknown_ended_or_not_offered_is_the_clients_mistake() -> None:
     agent = Agent("cancels")
     go = asyncio.Event()
 
@@ -109,8 +112,9 @@ async def test_in_v1_there_is_no_such_method_and_no_such_capability() -> None:
             assert (await talk.answer_to(method))["error"]["code"] == -32601
 
 
+@requirement("TOOL-V2-13")
 @pytest.mark.parametrize("won", ["completed", "failed"])
-async def test_tool_v2_13_a_call_that_wins_the_race_tells_how_it_ended(won: str) -> None:
+async def test_a_call_that_wins_the_race_tells_how_it_ended(won: str) -> None:
     agent = Agent("cancels")
 
     @agent.on_prompt
@@ -141,7 +145,8 @@ async def test_tool_v2_13_a_call_that_wins_the_race_tells_how_it_ended(won: str)
         await talk.update("state_update", state="idle", stopReason="end_turn")
 
 
-async def test_tool_v2_15_with_a_question_open_the_call_ends_and_the_state_follows_the_turn() -> None:
+@requirement("TOOL-V2-15")
+async def test_with_a_question_open_the_call_ends_and_the_state_follows_the_turn() -> None:
     agent = Agent("cancels")
     go = asyncio.Event()
 
@@ -285,7 +290,8 @@ async def test_background_work_that_is_cancelled_before_it_begins_ends_too() -> 
         assert ran == []
 
 
-async def test_tool_v2_11_after_a_crash_nothing_is_offered_any_more() -> None:
+@requirement("TOOL-V2-11")
+async def test_after_a_crash_nothing_is_offered_any_more() -> None:
     store = MemoryStore()
 
     def made(work: Any) -> Agent:
@@ -312,7 +318,8 @@ async def test_tool_v2_11_after_a_crash_nothing_is_offered_any_more() -> None:
 # --- terminals -------------------------------------------------------------------------------------------
 
 
-async def test_termv2_11_termv2_12_a_terminal_is_cancelled_and_its_call_is_not() -> None:
+@requirement("TERMV2-11", "TERMV2-12")
+async def test_a_terminal_is_cancelled_and_its_call_is_not() -> None:
     agent = Agent("cancels")
     codes: list[int] = []
 
@@ -338,7 +345,8 @@ async def test_termv2_11_termv2_12_a_terminal_is_cancelled_and_its_call_is_not()
     assert codes == [-signal.SIGTERM]
 
 
-async def test_termv2_11_what_is_unknown_exited_or_not_offered_is_the_clients_mistake() -> None:
+@requirement("TERMV2-11")
+async def test_what_is_unknown_exited_or_not_offered_is_the_clients_mistake() -> None:
     agent = Agent("cancels")
 
     @agent.on_prompt
@@ -376,7 +384,8 @@ async def test_a_command_that_does_not_start_offers_nothing_that_stays() -> None
         await refused(talk, "terminal/cancel", id, ended["terminalId"])
 
 
-async def test_termv2_07_a_command_may_have_a_terminal_of_a_size(tmp_path: Path) -> None:
+@requirement("TERMV2-07")
+async def test_a_command_may_have_a_terminal_of_a_size(tmp_path: Path) -> None:
     agent = Agent("sizes")
 
     @agent.on_prompt
@@ -399,8 +408,9 @@ async def test_termv2_07_a_command_may_have_a_terminal_of_a_size(tmp_path: Path)
 # --- pauses ----------------------------------------------------------------------------------------------
 
 
+@requirement("TOOL-V2-07", "TOOL-V2-08")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_tool_v2_07_tool_v2_08_a_call_pauses_and_goes_on(version: int) -> None:
+async def test_a_call_pauses_and_goes_on(version: int) -> None:
     agent = Agent("pauses")
 
     @agent.on_prompt
@@ -429,7 +439,8 @@ async def test_tool_v2_07_tool_v2_08_a_call_pauses_and_goes_on(version: int) -> 
         assert statuses == ["in_progress", paused, "in_progress", paused, "completed"]
 
 
-async def test_prompt_v2_25_a_call_that_pauses_does_not_run_while_another_waits_for_an_answer() -> None:
+@requirement("PROMPT-V2-25")
+async def test_a_call_that_pauses_does_not_run_while_another_waits_for_an_answer() -> None:
     agent = Agent("pauses")
     go = asyncio.Event()
 

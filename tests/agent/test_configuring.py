@@ -15,6 +15,7 @@ from antiphon.stores import SQLiteStore
 from antiphon.stores.memory import MemoryStore
 from tests.agent.talk import Talk, client, session
 from tests.agent.test_sessions import Full
+from tests.requirements.marks import requirement
 
 BOOLEAN = {"clientCapabilities": {"session": {"configOptions": {"boolean": {}}}}}
 
@@ -69,9 +70,8 @@ DEFAULTS = {"model": "fast", "mode": "code", "loud": False}
 # --- what is offered ---------------------------------------------------------------------------------
 
 
-async def test_conf_v2_01_conf_v2_04_conf_02_a_v2_session_begins_with_its_options_and_their_defaults() -> (
-    None
-):
+@requirement("CONF-V2-01", "CONF-V2-04", "CONF-02")
+async def test_a_v2_session_begins_with_its_options_and_their_defaults() -> None:
     async with client(configured()) as talk:
         result = await talk.call("new", "session/new", cwd="/", mcpServers=[])
         model, mode, loud = result["configOptions"]
@@ -91,7 +91,8 @@ async def test_conf_v2_01_conf_v2_04_conf_02_a_v2_session_begins_with_its_option
         assert "modes" not in result, "CONF-V2-06"
 
 
-async def test_conf_v1_01_conf_v1_04_conf_v1_06_a_v1_session_has_modes_beside_its_options() -> None:
+@requirement("CONF-V1-01", "CONF-V1-04", "CONF-V1-06")
+async def test_a_v1_session_has_modes_beside_its_options() -> None:
     async with client(configured(), 1) as talk:
         result = await talk.call("new", "session/new", cwd="/", mcpServers=[])
         assert [option["id"] for option in result["configOptions"]] == ["model", "mode"], "no boolean unasked"
@@ -106,7 +107,8 @@ async def test_conf_v1_01_conf_v1_04_conf_v1_06_a_v1_session_has_modes_beside_it
         }
 
 
-async def test_conf_v1_06_a_v1_client_that_asks_for_booleans_gets_and_sets_them() -> None:
+@requirement("CONF-V1-06")
+async def test_a_v1_client_that_asks_for_booleans_gets_and_sets_them() -> None:
     async with client(configured(), 1, **BOOLEAN) as talk:
         result = await talk.call("new", "session/new", cwd="/", mcpServers=[])
         assert values(result["configOptions"]) == DEFAULTS
@@ -135,6 +137,7 @@ async def test_an_agent_without_options_names_none() -> None:
             assert refused[0] == -32602
 
 
+@requirement("CONF-V2-04", "CONF-02")
 @pytest.mark.parametrize(
     "declared",
     [
@@ -154,7 +157,7 @@ async def test_an_agent_without_options_names_none() -> None:
         {"options": [v2.SessionConfigSelectOption(value=v2.SessionConfigValueId("a"), name="A"), "b"]},
     ],
 )
-def test_conf_v2_04_conf_02_what_could_not_be_offered_is_refused_where_it_is_declared(
+def test_what_could_not_be_offered_is_refused_where_it_is_declared(
     declared: dict[str, Any],
 ) -> None:
     agent = Agent("wrong")
@@ -178,8 +181,9 @@ def test_an_option_is_declared_once_with_one_handler() -> None:
 # --- what clients set --------------------------------------------------------------------------------
 
 
+@requirement("CONF-01", "CONF-05")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_conf_01_conf_05_the_answer_carries_the_complete_list_and_everyone_gets_it(
+async def test_the_answer_carries_the_complete_list_and_everyone_gets_it(
     version: int,
 ) -> None:
     agent = configured()
@@ -206,7 +210,8 @@ async def test_conf_01_conf_05_the_answer_carries_the_complete_list_and_everyone
         assert talk.story().index("config_option_update") < talk.story().index("= 1")
 
 
-async def test_conf_v1_02_conf_v1_03_conf_v1_04_a_mode_that_is_set_is_told_to_v1_and_v2_alike() -> None:
+@requirement("CONF-V1-02", "CONF-V1-03", "CONF-V1-04")
+async def test_a_mode_that_is_set_is_told_to_v1_and_v2_alike() -> None:
     agent = configured()
     async with (
         agent.serving(),
@@ -228,11 +233,13 @@ async def test_conf_v1_02_conf_v1_03_conf_v1_04_a_mode_that_is_set_is_told_to_v1
         assert "current_mode_update" not in " ".join(new.story()), "CONF-V2-06"
 
 
-async def test_conf_v2_06_there_is_no_set_mode_in_v2() -> None:
+@requirement("CONF-V2-06")
+async def test_there_is_no_set_mode_in_v2() -> None:
     async with session(configured()) as (talk, id):
         assert (await refusal(talk, "x", "session/set_mode", sessionId=id, modeId="plan"))[0] == -32601
 
 
+@requirement("CONF-V2-02", "CONF-V2-03")
 @pytest.mark.parametrize(
     "wanted",
     [
@@ -245,7 +252,7 @@ async def test_conf_v2_06_there_is_no_set_mode_in_v2() -> None:
         {"configId": "model", "value": "deep"},
     ],
 )
-async def test_conf_v2_02_conf_v2_03_what_cannot_be_set_is_refused_and_changes_nothing(
+async def test_what_cannot_be_set_is_refused_and_changes_nothing(
     wanted: dict[str, Any],
 ) -> None:
     async with session(configured()) as (talk, id):
@@ -257,7 +264,8 @@ async def test_conf_v2_02_conf_v2_03_what_cannot_be_set_is_refused_and_changes_n
         assert "config_option_update" not in talk.story()
 
 
-async def test_conf_v1_07_an_unknown_type_with_a_string_reads_as_an_id() -> None:
+@requirement("CONF-V1-07")
+async def test_an_unknown_type_with_a_string_reads_as_an_id() -> None:
     async with session(configured(), 1) as (talk, id):
         result = await talk.call(
             1, "session/set_config_option", sessionId=id, configId="model", type="word", value="deep"
@@ -265,6 +273,7 @@ async def test_conf_v1_07_an_unknown_type_with_a_string_reads_as_an_id() -> None
         assert values(result["configOptions"])["model"] == "deep"
 
 
+@requirement("CONF-V2-02")
 @pytest.mark.parametrize(
     ("failure", "code", "says"),
     [
@@ -273,9 +282,7 @@ async def test_conf_v1_07_an_unknown_type_with_a_string_reads_as_an_id() -> None
         (RuntimeError("secret"), -32603, "Internal error"),
     ],
 )
-async def test_conf_v2_02_a_handler_may_refuse_and_nothing_is_changed(
-    failure: Exception, code: int, says: str
-) -> None:
+async def test_a_handler_may_refuse_and_nothing_is_changed(failure: Exception, code: int, says: str) -> None:
     agent = configured()
 
     @agent.option("model")
@@ -339,7 +346,8 @@ async def test_two_clients_that_set_at_once_end_with_the_same_list() -> None:
             ), "an answer never runs ahead of the updates, nor behind them"
 
 
-async def test_rpc_25_a_session_that_is_not_open_here_has_no_options() -> None:
+@requirement("RPC-25")
+async def test_a_session_that_is_not_open_here_has_no_options() -> None:
     agent = configured()
     async with client(agent) as talk:
         params = {"sessionId": "nowhere", "configId": "model", "type": "id", "value": "deep"}
@@ -367,7 +375,8 @@ async def test_closing_the_session_while_the_handler_decides_answers_both() -> N
 # --- what the agent sets, and what is kept ---------------------------------------------------------------
 
 
-async def test_conf_01_conf_v1_03_the_agent_sets_an_option_itself() -> None:
+@requirement("CONF-01", "CONF-V1-03")
+async def test_the_agent_sets_an_option_itself() -> None:
     agent = configured()
     async with agent.serving(), session(agent, 1) as (old, id), client(agent) as new:
         await new.call("r", "session/resume", sessionId=id, cwd="/", mcpServers=[])
@@ -386,8 +395,9 @@ async def test_conf_01_conf_v1_03_the_agent_sets_an_option_itself() -> None:
             await live.update(v2.ConfigOptionUpdate(config_options=[agent.option("loud").shown] * 2))
 
 
+@requirement("CONF-V1-01")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_conf_v1_01_values_outlive_the_process_and_are_told_on_load_and_resume(
+async def test_values_outlive_the_process_and_are_told_on_load_and_resume(
     version: int, tmp_path: Path
 ) -> None:
     path = tmp_path / "sessions.db"

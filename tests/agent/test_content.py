@@ -15,6 +15,7 @@ from antiphon.schema import v2
 from antiphon.schema.wire import Unknown
 from tests.agent.talk import session
 from tests.client.driving import driven
+from tests.requirements.marks import requirement
 
 PNG = b"\x89PNG\r\n\x1a\n\x00"
 DATA = base64.b64encode(PNG).decode()
@@ -44,8 +45,9 @@ BLOCKS: list[tuple[Any, dict[str, Any]]] = [
 ]  # fmt: skip
 
 
+@requirement("CONT-03")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_cont_03_every_block_goes_out_as_it_was_made(version: int) -> None:
+async def test_every_block_goes_out_as_it_was_made(version: int) -> None:
     agent = Agent("shows")
 
     @agent.on_prompt
@@ -73,8 +75,9 @@ async def test_cont_03_every_block_goes_out_as_it_was_made(version: int) -> None
         assert [item["content"] for item in shown] == [raw for _, raw in BLOCKS]
 
 
+@requirement("CONT-01", "CONT-02", "CONT-03")
 @pytest.mark.parametrize("way", ["v1", "v2"])
-async def test_cont_01_cont_02_cont_03_every_block_reaches_an_agent_that_takes_it(way: str) -> None:
+async def test_every_block_reaches_an_agent_that_takes_it(way: str) -> None:
     agent, got = Agent("takes", accepts=["image", "audio", "embedded_context"]), []
 
     @agent.on_prompt
@@ -86,8 +89,9 @@ async def test_cont_01_cont_02_cont_03_every_block_reaches_an_agent_that_takes_i
     assert got == [block for block, _ in BLOCKS]
 
 
+@requirement("CONT-01", "CONT-02")
 @pytest.mark.parametrize("way", ["v1", "v2"])
-async def test_cont_01_cont_02_text_and_links_are_always_taken_and_the_rest_refused_here(way: str) -> None:
+async def test_text_and_links_are_always_taken_and_the_rest_refused_here(way: str) -> None:
     agent, got = Agent("plain"), []
 
     @agent.on_prompt
@@ -102,9 +106,10 @@ async def test_cont_01_cont_02_text_and_links_are_always_taken_and_the_rest_refu
     assert got == [BLOCKS[0][0], BLOCKS[3][0]]
 
 
+@requirement("CONT-02")
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("index", [1, 2, 4, 5])
-async def test_cont_02_the_agent_refuses_what_it_does_not_take(version: int, index: int) -> None:
+async def test_the_agent_refuses_what_it_does_not_take(version: int, index: int) -> None:
     agent = Agent("plain")
     agent.on_prompt(_nothing)
     async with agent.serving(), session(agent, version) as (talk, id):
@@ -112,7 +117,8 @@ async def test_cont_02_the_agent_refuses_what_it_does_not_take(version: int, ind
         assert (await talk.answer_to(1))["error"]["code"] == -32602
 
 
-async def test_cont_08_an_unknown_block_is_kept_in_updates_and_refused_in_prompts() -> None:
+@requirement("CONT-08")
+async def test_an_unknown_block_is_kept_in_updates_and_refused_in_prompts() -> None:
     agent = Agent("odd")
     odd = Unknown({"type": "_hologram", "points": [1, 2]})
 
@@ -159,8 +165,9 @@ def wrong() -> list[Any]:
     return made
 
 
+@requirement("CONT-04")
 @pytest.mark.parametrize("block", wrong())
-async def test_cont_04_what_is_wrong_is_told_to_its_author_and_not_sent(block: Any) -> None:
+async def test_what_is_wrong_is_told_to_its_author_and_not_sent(block: Any) -> None:
     agent, refused = Agent("careless", accepts=["image", "audio", "embedded_context"]), []
 
     @agent.on_prompt
@@ -180,7 +187,8 @@ async def test_cont_04_what_is_wrong_is_told_to_its_author_and_not_sent(block: A
     assert len(refused) == 3
 
 
-def test_cont_04_the_makers_refuse_what_is_wrong(tmp_path: Path) -> None:
+@requirement("CONT-04")
+def test_the_makers_refuse_what_is_wrong(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(PNG)
     for make in (
         lambda: content.image(PNG),

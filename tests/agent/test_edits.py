@@ -13,6 +13,7 @@ from antiphon.errors import LocalError
 from antiphon.schema.version import ours_in
 from antiphon.stores.sqlite import SQLiteStore
 from tests.agent.talk import client, session
+from tests.requirements.marks import requirement
 
 UPDATES = {"clientCapabilities": {"_meta": {"antiphon": {"messageUpdate": True}}}}
 DELETIONS = {"antiphon": {"messageDeleted": True}}
@@ -50,7 +51,8 @@ def agent() -> Agent:
 
 
 class TestOnTheWire:
-    async def test_sd_27_one_block_is_sent_as_the_seed_has_it(self, agent: Agent) -> None:
+    @requirement("SD-27")
+    async def test_one_block_is_sent_as_the_seed_has_it(self, agent: Agent) -> None:
         async with session(agent, 1, **UPDATES) as (talk, id):
             talk.prompt(1, id, "replace")
             await talk.answer_to(1)

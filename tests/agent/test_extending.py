@@ -10,6 +10,7 @@ import pytest
 from antiphon.agent import Agent, AgentSession, AgentTurn
 from antiphon.client import connect
 from antiphon.errors import CallFailed, InvalidParams, LocalError, MethodNotFound
+from tests.requirements.marks import requirement
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
 DEADLINE = 60.0
@@ -42,8 +43,9 @@ def make() -> tuple[Agent, list[Any]]:
     return agent, heard
 
 
+@requirement("EXT-01", "EXT-02")
 @VERSIONS
-async def test_ext_01_ext_02_a_client_calls_what_the_agent_has_and_is_told_what_it_has_not(
+async def test_a_client_calls_what_the_agent_has_and_is_told_what_it_has_not(
     version: int,
 ) -> None:
     agent, heard = make()
@@ -67,8 +69,9 @@ async def test_ext_01_ext_02_a_client_calls_what_the_agent_has_and_is_told_what_
             assert failed.value.error.code == code
 
 
+@requirement("EXT-01")
 @VERSIONS
-async def test_ext_01_an_agent_asks_its_clients_and_the_first_answer_counts(version: int) -> None:
+async def test_an_agent_asks_its_clients_and_the_first_answer_counts(version: int) -> None:
     agent, _ = make()
     async with (
         asyncio.timeout(DEADLINE),
@@ -107,7 +110,8 @@ async def test_ext_01_an_agent_asks_its_clients_and_the_first_answer_counts(vers
         await told.wait()
 
 
-async def test_ext_01_an_error_of_one_who_knows_it_is_the_answer_where_nobody_has_a_better() -> None:
+@requirement("EXT-01")
+async def test_an_error_of_one_who_knows_it_is_the_answer_where_nobody_has_a_better() -> None:
     agent, _ = make()
     async with asyncio.timeout(DEADLINE), connect(agent) as client, connect(agent) as other:
         session = await client.new_session()
@@ -121,14 +125,16 @@ async def test_ext_01_an_error_of_one_who_knows_it_is_the_answer_where_nobody_ha
         assert session.messages[-1].text == "picked -32602"
 
 
-def test_ext_01_ext_12_the_names_of_extensions() -> None:
+@requirement("EXT-01", "EXT-12")
+def test_the_names_of_extensions() -> None:
     agent, _ = make()
     for name in ("example/echo", "_antiphon/own", "_example/echo"):
         with pytest.raises(LocalError):
             agent.extension(name)
 
 
-async def test_ext_12_nothing_is_called_that_the_protocol_could_have() -> None:
+@requirement("EXT-12")
+async def test_nothing_is_called_that_the_protocol_could_have() -> None:
     agent, _ = make()
     async with connect(agent) as client:
         with pytest.raises(LocalError):

@@ -14,6 +14,7 @@ from antiphon.schema import v2
 from antiphon.stores.memory import MemoryStore
 from antiphon.stores.sqlite import SQLiteStore
 from tests.agent.talk import Talk, client, session
+from tests.requirements.marks import requirement
 
 VERSIONS = [1, 2]
 
@@ -60,8 +61,9 @@ async def events(store: Any, id: str) -> list[bytes]:
     return kept
 
 
+@requirement("SESS-51", "SESS-52")
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_sess_51_sess_52_a_fork_has_its_own_id_and_the_sources_history(version: int) -> None:
+async def test_a_fork_has_its_own_id_and_the_sources_history(version: int) -> None:
     talker = Talker()
     async with session(talker.agent, version) as (talk, id):
         where = "sessionCapabilities" if version == 1 else "session"
@@ -84,10 +86,9 @@ async def test_sess_51_sess_52_a_fork_has_its_own_id_and_the_sources_history(ver
         assert made.forked_from == id
 
 
+@requirement("SESS-52")
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_sess_52_a_fork_is_replayed_from_its_start_after_a_restart(
-    version: int, tmp_path: Path
-) -> None:
+async def test_a_fork_is_replayed_from_its_start_after_a_restart(version: int, tmp_path: Path) -> None:
     first = Talker(store=SQLiteStore(tmp_path / "s.db"))
     async with first.agent.serving(), session(first.agent, version) as (talk, id):
         await say(talk, id, "one")
@@ -134,8 +135,9 @@ async def test_a_fork_right_after_a_message_ends_there(version: int) -> None:
             assert (await talk.answer_to(f"bad{number}"))["error"]["code"] == code
 
 
+@requirement("SESS-52")
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_sess_52_a_fork_of_a_session_at_work_begins_where_it_was_last_idle(version: int) -> None:
+async def test_a_fork_of_a_session_at_work_begins_where_it_was_last_idle(version: int) -> None:
     talker = Talker()
     async with session(talker.agent, version) as (talk, id):
         await say(talk, id, "one")
@@ -181,10 +183,9 @@ async def test_what_goes_on_in_the_source_and_is_older_has_failed_in_the_fork() 
         going_on.set()
 
 
+@requirement("SESS-52")
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
-async def test_sess_52_a_session_that_is_kept_is_forked_without_being_opened(
-    kind: str, tmp_path: Path
-) -> None:
+async def test_a_session_that_is_kept_is_forked_without_being_opened(kind: str, tmp_path: Path) -> None:
     store = MemoryStore() if kind == "memory" else SQLiteStore(tmp_path / "s.db")
     talker = Talker(store=store)
     async with talker.agent.serving(), session(talker.agent) as (talk, id):
@@ -199,7 +200,8 @@ async def test_sess_52_a_session_that_is_kept_is_forked_without_being_opened(
         assert (await events(store, id), await store.get(id)) == (before, record)
 
 
-async def test_sess_52_one_that_another_process_works_in_is_forked_at_its_last_idle(tmp_path: Path) -> None:
+@requirement("SESS-52")
+async def test_one_that_another_process_works_in_is_forked_at_its_last_idle(tmp_path: Path) -> None:
     other = Talker(store=SQLiteStore(tmp_path / "s.db"))
     here = Talker(store=SQLiteStore(tmp_path / "s.db"))
     async with (
@@ -217,8 +219,9 @@ async def test_sess_52_one_that_another_process_works_in_is_forked_at_its_last_i
         await talk.update("state_update", state="idle")
 
 
+@requirement("SESS-51")
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_sess_51_what_cannot_be_forked_is_refused(version: int) -> None:
+async def test_what_cannot_be_forked_is_refused(version: int) -> None:
     talker = Talker()
     async with session(talker.agent, version) as (talk, id):
         talk.send(id=1, method="session/fork", params={"sessionId": "no", "cwd": "/", "mcpServers": []})
@@ -230,7 +233,8 @@ async def test_sess_51_what_cannot_be_forked_is_refused(version: int) -> None:
         assert (await talk.answer_to(3))["error"]["code"] == -32602
 
 
-async def test_sess_51_a_fork_has_the_options_as_they_are_and_is_a_new_session_to_the_agent() -> None:
+@requirement("SESS-51")
+async def test_a_fork_has_the_options_as_they_are_and_is_a_new_session_to_the_agent() -> None:
     agent = Agent("optional")
     agent.config("model", options={"small": "Small", "large": "Large"}, default="small")
     seen: list[tuple[str, str | None]] = []

@@ -9,12 +9,14 @@ import pytest
 from antiphon import Agent, AgentTurn
 from antiphon.agent import ToolCallWriter
 from antiphon.client import connect
+from tests.requirements.marks import requirement
 
 DEADLINE = 60.0
 
 
+@requirement("PROMPT-V2-27")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_prompt_v2_27_it_waits_for_the_turn_and_for_what_was_queued_behind_it(version: int) -> None:
+async def test_it_waits_for_the_turn_and_for_what_was_queued_behind_it(version: int) -> None:
     agent, waits, go_on = Agent("late"), asyncio.Event(), asyncio.Event()
     said: list[str] = []
 

@@ -15,6 +15,7 @@ from antiphon.stores.base import LIST_LIMIT, SessionRecord
 from antiphon.stores.memory import MemoryStore
 from antiphon.stores.sqlite import SQLiteStore
 from tests.agent.talk import Talk, client, session
+from tests.requirements.marks import requirement
 
 VERSIONS = [1, 2]
 
@@ -65,8 +66,9 @@ def titles(talk: Talk) -> list[str]:
 # --- the archive -----------------------------------------------------------------------------------
 
 
+@requirement("SESS-53", "SESS-54")
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_sess_53_sess_54_an_archived_session_is_out_of_the_usual_list_and_comes_back(
+async def test_an_archived_session_is_out_of_the_usual_list_and_comes_back(
     version: int,
 ) -> None:
     waiting = Waiting()
@@ -88,8 +90,9 @@ async def test_sess_53_sess_54_an_archived_session_is_out_of_the_usual_list_and_
         assert await listed(talk, 6, archived="only") == {}
 
 
+@requirement("SESS-53", "SESS-54")
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_sess_53_sess_54_what_is_not_there_or_not_meant_is_refused(version: int) -> None:
+async def test_what_is_not_there_or_not_meant_is_refused(version: int) -> None:
     async with client(Agent("empty"), version) as talk:
         for method in ("archive", "unarchive"):
             error = await failure(talk, method, f"session/{method}", sessionId="no")
@@ -97,8 +100,9 @@ async def test_sess_53_sess_54_what_is_not_there_or_not_meant_is_refused(version
         assert (await failure(talk, "l", "session/list", archived="sometimes"))["code"] == -32602
 
 
+@requirement("SESS-53")
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_sess_53_archiving_a_session_at_work_ends_it_as_a_close_does(version: int) -> None:
+async def test_archiving_a_session_at_work_ends_it_as_a_close_does(version: int) -> None:
     waiting = Waiting()
     async with session(waiting.agent, version) as (talk, id), client(waiting.agent, version) as other:
         talk.prompt("p", id, "work")
@@ -116,10 +120,9 @@ async def test_sess_53_archiving_a_session_at_work_ends_it_as_a_close_does(versi
         assert await listed(other, 1, archived="only") == {id: True}
 
 
+@requirement("SESS-54")
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
-async def test_sess_54_the_list_goes_on_over_many_pages_whatever_is_left_out(
-    kind: str, tmp_path: Path
-) -> None:
+async def test_the_list_goes_on_over_many_pages_whatever_is_left_out(kind: str, tmp_path: Path) -> None:
     store = MemoryStore() if kind == "memory" else SQLiteStore(tmp_path / "s.db")
     agent = Agent("many", store=store)
     every = 4 * LIST_LIMIT
@@ -142,7 +145,8 @@ async def test_sess_54_the_list_goes_on_over_many_pages_whatever_is_left_out(
             assert kept.meta == {"mine": 7, "archived": True}  # beside whatever else is noted there
 
 
-async def test_sess_53_an_archived_session_stays_so_after_a_restart(tmp_path: Path) -> None:
+@requirement("SESS-53")
+async def test_an_archived_session_stays_so_after_a_restart(tmp_path: Path) -> None:
     first = Agent("first", store=SQLiteStore(tmp_path / "s.db"))
     async with first.serving(), session(first) as (talk, id):
         await talk.call("a", "session/archive", sessionId=id)
@@ -151,10 +155,11 @@ async def test_sess_53_an_archived_session_stays_so_after_a_restart(tmp_path: Pa
         assert await listed(talk, 1, archived="only") == {id: True}
 
 
+@requirement("SESS-53")
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("method", ["session/close", "session/archive"])
 @pytest.mark.parametrize("works", [False, True])
-async def test_sess_53_who_opens_a_session_while_it_is_closed_gets_it_opened_anew(
+async def test_who_opens_a_session_while_it_is_closed_gets_it_opened_anew(
     works: bool, method: str, version: int, tmp_path: Path
 ) -> None:
     waiting = Waiting(store=SQLiteStore(tmp_path / "s.db"))
@@ -175,8 +180,9 @@ async def test_sess_53_who_opens_a_session_while_it_is_closed_gets_it_opened_ane
 # --- the status ------------------------------------------------------------------------------------
 
 
+@requirement("SESS-55")
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_sess_55_the_status_tells_what_is_open_and_attaches_nobody(version: int) -> None:
+async def test_the_status_tells_what_is_open_and_attaches_nobody(version: int) -> None:
     waiting = Waiting()
     async with session(waiting.agent, version) as (talk, id), client(waiting.agent, version) as other:
         assert offered(other)["status"] == {}
@@ -203,8 +209,9 @@ async def test_sess_55_the_status_tells_what_is_open_and_attaches_nobody(version
         assert all("update" not in frame.get("params", {}) for frame in other.seen)
 
 
+@requirement("SESS-56")
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_sess_56_an_open_session_has_to_be_resumed_here_before_it_is_prompted(version: int) -> None:
+async def test_an_open_session_has_to_be_resumed_here_before_it_is_prompted(version: int) -> None:
     waiting = Waiting()
     async with session(waiting.agent, version) as (_, id), client(waiting.agent, version) as other:
         assert (await other.call(1, "session/status", sessionId=id))["status"] == "open"
@@ -215,10 +222,9 @@ async def test_sess_56_an_open_session_has_to_be_resumed_here_before_it_is_promp
 # --- titles ----------------------------------------------------------------------------------------
 
 
+@requirement("SESS-57")
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_sess_57_a_title_is_kept_before_it_is_answered_and_not_replaced(
-    version: int, tmp_path: Path
-) -> None:
+async def test_a_title_is_kept_before_it_is_answered_and_not_replaced(version: int, tmp_path: Path) -> None:
     waiting = Waiting(store=SQLiteStore(tmp_path / "s.db"))
     async with waiting.agent.serving(), session(waiting.agent, version) as (talk, id):
         assert offered(talk)["title"] == {}
@@ -242,7 +248,8 @@ async def test_sess_57_a_title_is_kept_before_it_is_answered_and_not_replaced(
         assert stored == {"title": "Mine again"}
 
 
-async def test_sess_57_a_session_that_is_not_open_is_titled_and_stays_so(tmp_path: Path) -> None:
+@requirement("SESS-57")
+async def test_a_session_that_is_not_open_is_titled_and_stays_so(tmp_path: Path) -> None:
     here = Waiting(store=SQLiteStore(tmp_path / "s.db"))
     elsewhere = Waiting(store=SQLiteStore(tmp_path / "s.db"))
     async with (
@@ -267,8 +274,9 @@ async def test_sess_57_a_session_that_is_not_open_is_titled_and_stays_so(tmp_pat
         assert [info["title"] for info in (await other.call(3, "session/list"))["sessions"]] == ["Last"]
 
 
+@requirement("SESS-57")
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_sess_57_a_title_that_is_none_and_a_session_that_is_not_there_are_refused(version: int) -> None:
+async def test_a_title_that_is_none_and_a_session_that_is_not_there_are_refused(version: int) -> None:
     async with session(Agent("titled"), version) as (talk, id):
         for number, title in enumerate(["", "  \n ", "x" * 1001, 7, None]):
             assert (await failure(talk, number, "session/set_title", sessionId=id, title=title))[
@@ -278,7 +286,8 @@ async def test_sess_57_a_title_that_is_none_and_a_session_that_is_not_there_are_
         assert (error["code"], error["data"]) == (-32002, {"sessionId": "no"})
 
 
-async def test_sess_57_a_title_that_cannot_be_kept_is_not_answered_as_if() -> None:
+@requirement("SESS-57")
+async def test_a_title_that_cannot_be_kept_is_not_answered_as_if() -> None:
     class Full(MemoryStore):
         full = False
 
@@ -300,8 +309,9 @@ def given(mode: str, *texts: str) -> dict[str, Any]:
     return {"mode": mode, "content": [{"type": "text", "text": text} for text in texts]}
 
 
+@requirement("SESS-58")
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_sess_58_a_system_prompt_reaches_the_handler_where_it_is_offered(version: int) -> None:
+async def test_a_system_prompt_reaches_the_handler_where_it_is_offered(version: int) -> None:
     agent = Agent("told", system_prompt="override")
     async with client(agent, version) as talk:
         assert offered(talk)["systemPrompt"] == {"mode": {"override": {}}}
@@ -324,9 +334,10 @@ async def test_sess_58_a_system_prompt_reaches_the_handler_where_it_is_offered(v
             assert loaded.system_prompt == SystemPrompt(text="Be back.", override=False)
 
 
+@requirement("SESS-58")
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("able", [False, True, "append"])
-async def test_sess_58_what_was_not_offered_fails_and_is_never_done_by_half(able: Any, version: int) -> None:
+async def test_what_was_not_offered_fails_and_is_never_done_by_half(able: Any, version: int) -> None:
     agent = Agent("untold", system_prompt=able)
     async with session(agent, version) as (talk, id):
         assert offered(talk).get("systemPrompt") == ({} if able else None)
@@ -341,6 +352,7 @@ async def test_sess_58_what_was_not_offered_fails_and_is_never_done_by_half(able
                 assert error["code"] == -32602, (method, prompt)
 
 
-def test_sess_58_an_agent_takes_one_of_two_modes() -> None:
+@requirement("SESS-58")
+def test_an_agent_takes_one_of_two_modes() -> None:
     with pytest.raises(LocalError, match="system_prompt"):
         Agent("odd", system_prompt="replace")

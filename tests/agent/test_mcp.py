@@ -10,6 +10,7 @@ import pytest
 from antiphon.agent import Agent, AgentTurn
 from antiphon.errors import CallFailed, LinkLost, LocalError, McpError
 from tests.agent.talk import Talk, client
+from tests.requirements.marks import requirement
 
 OURS = {"type": "acp", "name": "ours", "serverId": "srv"}
 
@@ -44,8 +45,9 @@ async def ended(talk: Talk, version: int) -> None:
         await talk.update("state_update", state="idle")
 
 
+@requirement("MCPACP-01")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_mcpacp_01_the_capability_is_there_only_where_it_was_asked_for(version: int) -> None:
+async def test_the_capability_is_there_only_where_it_was_asked_for(version: int) -> None:
     for able in (True, False):
         agent = Agent("user", mcp_over_acp=able)
         async with agent.serving(), client(agent, version) as talk:
@@ -61,8 +63,9 @@ async def test_mcpacp_01_the_capability_is_there_only_where_it_was_asked_for(ver
                 assert opened["error"]["code"] == -32602  # MCPCFG-05
 
 
+@requirement("MCPACP-03", "MCPACP-08")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_mcpacp_03_mcpacp_08_each_operation_has_an_id_of_its_own_and_says_who_asks(
+async def test_each_operation_has_an_id_of_its_own_and_says_who_asks(
     version: int,
 ) -> None:
     agent, came = calling(("tools/list", None), ("tools/call", {"name": "x", "_meta": {"progressToken": 1}}))
@@ -87,7 +90,8 @@ async def test_mcpacp_03_mcpacp_08_each_operation_has_an_id_of_its_own_and_says_
         assert asked[1]["params"] == {"name": "x", "_meta": {**meta, "progressToken": 1}}
 
 
-async def test_mcpacp_04_an_inner_error_is_an_mcp_error_and_a_result_is_preferred() -> None:
+@requirement("MCPACP-04")
+async def test_an_inner_error_is_an_mcp_error_and_a_result_is_preferred() -> None:
     agent, came = calling(("a", None), ("b", None), ("c", None), ("d", None))
     async with agent.serving(), client(agent) as talk:
         talk.prompt(1, await opened(talk, OURS), "go")
@@ -126,7 +130,8 @@ async def test_an_answer_that_is_none_fails_the_call() -> None:
         assert came == ["InvalidResult"]
 
 
-async def test_mcpacp_06_what_the_server_tells_comes_in_order_before_the_answer_and_not_after_it() -> None:
+@requirement("MCPACP-06")
+async def test_what_the_server_tells_comes_in_order_before_the_answer_and_not_after_it() -> None:
     agent, came = calling(("a", None), ("b", None))
     async with agent.serving(), client(agent) as talk:
         talk.prompt(1, await opened(talk, OURS), "go")
@@ -152,7 +157,8 @@ async def test_mcpacp_06_what_the_server_tells_comes_in_order_before_the_answer_
         ]
 
 
-async def test_mcpacp_07_giving_up_cancels_the_outer_request() -> None:
+@requirement("MCPACP-07")
+async def test_giving_up_cancels_the_outer_request() -> None:
     agent, _ = calling(("tools/call", None))
     async with agent.serving(), client(agent) as talk:
         session = await opened(talk, OURS)

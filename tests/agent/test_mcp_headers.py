@@ -9,6 +9,7 @@ import pytest
 from antiphon.agent import Agent, AgentTurn, mcp_headers
 from antiphon.client import connect
 from antiphon.schema import v2
+from tests.requirements.marks import requirement
 
 DEADLINE = 60.0
 OWNED = {
@@ -31,19 +32,22 @@ def configured(url: str = "https://example.org/mcp", **headers: str) -> v2.McpSe
     )
 
 
-def test_mcpcfg_09_what_the_transport_defines_is_left_out_however_it_is_spelled() -> None:
+@requirement("MCPCFG-09")
+def test_what_the_transport_defines_is_left_out_however_it_is_spelled() -> None:
     server = configured(**{"Authorization": "Bearer t", **OWNED, "X-Team": "a", "MCP-Other": "b"})
     assert mcp_headers(server) == [("Authorization", "Bearer t"), ("X-Team", "a"), ("MCP-Other", "b")]
 
 
-def test_mcpcfg_09_a_header_that_is_given_twice_stays_twice_and_in_order() -> None:
+@requirement("MCPCFG-09")
+def test_a_header_that_is_given_twice_stays_twice_and_in_order() -> None:
     twice = [v2.HttpHeader(name="X-Tag", value="a"), v2.HttpHeader(name="x-tag", value="b")]
     server = v2.McpServerHttp(name="weather", url="https://example.org", headers=twice)
     assert mcp_headers(server) == [("X-Tag", "a"), ("x-tag", "b")]
 
 
+@requirement("MCPCFG-09")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_mcpcfg_09_a_real_server_sees_the_transports_headers_and_the_other_configured_ones(
+async def test_a_real_server_sees_the_transports_headers_and_the_other_configured_ones(
     version: int,
 ) -> None:
     from tests.agent.weather_server import called, real_server
@@ -69,7 +73,8 @@ async def test_mcpcfg_09_a_real_server_sees_the_transports_headers_and_the_other
     assert not {"forged", "1999-01-01", "41"} & {value for values in seen.values() for value in values}
 
 
-async def test_mcpcfg_09_all_that_is_configured_would_break_the_transport() -> None:
+@requirement("MCPCFG-09")
+async def test_all_that_is_configured_would_break_the_transport() -> None:
     """Which is why the helper is there: a session id of somebody else's is refused by the server."""
     from tests.agent.weather_server import called, real_server
 

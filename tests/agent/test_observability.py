@@ -15,6 +15,7 @@ from antiphon.agent import Agent, AgentTurn
 from antiphon.client import AcpServer, McpRequest, Permissions
 from tests.agent.talk import session
 from tests.client.driving import WAYS, driven
+from tests.requirements.marks import requirement
 
 TRACE = {
     "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
@@ -25,8 +26,9 @@ TRACE = {
 SECRET = "Xyzzy-the-secret"
 
 
+@requirement("OBS-01")
 @pytest.mark.parametrize("way", WAYS)
-async def test_obs_01_what_a_client_puts_beside_a_prompt_reaches_the_handler(way: str) -> None:
+async def test_what_a_client_puts_beside_a_prompt_reaches_the_handler(way: str) -> None:
     agent, got = Agent("traced"), []
 
     @agent.on_prompt
@@ -39,7 +41,8 @@ async def test_obs_01_what_a_client_puts_beside_a_prompt_reaches_the_handler(way
     assert got == [({**TRACE, "vendor.example/x": {"deep": [1, {"y": None}]}}, TRACE), ({}, {})]
 
 
-async def test_obs_01_a_steering_prompt_has_its_own_and_ours_stays_beside_it() -> None:
+@requirement("OBS-01")
+async def test_a_steering_prompt_has_its_own_and_ours_stays_beside_it() -> None:
     agent, got, come = Agent("traced"), [], asyncio.Event()
 
     @agent.on_prompt
@@ -61,8 +64,9 @@ async def test_obs_01_a_steering_prompt_has_its_own_and_ours_stays_beside_it() -
     assert got == [{"traceparent": "t"}]
 
 
+@requirement("OBS-01")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_obs_01_an_elicitation_carries_the_trace_of_its_prompt(version: int) -> None:
+async def test_an_elicitation_carries_the_trace_of_its_prompt(version: int) -> None:
     agent = Agent("traced")
 
     @agent.on_prompt
@@ -79,8 +83,9 @@ async def test_obs_01_an_elicitation_carries_the_trace_of_its_prompt(version: in
         talk.send(id=asked["id"], result={"action": "decline"})
 
 
+@requirement("OBS-01", "OBS-02")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_obs_01_obs_02_a_permission_request_carries_the_trace_of_its_prompt(version: int) -> None:
+async def test_a_permission_request_carries_the_trace_of_its_prompt(version: int) -> None:
     agent = Agent("traced")
 
     @agent.on_prompt
@@ -96,8 +101,9 @@ async def test_obs_01_obs_02_a_permission_request_carries_the_trace_of_its_promp
         talk.send(id=asked["id"], result={"outcome": {"outcome": "cancelled"}})
 
 
+@requirement("OBS-01")
 @pytest.mark.parametrize("way", ["v1", "v2"])
-async def test_obs_01_a_call_of_a_clients_mcp_server_carries_the_trace(way: str) -> None:
+async def test_a_call_of_a_clients_mcp_server_carries_the_trace(way: str) -> None:
     agent, got = Agent("traced", mcp_over_acp=True), []
 
     @agent.on_prompt
@@ -114,8 +120,9 @@ async def test_obs_01_a_call_of_a_clients_mcp_server_carries_the_trace(way: str)
     assert got == [{**TRACE, "more": 1}]
 
 
+@requirement("OBS-06")
 @pytest.mark.parametrize("way", ["v1", "v2"])
-async def test_obs_06_nothing_that_was_said_is_logged_unless_asked_for(
+async def test_nothing_that_was_said_is_logged_unless_asked_for(
     way: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -136,7 +143,8 @@ async def test_obs_06_nothing_that_was_said_is_logged_unless_asked_for(
     assert "the prompt handler failed" in caplog.text
 
 
-async def test_obs_06_a_malformed_frame_is_reported_without_what_it_says(
+@requirement("OBS-06")
+async def test_a_malformed_frame_is_reported_without_what_it_says(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -163,7 +171,8 @@ async def test_obs_06_a_malformed_frame_is_reported_without_what_it_says(
     assert caplog.records
 
 
-async def test_obs_05_only_the_protocol_is_on_stdout() -> None:
+@requirement("OBS-05")
+async def test_only_the_protocol_is_on_stdout() -> None:
     code = """
 import logging, os, subprocess, sys
 from antiphon import Agent

@@ -12,6 +12,7 @@ from antiphon.client import connect
 from antiphon.errors import CallFailed, InvalidParams, LocalError
 from antiphon.schema import v2
 from tests.agent.talk import client
+from tests.requirements.marks import requirement
 
 DEADLINE = 60.0
 BOTH = pytest.mark.parametrize("version", [1, 2])
@@ -39,8 +40,9 @@ def info(
     )
 
 
+@requirement("PROV-01")
 @BOTH
-async def test_prov_01_a_provider_is_listed_set_and_disabled(version: int) -> None:
+async def test_a_provider_is_listed_set_and_disabled(version: int) -> None:
     agent, main, spare = agent_with_providers()
     async with asyncio.timeout(DEADLINE), connect(agent, version=version) as client:
         assert client.abilities.providers
@@ -76,8 +78,9 @@ async def test_prov_01_a_provider_is_listed_set_and_disabled(version: int) -> No
         assert main.current is not None
 
 
+@requirement("PROV-01")
 @BOTH
-async def test_prov_01_a_required_provider_is_not_disabled_by_either_side(version: int) -> None:
+async def test_a_required_provider_is_not_disabled_by_either_side(version: int) -> None:
     agent, main, _ = agent_with_providers()
     async with asyncio.timeout(DEADLINE), connect(agent, version=version) as client:
         with pytest.raises(LocalError, match="requires"):
@@ -90,8 +93,9 @@ async def test_prov_01_a_required_provider_is_not_disabled_by_either_side(versio
     assert main.current is not None
 
 
+@requirement("PROV-01")
 @BOTH
-async def test_prov_01_without_the_capability_there_are_no_such_methods(version: int) -> None:
+async def test_without_the_capability_there_are_no_such_methods(version: int) -> None:
     async with asyncio.timeout(DEADLINE), connect(Agent("plain"), version=version) as client:
         assert not client.abilities.providers
         with pytest.raises(LocalError, match="no providers"):
@@ -103,8 +107,9 @@ async def test_prov_01_without_the_capability_there_are_no_such_methods(version:
             assert failed.value.error.code == -32601
 
 
+@requirement("PROV-01")
 @BOTH
-async def test_prov_01_the_capability_is_advertised_where_it_belongs(version: int) -> None:
+async def test_the_capability_is_advertised_where_it_belongs(version: int) -> None:
     agent, _, _ = agent_with_providers()
     async with client(agent, version) as talk:
         result = talk.seen[0]["result"]
@@ -119,6 +124,7 @@ async def test_prov_01_the_capability_is_advertised_where_it_belongs(version: in
         }
 
 
+@requirement("PROV-01")
 @BOTH
 @pytest.mark.parametrize(
     ("wrong", "said"),
@@ -131,7 +137,7 @@ async def test_prov_01_the_capability_is_advertised_where_it_belongs(version: in
         ({"baseUrl": 7}, ""),
     ],
 )
-async def test_prov_01_what_cannot_be_set_is_refused_and_changes_nothing(
+async def test_what_cannot_be_set_is_refused_and_changes_nothing(
     version: int, wrong: dict[str, Any], said: str
 ) -> None:
     agent, main, _ = agent_with_providers()
@@ -145,7 +151,8 @@ async def test_prov_01_what_cannot_be_set_is_refused_and_changes_nothing(
     assert main.current is before
 
 
-async def test_prov_01_a_client_does_not_ask_for_what_is_not_supported() -> None:
+@requirement("PROV-01")
+async def test_a_client_does_not_ask_for_what_is_not_supported() -> None:
     agent, _, _ = agent_with_providers()
     async with asyncio.timeout(DEADLINE), connect(agent) as client:
         with pytest.raises(LocalError, match="bedrock"):

@@ -12,6 +12,7 @@ import pytest
 from antiphon import CallFailed, LinkLost, LocalError
 from antiphon.agent import Agent, AgentTurn, client_terminals
 from tests.agent.talk import Talk, client, session
+from tests.requirements.marks import requirement
 
 ALL = {"clientCapabilities": {"fs": {"readTextFile": True, "writeTextFile": True}, "terminal": True}}
 Work = Callable[[AgentTurn], Awaitable[Any]]
@@ -40,7 +41,8 @@ def fs_frames(talk: Talk) -> list[str]:
 # --- files -----------------------------------------------------------------------------------------------
 
 
-async def test_fs_01_files_are_read_and_written_where_that_is_offered() -> None:
+@requirement("FS-01")
+async def test_files_are_read_and_written_where_that_is_offered() -> None:
     async def work(turn: AgentTurn) -> Any:
         assert (turn.client.can_read, turn.client.can_write, turn.client.can_run) == (True, True, True)
         await turn.client.write("/f", "new")
@@ -60,6 +62,7 @@ async def test_fs_01_files_are_read_and_written_where_that_is_offered() -> None:
     assert outcomes == [("all", "part")]
 
 
+@requirement("FS-01", "FS-05", "TERMV1-01")
 @pytest.mark.parametrize(
     ("version", "initialize"),
     [
@@ -78,9 +81,7 @@ async def test_fs_01_files_are_read_and_written_where_that_is_offered() -> None:
         (2, {**ALL, "capabilities": {"fs": {"readTextFile": True}, "terminal": True}}),
     ],
 )
-async def test_fs_01_fs_05_termv1_01_what_is_not_offered_is_not_asked_for(
-    version: int, initialize: dict[str, Any]
-) -> None:
+async def test_what_is_not_offered_is_not_asked_for(version: int, initialize: dict[str, Any]) -> None:
     async def work(turn: AgentTurn) -> Any:
         able = turn.client
         assert (able.can_read, able.can_write, able.can_run) == (False, False, False)
@@ -97,7 +98,8 @@ async def test_fs_01_fs_05_termv1_01_what_is_not_offered_is_not_asked_for(
     assert outcomes == ["nothing"]
 
 
-async def test_fs_01_each_of_them_is_offered_by_itself() -> None:
+@requirement("FS-01")
+async def test_each_of_them_is_offered_by_itself() -> None:
     async def work(turn: AgentTurn) -> Any:
         with pytest.raises(LocalError):
             await turn.client.write("/f", "")
@@ -110,8 +112,9 @@ async def test_fs_01_each_of_them_is_offered_by_itself() -> None:
     assert outcomes == [(True, False, False)]
 
 
+@requirement("RPC-43")
 @pytest.mark.parametrize("path", ["f", "./f", "~/f", ""])
-async def test_rpc_43_a_path_that_is_not_absolute_is_the_agents_mistake(path: str) -> None:
+async def test_a_path_that_is_not_absolute_is_the_agents_mistake(path: str) -> None:
     async def work(turn: AgentTurn) -> Any:
         able = turn.client
         for act in (
@@ -253,7 +256,8 @@ async def answer(talk: Talk, method: str, **result: Any) -> dict[str, Any]:
     return asked["params"]
 
 
-async def test_termv1_01_termv1_07_a_terminal_is_used_and_released() -> None:
+@requirement("TERMV1-01", "TERMV1-07")
+async def test_a_terminal_is_used_and_released() -> None:
     async def work(turn: AgentTurn) -> Any:
         opened = turn.client.terminal(["make", "-k"], cwd="/w", env={"A": "1"}, output_limit=100)
         async with opened as terminal:
@@ -284,8 +288,9 @@ async def test_termv1_01_termv1_07_a_terminal_is_used_and_released() -> None:
     assert outcomes == [("a", None, "SIGTERM", True, "SIGTERM")]
 
 
+@requirement("TERMV1-07")
 @pytest.mark.parametrize("how", ["error", "cancel", "refused", "cancel while creating"])
-async def test_termv1_07_however_it_ends_it_is_released(how: str) -> None:
+async def test_however_it_ends_it_is_released(how: str) -> None:
     async def work(turn: AgentTurn) -> Any:
         async with turn.client.terminal(["ls"]) as terminal:
             if how == "error":
@@ -328,7 +333,8 @@ async def test_a_terminal_that_cannot_be_made_is_not_released() -> None:
     assert isinstance(outcomes[0], CallFailed)
 
 
-async def test_tool_v1_05_the_client_shows_its_own_terminal_and_others_what_was_read_of_it() -> None:
+@requirement("TOOL-V1-05")
+async def test_the_client_shows_its_own_terminal_and_others_what_was_read_of_it() -> None:
     async def work(turn: AgentTurn) -> Any:
         async with (
             turn.tool_call("Make", kind="execute") as call,

@@ -12,6 +12,7 @@ from antiphon import Agent, AgentTurn
 from antiphon.stores.sqlite import SQLiteStore
 from tests.agent.talk import Talk, client, session
 from tests.agent.test_sessions import Stepwise, idle
+from tests.requirements.marks import requirement
 
 TURN_COMPLETE = {"clientCapabilities": {"_meta": {"antiphon": {"turnComplete": True}}}}
 LIFECYCLE = {"clientCapabilities": {"_meta": {"antiphon": {"promptLifecycle": 2}}}}
@@ -50,7 +51,8 @@ async def test_v2_says_that_it_is_a_repetition_and_how_the_turn_ended(agent: Age
         assert talk.story().count("user_message") == 1
 
 
-async def test_sd_05_as_proposed_the_message_is_named_beside_the_answer(agent: Agent) -> None:
+@requirement("SD-05")
+async def test_as_proposed_the_message_is_named_beside_the_answer(agent: Agent) -> None:
     async with session(agent, 2, **PROPOSED) as (talk, id):
         first = await ended(talk, id, answered_at_the_end=False)
         named = first["_meta"]["antiphon"]["messageId"]
@@ -65,7 +67,8 @@ async def test_the_future_flag_says_the_same(agent: Agent) -> None:
         assert (await again(talk, id))["result"] == {**first, "_meta": {"antiphon": ours}}
 
 
-async def test_tc_02_v1_gives_the_stop_reason_again_and_turn_complete_before_it(agent: Agent) -> None:
+@requirement("TC-02")
+async def test_v1_gives_the_stop_reason_again_and_turn_complete_before_it(agent: Agent) -> None:
     async with session(agent, 1, **TURN_COMPLETE) as (talk, id):
         await ended(talk, id, answered_at_the_end=True)
         answer = (await again(talk, id))["result"]

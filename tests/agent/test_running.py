@@ -27,6 +27,7 @@ from antiphon.stores import SQLiteStore
 from antiphon.transports.child import ChildTransport
 from antiphon.transports.websocket import WebSocketTransport, connect_websocket
 from tests.agent.talk import DEADLINE, INFO, Talk, session
+from tests.requirements.marks import requirement
 
 AGENT = """
 import sys
@@ -232,7 +233,8 @@ def test_an_address_that_is_taken_is_told_too() -> None:
             Agent("late").run(address)
 
 
-async def test_tc_05_an_agent_that_sends_turn_complete_to_all_says_so_and_does() -> None:
+@requirement("TC-05")
+async def test_an_agent_that_sends_turn_complete_to_all_says_so_and_does() -> None:
     agent = Agent("telling", turn_complete=True)
 
     @agent.on_prompt

@@ -16,6 +16,7 @@ from antiphon.schema import v2
 from antiphon.stores.memory import MemoryStore
 from antiphon.stores.sqlite import SQLiteStore
 from tests.agent.talk import Talk, client, session
+from tests.requirements.marks import requirement
 
 
 class Stepwise:
@@ -65,8 +66,9 @@ async def test_two_clients_of_two_versions_see_one_session_in_one_order() -> Non
         assert old.text("user_message_chunk") == "from v2", "its own prompt is not echoed (PROMPT-V1-22)"
 
 
+@requirement("SESS-13", "SESS-18", "SESS-21")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_sess_13_sess_18_sess_21_a_session_joined_in_the_middle_of_a_turn_is_replayed_and_followed(
+async def test_a_session_joined_in_the_middle_of_a_turn_is_replayed_and_followed(
     version: int,
 ) -> None:
     stepwise = Stepwise()
@@ -96,7 +98,8 @@ async def test_sess_13_sess_18_sess_21_a_session_joined_in_the_middle_of_a_turn_
                 await idle(late, stopReason="cancelled")
 
 
-async def test_sess_15_sess_17_a_resume_without_a_replay_sends_no_history_but_the_state() -> None:
+@requirement("SESS-15", "SESS-17")
+async def test_a_resume_without_a_replay_sends_no_history_but_the_state() -> None:
     stepwise = Stepwise()
     async with session(stepwise.agent) as (first, id):
         first.prompt(1, id, "one")
@@ -110,7 +113,8 @@ async def test_sess_15_sess_17_a_resume_without_a_replay_sends_no_history_but_th
             assert late.story()[1:] == ["= join"]
 
 
-async def test_sess_19_an_unknown_cursor_is_refused() -> None:
+@requirement("SESS-19")
+async def test_an_unknown_cursor_is_refused() -> None:
     async with session(Stepwise().agent) as (talk, id):
         params = {"sessionId": id, "cwd": "/", "replayFrom": {"type": "_mine"}}
         talk.send(id=1, method="session/resume", params=params)
@@ -142,8 +146,9 @@ async def test_a_question_waits_for_whoever_comes_and_its_first_answer_counts() 
         assert allowed == [True]
 
 
+@requirement("QUEUE-05")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_queue_05_an_agent_greets_whoever_opens_a_session_before_any_prompt(version: int) -> None:
+async def test_an_agent_greets_whoever_opens_a_session_before_any_prompt(version: int) -> None:
     agent = Agent("first")
     agent.on_session(first_words_agent.greet)
     agent.on_prompt(first_words_agent.answer)
@@ -156,7 +161,8 @@ async def test_queue_05_an_agent_greets_whoever_opens_a_session_before_any_promp
             await talk.update("user_message")
 
 
-async def test_prompt_v2_27_queue_05_an_agent_may_speak_first() -> None:
+@requirement("PROMPT-V2-27", "QUEUE-05")
+async def test_an_agent_may_speak_first() -> None:
     stepwise = Stepwise()
     async with session(stepwise.agent) as (talk, id):
         found = stepwise.agent.find(id)
@@ -167,7 +173,8 @@ async def test_prompt_v2_27_queue_05_an_agent_may_speak_first() -> None:
         assert talk.story()[2:] == ["state_update running", "agent_message", "state_update idle"]
 
 
-async def test_sess_31_sess_33_sess_38_sess_42_list_close_and_delete() -> None:
+@requirement("SESS-31", "SESS-33", "SESS-38", "SESS-42")
+async def test_list_close_and_delete() -> None:
     stepwise = Stepwise()
     async with session(stepwise.agent) as (talk, id):
         await talk.call("other", "session/new", cwd="/tmp")
@@ -206,7 +213,8 @@ async def test_a_session_comes_back_after_a_restart_with_its_ids_and_a_cut_turn_
         assert state["error"]["data"] == {"reason": "interrupted"}
 
 
-async def test_prompt_v2_40_prompt_v2_45_prompt_v2_46_background_work_outlives_turn_and_cancel() -> None:
+@requirement("PROMPT-V2-40", "PROMPT-V2-45", "PROMPT-V2-46")
+async def test_background_work_outlives_turn_and_cancel() -> None:
     agent = Agent("behind")
     release = asyncio.Event()
 
@@ -234,7 +242,8 @@ async def test_prompt_v2_40_prompt_v2_45_prompt_v2_46_background_work_outlives_t
         assert len(ended) == 2, "the second idle is a snapshot, not another end"
 
 
-async def test_sess_39_closing_a_session_ends_its_background_work() -> None:
+@requirement("SESS-39")
+async def test_closing_a_session_ends_its_background_work() -> None:
     agent = Agent("behind")
 
     @agent.on_prompt

@@ -13,6 +13,7 @@ from antiphon.errors import LocalError
 from antiphon.schema import v2
 from antiphon.stores import SQLiteStore
 from tests.agent.talk import Talk, client, session
+from tests.requirements.marks import requirement
 
 REVIEW_V2 = {
     "type": "command",
@@ -58,6 +59,7 @@ def shown(commands: list[dict[str, Any]]) -> list[str]:
     return [command["name"] for command in commands]
 
 
+@requirement("CMD-03")
 @pytest.mark.parametrize(
     ("text", "found"),
     [
@@ -72,13 +74,14 @@ def shown(commands: list[dict[str, Any]]) -> list[str]:
         ("", None),
     ],
 )
-def test_cmd_03_the_input_is_all_text_behind_the_name_and_the_whitespace_after_it(
+def test_the_input_is_all_text_behind_the_name_and_the_whitespace_after_it(
     text: str, found: tuple[str, str] | None
 ) -> None:
     assert called(text) == found
 
 
-async def test_cmd_v2_01_cmd_v2_02_a_v2_session_begins_with_its_commands() -> None:
+@requirement("CMD-V2-01", "CMD-V2-02")
+async def test_a_v2_session_begins_with_its_commands() -> None:
     async with client(commanded()) as talk:
         result = await talk.call("new", "session/new", cwd="/", mcpServers=[])
         assert result["availableCommands"] == [
@@ -89,7 +92,8 @@ async def test_cmd_v2_01_cmd_v2_02_a_v2_session_begins_with_its_commands() -> No
         assert again["availableCommands"] == result["availableCommands"]
 
 
-async def test_cmd_v1_01_cmd_01_a_v1_client_is_told_them_behind_the_answer() -> None:
+@requirement("CMD-V1-01", "CMD-01")
+async def test_a_v1_client_is_told_them_behind_the_answer() -> None:
     async with session(commanded(), 1) as (talk, id):
         update = await talk.update("available_commands_update")
         assert update["availableCommands"] == [REVIEW_V1, {"name": "stop", "description": "Stop"}]
@@ -107,8 +111,9 @@ async def test_cmd_v1_01_cmd_01_a_v1_client_is_told_them_behind_the_answer() -> 
         ]
 
 
+@requirement("CMD-02", "CMD-03")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_cmd_02_cmd_03_a_prompt_that_names_a_command_runs_it(version: int) -> None:
+async def test_a_prompt_that_names_a_command_runs_it(version: int) -> None:
     async with session(commanded(), version) as (talk, id):
         assert await said(talk, id, "/review the last one ") == "review 'the last one ' with 1"
         assert await said(talk, id, "/unknown x") == "prompt '/unknown x'"
@@ -122,7 +127,8 @@ async def test_cmd_02_cmd_03_a_prompt_that_names_a_command_runs_it(version: int)
             await talk.update("state_update", state="idle", stopReason="refusal")
 
 
-async def test_cmd_02_other_blocks_may_go_with_a_command() -> None:
+@requirement("CMD-02")
+async def test_other_blocks_may_go_with_a_command() -> None:
     async with session(commanded()) as (talk, id):
         link = {"type": "resource_link", "uri": "file:///a.py", "name": "a.py"}
         parts = [link, {"type": "text", "text": "/review this"}, {"type": "text", "text": "and that"}]
@@ -131,7 +137,8 @@ async def test_cmd_02_other_blocks_may_go_with_a_command() -> None:
         assert message["content"][0]["text"] == "review 'this\\nand that' with 3"
 
 
-async def test_cmd_01_a_session_may_offer_others_and_the_list_replaces_the_earlier_one(
+@requirement("CMD-01")
+async def test_a_session_may_offer_others_and_the_list_replaces_the_earlier_one(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "sessions.db"
@@ -167,14 +174,16 @@ async def test_commands_that_were_declared_are_those_of_the_agent_as_it_is_now(t
         assert shown(result["availableCommands"]) == ["explain"]
 
 
-def test_cmd_v2_01_a_name_has_no_slash_and_no_spaces_and_is_declared_once() -> None:
+@requirement("CMD-V2-01")
+def test_a_name_has_no_slash_and_no_spaces_and_is_declared_once() -> None:
     agent = commanded()
     for name in ("/review", "two words", "", "tab\t", "review"):
         with pytest.raises(LocalError):
             agent.command(name, description="…")
 
 
-async def test_cmd_v2_01_a_session_s_own_commands_are_held_to_the_same() -> None:
+@requirement("CMD-V2-01")
+async def test_a_session_s_own_commands_are_held_to_the_same() -> None:
     agent = commanded()
     async with session(agent) as (talk, id):
         live = agent.find(id)

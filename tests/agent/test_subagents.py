@@ -13,6 +13,7 @@ from antiphon.agent.subagents import Subagent
 from antiphon.stores.memory import MemoryStore
 from antiphon.stores.sqlite import SQLiteStore
 from tests.agent.talk import Talk, client, session
+from tests.requirements.marks import requirement
 
 
 def working(*, cancellable: bool = False, store: MemoryStore | None = None) -> tuple[Agent, asyncio.Event]:
@@ -55,7 +56,8 @@ async def announced(talk: Talk) -> str:
     return str(update["sessionId"])
 
 
-async def test_sub_01_a_child_is_announced_before_it_is_named_and_followed_without_a_resume() -> None:
+@requirement("SUB-01")
+async def test_a_child_is_announced_before_it_is_named_and_followed_without_a_resume() -> None:
     agent, go_on = working()
     async with agent.serving(), session(agent) as (talk, parent):
         talk.prompt(1, parent, "go")
@@ -85,7 +87,8 @@ async def _whole(talk: Talk, parent: str) -> tuple[str, list[dict[str, Any]]]:
     return child, updates(talk, child)
 
 
-async def test_sub_01_all_that_a_child_does_reaches_the_clients_of_its_parent() -> None:
+@requirement("SUB-01")
+async def test_all_that_a_child_does_reaches_the_clients_of_its_parent() -> None:
     agent, go_on = working()
     async with agent.serving(), session(agent) as (talk, parent):
         go_on.set()
@@ -110,8 +113,9 @@ async def test_sub_01_all_that_a_child_does_reaches_the_clients_of_its_parent() 
         }
 
 
+@requirement("SUB-01")
 @pytest.mark.parametrize("able", [True, False])
-async def test_sub_01_a_v1_client_gets_them_only_if_it_takes_them(able: bool) -> None:
+async def test_a_v1_client_gets_them_only_if_it_takes_them(able: bool) -> None:
     agent, go_on = working()
     go_on.set()
     capabilities = {"subagents": {}} if able else {}
@@ -126,7 +130,8 @@ async def test_sub_01_a_v1_client_gets_them_only_if_it_takes_them(able: bool) ->
             }
 
 
-async def test_sub_01_a_client_that_joins_later_follows_the_child_after_its_announcement() -> None:
+@requirement("SUB-01")
+async def test_a_client_that_joins_later_follows_the_child_after_its_announcement() -> None:
     agent, go_on = working()
     async with agent.serving(), session(agent) as (talk, parent):
         talk.prompt(1, parent, "go")
@@ -141,7 +146,8 @@ async def test_sub_01_a_client_that_joins_later_follows_the_child_after_its_anno
         await talk.update("state_update", state="idle", stopReason="end_turn")
 
 
-async def test_sub_01_announcements_are_kept_and_replayed_and_children_are_not_listed() -> None:
+@requirement("SUB-01")
+async def test_announcements_are_kept_and_replayed_and_children_are_not_listed() -> None:
     store = MemoryStore()
     agent, go_on = working(store=store)
     go_on.set()
@@ -166,6 +172,7 @@ async def test_sub_01_announcements_are_kept_and_replayed_and_children_are_not_l
             assert await store.get(child) is None
 
 
+@requirement("SUB-02")
 @pytest.mark.parametrize(
     ("method", "more"),
     [
@@ -176,7 +183,7 @@ async def test_sub_01_announcements_are_kept_and_replayed_and_children_are_not_l
         ("_antiphon/list_inject", {}),
     ],
 )
-async def test_sub_02_nothing_is_done_to_a_child_by_a_client(method: str, more: dict[str, Any]) -> None:
+async def test_nothing_is_done_to_a_child_by_a_client(method: str, more: dict[str, Any]) -> None:
     agent, go_on = working()
     async with agent.serving(), session(agent) as (talk, parent):
         talk.prompt(1, parent, "go")
@@ -187,7 +194,8 @@ async def test_sub_02_nothing_is_done_to_a_child_by_a_client(method: str, more: 
         await talk.update("state_update", state="idle", stopReason="end_turn")
 
 
-async def test_sub_02_a_child_is_cancelled_alone_where_that_is_announced() -> None:
+@requirement("SUB-02")
+async def test_a_child_is_cancelled_alone_where_that_is_announced() -> None:
     agent, _ = working(cancellable=True)
     async with agent.serving(), session(agent) as (talk, parent):
         talk.prompt(1, parent, "go")
@@ -202,7 +210,8 @@ async def test_sub_02_a_child_is_cancelled_alone_where_that_is_announced() -> No
         await talk.update("state_update", state="idle", stopReason="end_turn")
 
 
-async def test_sub_02_a_child_that_may_not_be_cancelled_goes_on() -> None:
+@requirement("SUB-02")
+async def test_a_child_that_may_not_be_cancelled_goes_on() -> None:
     agent, go_on = working()
     async with agent.serving(), session(agent) as (talk, parent):
         talk.prompt(1, parent, "go")

@@ -12,6 +12,7 @@ from antiphon.errors import LocalError
 from antiphon.schema import v2
 from antiphon.stores.memory import MemoryStore
 from tests.agent.talk import client, session
+from tests.requirements.marks import requirement
 
 NOTICES = {"clientCapabilities": {"session": {"notices": {}}}}
 COMPACTION = {"clientCapabilities": {"session": {"compaction": {}}}}
@@ -36,8 +37,9 @@ async def reopened(agent: Agent, id: str, version: int = 2, **given: Any) -> lis
 # --- usage -------------------------------------------------------------------------------------------
 
 
+@requirement("USAGE-01", "USAGE-02", "USAGE-03")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_usage_01_usage_02_usage_03_the_window_and_the_cost_so_far(version: int) -> None:
+async def test_the_window_and_the_cost_so_far(version: int) -> None:
     agent = Agent("usage")
     async with session(agent, version) as (talk, id):
         told = live(agent, id)
@@ -66,8 +68,9 @@ async def test_usage_01_usage_02_usage_03_the_window_and_the_cost_so_far(version
         )
 
 
+@requirement("USAGE-05")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_usage_05_what_is_known_is_told_to_who_opens_the_session_again(version: int) -> None:
+async def test_what_is_known_is_told_to_who_opens_the_session_again(version: int) -> None:
     agent = Agent("usage")
     async with agent.serving(), session(agent, version) as (_, id):
         await live(agent, id).report_usage(used=100, size=1000)
@@ -78,7 +81,8 @@ async def test_usage_05_what_is_known_is_told_to_who_opens_the_session_again(ver
             assert (await talk.update("usage_update"))["used"] == 100
 
 
-async def test_usage_06_tokens_are_counted_over_the_requests_of_a_turn() -> None:
+@requirement("USAGE-06")
+async def test_tokens_are_counted_over_the_requests_of_a_turn() -> None:
     agent = Agent("tokens")
 
     @agent.on_prompt
@@ -104,7 +108,8 @@ async def test_usage_06_tokens_are_counted_over_the_requests_of_a_turn() -> None
 # --- notices -----------------------------------------------------------------------------------------
 
 
-async def test_note_02_note_03_note_04_a_notice_needs_no_capability_in_v2_and_changes_nothing() -> None:
+@requirement("NOTE-02", "NOTE-03", "NOTE-04")
+async def test_a_notice_needs_no_capability_in_v2_and_changes_nothing() -> None:
     agent = Agent("notices")
     async with session(agent) as (talk, id):
         before = live(agent, id).fold.items
@@ -123,8 +128,9 @@ async def test_note_02_note_03_note_04_a_notice_needs_no_capability_in_v2_and_ch
                 await live(agent, id).notice(**wrong)
 
 
+@requirement("NOTE-01")
 @pytest.mark.parametrize("able", [True, False])
-async def test_note_01_a_v1_client_gets_notices_if_it_can_and_a_message_otherwise(able: bool) -> None:
+async def test_a_v1_client_gets_notices_if_it_can_and_a_message_otherwise(able: bool) -> None:
     agent = Agent("notices")
     async with session(agent, 1, **(NOTICES if able else {})) as (talk, id):
         await live(agent, id).notice("Slow today", description="Very")
@@ -136,7 +142,8 @@ async def test_note_01_a_v1_client_gets_notices_if_it_can_and_a_message_otherwis
             assert "notice" not in talk.story()
 
 
-async def test_note_04_note_05_a_notice_that_nobody_saw_is_not_replayed() -> None:
+@requirement("NOTE-04", "NOTE-05")
+async def test_a_notice_that_nobody_saw_is_not_replayed() -> None:
     agent = Agent("notices")
     async with agent.serving(), session(agent) as (_, id):
         await live(agent, id).notice("Now")
@@ -148,7 +155,8 @@ async def test_note_04_note_05_a_notice_that_nobody_saw_is_not_replayed() -> Non
 # --- compactions -------------------------------------------------------------------------------------
 
 
-async def test_comp_02_comp_05_comp_06_a_compaction_is_told_as_it_goes_and_replayed_as_one() -> None:
+@requirement("COMP-02", "COMP-05", "COMP-06")
+async def test_a_compaction_is_told_as_it_goes_and_replayed_as_one() -> None:
     agent = Agent("compactions")
     async with agent.serving(), session(agent) as (talk, id):
         async with live(agent, id).compaction() as compaction:
@@ -176,8 +184,9 @@ async def test_comp_02_comp_05_comp_06_a_compaction_is_told_as_it_goes_and_repla
             await compaction.write("too late")
 
 
+@requirement("COMP-01")
 @pytest.mark.parametrize("able", [True, False])
-async def test_comp_01_a_v1_client_is_told_of_compactions_only_if_it_takes_them(able: bool) -> None:
+async def test_a_v1_client_is_told_of_compactions_only_if_it_takes_them(able: bool) -> None:
     agent = Agent("compactions")
     async with session(agent, 1, **(COMPACTION if able else {})) as (talk, id):
         async with live(agent, id).compaction() as compaction:
@@ -188,7 +197,8 @@ async def test_comp_01_a_v1_client_is_told_of_compactions_only_if_it_takes_them(
         assert talk.story() == ["= init", "= new", *told, "session_info_update"]
 
 
-async def test_comp_05_one_that_raises_has_failed_and_tells_nothing_private() -> None:
+@requirement("COMP-05")
+async def test_one_that_raises_has_failed_and_tells_nothing_private() -> None:
     agent = Agent("compactions")
     async with agent.serving(), session(agent) as (talk, id):
 
@@ -212,7 +222,8 @@ async def test_comp_05_one_that_raises_has_failed_and_tells_nothing_private() ->
         assert talk.story().count("compaction_update") == 4, "each begins once and ends once"
 
 
-async def test_comp_05_a_cancelled_turn_ends_its_compaction_as_cancelled() -> None:
+@requirement("COMP-05")
+async def test_a_cancelled_turn_ends_its_compaction_as_cancelled() -> None:
     agent = Agent("compactions")
 
     @agent.on_prompt
@@ -229,7 +240,8 @@ async def test_comp_05_a_cancelled_turn_ends_its_compaction_as_cancelled() -> No
         await talk.update("state_update", state="idle", stopReason="cancelled")
 
 
-async def test_comp_05_one_that_was_cut_short_by_the_end_of_the_process_has_failed() -> None:
+@requirement("COMP-05")
+async def test_one_that_was_cut_short_by_the_end_of_the_process_has_failed() -> None:
     store = MemoryStore()
     agent = Agent("compactions", store=store)
     async with client(agent) as talk:
@@ -248,6 +260,7 @@ async def test_comp_05_one_that_was_cut_short_by_the_end_of_the_process_has_fail
     assert [update["status"] for update in await reopened(later, id)] == ["failed"]
 
 
+@requirement("COMP-02", "COMP-05")
 @pytest.mark.parametrize(
     "fields",
     [
@@ -256,7 +269,7 @@ async def test_comp_05_one_that_was_cut_short_by_the_end_of_the_process_has_fail
         {"status": "completed", "error": "but"},
     ],
 )
-async def test_comp_02_comp_05_what_an_author_writes_by_hand_is_held_to_the_same(fields: Any) -> None:
+async def test_what_an_author_writes_by_hand_is_held_to_the_same(fields: Any) -> None:
     agent = Agent("compactions")
     async with session(agent) as (_, id):
         fields["status"] = v2.CompactionStatus(fields["status"])

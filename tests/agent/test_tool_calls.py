@@ -11,6 +11,7 @@ from antiphon.agent import Agent, AgentTurn
 from antiphon.client import ClientSession, connect
 from antiphon.errors import LocalError
 from tests.client.driving import WAYS, driven
+from tests.requirements.marks import requirement
 
 
 def agent_that(work: Any) -> Agent:
@@ -30,8 +31,9 @@ async def prompted(session: ClientSession) -> Any:
     return call
 
 
+@requirement("RPC-43", "TOOL-V1-10")
 @pytest.mark.parametrize("way", WAYS)
-async def test_rpc_43_tool_v1_10_a_tool_call_tells_where_it_is(way: str) -> None:
+async def test_a_tool_call_tells_where_it_is(way: str) -> None:
     async def work(turn: AgentTurn, call: Any) -> None:
         await call.locate("song.py", line=7)
         await call.locate("/site/verse/../song.py")
@@ -74,7 +76,8 @@ async def test_lines_are_counted_from_1() -> None:
     assert len(failed) == 1
 
 
-async def test_sess_11_the_roots_are_the_boundary_links_resolved(tmp_path: Path) -> None:
+@requirement("SESS-11")
+async def test_the_roots_are_the_boundary_links_resolved(tmp_path: Path) -> None:
     root, other, outside = (tmp_path / name for name in ("root", "other", "outside"))
     for folder in (root, other, outside):
         folder.mkdir()

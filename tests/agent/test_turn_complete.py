@@ -9,6 +9,7 @@ import pytest
 
 from antiphon.agent import Agent, AgentTurn
 from tests.agent.talk import client, session
+from tests.requirements.marks import requirement
 
 OPT_INS = ("turnComplete", "promptLifecycle", "messageUpdate")
 COMBINATIONS = list(product([False, True], repeat=3))
@@ -33,9 +34,10 @@ def agent_of(*, turn_complete: bool = False) -> Agent:
     return made
 
 
+@requirement("TC-05")
 @pytest.mark.parametrize("to_all", [False, True])
 @pytest.mark.parametrize("chosen", COMBINATIONS)
-async def test_tc_05_it_is_advertised_exactly_where_it_is_sent(
+async def test_it_is_advertised_exactly_where_it_is_sent(
     chosen: tuple[bool, bool, bool], to_all: bool
 ) -> None:
     async with session(agent_of(turn_complete=to_all), 1, **asking_for(*chosen)) as (talk, id):
@@ -57,7 +59,8 @@ async def test_tc_05_it_is_advertised_exactly_where_it_is_sent(
 FAILED = {"code": -32603, "message": "Internal error"}
 
 
-async def test_tc_09_a_turn_that_fails_has_one_with_the_error_and_no_stop_reason() -> None:
+@requirement("TC-09")
+async def test_a_turn_that_fails_has_one_with_the_error_and_no_stop_reason() -> None:
     async with session(agent_of(), 1, **asking_for(True, False, False)) as (talk, id):
         talk.prompt(1, id, "fail")
         assert (await talk.answer_to(1))["error"] == FAILED

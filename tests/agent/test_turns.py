@@ -11,6 +11,7 @@ from examples import smallest_agent, tool_agent
 from antiphon.agent import Agent, AgentTurn
 from antiphon.errors import RequestError
 from tests.agent.talk import client, session
+from tests.requirements.marks import requirement
 
 
 @pytest.fixture
@@ -28,7 +29,8 @@ def tools() -> Agent:
     return made
 
 
-async def test_prompt_v2_02_prompt_v2_03_prompt_v2_04_prompt_v2_10_prompt_v2_11_answer_message_states(
+@requirement("PROMPT-V2-02", "PROMPT-V2-03", "PROMPT-V2-04", "PROMPT-V2-10", "PROMPT-V2-11")
+async def test_answer_message_states(
     agent: Agent,
 ) -> None:
     async with session(agent) as (talk, id):
@@ -51,7 +53,8 @@ async def test_prompt_v2_02_prompt_v2_03_prompt_v2_04_prompt_v2_10_prompt_v2_11_
         assert talk.text() == "You said: hello"
 
 
-async def test_prompt_v2_08_msg_04_two_prompts_two_ids_and_one_id_for_all_chunks_of_a_message(
+@requirement("PROMPT-V2-08", "MSG-04")
+async def test_two_prompts_two_ids_and_one_id_for_all_chunks_of_a_message(
     agent: Agent,
 ) -> None:
     async with session(agent) as (talk, id):
@@ -71,7 +74,8 @@ async def test_prompt_v2_08_msg_04_two_prompts_two_ids_and_one_id_for_all_chunks
         assert sorted(by_message.values()) == [3, 3]
 
 
-async def test_prompt_v1_02_prompt_v1_03_prompt_v1_22_in_v1_the_answer_ends_the_turn_and_nothing_is_echoed(
+@requirement("PROMPT-V1-02", "PROMPT-V1-03", "PROMPT-V1-22")
+async def test_in_v1_the_answer_ends_the_turn_and_nothing_is_echoed(
     agent: Agent,
 ) -> None:
     async with session(agent, 1) as (talk, id):
@@ -95,7 +99,8 @@ async def test_the_first_proposal_is_spoken_where_it_is_asked_for(agent: Agent, 
         assert talk.story()[2:5] == ["= 1", "user_message", "state_change running"]
 
 
-async def test_tc_01_tc_02_tc_03_tc_04_tc_05_turn_complete_comes_once_and_last_where_it_was_agreed(
+@requirement("TC-01", "TC-02", "TC-03", "TC-04", "TC-05")
+async def test_turn_complete_comes_once_and_last_where_it_was_agreed(
     agent: Agent,
 ) -> None:
     wanted = {"clientCapabilities": {"_meta": {"antiphon": {"turnComplete": True}}}}
@@ -129,9 +134,10 @@ async def test_the_future_flag_gives_v1_shapes_with_the_new_lifecycle(agent: Age
         assert "turn_complete" not in talk.story()
 
 
+@requirement("PERM-V2-06", "PERM-V2-08", "PERM-V2-11")
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("choice", ["allow", "reject", "nonsense", "cancelled"])
-async def test_perm_v2_06_perm_v2_08_perm_v2_11_a_permission_is_asked_and_only_an_offered_allow_allows(
+async def test_a_permission_is_asked_and_only_an_offered_allow_allows(
     tools: Agent, version: int, choice: str
 ) -> None:
     async with session(tools, version) as (talk, id):
@@ -157,10 +163,9 @@ async def test_perm_v2_06_perm_v2_08_perm_v2_11_a_permission_is_asked_and_only_a
             assert "tool_call" in talk.story()
 
 
+@requirement("PROMPT-V1-14", "PROMPT-V1-16", "PROMPT-V2-35", "PROMPT-V2-37")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_prompt_v1_14_prompt_v1_16_prompt_v2_35_prompt_v2_37_a_cancel_ends_it_after_the_late_updates(
-    tools: Agent, version: int
-) -> None:
+async def test_a_cancel_ends_it_after_the_late_updates(tools: Agent, version: int) -> None:
     async with session(tools, version) as (talk, id):
         talk.prompt(1, id, "wait")
         await talk.update("agent_message_chunk")
@@ -173,8 +178,9 @@ async def test_prompt_v1_14_prompt_v1_16_prompt_v2_35_prompt_v2_37_a_cancel_ends
         assert talk.text() == "waiting no longer"
 
 
+@requirement("PROMPT-V1-12", "PROMPT-V2-41")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_prompt_v1_12_prompt_v2_41_a_cancel_takes_the_question_back(tools: Agent, version: int) -> None:
+async def test_a_cancel_takes_the_question_back(tools: Agent, version: int) -> None:
     async with session(tools, version) as (talk, id):
         talk.prompt(1, id, "permission")
         asked = await talk.request("session/request_permission")
@@ -188,8 +194,9 @@ async def test_prompt_v1_12_prompt_v2_41_a_cancel_takes_the_question_back(tools:
             assert (await talk.answer_to(1))["result"] == {"stopReason": "cancelled"}
 
 
+@requirement("PROMPT-V1-15", "PROMPT-V2-36")
 @pytest.mark.parametrize("raised", [RuntimeError("aborted by the model's library"), KeyError("private")])
-async def test_prompt_v1_15_prompt_v2_36_what_a_library_raises_on_cancel_is_no_error(
+async def test_what_a_library_raises_on_cancel_is_no_error(
     raised: Exception,
 ) -> None:
     agent = Agent("stumbling")
@@ -207,7 +214,8 @@ async def test_prompt_v1_15_prompt_v2_36_what_a_library_raises_on_cancel_is_no_e
         assert (await talk.answer_to(1))["result"] == {"stopReason": "cancelled"}
 
 
-async def test_prompt_v2_16_prompt_v2_17_prompt_v1_18_a_failure_is_told_and_leaks_nothing() -> None:
+@requirement("PROMPT-V2-16", "PROMPT-V2-17", "PROMPT-V1-18")
+async def test_a_failure_is_told_and_leaks_nothing() -> None:
     agent = Agent("failing")
 
     @agent.on_prompt
@@ -224,8 +232,9 @@ async def test_prompt_v2_16_prompt_v2_17_prompt_v1_18_a_failure_is_told_and_leak
         assert (await talk.answer_to(1))["error"] == {"code": -32603, "message": "Internal error"}
 
 
+@requirement("PROMPT-V1-05", "PROMPT-V2-15")
 @pytest.mark.parametrize("reason", ["refusal", "max_tokens", "max_turn_requests", "_mine"])
-async def test_prompt_v1_05_prompt_v2_15_a_returned_stop_reason_is_reported(reason: str) -> None:
+async def test_a_returned_stop_reason_is_reported(reason: str) -> None:
     agent = Agent("stopping")
 
     @agent.on_prompt
@@ -258,7 +267,8 @@ async def test_consecutive_messages_of_one_kind_are_told_apart_by_their_ids() ->
             assert first["messageId"] != second["messageId"]
 
 
-async def test_msg_13_a_replaced_message_is_an_upsert_in_v2_and_message_update_in_v1() -> None:
+@requirement("MSG-13")
+async def test_a_replaced_message_is_an_upsert_in_v2_and_message_update_in_v1() -> None:
     agent = Agent("correcting")
 
     @agent.on_prompt
@@ -278,7 +288,8 @@ async def test_msg_13_a_replaced_message_is_an_upsert_in_v2_and_message_update_i
         assert replaced["content"] == {"type": "text", "text": "right"}
 
 
-async def test_rpc_25_a_prompt_to_an_unknown_session_is_32002_with_its_id(agent: Agent) -> None:
+@requirement("RPC-25")
+async def test_a_prompt_to_an_unknown_session_is_32002_with_its_id(agent: Agent) -> None:
     for version in (1, 2):
         async with client(agent, version) as talk:
             talk.prompt(1, "nobody", "x")
@@ -286,16 +297,16 @@ async def test_rpc_25_a_prompt_to_an_unknown_session_is_32002_with_its_id(agent:
             assert (error["code"], error["data"]) == (-32002, {"sessionId": "nobody"})
 
 
-async def test_rpc_43_sess_04_a_relative_cwd_is_refused(agent: Agent) -> None:
+@requirement("RPC-43", "SESS-04")
+async def test_a_relative_cwd_is_refused(agent: Agent) -> None:
     async with client(agent) as talk:
         talk.send(id=1, method="session/new", params={"cwd": "here"})
         assert (await talk.answer_to(1))["error"]["code"] == -32602
 
 
+@requirement("PROMPT-V2-01", "PROMPT-V2-09")
 @pytest.mark.parametrize("block", [{"type": "_mine", "x": 1}, {"type": "video"}])
-async def test_prompt_v2_01_prompt_v2_09_a_prompt_of_unknown_content_or_of_none_is_refused(
-    agent: Agent, block: dict[str, Any]
-) -> None:
+async def test_a_prompt_of_unknown_content_or_of_none_is_refused(agent: Agent, block: dict[str, Any]) -> None:
     async with session(agent) as (talk, id):
         for n, prompt in enumerate(([block], [])):
             talk.send(id=n, method="session/prompt", params={"sessionId": id, "prompt": prompt})

@@ -12,9 +12,11 @@ from antiphon.agent import Agent, AgentTurn
 from antiphon.stores.sqlite import SQLiteStore
 from tests.agent.talk import client, session
 from tests.agent.test_sessions import Stepwise, idle
+from tests.requirements.marks import requirement
 
 
-async def test_prompt_v2_32_a_prompt_that_comes_while_busy_is_held_and_answered_when_its_turn_comes() -> None:
+@requirement("PROMPT-V2-32")
+async def test_a_prompt_that_comes_while_busy_is_held_and_answered_when_its_turn_comes() -> None:
     stepwise = Stepwise()
     async with session(stepwise.agent) as (talk, id):
         talk.prompt(1, id, "one")
@@ -30,7 +32,8 @@ async def test_prompt_v2_32_a_prompt_that_comes_while_busy_is_held_and_answered_
         assert answers == ["= 1", "= 2", "= 3"]
 
 
-async def test_prompt_v2_34_a_cancel_answers_held_prompts_with_32800_and_starts_nothing() -> None:
+@requirement("PROMPT-V2-34")
+async def test_a_cancel_answers_held_prompts_with_32800_and_starts_nothing() -> None:
     stepwise = Stepwise()
     async with session(stepwise.agent) as (talk, id):
         talk.prompt(1, id, "one")
@@ -45,7 +48,8 @@ async def test_prompt_v2_34_a_cancel_answers_held_prompts_with_32800_and_starts_
         assert stepwise.opened == ["one", "three"]
 
 
-async def test_prompt_v2_33_a_held_prompt_is_withdrawn_by_its_request_id() -> None:
+@requirement("PROMPT-V2-33")
+async def test_a_held_prompt_is_withdrawn_by_its_request_id() -> None:
     stepwise = Stepwise()
     async with session(stepwise.agent) as (talk, id):
         talk.prompt(1, id, "one")
@@ -61,7 +65,8 @@ async def test_prompt_v2_33_a_held_prompt_is_withdrawn_by_its_request_id() -> No
         assert stepwise.opened == ["one", "three"]
 
 
-async def test_queue_01_a_steering_prompt_joins_the_open_turn_at_its_next_break_point() -> None:
+@requirement("QUEUE-01")
+async def test_a_steering_prompt_joins_the_open_turn_at_its_next_break_point() -> None:
     stepwise = Stepwise()
     async with session(stepwise.agent) as (talk, id):
         talk.prompt(1, id, "one")
@@ -82,7 +87,8 @@ async def test_queue_01_a_steering_prompt_joins_the_open_turn_at_its_next_break_
         ]
 
 
-async def test_queue_01_an_interrupting_prompt_cancels_the_turn_and_is_taken_next() -> None:
+@requirement("QUEUE-01")
+async def test_an_interrupting_prompt_cancels_the_turn_and_is_taken_next() -> None:
     stepwise = Stepwise()
     async with session(stepwise.agent) as (talk, id):
         talk.prompt(1, id, "one")

@@ -14,6 +14,7 @@ from antiphon.engine.who import NAME_LIMIT, Who
 from antiphon.live.reading import read_session
 from antiphon.stores import SQLiteStore
 from tests.agent.talk import Talk, client, session
+from tests.requirements.marks import requirement
 
 PRESENCE = {"_meta": {"antiphon": {"presence": True}}}
 SPOKEN = pytest.mark.parametrize("version", [1, 2])
@@ -418,8 +419,9 @@ def test_old_journals_name_senders_by_a_word() -> None:
     assert body.by == "ann"
 
 
+@requirement("EXT-03", "EXT-06", "EXT-10")
 @SPOKEN
-async def test_ext_03_ext_06_ext_10_who_asked_for_nothing_sees_nothing_but_a_meta(version: int) -> None:
+async def test_who_asked_for_nothing_sees_nothing_but_a_meta(version: int) -> None:
     agent = talkative()
     async with (
         session(agent, **named("ann")) as (ann, id),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from antiphon.bridge.authentication import methods_v1, methods_v2, status_v1, status_v2
 from antiphon.schema import v1, v2
 from antiphon.schema.wire import Unknown
+from tests.requirements.marks import requirement
 
 TERMINAL = v2.AuthMethodTerminal(
     method_id=v2.AuthMethodId("console"),
@@ -22,7 +23,8 @@ STATUS = v2.AuthStatusResponse(
 )
 
 
-def test_24_auth_02_auth_03_the_methods_come_back_the_same() -> None:
+@requirement("AUTH-02", "AUTH-03")
+def test_the_methods_come_back_the_same() -> None:
     assert methods_v2(methods_v1([TERMINAL, KEY])) == [TERMINAL, KEY]
     assert methods_v1([TERMINAL])[0] == v1.AuthMethodTerminal(
         id=v1.AuthMethodId("console"),
@@ -34,7 +36,8 @@ def test_24_auth_02_auth_03_the_methods_come_back_the_same() -> None:
     )
 
 
-def test_24_auth_04_an_unknown_type_is_not_shown_to_v1_which_would_take_it_for_another() -> None:
+@requirement("AUTH-04")
+def test_an_unknown_type_is_not_shown_to_v1_which_would_take_it_for_another() -> None:
     assert methods_v1([Unknown({"type": "_odd", "methodId": "odd", "name": "Odd"})]) == []
 
 
@@ -49,7 +52,8 @@ def test_24_of_two_variables_of_one_name_the_last_counts() -> None:
     assert made.env == {"A": "2"}
 
 
-def test_24_auth_23_auth_24_a_status_comes_back_the_same_and_an_unknown_state_as_unknown() -> None:
+@requirement("AUTH-23", "AUTH-24")
+def test_a_status_comes_back_the_same_and_an_unknown_state_as_unknown() -> None:
     assert status_v2(status_v1(STATUS)) == STATUS
     odd = v1.AuthStatusResponse(state=v1.AuthState("half"))
     assert status_v2(odd) == v2.AuthStatusResponse(state=v2.AuthState.UNKNOWN)

@@ -11,6 +11,7 @@ from antiphon.schema import v2
 from antiphon.schema.codec import codec
 from antiphon.schema.wire import Unknown
 from tests.bridge.wire import Down, capabilities, plain, update
+from tests.requirements.marks import requirement
 
 ORIGINAL = "acp.bridge/original"
 BOOLEAN = capabilities(session={"configOptions": {"boolean": {}}})
@@ -85,6 +86,7 @@ def test_24_2_load_resume_and_fork_answer_alike() -> None:
     assert plain(configuration.fork_session(forked)) == {"sessionId": "f", **expected}
 
 
+@requirement("CONF-V1-06")
 @pytest.mark.parametrize(
     ("asked", "given", "sent"),
     [
@@ -93,7 +95,7 @@ def test_24_2_load_resume_and_fork_answer_alike() -> None:
         (BOOLEAN, [ODD, SWITCH], [SWITCH]),
     ],
 )
-def test_conf_v1_06_booleans_only_for_those_who_asked_and_unknown_types_for_none(
+def test_booleans_only_for_those_who_asked_and_unknown_types_for_none(
     asked: Any, given: Any, sent: Any
 ) -> None:
     down = Down(asked)

@@ -16,6 +16,7 @@ from antiphon.schema.codec import codec
 from antiphon.schema.v2.proposed import PromptTaken
 from antiphon.schema.version import Agreement, Dialect, OptIns
 from tests.bridge.wire import capabilities, permission, plain, read, text, update
+from tests.requirements.marks import requirement
 
 ORIGINAL = "acp.bridge/original"
 TURN_COMPLETE = OptIns(turn_complete=True)
@@ -66,7 +67,8 @@ class TestWriting:
         ]
         assert write(V1Writer(), idle(stopReason="end_turn")) == []
 
-    def test_sd_01_proposed_spells_the_state_differently_and_nothing_else(self) -> None:
+    @requirement("SD-01")
+    def test_proposed_spells_the_state_differently_and_nothing_else(self) -> None:
         usage = {"totalTokens": 3, "inputTokens": 1, "outputTokens": 2}
         proposed = ProposedWriter()
         assert write(proposed, idle(stopReason="end_turn", usage=usage)) == [
@@ -105,6 +107,7 @@ class TestWriting:
 
 
 class TestInsertion:
+    @requirement("PROMPT-V2-02")
     @pytest.mark.parametrize(
         ("to", "answer"),
         [
@@ -115,13 +118,12 @@ class TestInsertion:
             (V1Writer(), None),  # PROMPT-V1-02
         ],
     )
-    def test_prompt_v2_02_a_prompt_is_answered_at_insertion_except_in_v1(
-        self, to: Writer, answer: Any
-    ) -> None:
+    def test_a_prompt_is_answered_at_insertion_except_in_v1(self, to: Writer, answer: Any) -> None:
         given = to.inserted("u")
         assert (None if given is None else plain(given)) == answer
 
-    def test_prompt_v1_22_what_was_inserted_is_not_echoed(self) -> None:
+    @requirement("PROMPT-V1-22")
+    def test_what_was_inserted_is_not_echoed(self) -> None:
         to = V1Writer()
         to.inserted("u")
         assert write(to, update("user_message", messageId="u", content=[text("Hi")])) == []
@@ -149,27 +151,29 @@ class TestTheEndOfATurn:
     def test_24_3_v1_prompts_are_answered_with_the_reason(self, fields: Any, answer: Any) -> None:
         assert sent(V1Writer().ended(idle(**fields), [4])) == [(4, answer)]
 
+    @requirement("TC-01")
     @pytest.mark.parametrize(("fields", "answer"), ENDS)
-    def test_tc_01_turn_complete_comes_before_the_answer_and_agrees_with_it(
-        self, fields: Any, answer: Any
-    ) -> None:
+    def test_turn_complete_comes_before_the_answer_and_agrees_with_it(self, fields: Any, answer: Any) -> None:
         steps = sent(V1Writer(None, TURN_COMPLETE).ended(idle(**fields), [4]))
         said = {"error": answer} if "code" in answer else {"stopReason": answer["stopReason"]}  # TC-09
         complete = {"sessionUpdate": "turn_complete", "promptRequestId": "4", **said}
         assert steps == [complete, (4, answer)]
 
+    @requirement("TC-04")
     @pytest.mark.parametrize(("id", "named"), [(2, "2"), ("2", "2"), ("abc", "abc"), (None, "null")])
-    def test_tc_04_the_request_is_named_by_a_string(self, id: Any, named: str) -> None:
+    def test_the_request_is_named_by_a_string(self, id: Any, named: str) -> None:
         steps = sent(V1Writer(None, TURN_COMPLETE).ended(idle(stopReason="end_turn"), [id]))
         assert steps[0]["promptRequestId"] == named
 
-    def test_tc_02_every_prompt_of_a_turn_is_answered_oldest_first(self) -> None:
+    @requirement("TC-02")
+    def test_every_prompt_of_a_turn_is_answered_oldest_first(self) -> None:
         steps = sent(V1Writer(None, TURN_COMPLETE).ended(idle(stopReason="end_turn"), [4, 5]))
         assert [step[0] if isinstance(step, tuple) else step["promptRequestId"] for step in steps] == [
             "4", 4, "5", 5,
         ]  # fmt: skip
 
-    def test_tc_01_other_clients_that_opted_in_are_told_without_a_request(self) -> None:
+    @requirement("TC-01")
+    def test_other_clients_that_opted_in_are_told_without_a_request(self) -> None:
         to = V1Writer(None, TURN_COMPLETE)
         assert sent(to.ended(idle(stopReason="cancelled"))) == [
             {"sessionUpdate": "turn_complete", "stopReason": "cancelled"}
@@ -179,14 +183,17 @@ class TestTheEndOfATurn:
             {"sessionUpdate": "turn_complete", "error": failed}
         ]
 
-    def test_tc_10_nobody_else_is_told(self) -> None:
+    @requirement("TC-10")
+    def test_nobody_else_is_told(self) -> None:
         assert V1Writer().ended(idle(stopReason="end_turn")) == []
 
+    @requirement("TC-11")
     @pytest.mark.parametrize("to", [V2Writer(), ProposedWriter(), V1Writer(None, LIFECYCLE)])
-    def test_tc_11_not_where_the_state_tells_it(self, to: Writer) -> None:
+    def test_not_where_the_state_tells_it(self, to: Writer) -> None:
         assert to.ended(idle(stopReason="end_turn"), [4]) == []
 
-    def test_tc_03_held_back_updates_come_first(self) -> None:
+    @requirement("TC-03")
+    def test_held_back_updates_come_first(self) -> None:
         to = V1Writer(None, TURN_COMPLETE)
         big = {"type": "content", "content": text("x" * 50_000)}
         write(to, update("tool_call_update", toolCallId="t", title="T", content=[big]))
@@ -272,8 +279,9 @@ class TestSetup:
         assert V2Writer().configured(options) is options
 
 
+@requirement("PERM-01")
 @pytest.mark.parametrize("to", [V1Writer(), V2Writer()])
-def test_perm_01_questions_are_asked_in_the_dialect(to: Writer) -> None:
+def test_questions_are_asked_in_the_dialect(to: Writer) -> None:
     request = permission(title="T", options=[{"optionId": "y", "name": "Y", "kind": "allow_once"}])
     asked = to.asked(request, question="1")
     assert asked is not None

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from antiphon.bridge.diffs import COMPARED, Texts, summary, texts_of, whole_diff
 from antiphon.schema import v2
 from antiphon.schema.wire import Unknown
+from tests.requirements.marks import requirement
 
 LINES = st.lists(
     st.sampled_from(["a", "b", "", "-x", "+y", "\\ z", "@@ -1 +1 @@", "diff --git q q", "\r"]), max_size=8
@@ -27,7 +28,8 @@ def test_24_4_both_sides_come_back_exactly(path: str, old: str | None, new: str)
     assert texts_of(whole_diff(path, old, new)) == [Texts(path, old, new)]
 
 
-def test_diff_05_the_patch_is_git_s_with_absolute_paths() -> None:
+@requirement("DIFF-05")
+def test_the_patch_is_git_s_with_absolute_paths() -> None:
     diff = whole_diff("/a", "one\ntwo\n", "one\n2")
     assert diff.patch is not None
     assert diff.patch.text == (
@@ -36,7 +38,8 @@ def test_diff_05_the_patch_is_git_s_with_absolute_paths() -> None:
     assert diff.changes == [v2.DiffModify(path="/a", file_type=v2.DiffFileType.TEXT)]
 
 
-def test_diff_05_what_is_the_same_between_two_changes_is_not_shown_as_changed() -> None:
+@requirement("DIFF-05")
+def test_what_is_the_same_between_two_changes_is_not_shown_as_changed() -> None:
     patch = whole_diff("/a", "one\ntwo\nthree\nfour\n", "1\ntwo\nthree\n4\n").patch
     assert patch is not None
     assert patch.text.partition("@@\n")[2] == "-one\n+1\n two\n three\n-four\n+4\n"
@@ -49,8 +52,9 @@ def test_24_4_long_ones_come_back_exactly_too(lines: int) -> None:
     assert texts_of(whole_diff("/a", old, new)) == [Texts("/a", old, new)]
 
 
+@requirement("DIFF-05")
 @pytest.mark.parametrize(("old", "new"), [("one\ntwo\n", "one\n2"), ("", "x\n"), ("a\nb\nc", "a\nB\nc\nd\n")])
-def test_diff_05_git_applies_it(tmp_path: Path, old: str, new: str) -> None:
+def test_git_applies_it(tmp_path: Path, old: str, new: str) -> None:
     if shutil.which("git") is None:
         pytest.skip("no git here")
     (tmp_path / "f").write_text(old)

@@ -9,6 +9,7 @@ import pytest
 from antiphon.schema.v2.proposed import StateChange
 from antiphon.schema.version import OptIns
 from tests.bridge.wire import Down, capabilities, text, update
+from tests.requirements.marks import requirement
 
 ORIGINAL = "acp.bridge/original"
 LIFECYCLE = OptIns(prompt_lifecycle=True)
@@ -36,14 +37,16 @@ def test_24_4_state_is_consumed_not_forwarded(fields: dict[str, Any]) -> None:
     assert down.lost == ["state"]
 
 
+@requirement("SD-19")
 @pytest.mark.parametrize("fields", STATES)
-def test_sd_19_under_the_future_flag_state_is_forwarded_whole(fields: dict[str, Any]) -> None:
+def test_under_the_future_flag_state_is_forwarded_whole(fields: dict[str, Any]) -> None:
     down = Down(None, LIFECYCLE)
     assert down.feed(update("state_update", **fields)) == [{"sessionUpdate": "state_update", **fields}]
     assert down.lost == []
 
 
-def test_sd_01_the_proposed_spelling_is_understood() -> None:
+@requirement("SD-01")
+def test_the_proposed_spelling_is_understood() -> None:
     down = Down(None, LIFECYCLE)
     change = update("state_change", state="idle", stop_reason="end_turn")
     assert isinstance(change, StateChange)
@@ -67,7 +70,8 @@ def test_24_4_session_info_materializes_meta() -> None:
     ]
 
 
-def test_usage_04_an_omitted_cost_is_filled_and_null_is_omitted() -> None:
+@requirement("USAGE-04")
+def test_an_omitted_cost_is_filled_and_null_is_omitted() -> None:
     down = Down()
     cost = {"amount": 1.5, "currency": "EUR"}
     sent = down.feed(
@@ -80,14 +84,16 @@ def test_usage_04_an_omitted_cost_is_filled_and_null_is_omitted() -> None:
     assert [one["used"] for one in sent] == [1, 2, 3, 4]
 
 
-def test_note_01_a_notice_goes_to_a_client_that_takes_notices() -> None:
+@requirement("NOTE-01")
+def test_a_notice_goes_to_a_client_that_takes_notices() -> None:
     down = Down(capabilities(session={"notices": {}}))
     fields = {"severity": "_loud", "title": "Hi", "description": "You", "_meta": {"k": 1}}
     assert down.feed(update("notice", **fields)) == [{"sessionUpdate": "notice", **fields}]
     assert down.lost == []
 
 
-def test_note_01_otherwise_it_is_an_agent_message_of_its_own() -> None:
+@requirement("NOTE-01")
+def test_otherwise_it_is_an_agent_message_of_its_own() -> None:
     down = Down()
     first = {"severity": "warning", "title": "Hi", "description": "You"}
     sent = down.feed(update("notice", **first), update("notice", severity="info", title="Again"))
@@ -108,7 +114,8 @@ COMPACTION = [
 ]
 
 
-def test_comp_01_compaction_goes_to_a_client_that_takes_it() -> None:
+@requirement("COMP-01")
+def test_compaction_goes_to_a_client_that_takes_it() -> None:
     down = Down(capabilities(session={"compaction": {}}))
     assert down.feed(*COMPACTION) == [
         {"sessionUpdate": "compaction_update", "compactionId": "c", "status": "in_progress"},
@@ -123,7 +130,8 @@ def test_comp_01_compaction_goes_to_a_client_that_takes_it() -> None:
     ]
 
 
-def test_comp_01_otherwise_it_is_dropped() -> None:
+@requirement("COMP-01")
+def test_otherwise_it_is_dropped() -> None:
     down = Down()
     assert down.feed(*COMPACTION) == []
     assert down.lost == ["compaction"] * 3
@@ -165,7 +173,8 @@ def test_24_4_and_to_nobody_else() -> None:
     assert down.lost == ["subagent"] * len(SUBAGENT)
 
 
-def test_ext_10_an_unknown_update_goes_only_to_a_client_that_asked_for_it() -> None:
+@requirement("EXT-10")
+def test_an_unknown_update_goes_only_to_a_client_that_asked_for_it() -> None:
     odd = update("_antiphon_queue", entries=[])
     down = Down()
     assert down.feed(odd) == []
@@ -174,8 +183,9 @@ def test_ext_10_an_unknown_update_goes_only_to_a_client_that_asked_for_it() -> N
     assert Down(extensions=["_other"]).feed(odd) == []
 
 
+@requirement("CONT-03")
 @pytest.mark.parametrize("field", ["image", "audio", "resource_link", "resource", "blob"])
-def test_cont_03_known_blocks_are_the_same_in_both(field: str) -> None:
+def test_known_blocks_are_the_same_in_both(field: str) -> None:
     annotations = {
         "audience": ["user"],
         "lastModified": "2026-01-01T00:00:00Z",

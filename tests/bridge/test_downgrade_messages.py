@@ -8,6 +8,7 @@ import pytest
 
 from antiphon.schema.version import OptIns
 from tests.bridge.wire import Down, text, update
+from tests.requirements.marks import requirement
 
 LIFECYCLE = OptIns(prompt_lifecycle=True)
 REPLACES = OptIns(message_update=True)
@@ -94,8 +95,9 @@ def test_24_4_a_cleared_message_stays_and_what_follows_gets_a_new_id(content: An
     assert [sent["messageId"] for sent in later] == ["m~2"]
 
 
+@requirement("MSG-14")
 @pytest.mark.parametrize("content", [None, []])
-def test_msg_14_an_empty_message_at_first_sight_is_no_loss(content: Any) -> None:
+def test_an_empty_message_at_first_sight_is_no_loss(content: Any) -> None:
     down = Down()
     assert down.feed(update("agent_message", messageId="m", content=content)) == []
     assert down.feed(update("agent_message_chunk", messageId="m", content=text("a"))) == [
@@ -104,7 +106,8 @@ def test_msg_14_an_empty_message_at_first_sight_is_no_loss(content: Any) -> None
     assert down.lost == []
 
 
-def test_msg_18_meta_of_a_message_goes_with_its_first_chunk() -> None:
+@requirement("MSG-18")
+def test_meta_of_a_message_goes_with_its_first_chunk() -> None:
     down = Down()
     down.feed(update("agent_message", messageId="m", meta={"a": 1, "b": 2}))
     down.feed(update("agent_message", messageId="m", meta={"b": None}))
@@ -124,7 +127,8 @@ def test_24_4_meta_alone_for_a_message_already_sent_is_a_loss() -> None:
     assert down.lost == ["message_meta", "message_meta"]
 
 
-def test_msg_07_an_id_used_by_two_types_is_prefixed_the_second_time() -> None:
+@requirement("MSG-07")
+def test_an_id_used_by_two_types_is_prefixed_the_second_time() -> None:
     down = Down()
     sent = down.feed(
         update("agent_message_chunk", messageId="m", content=text("a")),
@@ -142,7 +146,8 @@ def test_msg_07_an_id_used_by_two_types_is_prefixed_the_second_time() -> None:
     assert down.lost == ["message_id"]
 
 
-def test_msg_06_interleaved_messages_keep_their_ids() -> None:
+@requirement("MSG-06")
+def test_interleaved_messages_keep_their_ids() -> None:
     sent = Down().feed(
         *(update("agent_message_chunk", messageId=id, content=text(id)) for id in ("a", "b", "a", "b"))
     )
@@ -150,7 +155,8 @@ def test_msg_06_interleaved_messages_keep_their_ids() -> None:
 
 
 class TestTheClientsOwnPrompt:
-    def test_prompt_v1_22_is_not_echoed_whole_or_in_chunks(self) -> None:
+    @requirement("PROMPT-V1-22")
+    def test_is_not_echoed_whole_or_in_chunks(self) -> None:
         for echo in (
             [update("user_message", messageId="u", content=[text("Hello")])],
             [update("user_message_chunk", messageId="u", content=text(part)) for part in ("Hel", "lo")],
@@ -160,7 +166,8 @@ class TestTheClientsOwnPrompt:
             assert down.feed(*echo) == []
             assert down.lost == []
 
-    def test_prompt_v1_22_other_clients_get_it_as_chunks(self) -> None:
+    @requirement("PROMPT-V1-22")
+    def test_other_clients_get_it_as_chunks(self) -> None:
         sent = Down().feed(update("user_message", messageId="u", content=[text("Hello")]))
         assert sent == [chunk("user_message_chunk", "u", "Hello")]
 
@@ -173,7 +180,8 @@ class TestTheClientsOwnPrompt:
         )
         assert sent == [chunk("user_message_chunk", "u2", "theirs")]
 
-    def test_prompt_v1_22_on_replay_everybody_gets_it(self) -> None:
+    @requirement("PROMPT-V1-22")
+    def test_on_replay_everybody_gets_it(self) -> None:
         # A load is a new attachment, hence a new machine: nobody's own.
         sent = Down().feed(update("user_message", messageId="u", content=[text("Hello")]))
         assert len(sent) == 1
@@ -190,7 +198,8 @@ class TestTheClientsOwnPrompt:
 
 
 class TestMessageUpdate:
-    def test_sd_27_a_replaced_message_keeps_its_id_for_a_client_that_opted_in(self) -> None:
+    @requirement("SD-27")
+    def test_a_replaced_message_keeps_its_id_for_a_client_that_opted_in(self) -> None:
         down = Down(None, REPLACES)
         down.feed(update("agent_message_chunk", messageId="m", content=text("Wrong")))
         sent = down.feed(update("agent_message", messageId="m", content=[text("Right")], meta={"k": 1}))
@@ -208,14 +217,16 @@ class TestMessageUpdate:
         assert down.feed(update("agent_message", messageId="m", content=[text("Right!")])) == []
         assert down.lost == []
 
-    def test_sd_27_so_can_a_message_be_cleared(self) -> None:
+    @requirement("SD-27")
+    def test_so_can_a_message_be_cleared(self) -> None:
         down = Down(None, REPLACES)
         down.feed(update("agent_message_chunk", messageId="m", content=text("Secret")))
         sent = down.feed(update("agent_message", messageId="m", content=None))
         assert [one["content"] for one in sent] == [[]]
         assert down.lost == []
 
-    def test_sd_27_what_extends_is_still_a_suffix(self) -> None:
+    @requirement("SD-27")
+    def test_what_extends_is_still_a_suffix(self) -> None:
         down = Down(None, REPLACES)
         down.feed(update("agent_message_chunk", messageId="m", content=text("a")))
         sent = down.feed(update("agent_message", messageId="m", content=[text("ab")]))
@@ -223,7 +234,8 @@ class TestMessageUpdate:
 
 
 class TestTheFutureFlag:
-    def test_sd_19_user_messages_are_patches_also_to_their_author(self) -> None:
+    @requirement("SD-19")
+    def test_user_messages_are_patches_also_to_their_author(self) -> None:
         down = Down(None, LIFECYCLE)
         assert down.machine.own("u") == "u"
         given: list[dict[str, Any]] = [
@@ -240,7 +252,8 @@ class TestTheFutureFlag:
         sent = down.feed(update("agent_message", messageId="m", content=[text("a")]))
         assert sent == [chunk("agent_message_chunk", "m", "a")]
 
-    def test_msg_07_the_answer_and_the_message_have_the_same_id(self) -> None:
+    @requirement("MSG-07")
+    def test_the_answer_and_the_message_have_the_same_id(self) -> None:
         down = Down(None, LIFECYCLE)
         down.feed(update("agent_message_chunk", messageId="m", content=text("a")))
         assert down.machine.own("m") == "user:m"

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.bridge.wire import Down, capabilities, update
+from tests.requirements.marks import requirement
 
 ORIGINAL = "acp.bridge/original"
 
@@ -37,7 +38,8 @@ def test_24_4_several_plans_are_concatenated_in_order_of_first_sight() -> None:
     ]
 
 
-def test_plan_v2_06_a_removed_plan_goes_from_the_list() -> None:
+@requirement("PLAN-V2-06")
+def test_a_removed_plan_goes_from_the_list() -> None:
     down = Down()
     down.feed(plan("p", entry("a")), plan("q", entry("b")))
     sent = down.feed(update("plan_removed", planId="p"), update("plan_removed", planId="never"))
@@ -66,6 +68,7 @@ def test_24_4_unknown_values_of_an_entry(given: Any, sent: Any, original: Any) -
     assert down.lost == ["plan_entry_value"]
 
 
+@requirement("PLAN-V2-03")
 @pytest.mark.parametrize(
     "other",
     [
@@ -74,7 +77,7 @@ def test_24_4_unknown_values_of_an_entry(given: Any, sent: Any, original: Any) -
         {"type": "_odd", "planId": "p"},
     ],
 )
-def test_plan_v2_03_another_type_of_plan_still_replaces_what_was(other: Any) -> None:
+def test_another_type_of_plan_still_replaces_what_was(other: Any) -> None:
     down = Down()
     assert down.feed(update("plan_update", plan=other)) == []
     down.feed(plan("p", entry("a")))
@@ -84,7 +87,8 @@ def test_plan_v2_03_another_type_of_plan_still_replaces_what_was(other: Any) -> 
 
 
 class TestAClientThatKnowsPlansById:
-    def test_plan_v1_03_gets_them_one_by_one(self) -> None:
+    @requirement("PLAN-V1-03")
+    def test_gets_them_one_by_one(self) -> None:
         down = Down(capabilities(plan={}))
         given: list[Any] = [
             {
@@ -98,7 +102,8 @@ class TestAClientThatKnowsPlansById:
         assert down.feed(*(update(**{"tag": one["sessionUpdate"], **_rest(one)}) for one in given)) == given
         assert down.lost == []
 
-    def test_plan_v2_03_a_plan_of_unknown_type_removes_what_was(self) -> None:
+    @requirement("PLAN-V2-03")
+    def test_a_plan_of_unknown_type_removes_what_was(self) -> None:
         down = Down(capabilities(plan={}))
         odd = update("plan_update", plan={"type": "_odd", "planId": "p"})
         assert down.feed(odd) == []

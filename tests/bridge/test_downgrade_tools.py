@@ -9,6 +9,7 @@ import pytest
 from antiphon.bridge import diffs
 from antiphon.bridge.downgrade_tools import EAGER
 from tests.bridge.wire import Down, b64, plain, shown, text, update
+from tests.requirements.marks import requirement
 
 ORIGINAL = "acp.bridge/original"
 
@@ -223,13 +224,15 @@ class TestTerminals:
         }
         assert down.lost == ["terminal"]
 
-    def test_termv2_02_the_terminal_may_come_before_the_reference(self) -> None:
+    @requirement("TERMV2-02")
+    def test_the_terminal_may_come_before_the_reference(self) -> None:
         down = Down()
         assert down.feed(update("terminal_output_chunk", terminalId="x", data=b64("hi"))) == []
         assert terminal_text(down.feed(tool(title="T", content=[self.REFERENCE]))) == ["hi"]
         assert down.lost == ["terminal_alone", "terminal"]
 
-    def test_termv2_04_output_replaces_all_bytes(self) -> None:
+    @requirement("TERMV2-04")
+    def test_output_replaces_all_bytes(self) -> None:
         down = Down()
         down.feed(tool(title="T", content=[self.REFERENCE]))
         down.feed(update("terminal_output_chunk", terminalId="x", data=b64("old")))
@@ -240,7 +243,8 @@ class TestTerminals:
             )
         ) == ["new", ""]
 
-    def test_termv2_05_a_character_cut_in_two_is_whole(self) -> None:
+    @requirement("TERMV2-05")
+    def test_a_character_cut_in_two_is_whole(self) -> None:
         down = Down()
         down.feed(tool(title="T", content=[self.REFERENCE]))
         data = "é".encode()

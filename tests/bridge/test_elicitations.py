@@ -16,6 +16,7 @@ from antiphon.schema.codec import codec
 from antiphon.schema.methods import Kind
 from antiphon.schema.wire import Unknown
 from tests.bridge.wire import elicitation, plain
+from tests.requirements.marks import requirement
 
 FIELDS: dict[str, Any] = {
     "a": {
@@ -36,6 +37,7 @@ FIELDS: dict[str, Any] = {
 }
 
 
+@requirement("ELIC-01")
 @pytest.mark.parametrize(
     ("capabilities", "named"),
     [
@@ -59,7 +61,7 @@ FIELDS: dict[str, Any] = {
         ),
     ],
 )
-def test_elic_01_an_empty_object_names_no_mode(capabilities: Any, named: set[str]) -> None:
+def test_an_empty_object_names_no_mode(capabilities: Any, named: set[str]) -> None:
     assert modes(capabilities) == named
 
 
@@ -80,8 +82,9 @@ def test_24_2_a_form_is_the_same_in_v1_and_comes_back_as_it_was() -> None:
     assert V2Writer().elicited(request) is request
 
 
+@requirement("ELIC-04")
 @pytest.mark.parametrize("scope", [{"session_id": "s"}, {"request_id": 7}, {"request_id": "r"}])
-def test_elic_04_an_address_is_the_same_in_v1_with_its_one_scope(scope: dict[str, Any]) -> None:
+def test_an_address_is_the_same_in_v1_with_its_one_scope(scope: dict[str, Any]) -> None:
     request = v2.ElicitationUrlMode(
         message="Go", url="https://example.com", elicitation_id=v2.ElicitationId("e"), **scope
     )
@@ -90,7 +93,8 @@ def test_elic_04_an_address_is_the_same_in_v1_with_its_one_scope(scope: dict[str
     assert lifted(down) == request
 
 
-def test_ext_10_a_format_that_v1_does_not_know_is_left_out() -> None:
+@requirement("EXT-10")
+def test_a_format_that_v1_does_not_know_is_left_out() -> None:
     request = elicitation({"a": {"type": "string", "format": "_station", "_meta": {"k": 1}}})
     sent = plain(strict_v1(elicit_v1(request, Ledger())))["requestedSchema"]["properties"]["a"]
     assert sent == {
@@ -99,6 +103,7 @@ def test_ext_10_a_format_that_v1_does_not_know_is_left_out() -> None:
     }
 
 
+@requirement("ELIC-08")
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize(
     ("result", "meant"),
@@ -111,7 +116,7 @@ def test_ext_10_a_format_that_v1_does_not_know_is_left_out() -> None:
         ({"action": "agree"}, v2.ElicitationCancelAction()),
     ],
 )
-def test_elic_08_an_answer_means_the_same_in_both_versions(version: int, result: Any, meant: Any) -> None:
+def test_an_answer_means_the_same_in_both_versions(version: int, result: Any, meant: Any) -> None:
     answer = codec(version).result("elicitation/create", msgspec.json.encode(result))
     assert answered(answer) == meant
     assert answered(None) is None

@@ -20,6 +20,7 @@ from antiphon.schema.wire import choose
 from tests.bridge.v1_client import V1Client, joined
 from tests.bridge.v2_client import V2Client
 from tests.bridge.wire import b64, capabilities, check_v1, permission, plain, read, shown, text
+from tests.requirements.marks import requirement
 from tests.schema.strategies import Instances
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Zl", "Zp"]), max_size=6)
@@ -208,8 +209,9 @@ def test_24_4_what_is_not_reported_is_not_lost(steps: list[Any]) -> None:
         stream.check_messages()
 
 
+@requirement("SD-27")
 @given(st.lists(st.one_of(CHUNK, EXTEND, REPLACE), max_size=12))
-def test_sd_27_with_message_update_no_message_is_ever_lost(steps: list[Any]) -> None:
+def test_with_message_update_no_message_is_ever_lost(steps: list[Any]) -> None:
     stream = Stream(OptIns(message_update=True))
     for step in steps:
         stream.step(step)

@@ -18,6 +18,7 @@ from antiphon.schema import v1, v2
 from antiphon.schema.codec import codec
 from antiphon.schema.methods import Kind
 from tests.bridge.wire import Up, capabilities, permission, text, update, v1_update
+from tests.requirements.marks import requirement
 
 META = {
     "traceparent": "00-a-b-01",
@@ -121,8 +122,9 @@ def wired(value: Any) -> Any:
     return msgspec.json.decode(codec(2).encode(value))
 
 
+@requirement("OBS-02")
 @pytest.mark.parametrize("method", [*ASKED, "session/load", "session/cancel"])
-def test_obs_02_requests_of_a_v1_client_keep_their_meta(method: str) -> None:
+def test_requests_of_a_v1_client_keep_their_meta(method: str) -> None:
     raw = {**ASKED.get(method, ASKED["session/resume"]), "_meta": META}
     if "mcpServers" in raw:
         raw["mcpServers"] = [*raw["mcpServers"], STDIO]
@@ -133,8 +135,9 @@ def test_obs_02_requests_of_a_v1_client_keep_their_meta(method: str) -> None:
     assert metas(lifted) == metas(wired(read))
 
 
+@requirement("OBS-02")
 @pytest.mark.parametrize("method", [*ASKED, "session/cancel"])
-def test_obs_02_requests_to_a_v1_agent_keep_their_meta(method: str) -> None:
+def test_requests_to_a_v1_agent_keep_their_meta(method: str) -> None:
     raw = {**ASKED.get(method, ASKED["session/resume"]), "_meta": META}
     if "mcpServers" in raw:
         raw["mcpServers"] = [*raw["mcpServers"], {**STDIO, "type": "stdio"}]
@@ -146,7 +149,8 @@ def test_obs_02_requests_to_a_v1_agent_keep_their_meta(method: str) -> None:
     assert metas(lowered) == metas(wired(read))
 
 
-def test_obs_02_config_requests_and_lists_keep_their_meta() -> None:
+@requirement("OBS-02")
+def test_config_requests_and_lists_keep_their_meta() -> None:
     option = v2.SessionConfigSelect(
         config_id=v2.SessionConfigId("mode"),
         name="Mode",
@@ -173,7 +177,8 @@ def test_obs_02_config_requests_and_lists_keep_their_meta() -> None:
 OPTIONS = [{"optionId": "y", "name": "Yes", "kind": "allow_once", "_meta": META}]
 
 
-def test_obs_02_a_permission_keeps_its_meta_both_ways() -> None:
+@requirement("OBS-02")
+def test_a_permission_keeps_its_meta_both_ways() -> None:
     asked = permission(title="T", options=OPTIONS, _meta=META)
     down = V1Writer().asked(asked, question="q")
     assert down is not None
@@ -186,8 +191,9 @@ def test_obs_02_a_permission_keeps_its_meta_both_ways() -> None:
     assert metas(wired(up.params)) == 3
 
 
+@requirement("OBS-02")
 @pytest.mark.parametrize("mode", ["form", "url"])
-def test_obs_02_an_elicitation_keeps_its_meta_both_ways(mode: str) -> None:
+def test_an_elicitation_keeps_its_meta_both_ways(mode: str) -> None:
     fields: dict[str, Any] = {"requestedSchema": {"type": "object", "properties": {}}}
     if mode == "url":
         fields = {"url": "https://x", "elicitationId": "e"}
@@ -216,15 +222,17 @@ TOLD: list[tuple[str, dict[str, Any]]] = [
 ]  # fmt: skip
 
 
+@requirement("OBS-02")
 @pytest.mark.parametrize(("tag", "fields"), TOLD)
-def test_obs_02_updates_of_a_v1_agent_keep_their_meta(tag: str, fields: dict[str, Any]) -> None:
+def test_updates_of_a_v1_agent_keep_their_meta(tag: str, fields: dict[str, Any]) -> None:
     raw = {**fields, "_meta": META}
     lifted = Up().feed(v1_update(tag, **fields, meta=META))
     assert metas(lifted) == metas(raw)
 
 
+@requirement("OBS-02")
 @pytest.mark.parametrize(("tag", "fields"), TOLD)
-def test_obs_02_updates_to_a_v1_client_keep_their_meta(tag: str, fields: dict[str, Any]) -> None:
+def test_updates_to_a_v1_client_keep_their_meta(tag: str, fields: dict[str, Any]) -> None:
     able = capabilities(subagents={}, session={"notices": {}, "compaction": {}})
     writer = V1Writer(able)
     made = update(tag, **fields, meta=META)

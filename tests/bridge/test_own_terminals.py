@@ -9,6 +9,7 @@ import msgspec
 
 from antiphon.bridge.downgrade import Downgrade
 from antiphon.schema import v1, v2
+from tests.requirements.marks import requirement
 
 OURS, THEIRS = v2.TerminalId("term_1"), v1.TerminalId("T")
 SHOWN = v2.Terminal(terminal_id=OURS, meta={"k": 1})
@@ -30,7 +31,8 @@ def updates() -> list[v2.SessionUpdate]:
     ]
 
 
-def test_tool_v1_05_24_4_who_runs_it_gets_a_reference_by_its_own_id() -> None:
+@requirement("TOOL-V1-05")
+def test_who_runs_it_gets_a_reference_by_its_own_id() -> None:
     lost: list[str] = []
     down = Downgrade(report=lambda loss, _: lost.append(loss.name))
     down.tools.own(OURS, THEIRS)
@@ -42,7 +44,8 @@ def test_tool_v1_05_24_4_who_runs_it_gets_a_reference_by_its_own_id() -> None:
     assert lost == []
 
 
-def test_termv1_08_who_does_not_gets_its_output() -> None:
+@requirement("TERMV1-08")
+def test_who_does_not_gets_its_output() -> None:
     sent = told(Downgrade(), *updates())
     contents = [update["content"] for update in sent if update.get("content")]
     assert contents[-1][0]["content"]["text"] == "$ ls\nout"

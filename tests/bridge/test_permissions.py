@@ -12,6 +12,7 @@ from antiphon.schema import v1, v2
 from antiphon.schema.codec import codec
 from antiphon.schema.wire import choose
 from tests.bridge.wire import Down, check_v1, permission, plain, shown, update
+from tests.requirements.marks import requirement
 
 ORIGINAL = "acp.bridge/original"
 ALLOW = {"optionId": "y", "name": "Yes", "kind": "allow_once"}
@@ -37,7 +38,8 @@ def about(**call: Any) -> dict[str, Any]:
     return {"type": "tool_call", "toolCall": {"toolCallId": "t", **call}}
 
 
-def test_perm_v2_03_the_subject_is_told_as_an_update_before_the_question() -> None:
+@requirement("PERM-V2-03")
+def test_the_subject_is_told_as_an_update_before_the_question() -> None:
     down = Down()
     updates, params = asked(down, request(subject=about(title="rm -r x", kind="delete")))
     assert updates == [
@@ -57,7 +59,8 @@ def test_perm_v2_03_the_subject_is_told_as_an_update_before_the_question() -> No
     assert down.lost == []
 
 
-def test_perm_v2_03_nothing_is_told_twice_of_a_known_call() -> None:
+@requirement("PERM-V2-03")
+def test_nothing_is_told_twice_of_a_known_call() -> None:
     down = Down()
     down.feed(update("tool_call_update", toolCallId="t", title="T", status="in_progress"))
     updates, params = asked(down, request(subject=about()))
@@ -72,7 +75,8 @@ def test_24_5_a_call_without_a_title_takes_the_request_s() -> None:
     assert params["toolCall"]["content"] == [shown("Really")]
 
 
-def test_perm_v2_02_words_of_the_request_are_content_of_this_request_only() -> None:
+@requirement("PERM-V2-02")
+def test_words_of_the_request_are_content_of_this_request_only() -> None:
     down = Down()
     down.feed(update("tool_call_update", toolCallId="t", title="T", content=[shown("a")]))
     _, params = asked(down, request(description="Really", subject=about()))
@@ -146,6 +150,7 @@ def selected(id: str) -> Any:
     return v1.SelectedPermissionOutcome(option_id=v1.PermissionOptionId(id), meta={"k": 1})
 
 
+@requirement("PERM-V1-02")
 @pytest.mark.parametrize(
     ("outcome", "expected"),
     [
@@ -156,13 +161,14 @@ def selected(id: str) -> Any:
         (None, {"outcome": "cancelled"}),  # an error, as -32800
     ],
 )
-def test_perm_v1_02_outcomes_back_in_v2(outcome: Any, expected: Any) -> None:
+def test_outcomes_back_in_v2(outcome: Any, expected: Any) -> None:
     made = ask_v1(request(options=[ALLOW, ODD]), Down().machine, question="7")
     assert made is not None
     answer = None if outcome is None else v1.RequestPermissionResponse(outcome=outcome)
     assert plain(made.outcome(answer)) == expected
 
 
+@requirement("PERM-V2-07")
 @pytest.mark.parametrize(
     ("outcome", "expected"),
     [
@@ -172,7 +178,7 @@ def test_perm_v1_02_outcomes_back_in_v2(outcome: Any, expected: Any) -> None:
         ({"outcome": "_allowed", "optionId": "y"}, {"outcome": "cancelled"}),  # PERM-V2-07
     ],
 )
-def test_perm_v2_07_what_is_not_known_is_never_approval(outcome: Any, expected: Any) -> None:
+def test_what_is_not_known_is_never_approval(outcome: Any, expected: Any) -> None:
     made: Asked = ask(request(options=[ALLOW, ODD]))
     raw = msgspec.json.encode({"outcome": outcome})
     answer = codec(2).result("session/request_permission", raw)

@@ -14,6 +14,7 @@ from antiphon.schema.codec import codec
 from antiphon.schema.methods import Kind, find
 from antiphon.schema.wire import choose
 from tests.bridge.wire import plain, text
+from tests.requirements.marks import requirement
 
 ORIGINAL = "acp.bridge/original"
 STDIO = {"name": "a", "command": "/bin/a", "args": ["-x"], "env": [{"name": "K", "value": "V"}]}
@@ -90,7 +91,8 @@ def test_24_3_prompt_content_is_the_same() -> None:
     assert strict_v2("session/prompt", made) == {"sessionId": "s", "prompt": BLOCKS, "_meta": {"k": 1}}
 
 
-def test_cont_04_values_out_of_v2_s_range_are_dropped_and_announced() -> None:
+@requirement("CONT-04")
+def test_values_out_of_v2_s_range_are_dropped_and_announced() -> None:
     lost: list[str] = []
     link = {
         "type": "resource_link",
@@ -115,7 +117,8 @@ def test_cont_04_values_out_of_v2_s_range_are_dropped_and_announced() -> None:
     assert lost == ["annotation_priority", "resource_size"]
 
 
-def test_prompt_v2_01_an_empty_prompt_is_refused() -> None:
+@requirement("PROMPT-V2-01")
+def test_an_empty_prompt_is_refused() -> None:
     with pytest.raises(InvalidParams):
         requests.prompt(v1_params("session/prompt", sessionId="s", prompt=[]))
 

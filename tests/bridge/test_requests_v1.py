@@ -16,6 +16,7 @@ from antiphon.schema.codec import codec
 from antiphon.schema.methods import Kind, find
 from antiphon.schema.wire import choose
 from tests.bridge.wire import plain, text
+from tests.requirements.marks import requirement
 
 ORIGINAL = "acp.bridge/original"
 STDIO = {"name": "a", "command": "/bin/a", "args": ["-x"], "env": [{"name": "K", "value": "V"}]}
@@ -73,14 +74,16 @@ def test_24_2_what_v2_may_leave_out_v1_may_not() -> None:
     assert strict_v1("session/new", made) == {"cwd": "/w", "mcpServers": []}
 
 
+@requirement("MCPCFG-05")
 @pytest.mark.parametrize("server", [HTTP, ACP, {"type": "_odd", "name": "o"}])
-def test_mcpcfg_05_a_transport_that_the_agent_has_not_is_refused(server: dict[str, Any]) -> None:
+def test_a_transport_that_the_agent_has_not_is_refused(server: dict[str, Any]) -> None:
     params = v2_params("session/new", cwd="/w", mcpServers=[server])
     with pytest.raises(InvalidParams, match=server["type"]):
         requests_v1.new_session(params, capabilities=PLAIN)
 
 
-def test_sess_09_additional_directories_only_where_advertised() -> None:
+@requirement("SESS-09")
+def test_additional_directories_only_where_advertised() -> None:
     params = v2_params("session/new", cwd="/w", additionalDirectories=["/x"])
     with pytest.raises(InvalidParams):
         requests_v1.new_session(params, capabilities=PLAIN)
@@ -104,6 +107,7 @@ def test_24_2_resume_is_load_or_resume(replay: Any, capabilities: dict[str, Any]
     assert strict_v1(method, made) == {"sessionId": "s", **IN_V1}
 
 
+@requirement("SESS-19")
 @pytest.mark.parametrize(
     ("replay", "capabilities"),
     [
@@ -112,7 +116,7 @@ def test_24_2_resume_is_load_or_resume(replay: Any, capabilities: dict[str, Any]
         (None, {}),
     ],
 )
-def test_sess_19_a_replay_that_cannot_be_had_is_refused(replay: Any, capabilities: dict[str, Any]) -> None:
+def test_a_replay_that_cannot_be_had_is_refused(replay: Any, capabilities: dict[str, Any]) -> None:
     params = v2_params("session/resume", sessionId="s", cwd="/w", replayFrom=replay)
     with pytest.raises(InvalidParams):
         requests_v1.resume_session(params, capabilities=able(**capabilities))
@@ -140,20 +144,23 @@ def test_24_3_a_prompt_of_what_the_agent_takes_is_the_same() -> None:
     assert strict_v1("session/prompt", made) == {"sessionId": "s", "prompt": BLOCKS, "_meta": {"k": 1}}
 
 
+@requirement("CONT-02")
 @pytest.mark.parametrize("block", [*BLOCKS[2:], {"type": "_odd"}])
-def test_cont_02_a_prompt_of_what_the_agent_does_not_take_is_refused(block: dict[str, Any]) -> None:
+def test_a_prompt_of_what_the_agent_does_not_take_is_refused(block: dict[str, Any]) -> None:
     params = v2_params("session/prompt", sessionId="s", prompt=[text("a"), block])
     with pytest.raises(InvalidParams, match=block["type"]):
         requests_v1.prompt(params, capabilities=PLAIN)
 
 
-def test_cont_08_an_unknown_block_is_refused_by_an_agent_that_takes_all() -> None:
+@requirement("CONT-08")
+def test_an_unknown_block_is_refused_by_an_agent_that_takes_all() -> None:
     params = v2_params("session/prompt", sessionId="s", prompt=[{"type": "_odd"}])
     with pytest.raises(InvalidParams):
         requests_v1.prompt(params, capabilities=able(**ALL))
 
 
-def test_prompt_v2_01_an_empty_prompt_is_refused() -> None:
+@requirement("PROMPT-V2-01")
+def test_an_empty_prompt_is_refused() -> None:
     params = msgspec.structs.replace(
         v2_params("session/prompt", sessionId="s", prompt=[text("a")]), prompt=[]
     )
@@ -221,8 +228,9 @@ def test_24_2_the_option_made_of_modes_is_set_as_a_mode() -> None:
     assert strict_v1("session/set_mode", made) == {"sessionId": "s", "modeId": "ask", "_meta": {"k": 1}}
 
 
+@requirement("CONF-V1-02")
 @pytest.mark.parametrize("given", [{"type": "id", "value": "x"}, {"type": "boolean", "value": True}])
-def test_conf_v1_02_only_a_listed_mode_is_set(given: dict[str, Any]) -> None:
+def test_only_a_listed_mode_is_set(given: dict[str, Any]) -> None:
     with pytest.raises(InvalidParams):
         requests_v1.set_config_option(setting(configId="mode", **given), with_modes().configuration)
 

@@ -25,6 +25,7 @@ from antiphon.schema.updates import unread, written
 from tests.bridge.test_laws import _few_ids
 from tests.bridge.test_upgrade_laws import ALL, ANY_V1, V1_TOOL
 from tests.bridge.wire import plain
+from tests.requirements.marks import requirement
 from tests.schema.strategies import Instances
 
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
@@ -135,8 +136,9 @@ CHUNKS = st.fixed_dictionaries(
 )
 
 
+@requirement("MSG-07")
 @given(st.lists(st.tuples(CHUNKS, st.sampled_from([None, "1", "2"])), max_size=10))
-def test_24_4_msg_07_plain_chunks_cross_by_their_making(stream: list[Any]) -> None:
+def test_plain_chunks_cross_by_their_making(stream: list[Any]) -> None:
     behind = Behind()
     for raw, id in stream:
         named = raw if id is None else {**raw, "messageId": f"{raw['sessionUpdate']}-{id}"}

@@ -11,6 +11,7 @@ from antiphon.schema import v2
 from antiphon.schema.v2.proposed import PromptTaken
 from antiphon.schema.wire import Unknown
 from tests.bridge.wire import plain, read, update
+from tests.requirements.marks import requirement
 
 USAGE = {"totalTokens": 3, "inputTokens": 1, "outputTokens": 2}
 
@@ -19,6 +20,7 @@ def state(**fields: Any) -> dict[str, Any]:
     return {"sessionUpdate": "state_update", "state": "idle", **fields}
 
 
+@requirement("SD-01")
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
@@ -42,14 +44,15 @@ def state(**fields: Any) -> dict[str, Any]:
         (state(state="_odd", stopReason="x", stop_reason="y"), state(state="_odd", stopReason="x")),
     ],
 )
-def test_sd_01_to_03_every_spelling_is_read(given: dict[str, Any], expected: dict[str, Any]) -> None:
+def test_to_03_every_spelling_is_read(given: dict[str, Any], expected: dict[str, Any]) -> None:
     normalized = normalize(read(given))
     assert plain(normalized) == expected
     assert isinstance(normalized, Unknown) is (expected["state"] == "_odd")
 
 
+@requirement("SD-02")
 @pytest.mark.parametrize("reason", [{}, {"stopReason": "refusal"}])
-def test_sd_02_so_is_the_reason_of_a_subagent(reason: dict[str, str]) -> None:
+def test_so_is_the_reason_of_a_subagent(reason: dict[str, str]) -> None:
     told = update(
         "subagent_update", sessionId="c", state={"state": "idle", "stop_reason": "refusal", **reason}
     )
@@ -62,7 +65,8 @@ def test_everything_else_is_left_alone() -> None:
         assert as_proposed(other) is None
 
 
-def test_sd_01_what_is_written_as_proposed_reads_back_the_same() -> None:
+@requirement("SD-01")
+def test_what_is_written_as_proposed_reads_back_the_same() -> None:
     published = update(
         "state_update", state="idle", stopReason="end_turn", usage=USAGE, background=[], meta={"k": 1}
     )
@@ -82,7 +86,8 @@ def said(id: str) -> Any:
     return update("user_message_chunk", messageId=id, content={"type": "text", "text": "a"})
 
 
-def test_sd_05_an_answer_without_an_id_gets_it_from_the_user_message() -> None:
+@requirement("SD-05")
+def test_an_answer_without_an_id_gets_it_from_the_user_message() -> None:
     prompts = Insertions()
     prompts.sent(1)
     assert prompts.answered(1, TAKEN) == []
@@ -91,14 +96,16 @@ def test_sd_05_an_answer_without_an_id_gets_it_from_the_user_message() -> None:
     assert prompts.told(said("m")) == []
 
 
-def test_prompt_v2_05_the_user_message_may_come_before_the_answer() -> None:
+@requirement("PROMPT-V2-05")
+def test_the_user_message_may_come_before_the_answer() -> None:
     prompts = Insertions()
     prompts.sent(1)
     assert prompts.told(said("m")) == []
     assert prompts.answered(1, TAKEN) == [(1, named("m"))]
 
 
-def test_prompt_v2_32_prompts_are_inserted_in_their_order() -> None:
+@requirement("PROMPT-V2-32")
+def test_prompts_are_inserted_in_their_order() -> None:
     prompts = Insertions()
     for number in (1, 2):
         prompts.sent(number)
@@ -107,7 +114,8 @@ def test_prompt_v2_32_prompts_are_inserted_in_their_order() -> None:
     assert prompts.told(said("n")) == [(2, named("n"))]
 
 
-def test_c_01_an_answer_with_an_id_is_what_it_is_and_takes_its_message() -> None:
+@requirement("C-01")
+def test_an_answer_with_an_id_is_what_it_is_and_takes_its_message() -> None:
     prompts = Insertions()
     prompts.sent(1)
     prompts.sent(2)
@@ -117,7 +125,8 @@ def test_c_01_an_answer_with_an_id_is_what_it_is_and_takes_its_message() -> None
     assert prompts.told(said("n")) == [(1, named("n"))]
 
 
-def test_sd_05_a_message_of_before_the_prompt_is_not_its() -> None:
+@requirement("SD-05")
+def test_a_message_of_before_the_prompt_is_not_its() -> None:
     prompts = Insertions()
     assert prompts.told(said("old")) == []
     prompts.sent(1)

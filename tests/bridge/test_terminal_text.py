@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from antiphon.bridge import terminal_text
 from antiphon.bridge.terminal_text import OMITTED, TerminalText
+from tests.requirements.marks import requirement
 
 CASES = {
     "plain": ("one\ntwo", "one\ntwo"),
@@ -34,17 +35,19 @@ CASES = {
 }
 
 
+@requirement("TERMV2-09")
 @pytest.mark.parametrize("case", CASES)
-def test_termv2_09_text_is_sanitized(case: str) -> None:
+def test_text_is_sanitized(case: str) -> None:
     given, expected = CASES[case]
     shown = TerminalText()
     shown.feed(given.encode())
     assert shown.text == expected
 
 
+@requirement("TERMV2-05")
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("size", [1, 2, 3])
-def test_termv2_05_parser_state_is_kept_across_chunks(case: str, size: int) -> None:
+def test_parser_state_is_kept_across_chunks(case: str, size: int) -> None:
     given, expected = CASES[case]
     data = given.encode()
     shown = TerminalText()
@@ -54,11 +57,12 @@ def test_termv2_05_parser_state_is_kept_across_chunks(case: str, size: int) -> N
         assert shown.text == expected
 
 
+@requirement("TERMV2-09")
 @given(
     st.lists(st.sampled_from([case for case, _ in CASES.values()]) | st.text(max_size=5), max_size=6),
     st.lists(st.integers(0, 60), max_size=6),
 )
-def test_termv2_09_no_control_character_survives(parts: list[str], cuts: list[int]) -> None:
+def test_no_control_character_survives(parts: list[str], cuts: list[int]) -> None:
     data = "".join(parts).encode("utf-8", "replace")
     shown = TerminalText()
     edges = [0, *sorted(cuts), len(data)]

@@ -11,6 +11,7 @@ from antiphon.bridge.upgrade import Upgrade
 from antiphon.schema import v1
 from antiphon.schema.wire import Unknown
 from tests.bridge.wire import Up, plain, read, shown, text, v1_update
+from tests.requirements.marks import requirement
 
 ANNOTATED = {**text("a"), "annotations": {"priority": 7}}
 IMAGE = {"type": "image", "data": "", "mimeType": "x"}
@@ -20,7 +21,8 @@ def test_every_update_of_v1_has_its_place() -> None:
     assert set(Upgrade()._handlers) == {*get_args(v1.SessionUpdate), Unknown}
 
 
-def test_ext_09_an_unknown_update_passes_whole() -> None:
+@requirement("EXT-09")
+def test_an_unknown_update_passes_whole() -> None:
     up = Up()
     odd = {"sessionUpdate": "_odd", "x": {"y": [1, None]}, "_meta": {"k": 1}}
     (sent,) = up.machine.update(v1_update("_odd", **{key: odd[key] for key in ("x", "_meta")}))
@@ -55,13 +57,15 @@ def test_inv_8_the_bytes_of_an_update_are_kept_where_they_say_the_same(
         assert read({"sessionUpdate": tag, **fields}) == lifted
 
 
-def test_sess_23_no_bytes_are_kept_of_what_is_replayed() -> None:
+@requirement("SESS-23")
+def test_no_bytes_are_kept_of_what_is_replayed() -> None:
     machine = Upgrade()
     machine.reopening()
     assert not machine.passes(v1_update("agent_message_chunk", messageId="m", content=text("a")))
 
 
-def test_sd_01_a_state_as_first_proposed_is_told_as_published() -> None:
+@requirement("SD-01")
+def test_a_state_as_first_proposed_is_told_as_published() -> None:
     running = v1_update("state_change", state="running")
     idle = v1_update("state_change", state="idle", stop_reason="refusal")
     assert Up().feed(running, idle) == [
@@ -70,7 +74,8 @@ def test_sd_01_a_state_as_first_proposed_is_told_as_published() -> None:
     ]  # fmt: skip
 
 
-def test_prompt_v2_48_a_state_that_nobody_knows_passes() -> None:
+@requirement("PROMPT-V2-48")
+def test_a_state_that_nobody_knows_passes() -> None:
     (sent,) = Up().feed(v1_update("state_update", state="_odd", x=1))
     assert sent == {"sessionUpdate": "state_update", "state": "_odd", "x": 1}
 

@@ -10,6 +10,7 @@ import pytest
 from antiphon.schema import v1
 from antiphon.schema.codec import codec
 from tests.bridge.wire import Up, plain, v1_update
+from tests.requirements.marks import requirement
 
 ORIGINAL = "acp.bridge/original"
 MODES = {
@@ -67,7 +68,8 @@ def test_24_2_modes_are_an_option_of_category_mode() -> None:
     assert up.lost == []
 
 
-def test_sess_06_nothing_given_is_nothing_told() -> None:
+@requirement("SESS-06")
+def test_nothing_given_is_nothing_told() -> None:
     assert opened(Up(), modes=None, configOptions=None) == {"sessionId": "s"}
 
 
@@ -94,7 +96,8 @@ def test_24_2_a_taken_id_is_not_taken_again(taken: list[str], made: str) -> None
     assert up.machine.configuration.mode == made
 
 
-def test_conf_v1_05_an_option_of_category_mode_stands_for_the_modes() -> None:
+@requirement("CONF-V1-05")
+def test_an_option_of_category_mode_stands_for_the_modes() -> None:
     up = Up()
     own = {"id": "own", **SELECT, "category": "mode", "options": VALUES}
     told = {"configId": "own", **SELECT, "category": "mode"}
@@ -119,7 +122,8 @@ def test_24_4_a_current_mode_is_the_whole_list_with_the_mode_changed() -> None:
     ]
 
 
-def test_conf_v2_04_a_current_mode_that_was_not_listed_is_listed() -> None:
+@requirement("CONF-V2-04")
+def test_a_current_mode_that_was_not_listed_is_listed() -> None:
     up = Up()
     opened(up, modes={"currentModeId": "ask", "availableModes": []})
     (told,) = current(up, "new")
@@ -143,8 +147,9 @@ def test_24_4_an_option_update_keeps_the_modes() -> None:
     ]
 
 
+@requirement("CONF-V2-04")
 @pytest.mark.parametrize("options", [[], [{"group": "g", "name": "G", "options": []}]])
-def test_conf_v2_04_an_option_without_values_is_left_out(options: list[Any]) -> None:
+def test_an_option_without_values_is_left_out(options: list[Any]) -> None:
     up = Up()
     empty = {"id": "e", **SELECT, "options": options}
     told = opened(up, configOptions=[empty, {"id": "z", **BOOLEAN}])

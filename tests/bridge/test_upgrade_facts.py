@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.bridge.wire import Up, text, v1_update
+from tests.requirements.marks import requirement
 
 ORIGINAL = "acp.bridge/original"
 
@@ -40,7 +41,8 @@ def test_24_4_these_say_the_same_in_both_versions(tag: str, fields: dict[str, An
     assert up.lost == []
 
 
-def test_cmd_v2_01_commands_get_their_types() -> None:
+@requirement("CMD-V2-01")
+def test_commands_get_their_types() -> None:
     commands = [
         {"name": "a", "description": "A", "input": {"hint": "h"}},
         {"name": "b", "description": "B", "_meta": {"k": 1}},
@@ -56,8 +58,9 @@ def test_cmd_v2_01_commands_get_their_types() -> None:
     ]
 
 
+@requirement("SESS-32")
 @pytest.mark.parametrize("time", ["2026-01-02T03:04:05", "2026-01-02", "20260102T030405Z", "soon"])
-def test_sess_32_a_time_that_is_no_rfc_3339_is_left_out(time: str) -> None:
+def test_a_time_that_is_no_rfc_3339_is_left_out(time: str) -> None:
     up = Up()
     assert up.feed(v1_update("session_info_update", title="T", updatedAt=time)) == [
         {"sessionUpdate": "session_info_update", "title": "T", "_meta": {ORIGINAL: {"updatedAt": time}}}

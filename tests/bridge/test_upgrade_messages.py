@@ -11,6 +11,7 @@ from antiphon.errors import ErrorObject
 from antiphon.schema import v1
 from antiphon.schema.version import OptIns
 from tests.bridge.wire import Up, shown, text, v1_update
+from tests.requirements.marks import requirement
 
 CHUNKS = {"user": "user_message_chunk", "agent": "agent_message_chunk", "thought": "agent_thought_chunk"}
 
@@ -31,7 +32,8 @@ PLAN = v1_update("plan", entries=[])
 COMPACTION = v1_update("compaction_update", compactionId="c", status="in_progress")
 
 
-def test_msg_02_every_chunk_gets_an_id_and_the_chunks_of_a_message_the_same() -> None:
+@requirement("MSG-02")
+def test_every_chunk_gets_an_id_and_the_chunks_of_a_message_the_same() -> None:
     up = Up()
     sent = up.feed(chunk("agent", "a"), chunk("agent", "b", None))
     assert sent == [
@@ -49,7 +51,8 @@ def test_inv_7_an_id_of_the_agent_s_is_kept() -> None:
     ]
 
 
-def test_msg_05_another_type_of_message_is_a_boundary() -> None:
+@requirement("MSG-05")
+def test_another_type_of_message_is_a_boundary() -> None:
     up = Up()
     assert ids(up, chunk("thought"), chunk("agent"), chunk("thought"), chunk("agent"), chunk("agent")) == [
         "b:thought:0.1",
@@ -122,7 +125,8 @@ def test_24_4_a_boundary_does_not_end_a_message_with_an_id() -> None:
     assert ids(Up(), chunk("agent", id="m"), TOOL, chunk("agent", id="m")) == ["m", "m"]
 
 
-def test_msg_05_with_and_without_an_id_are_two_messages() -> None:
+@requirement("MSG-05")
+def test_with_and_without_an_id_are_two_messages() -> None:
     up = Up()
     assert ids(up, chunk("agent"), chunk("agent", id="m"), chunk("agent"), chunk("agent", id="m")) == [
         "b:agent:0.1",
@@ -204,7 +208,8 @@ def test_inv_7_a_turn_that_replays_otherwise_does_not_rename_the_next() -> None:
     ]
 
 
-def test_sess_23_a_replayed_message_begins_empty() -> None:
+@requirement("SESS-23")
+def test_a_replayed_message_begins_empty() -> None:
     up = Up()
     up.machine.reopening()
     assert up.feed(
@@ -219,7 +224,8 @@ def test_sess_23_a_replayed_message_begins_empty() -> None:
     ]
 
 
-def test_msg_08_one_id_for_two_types_of_message_empties_neither_twice() -> None:
+@requirement("MSG-08")
+def test_one_id_for_two_types_of_message_empties_neither_twice() -> None:
     up = Up()
     up.machine.reopening()
     sent = up.feed(*(chunk(role, id="m") for role in ("agent", "thought", "agent", "thought")))
@@ -241,11 +247,13 @@ def test_inv_7_after_a_restart_ids_go_on_where_the_session_was() -> None:
     assert up.prompted(1)[0]["messageId"] == "b:user:3"
 
 
-def test_msg_19_meta_of_a_chunk_stays_with_it() -> None:
+@requirement("MSG-19")
+def test_meta_of_a_chunk_stays_with_it() -> None:
     (sent,) = Up().feed(chunk("agent", meta={"k": 1}))
     assert sent["_meta"] == {"k": 1}
 
 
+@requirement("CONT-03")
 @pytest.mark.parametrize(
     "content",
     [
@@ -255,14 +263,15 @@ def test_msg_19_meta_of_a_chunk_stays_with_it() -> None:
         {"type": "resource", "resource": {"uri": "x:y", "text": "t"}},
     ],
 )
-def test_cont_03_content_is_what_it_was(content: dict[str, Any]) -> None:
+def test_content_is_what_it_was(content: dict[str, Any]) -> None:
     up = Up()
     (sent,) = up.feed(v1_update("agent_message_chunk", content=content))
     assert sent["content"] == content
     assert up.lost == []
 
 
-def test_sd_27_a_message_update_replaces_the_message_of_that_id() -> None:
+@requirement("SD-27")
+def test_a_message_update_replaces_the_message_of_that_id() -> None:
     up = Up(OptIns(message_update=True))
     up.feed(chunk("thought", id="t"), chunk("agent", id="a"))
     replace = {"updateType": "replace", "content": [text("new")]}
@@ -275,7 +284,8 @@ def test_sd_27_a_message_update_replaces_the_message_of_that_id() -> None:
     ]
 
 
-def test_msg_13_under_the_future_flag_a_user_message_is_a_patch() -> None:
+@requirement("MSG-13")
+def test_under_the_future_flag_a_user_message_is_a_patch() -> None:
     up = Up(OptIns(prompt_lifecycle=True))
     assert up.feed(
         v1_update("user_message", messageId="u", content=[text("a")]),

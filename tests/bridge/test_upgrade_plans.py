@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.bridge.wire import Up, v1_update
+from tests.requirements.marks import requirement
 
 ENTRY = {"content": "a", "priority": "high", "status": "in_progress", "_meta": {"k": 1}}
 
@@ -24,6 +25,7 @@ def test_24_4_the_plan_of_v1_is_the_one_called_main(entries: list[Any]) -> None:
     assert up.lost == []
 
 
+@requirement("PLAN-V2-06")
 @pytest.mark.parametrize(
     "plan",
     [
@@ -32,13 +34,14 @@ def test_24_4_the_plan_of_v1_is_the_one_called_main(entries: list[Any]) -> None:
         {"type": "markdown", "planId": "p", "content": "# P"},
     ],
 )
-def test_plan_v2_06_plans_with_an_id_cross_as_they_are(plan: dict[str, Any]) -> None:
+def test_plans_with_an_id_cross_as_they_are(plan: dict[str, Any]) -> None:
     assert Up().feed(v1_update("plan_update", plan=plan, meta={"k": 2})) == [
         {"sessionUpdate": "plan_update", "plan": plan, "_meta": {"k": 2}}
     ]
 
 
-def test_plan_v2_06_a_removed_plan_is_removed() -> None:
+@requirement("PLAN-V2-06")
+def test_a_removed_plan_is_removed() -> None:
     assert Up().feed(v1_update("plan_removed", planId="p")) == [
         {"sessionUpdate": "plan_removed", "planId": "p"}
     ]

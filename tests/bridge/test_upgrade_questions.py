@@ -14,6 +14,7 @@ from antiphon.schema.codec import codec
 from antiphon.schema.methods import Kind
 from antiphon.schema.wire import choose
 from tests.bridge.wire import Up, plain, shown, v1_update
+from tests.requirements.marks import requirement
 
 ALLOW = {"optionId": "y", "name": "Yes", "kind": "allow_once", "_meta": {"k": 1}}
 REJECT = {"optionId": "n", "name": "No", "kind": "reject_once"}
@@ -75,6 +76,7 @@ def test_24_5_without_options_it_is_cancelled_and_its_call_told() -> None:
     assert plain(made.answer(None)) == {"outcome": {"outcome": "cancelled"}}
 
 
+@requirement("PERM-V2-06")
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
@@ -91,7 +93,7 @@ def test_24_5_without_options_it_is_cancelled_and_its_call_told() -> None:
         (None, {"outcome": {"outcome": "cancelled"}}),
     ],
 )
-def test_perm_v2_06_only_what_was_offered_and_is_known_is_approval(answer: Any, expected: Any) -> None:
+def test_only_what_was_offered_and_is_known_is_approval(answer: Any, expected: Any) -> None:
     given = None
     if answer is not None:
         given = codec(2).result("session/request_permission", msgspec.json.encode(answer))
@@ -105,7 +107,8 @@ def form(**fields: Any) -> Any:
     return codec(1).params(Kind.REQUEST, "elicitation/create", msgspec.json.encode(raw))
 
 
-def test_elic_05_a_form_says_that_it_is_an_object() -> None:
+@requirement("ELIC-05")
+def test_a_form_says_that_it_is_an_object() -> None:
     assert plain(elicitation(form(sessionId="s"))) == {
         "mode": "form", "message": "M", "sessionId": "s",
         "requestedSchema": {"type": "object", "properties": {}},
@@ -114,17 +117,20 @@ def test_elic_05_a_form_says_that_it_is_an_object() -> None:
     assert plain(elicitation(form(requestId=3, requestedSchema=schema)))["requestedSchema"] == schema
 
 
-def test_elic_06_a_url_crosses_as_it_is() -> None:
+@requirement("ELIC-06")
+def test_a_url_crosses_as_it_is() -> None:
     raw = {"mode": "url", "message": "M", "elicitationId": "e", "url": "https://x", "sessionId": "s"}
     params = codec(1).params(Kind.REQUEST, "elicitation/create", msgspec.json.encode(raw))
     assert plain(elicitation(params)) == raw
 
 
-def test_elic_04_two_scopes_are_refused() -> None:
+@requirement("ELIC-04")
+def test_two_scopes_are_refused() -> None:
     with pytest.raises(InvalidParams):
         elicitation(form(sessionId="s", requestId=3))
 
 
+@requirement("ELIC-07")
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
@@ -135,6 +141,6 @@ def test_elic_04_two_scopes_are_refused() -> None:
         (None, {"action": "cancel"}),
     ],
 )
-def test_elic_07_answers_go_back(answer: Any, expected: Any) -> None:
+def test_answers_go_back(answer: Any, expected: Any) -> None:
     given = None if answer is None else codec(2).result("elicitation/create", msgspec.json.encode(answer))
     assert plain(elicitation_answer(given)) == expected

@@ -9,6 +9,7 @@ import pytest
 from antiphon.bridge import diffs
 from antiphon.schema import v1
 from tests.bridge.wire import Up, b64, plain, shown, text, v1_update
+from tests.requirements.marks import requirement
 
 ORIGINAL = "acp.bridge/original"
 TERMINAL = {"type": "terminal", "terminalId": "x"}
@@ -42,7 +43,8 @@ def test_24_4_a_tool_call_tells_all_fields_so_that_it_resets_an_old_one() -> Non
     ]
 
 
-def test_tool_v1_01_every_field_of_a_tool_call_crosses() -> None:
+@requirement("TOOL-V1-01")
+def test_every_field_of_a_tool_call_crosses() -> None:
     up = Up()
     fields: dict[str, Any] = {
         "title": "Run",
@@ -59,18 +61,21 @@ def test_tool_v1_01_every_field_of_a_tool_call_crosses() -> None:
     assert up.lost == []
 
 
-def test_tool_v1_02_null_means_unchanged_and_becomes_absent() -> None:
+@requirement("TOOL-V1-02")
+def test_null_means_unchanged_and_becomes_absent() -> None:
     nulls = dict.fromkeys(
         ("title", "name", "kind", "status", "content", "locations", "rawInput", "rawOutput", "_meta")
     )
     assert Up().feed(update(**nulls)) == [lifted()]
 
 
-def test_tool_v1_02_collections_replace_and_empty_ones_clear() -> None:
+@requirement("TOOL-V1-02")
+def test_collections_replace_and_empty_ones_clear() -> None:
     assert Up().feed(update(content=[], locations=[])) == [lifted(content=[], locations=[])]
 
 
-def test_tool_v1_04_an_update_of_an_unseen_call_creates_it() -> None:
+@requirement("TOOL-V1-04")
+def test_an_update_of_an_unseen_call_creates_it() -> None:
     up = Up()
     assert up.feed(update(status="completed")) == [lifted(status="completed")]
     assert "t" in up.machine.tools
@@ -123,7 +128,8 @@ def test_a_terminal_s_command_without_arguments_is_a_line_as_it_is() -> None:
     assert (made["command"], made["cwd"]) == ("ls | wc", "/c")
 
 
-def test_tool_v1_10_line_0_is_left_out() -> None:
+@requirement("TOOL-V1-10")
+def test_line_0_is_left_out() -> None:
     up = Up()
     assert up.feed(update(locations=[{"path": "/f", "line": 0, "_meta": {"k": 1}}])) == [
         lifted(locations=[{"path": "/f", "_meta": {"k": 1, ORIGINAL: {"line": 0}}}])

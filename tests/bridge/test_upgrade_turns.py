@@ -11,6 +11,7 @@ from antiphon.schema import v1
 from antiphon.schema.v1.optins import PromptAccepted
 from antiphon.schema.version import OptIns
 from tests.bridge.wire import Up, text, v1_update
+from tests.requirements.marks import requirement
 
 ORIGINAL = "acp.bridge/original"
 USAGE = {"totalTokens": 3, "inputTokens": 1, "outputTokens": 2}
@@ -71,14 +72,16 @@ def test_inv_4_a_turn_ends_once() -> None:
     assert up.responded("never") == []
 
 
-def test_prompt_v2_17_an_error_ends_the_turn_and_the_insertion_stands() -> None:
+@requirement("PROMPT-V2-17")
+def test_an_error_ends_the_turn_and_the_insertion_stands() -> None:
     up = Up()
     up.prompted(1)
     error = {"code": -32603, "message": "Boom", "data": {"k": 1}}
     assert failed(up, 1) == [state("idle", stopReason="error", error=error)]
 
 
-def test_rpc_23_an_error_code_of_any_size_is_survived() -> None:
+@requirement("RPC-23")
+def test_an_error_code_of_any_size_is_survived() -> None:
     up = Up()
     up.prompted(1)
     (idle,) = failed(up, 1, ErrorObject(2**40, "Odd"))
@@ -87,7 +90,8 @@ def test_rpc_23_an_error_code_of_any_size_is_survived() -> None:
     assert up.lost == ["error_code"]
 
 
-def test_prompt_v2_35_a_cancelled_prompt_is_cancelled_however_it_ends() -> None:
+@requirement("PROMPT-V2-35")
+def test_a_cancelled_prompt_is_cancelled_however_it_ends() -> None:
     up = Up()
     up.prompted(1)
     up.machine.cancelled()
@@ -99,7 +103,8 @@ def test_prompt_v2_35_a_cancelled_prompt_is_cancelled_however_it_ends() -> None:
     assert failed(up, 2)[0]["stopReason"] == "error"
 
 
-def test_prompt_v2_34_a_cancel_does_not_touch_a_prompt_sent_after_it() -> None:
+@requirement("PROMPT-V2-34")
+def test_a_cancel_does_not_touch_a_prompt_sent_after_it() -> None:
     up = Up()
     up.prompted(1)
     up.machine.cancelled()
@@ -108,7 +113,8 @@ def test_prompt_v2_34_a_cancel_does_not_touch_a_prompt_sent_after_it() -> None:
     assert failed(up, 2)[0]["stopReason"] == "error"
 
 
-def test_rpc_31_a_prompt_answered_as_cancelled_is_cancelled() -> None:
+@requirement("RPC-31")
+def test_a_prompt_answered_as_cancelled_is_cancelled() -> None:
     up = Up()
     up.prompted(1)
     assert failed(up, 1, ErrorObject(-32800, "Request cancelled")) == [state("idle", stopReason="cancelled")]
@@ -183,7 +189,8 @@ def test_24_3_a_question_blocks_the_turn_until_it_is_answered() -> None:
     assert up.told(up.machine.answered("q")) == []
 
 
-def test_prompt_v2_25_one_of_several_answers_does_not_mean_running() -> None:
+@requirement("PROMPT-V2-25")
+def test_one_of_several_answers_does_not_mean_running() -> None:
     up = Up()
     up.prompted(1)
     up.machine.asked("p", "t")
@@ -192,7 +199,8 @@ def test_prompt_v2_25_one_of_several_answers_does_not_mean_running() -> None:
     assert up.told(up.machine.answered("q")) == [state("running")]
 
 
-def test_prompt_v2_25_a_question_blocks_nothing_while_another_call_runs() -> None:
+@requirement("PROMPT-V2-25")
+def test_a_question_blocks_nothing_while_another_call_runs() -> None:
     up = Up()
     up.prompted(1)
     up.feed(call("other", "in_progress"), call("t", "in_progress"))
@@ -204,7 +212,8 @@ def test_prompt_v2_25_a_question_blocks_nothing_while_another_call_runs() -> Non
     assert up.told(up.machine.answered("q")) == []  # PROMPT-V2-26
 
 
-def test_prompt_v2_25_work_of_an_earlier_turn_is_none_of_this_one() -> None:
+@requirement("PROMPT-V2-25")
+def test_work_of_an_earlier_turn_is_none_of_this_one() -> None:
     up = Up()
     up.prompted(1)
     up.feed(call("background", "in_progress"))
@@ -214,7 +223,8 @@ def test_prompt_v2_25_work_of_an_earlier_turn_is_none_of_this_one() -> None:
     assert up.told(up.machine.asked("q", "t")) == [waiting("q")]
 
 
-def test_prompt_v2_26_a_question_that_was_never_answered_ends_with_its_turn() -> None:
+@requirement("PROMPT-V2-26")
+def test_a_question_that_was_never_answered_ends_with_its_turn() -> None:
     up = Up()
     up.prompted(1)
     up.machine.asked("q", "t")
@@ -223,7 +233,8 @@ def test_prompt_v2_26_a_question_that_was_never_answered_ends_with_its_turn() ->
     assert states(up.feed(call("t", "pending"))) == []
 
 
-def test_prompt_v2_25_a_question_outside_a_turn_changes_no_state() -> None:
+@requirement("PROMPT-V2-25")
+def test_a_question_outside_a_turn_changes_no_state() -> None:
     up = Up()
     assert up.told(up.machine.asked("q", "t")) == up.told(up.machine.answered("q")) == []
 
@@ -232,8 +243,9 @@ def complete(**fields: Any) -> Any:
     return v1_update("turn_complete", stopReason="end_turn", **fields)
 
 
+@requirement("TC-08")
 @pytest.mark.parametrize("request_id", [2, "2"])
-def test_tc_08_the_response_follows_the_turn_s_completion_and_ends_it(request_id: Any) -> None:
+def test_the_response_follows_the_turn_s_completion_and_ends_it(request_id: Any) -> None:
     up = Up(OptIns(turn_complete=True))
     up.prompted(request_id)
     assert up.feed(complete(promptRequestId="2")) == []
@@ -241,7 +253,8 @@ def test_tc_08_the_response_follows_the_turn_s_completion_and_ends_it(request_id
     assert up.lost == []
 
 
-def test_tc_08_a_completion_after_the_response_ends_nothing_more() -> None:
+@requirement("TC-08")
+def test_a_completion_after_the_response_ends_nothing_more() -> None:
     up = Up(OptIns(turn_complete=True))
     up.prompted(2)
     up.responded(2)
@@ -253,7 +266,8 @@ def test_tc_08_a_completion_after_the_response_ends_nothing_more() -> None:
     assert up.lost == []
 
 
-def test_tc_01_the_end_of_another_s_turn_is_told_unless_ours_is_open() -> None:
+@requirement("TC-01")
+def test_the_end_of_another_s_turn_is_told_unless_ours_is_open() -> None:
     up = Up(OptIns(turn_complete=True))
     assert up.feed(complete(meta={"k": 1})) == [state("idle", stopReason="end_turn", _meta={"k": 1})]
     up.prompted(1)
@@ -261,8 +275,9 @@ def test_tc_01_the_end_of_another_s_turn_is_told_unless_ours_is_open() -> None:
     assert up.lost == ["other_turn"]
 
 
+@requirement("TC-09")
 @pytest.mark.parametrize("reason", [{}, {"stopReason": "error"}])
-def test_tc_09_a_completion_with_an_error_ends_another_s_turn_by_it(reason: Any) -> None:
+def test_a_completion_with_an_error_ends_another_s_turn_by_it(reason: Any) -> None:
     up = Up(OptIns(turn_complete=True))
     error = {"code": -32001, "message": "no\nmore", "data": {"k": 1}}
     told = {"code": -32001, "message": "no more", "data": {"k": 1}}
@@ -291,14 +306,16 @@ def test_the_future_flag_leaves_message_and_state_to_the_agent() -> None:
     assert up.lost == []
 
 
+@requirement("SD-02")
 @pytest.mark.parametrize("keys", [{}, {"stopReason": "refusal"}])
-def test_sd_02_either_key_of_the_reason_is_read(keys: dict[str, str]) -> None:
+def test_either_key_of_the_reason_is_read(keys: dict[str, str]) -> None:
     up = Up(OptIns(prompt_lifecycle=True))
     told = v1_update("state_update", state="idle", **{"stop_reason": "refusal", **keys})
     assert up.feed(told) == [state("idle", stopReason="refusal")]
 
 
-def test_sess_21_a_session_opened_again_tells_its_state() -> None:
+@requirement("SESS-21")
+def test_a_session_opened_again_tells_its_state() -> None:
     up = Up()
     up.machine.reopening()
     _, before = up.machine.reopened(v1.LoadSessionResponse())

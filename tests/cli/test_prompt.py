@@ -12,6 +12,7 @@ import pytest
 from antiphon.cli.agents import known_agents
 from antiphon.cli.exits import Exit
 from tests.cli.command import ANTIPHON, COMPLETE, HERE, SHOWCASE, prompt, raw_agent
+from tests.requirements.marks import requirement
 
 
 def one_line(stderr: str) -> str:
@@ -204,8 +205,9 @@ def test_blocks_that_are_no_text_have_lines_of_their_own(version: str) -> None:
     ]
 
 
+@requirement("PROMPT-V1-08")
 @pytest.mark.parametrize("version", ["1", "2"])
-def test_prompt_v1_08_a_refusal_says_that_the_prompt_is_forgotten_in_plain_text_and_json(
+def test_a_refusal_says_that_the_prompt_is_forgotten_in_plain_text_and_json(
     version: str,
 ) -> None:
     said = (

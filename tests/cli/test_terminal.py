@@ -24,6 +24,7 @@ from tests.cli.command import (
     unstyled,
 )
 from tests.peers.agents import Launch
+from tests.requirements.marks import requirement
 
 COLUMNS, ROWS = 80, 70
 TMUX = shutil.which("tmux")
@@ -150,8 +151,9 @@ def test_a_real_agent_is_seen_as_expected(
         _seen_in_order(command, answers, expected, launch.folder)
 
 
+@requirement("CONT-06")
 @pytest.mark.parametrize("version", ["1", "2"])
-def test_cont_06_text_is_rendered_as_markdown(version: str) -> None:
+def test_text_is_rendered_as_markdown(version: str) -> None:
     with Terminal(
         [*ANTIPHON, "prompt", "fix it", "--allow", "all", "--version", version, "--", *SHOWCASE]
     ) as t:
@@ -166,8 +168,9 @@ def test_cont_06_text_is_rendered_as_markdown(version: str) -> None:
     assert "▌ One session, many voices." in shown, "a quotation"
 
 
+@requirement("PROMPT-V1-08")
 @pytest.mark.parametrize("version", ["1", "2"])
-def test_prompt_v1_08_a_refusal_says_that_the_prompt_is_forgotten(version: str) -> None:
+def test_a_refusal_says_that_the_prompt_is_forgotten(version: str) -> None:
     command = [*ANTIPHON, "prompt", "refusal", "--version", version, "--", *SHOWCASE]
     with Terminal(command, columns=100) as terminal:
         terminal.wait_for("✗ the agent refused")

@@ -14,10 +14,12 @@ from antiphon.agent import Agent, AgentTurn
 from antiphon.client import Workspace, connect
 from antiphon.engine.turn import TurnState
 from tests.client.driving import DEADLINE, WAYS, by_hand, driven
+from tests.requirements.marks import requirement
 
 CANCEL = {"cancel": {}}
 
 
+@requirement("TOOL-V2-12")
 @pytest.mark.parametrize(
     "told",
     [
@@ -26,7 +28,7 @@ CANCEL = {"cancel": {}}
         {"capabilities": CANCEL, "status": "cancelled"},
     ],
 )  # fmt: skip
-async def test_tool_v2_12_what_is_not_offered_is_not_asked_for(told: dict[str, Any] | None) -> None:
+async def test_what_is_not_offered_is_not_asked_for(told: dict[str, Any] | None) -> None:
     async with by_hand() as (session, agent):
         if told is not None:
             agent.told("tool_call_update", toolCallId="t", title="T", **told)
@@ -35,11 +37,12 @@ async def test_tool_v2_12_what_is_not_offered_is_not_asked_for(told: dict[str, A
             await session.cancel_tool_call("t")
 
 
+@requirement("TERMV2-10")
 @pytest.mark.parametrize(
     "told",
     [None, {}, {"capabilities": None}, {"capabilities": {}}, {"capabilities": CANCEL, "exitStatus": {}}],
 )
-async def test_termv2_10_what_is_not_offered_is_not_asked_for(told: dict[str, Any] | None) -> None:
+async def test_what_is_not_offered_is_not_asked_for_either(told: dict[str, Any] | None) -> None:
     async with by_hand() as (session, agent):
         if told is not None:
             agent.told("terminal_update", terminalId="t", command="ls", **told)
@@ -48,7 +51,8 @@ async def test_termv2_10_what_is_not_offered_is_not_asked_for(told: dict[str, An
             await session.cancel_terminal("t")
 
 
-async def test_tool_v2_12_termv2_10_an_offer_holds_until_it_is_withdrawn() -> None:
+@requirement("TOOL-V2-12", "TERMV2-10")
+async def test_an_offer_holds_until_it_is_withdrawn() -> None:
     async with by_hand() as (session, agent):
         agent.told("tool_call_update", toolCallId="c", title="C", capabilities=CANCEL, status="paused")
         agent.told("terminal_update", terminalId="t", command="ls", capabilities=CANCEL)
@@ -70,7 +74,8 @@ async def test_tool_v2_12_termv2_10_an_offer_holds_until_it_is_withdrawn() -> No
                 await cancelling
 
 
-async def test_tool_v2_14_an_agent_that_refuses_after_all_is_told() -> None:
+@requirement("TOOL-V2-14")
+async def test_an_agent_that_refuses_after_all_is_told() -> None:
     async with by_hand() as (session, agent):
         agent.told("tool_call_update", toolCallId="c", title="C", capabilities=CANCEL)
         await agent.settled(session)
@@ -81,8 +86,9 @@ async def test_tool_v2_14_an_agent_that_refuses_after_all_is_told() -> None:
             await task
 
 
+@requirement("TOOL-V2-15")
 @pytest.mark.parametrize("way", WAYS)
-async def test_tool_v2_15_the_call_ends_and_the_turn_goes_on(way: str) -> None:
+async def test_the_call_ends_and_the_turn_goes_on(way: str) -> None:
     agent = Agent("cancels")
     go = asyncio.Event()
 
@@ -116,7 +122,8 @@ async def test_tool_v2_15_the_call_ends_and_the_turn_goes_on(way: str) -> None:
         assert session.messages[-1].text == f"cancelled: {way.startswith('v2')}"
 
 
-async def test_termv2_11_a_command_is_ended_by_its_terminal() -> None:
+@requirement("TERMV2-11")
+async def test_a_command_is_ended_by_its_terminal() -> None:
     agent = Agent("cancels")
 
     @agent.on_prompt
@@ -142,10 +149,9 @@ async def test_termv2_11_a_command_is_ended_by_its_terminal() -> None:
 # --- agent and client together ---------------------------------------------------------------------------
 
 
+@requirement("FS-01", "FS-05", "TERMV1-01")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_fs_01_fs_05_termv1_01_an_agent_works_with_what_its_client_offers(
-    tmp_path: Path, version: int
-) -> None:
+async def test_an_agent_works_with_what_its_client_offers(tmp_path: Path, version: int) -> None:
     (tmp_path / "in").write_text("1\n2\n3\n")
     agent = Agent("reaches")
 

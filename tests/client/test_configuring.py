@@ -14,6 +14,7 @@ from antiphon.errors import CallFailed, InvalidParams, InvalidResult, LinkLost, 
 from antiphon.schema import v2
 from antiphon.schema.wire import Unknown
 from tests.client.driving import WAYS, ByHand, driven, opened
+from tests.requirements.marks import requirement
 
 MODES = {
     "currentModeId": "ask",
@@ -76,8 +77,9 @@ def complete() -> Agent:
     return agent
 
 
+@requirement("CONF-01")
 @pytest.mark.parametrize("way", WAYS)
-async def test_conf_01_options_are_seen_and_set_the_same_way_in_every_version(way: str) -> None:
+async def test_options_are_seen_and_set_the_same_way_in_every_version(way: str) -> None:
     async with driven(complete(), way) as session:
         assert values(session) == {"model": "fast", "mode": "ask", "loud": False}
         await session.set_config("model", "deep")
@@ -92,8 +94,9 @@ async def test_conf_01_options_are_seen_and_set_the_same_way_in_every_version(wa
                 await session.set_config(id, value)
 
 
+@requirement("CMD-02", "INIT-18")
 @pytest.mark.parametrize("way", WAYS)
-async def test_cmd_02_init_18_commands_and_all_that_an_agent_tells(way: str) -> None:
+async def test_commands_and_all_that_an_agent_tells(way: str) -> None:
     async with driven(complete(), way) as session:
         events = session.events()
         turn = await session.prompt("go")
@@ -129,7 +132,8 @@ async def test_cmd_02_init_18_commands_and_all_that_an_agent_tells(way: str) -> 
 # --- agents by hand ------------------------------------------------------------------------------------
 
 
-async def test_conf_v2_01_a_value_is_sent_with_its_type_and_the_answer_is_the_list() -> None:
+@requirement("CONF-V2-01")
+async def test_a_value_is_sent_with_its_type_and_the_answer_is_the_list() -> None:
     async with opened() as (client, agent):
         switch = {"type": "boolean", "configId": "loud", "name": "Loud", "currentValue": False}
         session = await begun(client, agent, configOptions=[MODEL, switch, SLIDER])
@@ -166,7 +170,8 @@ async def test_the_answer_has_its_place_among_the_updates() -> None:
         assert values(session) == {"model": "deep"}
 
 
-async def test_conf_v1_02_conf_v1_03_modes_are_an_option_that_is_set_by_set_mode() -> None:
+@requirement("CONF-V1-02", "CONF-V1-03")
+async def test_modes_are_an_option_that_is_set_by_set_mode() -> None:
     async with opened(1) as (client, agent):
         session = await begun(client, agent, modes=MODES, configOptions=[in_v1(MODEL)])
         assert values(session) == {"model": "fast", "mode": "ask"}
@@ -189,7 +194,8 @@ async def test_conf_v1_02_conf_v1_03_modes_are_an_option_that_is_set_by_set_mode
         assert values(session) == {"model": "deep", "mode": "ask"}
 
 
-async def test_conf_v1_05_an_option_of_category_mode_is_set_as_an_option() -> None:
+@requirement("CONF-V1-05")
+async def test_an_option_of_category_mode_is_set_as_an_option() -> None:
     async with opened(1) as (client, agent):
         mode = in_v1(MODEL) | {"id": "how", "category": "mode", "currentValue": "fast"}
         session = await begun(client, agent, modes=MODES, configOptions=[mode])
@@ -245,7 +251,8 @@ async def test_what_an_answer_tells_on_resume_is_newer_than_what_was_replayed() 
         assert session.commands == [v2.Command(name="b", description="B")]
 
 
-async def test_cmd_v2_03_a_command_of_an_unknown_type_is_kept_and_not_run() -> None:
+@requirement("CMD-V2-03")
+async def test_a_command_of_an_unknown_type_is_kept_and_not_run() -> None:
     async with opened() as (client, agent):
         strange = {"type": "menu", "name": "pick", "description": "Pick one"}
         session = await begun(client, agent, availableCommands=[strange])
@@ -254,7 +261,8 @@ async def test_cmd_v2_03_a_command_of_an_unknown_type_is_kept_and_not_run() -> N
             await session.command("pick")
 
 
-def test_conf_04_options_are_shown_in_the_agent_s_order_with_what_belongs_to_the_model_beside_it() -> None:
+@requirement("CONF-04")
+def test_options_are_shown_in_the_agent_s_order_with_what_belongs_to_the_model_beside_it() -> None:
     def option(id: str, category: str | None = None) -> v2.SessionConfigOption:
         return v2.SessionConfigBoolean(
             config_id=v2.SessionConfigId(id),

@@ -12,6 +12,7 @@ import pytest
 from antiphon.client import confined
 from antiphon.client.confined import Confined
 from antiphon.errors import AntiphonError, InvalidParams, RequestError, ResourceNotFound
+from tests.requirements.marks import requirement
 
 
 @pytest.fixture
@@ -33,6 +34,7 @@ def read(root: Path, path: object, line: int | None = None, limit: int | None = 
 # --- reading ---------------------------------------------------------------------------------------------
 
 
+@requirement("FS-02")
 @pytest.mark.parametrize(
     ("line", "limit", "text"),
     [
@@ -49,7 +51,7 @@ def read(root: Path, path: object, line: int | None = None, limit: int | None = 
         (1, 0, ""),
     ],
 )
-def test_fs_02_lines_are_counted_from_one_and_keep_their_ends(
+def test_lines_are_counted_from_one_and_keep_their_ends(
     root: Path, line: int | None, limit: int | None, text: str
 ) -> None:
     (root / "f").write_bytes("a\r\nb\n\n\u2028d".encode())
@@ -85,7 +87,8 @@ def test_what_is_no_utf_8_is_refused_and_not_replaced(root: Path) -> None:
     assert read(root, root / "f") == "\ufeffwith a mark\0"
 
 
-def test_fs_04_a_missing_file_is_told_as_that(root: Path) -> None:
+@requirement("FS-04")
+def test_a_missing_file_is_told_as_that(root: Path) -> None:
     (root / "f").write_text("")
     for path in ("none", "none/deeper", "f/deeper"):
         with pytest.raises(ResourceNotFound) as raised:
@@ -227,7 +230,8 @@ def test_a_root_that_becomes_a_link_is_not_followed(root: Path) -> None:
 # --- writing ---------------------------------------------------------------------------------------------
 
 
-def test_fs_03_a_new_file_is_made_with_the_folders_to_it(root: Path) -> None:
+@requirement("FS-03")
+def test_a_new_file_is_made_with_the_folders_to_it(root: Path) -> None:
     path = root / "a" / "b" / "new.txt"
     files(root).write_text(str(path), "é\r\n")
     assert path.read_bytes() == "é\r\n".encode()

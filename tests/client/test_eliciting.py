@@ -14,6 +14,7 @@ from antiphon.client import Client, Elicitation, Permission, Permissions
 from antiphon.errors import LinkLost, LocalError
 from antiphon.transports.memory import memory_pair
 from tests.client.driving import WAYS, ByHand, by_hand, driven, opened
+from tests.requirements.marks import requirement
 
 CREATE = "elicitation/create"
 Elicit = Callable[[Elicitation], Awaitable[Any]]
@@ -87,6 +88,7 @@ async def offered(version: int | None, answers: Any) -> tuple[Any, Any]:
     return old.get("elicitation"), new.get("elicitation")
 
 
+@requirement("ELIC-01", "INIT-18", "INIT-22")
 @pytest.mark.parametrize(
     ("answers", "said"),
     [
@@ -98,15 +100,14 @@ async def offered(version: int | None, answers: Any) -> tuple[Any, Any]:
         (Answers(never, ()), None),
     ],
 )
-async def test_elic_01_init_18_init_22_exactly_what_can_be_answered_is_offered(
-    answers: Any, said: Any
-) -> None:
+async def test_exactly_what_can_be_answered_is_offered(answers: Any, said: Any) -> None:
     assert await offered(1, answers) == (said, None)
     assert await offered(2, answers) == (said, said)
     assert await offered(None, answers) == (said, said)
 
 
-async def test_elic_01_who_does_not_say_answers_forms_alone() -> None:
+@requirement("ELIC-01")
+async def test_who_does_not_say_answers_forms_alone() -> None:
     class Plain(Permissions):
         async def elicit(self, elicitation: Elicitation) -> None:
             return None
@@ -116,6 +117,7 @@ async def test_elic_01_who_does_not_say_answers_forms_alone() -> None:
         Client(memory_pair()[0], answers=Answers(never, ("smell",)))
 
 
+@requirement("ELIC-03", "ELIC-09")
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize(
     ("answers", "params"),
@@ -131,7 +133,7 @@ async def test_elic_01_who_does_not_say_answers_forms_alone() -> None:
         (Answers(never), form(NAME, sessionId="s", requestId=1)),
     ],
 )
-async def test_elic_03_elic_09_what_is_not_offered_or_not_known_is_refused(
+async def test_what_is_not_offered_or_not_known_is_refused(
     version: int, answers: Any, params: dict[str, Any]
 ) -> None:
     async with by_hand(version, answers=answers) as (session, agent):
@@ -142,8 +144,9 @@ async def test_elic_03_elic_09_what_is_not_offered_or_not_known_is_refused(
 # --- addresses -----------------------------------------------------------------------------------
 
 
+@requirement("ELIC-10", "ELIC-12", "ELIC-14")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_elic_10_elic_12_elic_14_an_address_is_shown_whole_and_may_be_completed(version: int) -> None:
+async def test_an_address_is_shown_whole_and_may_be_completed(version: int) -> None:
     seen: list[Elicitation] = []
     async with by_hand(version, answers=answering({}, seen)) as (session, agent):
         agent.send(method="elicitation/complete", params={"elicitationId": "e1"})
@@ -165,6 +168,7 @@ async def test_elic_10_elic_12_elic_14_an_address_is_shown_whole_and_may_be_comp
         assert await elicitation.completed() is True
 
 
+@requirement("ELIC-14")
 @pytest.mark.parametrize(
     ("address", "host"),
     [
@@ -176,7 +180,7 @@ async def test_elic_10_elic_12_elic_14_an_address_is_shown_whole_and_may_be_comp
         ("https://[nonsense", None),
     ],
 )
-async def test_elic_14_the_host_of_an_address_cannot_be_mistaken(address: str, host: str | None) -> None:
+async def test_the_host_of_an_address_cannot_be_mistaken(address: str, host: str | None) -> None:
     seen: list[Elicitation] = []
     async with by_hand(answers=answering({}, seen)) as (_, agent):
         await ask(agent, url(url=address))
@@ -268,8 +272,9 @@ async def test_a_client_that_leaves_answers_nothing() -> None:
 # --- requests ------------------------------------------------------------------------------------
 
 
+@requirement("ELIC-04")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_elic_04_a_question_may_belong_to_a_request(version: int) -> None:
+async def test_a_question_may_belong_to_a_request(version: int) -> None:
     seen: list[Elicitation] = []
 
     async def elicit(elicitation: Elicitation) -> Any:

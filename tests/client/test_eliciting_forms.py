@@ -24,6 +24,7 @@ from antiphon.errors import FormInvalid
 from antiphon.schema import v2
 from tests.client.driving import by_hand
 from tests.client.test_eliciting import NAME, Answers, answering, ask, form, never, url
+from tests.requirements.marks import requirement
 
 FIELDS = {
     "name": {"type": "string", "title": "Name", "minLength": 2, "maxLength": 9, "pattern": "^[a-z]+$"},
@@ -45,8 +46,9 @@ FIELDS = {
 }
 
 
+@requirement("ELIC-05", "ELIC-07", "ELIC-09", "ELIC-21")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_elic_05_elic_07_elic_09_elic_21_a_form_comes_field_by_field_and_is_answered(
+async def test_a_form_comes_field_by_field_and_is_answered(
     version: int,
 ) -> None:
     seen: list[Elicitation] = []
@@ -85,6 +87,7 @@ async def test_elic_05_elic_07_elic_09_elic_21_a_form_comes_field_by_field_and_i
         )  # fmt: skip
 
 
+@requirement("ELIC-17")
 @pytest.mark.parametrize(
     ("wrong", "named"),
     [
@@ -110,9 +113,7 @@ async def test_elic_05_elic_07_elic_09_elic_21_a_form_comes_field_by_field_and_i
         ({"unasked": 1}, "unasked"),
     ],
 )
-async def test_elic_17_what_does_not_fit_is_not_sent_and_says_which_field(
-    wrong: dict[str, Any], named: str
-) -> None:
+async def test_what_does_not_fit_is_not_sent_and_says_which_field(wrong: dict[str, Any], named: str) -> None:
     problems: list[dict[str, str]] = []
 
     async def elicit(elicitation: Elicitation) -> Any:
@@ -128,9 +129,10 @@ async def test_elic_17_what_does_not_fit_is_not_sent_and_says_which_field(
     assert given["result"]["content"] == {"name": "ada", "share": 0.5, "news": False, "extras": ["a"]}
 
 
+@requirement("ELIC-07", "ELIC-14")
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("action", ["decline", "cancel"])
-async def test_elic_07_elic_14_the_user_may_decline_or_cancel(version: int, action: str) -> None:
+async def test_the_user_may_decline_or_cancel(version: int, action: str) -> None:
     async def elicit(elicitation: Elicitation) -> Any:
         return getattr(elicitation, action)()
 
@@ -140,8 +142,9 @@ async def test_elic_07_elic_14_the_user_may_decline_or_cancel(version: int, acti
         assert session.questions == []
 
 
+@requirement("ELIC-07")
 @pytest.mark.parametrize("mistake", ["raises", "nothing", "a dict", "made up", "cancels itself"])
-async def test_elic_07_an_answer_that_is_none_cancels(mistake: str, caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_answer_that_is_none_cancels(mistake: str, caplog: pytest.LogCaptureFixture) -> None:
     async def elicit(elicitation: Elicitation) -> Any:
         if mistake == "raises":
             raise RuntimeError("boom")
@@ -157,7 +160,8 @@ async def test_elic_07_an_answer_that_is_none_cancels(mistake: str, caplog: pyte
             assert session.questions == []
 
 
-async def test_elic_19_an_unknown_format_is_kept_and_never_a_reason_to_refuse() -> None:
+@requirement("ELIC-19")
+async def test_an_unknown_format_is_kept_and_never_a_reason_to_refuse() -> None:
     seen: list[Elicitation] = []
     async with by_hand(answers=answering({"to": "anything"}, seen)) as (_, agent):
         given = await ask(agent, form({"to": {"type": "string", "format": "station"}}))
@@ -167,8 +171,9 @@ async def test_elic_19_an_unknown_format_is_kept_and_never_a_reason_to_refuse() 
     assert field.format == "station"
 
 
+@requirement("ELIC-18")
 @pytest.mark.parametrize("pattern", [r"^(\w+\s?)+$", "(a?){300}$", "^(([a-z])+.)+[A-Z]([a-z])+$"])
-async def test_elic_18_a_pattern_of_the_agents_costs_no_more_than_its_length(pattern: str) -> None:
+async def test_a_pattern_of_the_agents_costs_no_more_than_its_length(pattern: str) -> None:
     took: list[float] = []
 
     async def elicit(elicitation: Elicitation) -> Any:
@@ -184,15 +189,17 @@ async def test_elic_18_a_pattern_of_the_agents_costs_no_more_than_its_length(pat
     assert took[0] < 5
 
 
-async def test_elic_18_a_pattern_that_cannot_be_checked_here_is_left_to_the_agent() -> None:
+@requirement("ELIC-18")
+async def test_a_pattern_that_cannot_be_checked_here_is_left_to_the_agent() -> None:
     async with by_hand(answers=answering({"name": "b"})) as (_, agent):
         for pattern in ("(?=a)b", r"(a)\1", "[", "x" * 2000, "(((((a{99}){99}){99}){99}){99})"):
             given = await ask(agent, form({"name": {"type": "string", "pattern": pattern}}))
             assert given["result"]["action"] == "accept"
 
 
+@requirement("ELIC-21")
 @pytest.mark.parametrize("empty", [{"enum": []}, {"oneOf": []}])
-async def test_elic_21_a_choice_of_nothing_is_refused(empty: dict[str, Any]) -> None:
+async def test_a_choice_of_nothing_is_refused(empty: dict[str, Any]) -> None:
     async with by_hand(answers=Answers(never)) as (_, agent):
         given = await ask(agent, form({"name": {"type": "string", **empty}}))
         assert given["error"]["code"] == -32602

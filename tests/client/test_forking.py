@@ -13,6 +13,7 @@ from antiphon.errors import CallFailed, LocalError
 from antiphon.schema import v2
 from tests.client.driving import WAYS, driven
 from tests.requirements.agent_by_hand import ALL_V1, ALL_V2, DEADLINE, session, story, text
+from tests.requirements.marks import requirement
 
 VERSIONS = [1, 2]
 
@@ -38,8 +39,9 @@ def talker() -> Agent:
     return agent
 
 
+@requirement("SESS-51", "SESS-52")
 @pytest.mark.parametrize("way", WAYS)
-async def test_sess_51_sess_52_a_fork_has_the_history_and_each_goes_its_own_way(way: str) -> None:
+async def test_a_fork_has_the_history_and_each_goes_its_own_way(way: str) -> None:
     async with driven(talker(), way) as source:
         await (await source.prompt("one")).drained()
         await (await source.prompt("two")).drained()
@@ -60,8 +62,9 @@ async def test_sess_51_sess_52_a_fork_has_the_history_and_each_goes_its_own_way(
         assert story(second) == story(at)  # ids and all
 
 
+@requirement("SESS-51")
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_sess_51_what_is_not_offered_is_not_asked_for(version: int) -> None:
+async def test_what_is_not_offered_is_not_asked_for(version: int) -> None:
     async with session(version) as (source, agent):
         with pytest.raises(LocalError, match="cannot fork"):
             await source.fork()
@@ -74,8 +77,9 @@ async def test_sess_51_what_is_not_offered_is_not_asked_for(version: int) -> Non
         assert agent.methods() == ["session/new"]
 
 
+@requirement("SESS-51")
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_sess_51_a_fork_is_asked_for_and_then_its_history(version: int) -> None:
+async def test_a_fork_is_asked_for_and_then_its_history(version: int) -> None:
     async with session(version, able(version, fork={})) as (source, agent):
         forking = agent.meanwhile(source.fork())
         request = await agent.request("session/fork")
@@ -100,8 +104,9 @@ async def test_sess_51_a_fork_is_asked_for_and_then_its_history(version: int) ->
         assert source.client.find("f") is fork
 
 
+@requirement("SESS-51")
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_sess_51_a_fork_that_cannot_be_replayed_is_there_all_the_same(version: int) -> None:
+async def test_a_fork_that_cannot_be_replayed_is_there_all_the_same(version: int) -> None:
     async with session(version, able(version, fork={})) as (source, agent):
         forking = agent.meanwhile(source.fork())
         agent.answer(await agent.request("session/fork"), {"sessionId": "f"})
@@ -121,8 +126,9 @@ async def test_sess_51_a_fork_that_cannot_be_replayed_is_there_all_the_same(vers
             assert [option.category for option in fork.config_options] == ["mode"]
 
 
+@requirement("SESS-58")
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_sess_58_a_system_prompt_is_sent_only_as_it_was_offered(version: int) -> None:
+async def test_a_system_prompt_is_sent_only_as_it_was_offered(version: int) -> None:
     able_to = able(version, systemPrompt={}, fork={})
     async with session(version, able_to) as (opened, agent):
         client = opened.client
@@ -150,7 +156,8 @@ async def test_sess_58_a_system_prompt_is_sent_only_as_it_was_offered(version: i
         assert request["params"]["systemPrompt"]["mode"] == "override"
 
 
-async def test_sess_58_a_system_prompt_reaches_the_agents_session() -> None:
+@requirement("SESS-58")
+async def test_a_system_prompt_reaches_the_agents_session() -> None:
     agent = Agent("told", system_prompt=True)
     for version in VERSIONS:
         async with asyncio.timeout(DEADLINE), connect(agent, version=version) as client:

@@ -21,6 +21,7 @@ from antiphon.client import IconImage, fetch_icon, icon_data, usable_icons
 from antiphon.client.icons import LARGEST
 from antiphon.errors import IconFailed
 from antiphon.schema import v2
+from tests.requirements.marks import requirement
 
 DEADLINE = 60.0
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -31,7 +32,8 @@ def icon(src: str) -> v2.Icon:
     return v2.Icon(src=src)
 
 
-def test_cont_05_only_https_and_images_in_data_addresses_may_be_shown() -> None:
+@requirement("CONT-05")
+def test_only_https_and_images_in_data_addresses_may_be_shown() -> None:
     good = [
         INLINE,
         "https://example.org/a.png",
@@ -60,7 +62,8 @@ def test_cont_05_only_https_and_images_in_data_addresses_may_be_shown() -> None:
     assert usable_icons(None) == []
 
 
-def test_cont_05_an_image_in_a_data_address_is_read() -> None:
+@requirement("CONT-05")
+def test_an_image_in_a_data_address_is_read() -> None:
     assert icon_data(icon(INLINE)) == IconImage("image/png", PNG)
     assert icon_data(icon("DATA:IMAGE/svg+xml;charset=utf-8,%3Csvg/%3E")) == IconImage(
         "image/svg+xml", b"<svg/>"
@@ -134,7 +137,8 @@ def answered(status: str, body: bytes = b"", **headers: str) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode() + body
 
 
-async def test_cont_05_an_icon_is_fetched_and_nothing_is_told_of_who_asks(certificate: Path) -> None:
+@requirement("CONT-05")
+async def test_an_icon_is_fetched_and_nothing_is_told_of_who_asks(certificate: Path) -> None:
     def answer(path: str) -> bytes:
         if path == "/old?size=1":
             return answered("302 Found", Location="/new", Set_Cookie="id=secret; Path=/")
@@ -150,7 +154,8 @@ async def test_cont_05_an_icon_is_fetched_and_nothing_is_told_of_who_asks(certif
     assert [one.split()[1] for one in requests] == ["/old?size=1", "/new"]
 
 
-async def test_cont_05_no_redirect_leads_to_another_scheme_or_origin(certificate: Path) -> None:
+@requirement("CONT-05")
+async def test_no_redirect_leads_to_another_scheme_or_origin(certificate: Path) -> None:
     async with (
         server(lambda path: answered("200 OK", PNG, Content_Type="image/png"), certificate) as (other, asked),
         server(lambda path: answered("200 OK", PNG, Content_Type="image/png"), None) as (
@@ -176,6 +181,7 @@ async def test_cont_05_no_redirect_leads_to_another_scheme_or_origin(certificate
     assert len(requests) == len(targets) - 1 + 6  # an empty one leads to itself, as often as it may
 
 
+@requirement("CONT-05")
 @pytest.mark.parametrize(
     "answer",
     [
@@ -189,13 +195,14 @@ async def test_cont_05_no_redirect_leads_to_another_scheme_or_origin(certificate
     ],
     ids=["missing", "no image", "too large", "cut short", "endless", "nonsense", "nothing"],
 )
-async def test_cont_05_what_is_no_icon_is_refused(certificate: Path, answer: bytes) -> None:
+async def test_what_is_no_icon_is_refused(certificate: Path, answer: bytes) -> None:
     async with server(lambda path: answer, certificate) as (port, _):
         with pytest.raises(IconFailed):
             await fetch_icon(icon(f"https://localhost:{port}/a.png"), context=trusting(certificate))
 
 
-async def test_cont_05_a_chunked_answer_is_put_together(certificate: Path) -> None:
+@requirement("CONT-05")
+async def test_a_chunked_answer_is_put_together(certificate: Path) -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nTransfer-Encoding: chunked\r\n\r\n"
     body = b"4\r\n" + PNG[:4] + b"\r\n4\r\n" + PNG[4:] + b"\r\n0\r\n\r\n"
     async with server(lambda path: head + body, certificate) as (port, _):
@@ -203,7 +210,8 @@ async def test_cont_05_a_chunked_answer_is_put_together(certificate: Path) -> No
     assert fetched.data == PNG
 
 
-async def test_cont_05_who_is_not_trusted_is_not_asked_and_who_is_silent_not_waited_for(
+@requirement("CONT-05")
+async def test_who_is_not_trusted_is_not_asked_and_who_is_silent_not_waited_for(
     certificate: Path,
 ) -> None:
     async with server(lambda path: answered("200 OK", PNG, Content_Type="image/png"), certificate) as (
@@ -229,7 +237,8 @@ async def test_cont_05_who_is_not_trusted_is_not_asked_and_who_is_silent_not_wai
             )
 
 
+@requirement("CONT-05")
 @pytest.mark.parametrize("src", ["http://localhost/a.png", "data:text/html,x", "https://u:p@localhost/", "x"])
-async def test_cont_05_what_may_not_be_shown_is_not_fetched(src: str) -> None:
+async def test_what_may_not_be_shown_is_not_fetched(src: str) -> None:
     with pytest.raises(IconFailed):
         await fetch_icon(icon(src))

@@ -14,6 +14,7 @@ from antiphon.schema import v2
 from tests.client.driving import driven
 from tests.client.test_forking import able
 from tests.requirements.agent_by_hand import DEADLINE, session
+from tests.requirements.marks import requirement
 
 VERSIONS = [1, 2]
 
@@ -32,8 +33,9 @@ async def ids(client: Any, **wanted: Any) -> list[str]:
     return [info.session_id async for info in client.list_sessions(**wanted)]
 
 
+@requirement("SESS-53", "SESS-54")
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_sess_53_sess_54_a_session_is_archived_listed_and_brought_back(version: int) -> None:
+async def test_a_session_is_archived_listed_and_brought_back(version: int) -> None:
     async with driven(agent_of_words(), f"v{version}") as opened:
         client = opened.client
         other = await client.new_session("/")
@@ -55,8 +57,9 @@ async def test_sess_53_sess_54_a_session_is_archived_listed_and_brought_back(ver
             await ids(client, archived="sometimes")
 
 
+@requirement("SESS-57")
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_sess_57_a_title_is_given_and_kept(version: int) -> None:
+async def test_a_title_is_given_and_kept(version: int) -> None:
     async with driven(agent_of_words(), f"v{version}") as opened:
         assert await opened.set_title("  My   title ") == "My title"
         assert opened.title == "My title"
@@ -69,8 +72,9 @@ async def test_sess_57_a_title_is_given_and_kept(version: int) -> None:
         assert await opened.client.set_title(opened.id, "Later") == "Later"
 
 
+@requirement("SESS-57")
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_sess_57_the_title_is_known_though_no_update_tells_it(version: int) -> None:
+async def test_the_title_is_known_though_no_update_tells_it(version: int) -> None:
     async with session(version, able(version, title={})) as (opened, agent):
         titling = agent.meanwhile(opened.set_title("Mine"))
         request = await agent.request("session/set_title")
@@ -79,8 +83,9 @@ async def test_sess_57_the_title_is_known_though_no_update_tells_it(version: int
         assert await titling == opened.title == "Mine, shortened"
 
 
+@requirement("SESS-55", "SESS-56")
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_sess_55_sess_56_the_status_is_told_and_opens_nothing(version: int) -> None:
+async def test_the_status_is_told_and_opens_nothing(version: int) -> None:
     agent = agent_of_words()
     async with (
         asyncio.timeout(DEADLINE),
@@ -104,8 +109,9 @@ async def test_sess_55_sess_56_the_status_is_told_and_opens_nothing(version: int
             await second.session_status("no")
 
 
+@requirement("SESS-55", "SESS-56")
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_sess_55_sess_56_a_status_that_is_not_known_is_saved_and_no_state_is_no_idle(
+async def test_a_status_that_is_not_known_is_saved_and_no_state_is_no_idle(
     version: int,
 ) -> None:
     async with session(version, able(version, status={})) as (opened, agent):
@@ -124,8 +130,9 @@ async def test_sess_55_sess_56_a_status_that_is_not_known_is_saved_and_no_state_
         assert isinstance(first.update, v2.SessionInfoUpdate)  # an idle snapshot ends nothing
 
 
+@requirement("SESS-53", "SESS-54", "SESS-57")
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_sess_53_sess_54_sess_57_what_is_not_offered_is_not_asked_for(version: int) -> None:
+async def test_what_is_not_offered_is_not_asked_for(version: int) -> None:
     async with session(version) as (opened, agent):
         client = opened.client
         refused: list[Any] = [

@@ -18,6 +18,7 @@ from antiphon.errors import AuthRequired, CallFailed, LocalError, LoginFailed
 from antiphon.schema import v2
 from antiphon.schema.wire import Unknown
 from tests.requirements.agent_by_hand import ALL_V1, ALL_V2, DEADLINE, opened, opening, session, unopened
+from tests.requirements.marks import requirement
 
 VERSIONS = [1, 2]
 SCRIPT = str(Path(__file__).with_name("terminal_login_agent.py"))
@@ -39,8 +40,9 @@ def gated() -> Agent:
     return agent
 
 
+@requirement("AUTH-06", "AUTH-07", "AUTH-22")
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_auth_06_auth_07_auth_22_a_client_logs_in_when_it_has_to(version: int) -> None:
+async def test_a_client_logs_in_when_it_has_to(version: int) -> None:
     async with asyncio.timeout(DEADLINE), connect(gated(), version=version) as client:
         method = v2.AuthMethodId("api-key")
         assert client.auth_methods == [
@@ -58,8 +60,9 @@ async def test_auth_06_auth_07_auth_22_a_client_logs_in_when_it_has_to(version: 
         assert [message.text for message in opened.messages] == ["hello", "in"]
 
 
+@requirement("AUTH-22")
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_auth_22_a_session_that_is_open_at_logout_goes_on_after_the_next_login(version: int) -> None:
+async def test_a_session_that_is_open_at_logout_goes_on_after_the_next_login(version: int) -> None:
     async with asyncio.timeout(DEADLINE), connect(gated(), version=version) as client:
         await client.login("api-key")
         opened = await client.new_session("/")
@@ -77,8 +80,9 @@ async def test_auth_22_a_session_that_is_open_at_logout_goes_on_after_the_next_l
         assert end.stop_reason == "end_turn"
 
 
+@requirement("AUTH-23", "AUTH-24")
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_auth_23_auth_24_who_one_is_is_asked_and_told(version: int) -> None:
+async def test_who_one_is_is_asked_and_told(version: int) -> None:
     told: list[v2.AuthStatusResponse] = []
     heard = asyncio.Event()
     async with asyncio.timeout(DEADLINE), connect(gated(), version=version) as client:
@@ -118,8 +122,9 @@ METHODS: dict[int, list[dict[str, Any]]] = {
 }
 
 
+@requirement("AUTH-04")
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_auth_04_the_methods_read_alike_in_both_versions_and_unknown_ones_are_kept(
+async def test_the_methods_read_alike_in_both_versions_and_unknown_ones_are_kept(
     version: int,
 ) -> None:
     async with opened(answer=opening(version, authMethods=METHODS[version])) as (client, _):
@@ -135,8 +140,9 @@ async def test_auth_04_the_methods_read_alike_in_both_versions_and_unknown_ones_
             assert client.auth_methods[2] == Unknown(METHODS[2][2])
 
 
+@requirement("AUTH-06", "AUTH-07", "AUTH-08")
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_auth_06_auth_07_auth_08_login_is_asked_for_in_the_words_of_the_version(version: int) -> None:
+async def test_login_is_asked_for_in_the_words_of_the_version(version: int) -> None:
     async with opened(answer=opening(version, authMethods=METHODS[version])) as (client, agent):
         for method_id in ("console", "nothing"):
             with pytest.raises(LocalError):
@@ -153,8 +159,9 @@ async def test_auth_06_auth_07_auth_08_login_is_asked_for_in_the_words_of_the_ve
         assert set(agent.methods()) == {request["method"]}
 
 
+@requirement("AUTH-10", "AUTH-11")
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_auth_10_auth_11_what_is_not_offered_is_not_asked_for(version: int) -> None:
+async def test_what_is_not_offered_is_not_asked_for(version: int) -> None:
     async with opened(version) as (client, agent):
         for work in (client.login("key"), client.logout(), client.auth_status()):
             with pytest.raises(LocalError):
@@ -168,8 +175,9 @@ async def test_auth_10_auth_11_what_is_not_offered_is_not_asked_for(version: int
                 await client.logout()
 
 
+@requirement("AUTH-09", "AUTH-11")
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_auth_09_auth_11_logout_is_asked_for_where_it_is_offered(version: int) -> None:
+async def test_logout_is_asked_for_where_it_is_offered(version: int) -> None:
     able = {**ALL_V1, "auth": {"logout": {}}} if version == 1 else ALL_V2
     async with opened(answer=opening(version, able, authMethods=METHODS[version])) as (client, agent):
         logging_out = agent.meanwhile(client.logout())
@@ -179,8 +187,9 @@ async def test_auth_09_auth_11_logout_is_asked_for_where_it_is_offered(version: 
         await logging_out
 
 
+@requirement("AUTH-24")
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_auth_24_an_unknown_state_is_unknown_and_accounts_are_never_logged(
+async def test_an_unknown_state_is_unknown_and_accounts_are_never_logged(
     version: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -205,8 +214,9 @@ async def test_auth_24_an_unknown_state_is_unknown_and_accounts_are_never_logged
 # --- in a terminal ---------------------------------------------------------------------------------
 
 
+@requirement("AUTH-13", "AUTH-14")
 @pytest.mark.parametrize("version", [None, 1, 2])
-async def test_auth_13_auth_14_a_terminal_is_advertised_only_where_it_was_said(version: int | None) -> None:
+async def test_a_terminal_is_advertised_only_where_it_was_said(version: int | None) -> None:
     for said in (False, True):
         async with unopened(version=version, terminal_login=said) as (client, agent):
             agent.meanwhile(client.initialize())
@@ -216,7 +226,8 @@ async def test_auth_13_auth_14_a_terminal_is_advertised_only_where_it_was_said(v
                 assert params["capabilities"].get("auth") == ({"terminal": {}} if said else None)
 
 
-async def test_auth_14_only_a_command_can_be_started_again() -> None:
+@requirement("AUTH-14")
+async def test_only_a_command_can_be_started_again() -> None:
     for target in (gated(), "ws://127.0.0.1:1/acp"):
         with pytest.raises(LocalError, match="only a command"):
             async with connect(target, terminal_login=True):
@@ -229,10 +240,9 @@ async def test_auth_14_only_a_command_can_be_started_again() -> None:
             await client.login_in_terminal("key")
 
 
+@requirement("AUTH-15", "AUTH-17")
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_auth_15_auth_17_the_same_program_logs_in_and_the_client_begins_anew(
-    version: int, tmp_path: Path
-) -> None:
+async def test_the_same_program_logs_in_and_the_client_begins_anew(version: int, tmp_path: Path) -> None:
     token = tmp_path / "token"
     env = {"TOKEN_FILE": str(token), "BASE": "kept", "HOW": "badly"}
     command = [sys.executable, SCRIPT, "--verbose"]
@@ -259,7 +269,8 @@ async def test_auth_15_auth_17_the_same_program_logs_in_and_the_client_begins_an
         await again.new_session("/")
 
 
-async def test_auth_15_a_login_that_is_given_up_leaves_no_process(tmp_path: Path) -> None:
+@requirement("AUTH-15")
+async def test_a_login_that_is_given_up_leaves_no_process(tmp_path: Path) -> None:
     token = tmp_path / "token"
     pipe = token.with_suffix(".pid")
     os.mkfifo(pipe)

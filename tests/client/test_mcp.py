@@ -14,6 +14,7 @@ from antiphon.client import AcpServer, McpRequest, connect, mcp_child
 from antiphon.errors import CallFailed, LocalError, McpError
 from antiphon.schema import v2
 from tests.client.driving import DEADLINE, opened
+from tests.requirements.marks import requirement
 
 ABLE = {1: {"mcpCapabilities": {"acp": True}}, 2: {"session": {"mcp": {"stdio": {}, "acp": {}}}}}
 META = {
@@ -39,8 +40,9 @@ async def ask(agent: Any, id: str, **params: Any) -> Any:
     agent.send(id=id, method="mcp/message", params=message)
 
 
+@requirement("MCPACP-01")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_mcpacp_01_a_server_of_our_own_is_declared_where_the_agent_takes_it(version: int) -> None:
+async def test_a_server_of_our_own_is_declared_where_the_agent_takes_it(version: int) -> None:
     server = AcpServer("ours", echo)
     async with opened(version, ABLE[version]) as (client, agent):
         _, declared = await begun(client, agent, server)
@@ -50,7 +52,8 @@ async def test_mcpacp_01_a_server_of_our_own_is_declared_where_the_agent_takes_i
             await client.new_session("/", mcp_servers=[server])
 
 
-async def test_mcpacp_02_ids_are_opaque_and_never_shared_and_it_serves_before_it_is_published() -> None:
+@requirement("MCPACP-02")
+async def test_ids_are_opaque_and_never_shared_and_it_serves_before_it_is_published() -> None:
     assert AcpServer("x", echo).server_id != AcpServer("x", echo).server_id
     async with opened(2, ABLE[2]) as (client, agent):
         new = asyncio.ensure_future(
@@ -85,7 +88,8 @@ async def test_a_server_whose_session_is_refused_is_not_served() -> None:
         assert (await agent.receive())["error"]["code"] == -33001
 
 
-async def test_mcpacp_04_exactly_one_of_result_and_error_and_inner_errors_stay_inside() -> None:
+@requirement("MCPACP-04")
+async def test_exactly_one_of_result_and_error_and_inner_errors_stay_inside() -> None:
     async def handler(request: McpRequest) -> Any:
         if request.method == "fails":
             raise McpError(-32601, "Method not found", data={"x": 1})
@@ -104,8 +108,9 @@ async def test_mcpacp_04_exactly_one_of_result_and_error_and_inner_errors_stay_i
         ]
 
 
+@requirement("MCPACP-05")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_mcpacp_05_outer_errors(version: int) -> None:
+async def test_outer_errors(version: int) -> None:
     async def handler(request: McpRequest) -> Any:
         if request.method == "breaks":
             raise RuntimeError("secret")
@@ -141,7 +146,8 @@ async def test_mcpacp_05_outer_errors(version: int) -> None:
         assert (await agent.receive())["id"] == "1b"
 
 
-async def test_mcpacp_06_notifications_go_out_while_the_request_is_active_and_not_later() -> None:
+@requirement("MCPACP-06")
+async def test_notifications_go_out_while_the_request_is_active_and_not_later() -> None:
     kept: list[McpRequest] = []
 
     async def handler(request: McpRequest) -> Any:
@@ -170,6 +176,7 @@ async def test_mcpacp_06_notifications_go_out_while_the_request_is_active_and_no
         assert (await agent.receive())["params"]["requestId"] == "r2"
 
 
+@requirement("MCPACP-08")
 @pytest.mark.parametrize(
     ("meta", "code"),
     [
@@ -178,7 +185,7 @@ async def test_mcpacp_06_notifications_go_out_while_the_request_is_active_and_no
         ({"io.modelcontextprotocol/protocolVersion": "2026-07-28"}, -32602),
     ],
 )
-async def test_mcpacp_08_an_inner_request_that_does_not_say_its_revision_is_refused_inside(
+async def test_an_inner_request_that_does_not_say_its_revision_is_refused_inside(
     meta: dict[str, Any], code: int
 ) -> None:
     async with opened(2, ABLE[2]) as (client, agent):
@@ -212,8 +219,9 @@ def stdio(name: str = "x", **fields: Any) -> v2.McpServerStdio:
     return v2.McpServerStdio(name=name, command="/bin/cat", **fields)
 
 
+@requirement("MCPCFG-07")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_mcpcfg_07_a_variable_named_twice_is_refused_before_it_is_sent(version: int) -> None:
+async def test_a_variable_named_twice_is_refused_before_it_is_sent(version: int) -> None:
     twice = stdio(env=[v2.EnvVariable(name="A", value="1"), v2.EnvVariable(name="A", value="2")])
     async with opened(version, ABLE[version]) as (client, agent):
         with pytest.raises(LocalError, match="twice"):
@@ -222,8 +230,9 @@ async def test_mcpcfg_07_a_variable_named_twice_is_refused_before_it_is_sent(ver
         await begun(client, agent, once)  # nothing was sent before it
 
 
+@requirement("MCPCFG-06")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_mcpcfg_06_a_server_given_twice_is_refused_before_it_is_sent(version: int) -> None:
+async def test_a_server_given_twice_is_refused_before_it_is_sent(version: int) -> None:
     async with opened(version, ABLE[version]) as (client, agent):
         with pytest.raises(LocalError, match="one name"):
             await client.new_session("/", mcp_servers=[stdio("x"), AcpServer("x", echo)])
@@ -233,8 +242,9 @@ async def test_mcpcfg_06_a_server_given_twice_is_refused_before_it_is_sent(versi
 # --- a real server ------------------------------------------------------------------------------------
 
 
+@requirement("MCPACP-03", "MCPACP-06")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_mcpacp_03_mcpacp_06_a_real_mcp_server_is_used_by_an_agent_over_acp(version: int) -> None:
+async def test_a_real_mcp_server_is_used_by_an_agent_over_acp(version: int) -> None:
     pytest.importorskip("mcp", reason="the `mcp` package is not installed")
     agent, came = Agent("user", mcp_over_acp=True), []
     waiting = asyncio.Event()

@@ -7,6 +7,7 @@ import pytest
 from antiphon.agent import Agent, AgentTurn
 from antiphon.client import ClientSession, ClientTurn
 from tests.client.driving import WAYS, driven
+from tests.requirements.marks import requirement
 
 
 def refusing() -> Agent:
@@ -34,8 +35,9 @@ def texts(session: ClientSession) -> list[str]:
     return [message.text for message in session.forgotten]
 
 
+@requirement("PROMPT-V1-08")
 @pytest.mark.parametrize("way", WAYS)
-async def test_prompt_v1_08_a_refused_prompt_and_all_after_it_is_known_to_be_forgotten(way: str) -> None:
+async def test_a_refused_prompt_and_all_after_it_is_known_to_be_forgotten(way: str) -> None:
     async with driven(refusing(), way) as session:
         fine = await said(session, "one")
         assert fine.end is not None
@@ -55,8 +57,9 @@ async def test_prompt_v1_08_a_refused_prompt_and_all_after_it_is_known_to_be_for
         assert len(session.messages) == 12
 
 
+@requirement("PROMPT-V1-08")
 @pytest.mark.parametrize("way", WAYS)
-async def test_prompt_v1_08_what_the_agent_says_behind_a_refused_turn_is_forgotten_too(way: str) -> None:
+async def test_what_the_agent_says_behind_a_refused_turn_is_forgotten_too(way: str) -> None:
     agent = refusing()
     async with driven(agent, way) as session:
         await said(session, "no one")

@@ -12,6 +12,7 @@ from antiphon.client import connect
 from antiphon.errors import CallFailed
 from antiphon.schema.v2.prompt import StopReason
 from tests.client.driving import DEADLINE, V2_WAYS, WAYS, by_hand, driven
+from tests.requirements.marks import requirement
 
 
 class Halting:
@@ -150,7 +151,8 @@ async def test_what_is_no_repetition_is_waited_for(ours: Any) -> None:
         assert turn.text == "hi"
 
 
-async def test_sd_05_another_clients_message_is_not_taken_for_ours_where_the_answer_names_it() -> None:
+@requirement("SD-05")
+async def test_another_clients_message_is_not_taken_for_ours_where_the_answer_names_it() -> None:
     async with by_hand(dialect="v2-proposed") as (session, agent):
         prompting = asyncio.ensure_future(session.prompt("go"))
         id = await agent.prompted()

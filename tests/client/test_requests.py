@@ -22,6 +22,7 @@ from antiphon.stores.memory import MemoryStore
 from tests.client.driving import WAYS, by_hand, driven
 from tests.hub.running import AGENT
 from tests.hub.test_processes import hub_of
+from tests.requirements.marks import requirement
 
 
 def agent_of(go: asyncio.Event) -> Agent:
@@ -38,9 +39,10 @@ def agent_of(go: asyncio.Event) -> Agent:
     return agent
 
 
+@requirement("TC-07")
 @pytest.mark.parametrize("form", [int, str])
 @pytest.mark.parametrize("way", WAYS)
-async def test_tc_07_a_turn_is_awaited_by_the_id_of_its_request(way: str, form: Any) -> None:
+async def test_a_turn_is_awaited_by_the_id_of_its_request(way: str, form: Any) -> None:
     go = asyncio.Event()
     async with driven(agent_of(go), way) as session:
         turn = await session.prompt("hi")

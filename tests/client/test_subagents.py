@@ -13,6 +13,7 @@ from antiphon.client import Elicitation, Permissions, connect
 from antiphon.errors import LocalError
 from antiphon.schema import v2
 from tests.client.driving import DEADLINE, by_hand, driven
+from tests.requirements.marks import requirement
 
 
 async def seen(session, condition) -> None:  # type: ignore[no-untyped-def]
@@ -22,8 +23,9 @@ async def seen(session, condition) -> None:  # type: ignore[no-untyped-def]
         await anext(events)
 
 
+@requirement("SUB-01")
 @pytest.mark.parametrize("way", ["v1", "v2"])
-async def test_sub_01_a_child_has_a_view_of_its_own(way: str) -> None:
+async def test_a_child_has_a_view_of_its_own(way: str) -> None:
     agent = Agent("boss")
 
     @agent.on_prompt
@@ -55,7 +57,8 @@ async def test_sub_01_a_child_has_a_view_of_its_own(way: str) -> None:
         assert session.client.sessions == [session]
 
 
-async def test_sub_02_a_child_is_only_followed() -> None:
+@requirement("SUB-02")
+async def test_a_child_is_only_followed() -> None:
     agent, go_on = Agent("boss"), asyncio.Event()
 
     @agent.on_prompt
@@ -74,8 +77,9 @@ async def test_sub_02_a_child_is_only_followed() -> None:
         await turn.drained()
 
 
+@requirement("SUB-02")
 @pytest.mark.parametrize("way", ["v1", "v2"])
-async def test_sub_02_a_child_that_offers_it_is_cancelled_alone(way: str) -> None:
+async def test_a_child_that_offers_it_is_cancelled_alone(way: str) -> None:
     agent = Agent("boss")
 
     @agent.on_prompt
@@ -97,7 +101,8 @@ async def test_sub_02_a_child_that_offers_it_is_cancelled_alone(way: str) -> Non
         assert child.state == v2.State.IDLE
 
 
-async def test_sub_02_fields_are_patched_and_a_null_state_is_not_confirmed() -> None:
+@requirement("SUB-02")
+async def test_fields_are_patched_and_a_null_state_is_not_confirmed() -> None:
     async with by_hand() as (session, agent):
         agent.told(
             "subagent_update",
@@ -118,7 +123,8 @@ async def test_sub_02_fields_are_patched_and_a_null_state_is_not_confirmed() -> 
         assert (child.state, child.can_cancel) == (None, False)
 
 
-async def test_sub_03_messages_between_sessions_are_upserts_by_id() -> None:
+@requirement("SUB-03")
+async def test_messages_between_sessions_are_upserts_by_id() -> None:
     async with by_hand() as (session, agent):
         text = {"type": "text", "text": "a"}
         agent.told("session_message_chunk", messageId="m", content=text)

@@ -20,6 +20,7 @@ from antiphon.client.terminals import Output
 from antiphon.schema import v1
 from tests.client.driving import DEADLINE, ByHand, opened
 from tests.connection.scripted import V1_ANSWER
+from tests.requirements.marks import requirement
 
 TERMINAL = ["create", "output", "wait_for_exit", "kill", "release"]
 DIRECTORIES = {"sessionCapabilities": {"additionalDirectories": {}, "close": {}}}
@@ -94,11 +95,12 @@ def gone(pid: int) -> bool:
 # --- what is offered -------------------------------------------------------------------------------------
 
 
+@requirement("INIT-18")
 @pytest.mark.parametrize("version", [1, None])
 @pytest.mark.parametrize("read", [True, False])
 @pytest.mark.parametrize("write", [True, False])
 @pytest.mark.parametrize("terminal", [True, False])
-async def test_init_18_what_is_offered_is_said_and_what_is_not_is_no_method(
+async def test_what_is_offered_is_said_and_what_is_not_is_no_method(
     tmp_path: Path, version: int | None, read: bool, write: bool, terminal: bool
 ) -> None:
     said: list[Any] = []
@@ -135,14 +137,16 @@ async def test_init_18_what_is_offered_is_said_and_what_is_not_is_no_method(
     assert said[1:] == [read, write, *[terminal] * 5]
 
 
-async def test_init_18_without_a_workspace_nothing_is_offered() -> None:
+@requirement("INIT-18")
+async def test_without_a_workspace_nothing_is_offered() -> None:
     async with opened(1) as (client, agent):
         assert client.offering.capabilities == {}
         answer = await agent.request(1, "fs/read_text_file", {"sessionId": "s", "path": "/etc/hosts"})
         assert answer["error"]["code"] == -32601
 
 
-async def test_fs_05_in_v2_there_are_no_such_methods(tmp_path: Path) -> None:
+@requirement("FS-05")
+async def test_in_v2_there_are_no_such_methods(tmp_path: Path) -> None:
     async with opened(2, workspace=Workspace()) as (_, agent):
         params = {"sessionId": "s", "path": "/f", "content": "", "command": "ls", "terminalId": "t"}
         for method in (*Workspace().methods,):
@@ -161,7 +165,8 @@ async def test_only_sessions_that_are_open_have_files(tmp_path: Path) -> None:
 # --- files -----------------------------------------------------------------------------------------------
 
 
-async def test_fs_02_fs_03_fs_04_files_of_the_session_are_read_and_written(tmp_path: Path) -> None:
+@requirement("FS-02", "FS-03", "FS-04")
+async def test_files_of_the_session_are_read_and_written(tmp_path: Path) -> None:
     (tmp_path / "cwd").mkdir()
     (tmp_path / "more").mkdir()
     (tmp_path / "out").write_text("secret")
@@ -194,7 +199,8 @@ async def test_roots_that_are_given_stand_for_the_session_s_own(tmp_path: Path) 
         assert in_given["terminalId"]
 
 
-async def test_fs_02_what_an_editor_has_not_saved_is_what_is_read(tmp_path: Path) -> None:
+@requirement("FS-02")
+async def test_what_an_editor_has_not_saved_is_what_is_read(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("saved")
     (tmp_path / "g").write_text("saved")
     asked: list[str] = []
@@ -225,7 +231,8 @@ async def test_what_was_written_first_is_what_is_read_next(tmp_path: Path) -> No
 # --- terminals -------------------------------------------------------------------------------------------
 
 
-async def test_termv1_02_termv1_04_termv1_05_a_command_runs_and_is_shown(tmp_path: Path) -> None:
+@requirement("TERMV1-02", "TERMV1-04", "TERMV1-05")
+async def test_a_command_runs_and_is_shown(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     async with offered(tmp_path) as asks:
         terminal = await asks.run(
@@ -242,7 +249,8 @@ async def test_termv1_02_termv1_04_termv1_05_a_command_runs_and_is_shown(tmp_pat
         assert await asks("terminal/wait_for_exit", terminalId=terminal) == {"exitCode": 3}
 
 
-async def test_termv1_02_termv1_04_it_is_answered_before_the_command_ends(tmp_path: Path) -> None:
+@requirement("TERMV1-02", "TERMV1-04")
+async def test_it_is_answered_before_the_command_ends(tmp_path: Path) -> None:
     async with offered(tmp_path) as asks:
         terminal = await asks.run("echo on; sleep 1000")
         shown = await asks.until(terminal, "on\n")
@@ -260,7 +268,8 @@ async def test_a_command_without_arguments_may_be_a_line_for_the_shell(tmp_path:
             assert (await asks("terminal/output", terminalId=terminal))["output"] == output
 
 
-async def test_termv1_03_over_the_limit_the_start_is_dropped(tmp_path: Path) -> None:
+@requirement("TERMV1-03")
+async def test_over_the_limit_the_start_is_dropped(tmp_path: Path) -> None:
     async with offered(tmp_path) as asks:
         terminal = await asks.run("printf 'aé€𝄞z'", outputByteLimit=7)
         await asks("terminal/wait_for_exit", terminalId=terminal)
@@ -272,9 +281,10 @@ async def test_termv1_03_over_the_limit_the_start_is_dropped(tmp_path: Path) -> 
         assert (shown["output"], shown["truncated"]) == ("", True)
 
 
+@requirement("TERMV1-03")
 @pytest.mark.parametrize("limit", range(12))
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
-def test_termv1_03_what_is_kept_is_whole_characters_within_the_limit(limit: int, size: int) -> None:
+def test_what_is_kept_is_whole_characters_within_the_limit(limit: int, size: int) -> None:
     text = "aé€𝄞" * 3 + "z"
     data = text.encode()
     output = Output(limit)
@@ -287,7 +297,8 @@ def test_termv1_03_what_is_kept_is_whole_characters_within_the_limit(limit: int,
     assert len(text[-len(output.text) - 1 :].encode()) > limit, "no more would have fitted"
 
 
-def test_termv1_03_bytes_that_are_no_text_count_as_what_stands_for_them() -> None:
+@requirement("TERMV1-03")
+def test_bytes_that_are_no_text_count_as_what_stands_for_them() -> None:
     output = Output(10)
     output.add(b"\xff" * 5)
     output.add(b"\xf0\x9f", last=True)
@@ -306,7 +317,8 @@ async def test_the_agent_s_limit_has_a_limit_of_its_own(
         assert (len(shown["output"]), shown["truncated"]) == (1000, True)
 
 
-async def test_termv1_06_a_killed_command_is_still_there_and_a_released_one_is_not(tmp_path: Path) -> None:
+@requirement("TERMV1-06")
+async def test_a_killed_command_is_still_there_and_a_released_one_is_not(tmp_path: Path) -> None:
     async with offered(tmp_path) as asks:
         terminal = await asks.run("sleep 1000 & echo $! $$; wait")
         shown = await asks.until(terminal, "\n")
@@ -321,7 +333,8 @@ async def test_termv1_06_a_killed_command_is_still_there_and_a_released_one_is_n
             assert await asks(f"terminal/{name}", terminalId=terminal) == -32002
 
 
-async def test_termv1_06_to_release_kills_and_whoever_waits_is_answered(tmp_path: Path) -> None:
+@requirement("TERMV1-06")
+async def test_to_release_kills_and_whoever_waits_is_answered(tmp_path: Path) -> None:
     async with offered(tmp_path) as asks:
         terminal = await asks.run("trap '' TERM; echo $$; while :; do sleep 0.1; done")
         pid = int((await asks.until(terminal, "\n"))["output"])
@@ -366,7 +379,8 @@ async def test_there_is_an_end_to_how_many_may_be_open(
         await asks.run("true")
 
 
-async def test_termv1_08_what_was_run_is_shown_in_the_session_also_after_release(tmp_path: Path) -> None:
+@requirement("TERMV1-08")
+async def test_what_was_run_is_shown_in_the_session_also_after_release(tmp_path: Path) -> None:
     async with offered(tmp_path) as asks:
         terminal = await asks.run("printf 'a\\377b'")
         content = [{"type": "terminal", "terminalId": terminal}]

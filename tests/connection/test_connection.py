@@ -33,6 +33,7 @@ from tests.connection.scripted import (
     agent,
     client,
 )
+from tests.requirements.marks import requirement
 
 NEW = {"cwd": "/", "mcpServers": []}
 
@@ -41,9 +42,8 @@ async def new_session(params: Any, inbound: Inbound) -> Any:
     return v1.NewSessionResponse(session_id="s1")
 
 
-async def test_rpc_18_rpc_19_rpc_20_unknown_requests_are_refused_notifications_ignored_and_it_goes_on() -> (
-    None
-):
+@requirement("RPC-18", "RPC-19", "RPC-20")
+async def test_unknown_requests_are_refused_notifications_ignored_and_it_goes_on() -> None:
     async with agent(requests={"session/new": new_session}) as (_, other):
         for method in ("session/nonsense", "_mine/thing", "fs/read_text_file", "session/prompt"):
             answer = await other.request(method, method, {"sessionId": "s"})
@@ -54,6 +54,7 @@ async def test_rpc_18_rpc_19_rpc_20_unknown_requests_are_refused_notifications_i
         assert (await other.request(1, "session/new", NEW))["result"] == {"sessionId": "s1"}
 
 
+@requirement("RPC-10", "RPC-11", "RPC-14")
 @pytest.mark.parametrize(
     ("frame", "code"),
     [
@@ -66,9 +67,7 @@ async def test_rpc_18_rpc_19_rpc_20_unknown_requests_are_refused_notifications_i
         (b'{"jsonrpc":"2.0","id":{},"method":"x"}', -32600),
     ],
 )
-async def test_rpc_10_rpc_11_rpc_14_garbage_is_answered_under_null_and_the_connection_lives(
-    frame, code
-) -> None:
+async def test_garbage_is_answered_under_null_and_the_connection_lives(frame, code) -> None:
     async with agent(requests={"session/new": new_session}) as (_, other):
         other.raw(frame)
         answer = await other.receive()
@@ -76,7 +75,8 @@ async def test_rpc_10_rpc_11_rpc_14_garbage_is_answered_under_null_and_the_conne
         assert (await other.request(1, "session/new", NEW))["result"] == {"sessionId": "s1"}
 
 
-async def test_rpc_10_a_peer_that_prints_what_it_reads_is_not_answered_for_ever() -> None:
+@requirement("RPC-10")
+async def test_a_peer_that_prints_what_it_reads_is_not_answered_for_ever() -> None:
     async with agent(requests={"session/new": new_session}) as (_, other):
         for _ in range(FAULTS + 50):
             other.raw(b"DEBUG read something")
@@ -85,7 +85,8 @@ async def test_rpc_10_a_peer_that_prints_what_it_reads_is_not_answered_for_ever(
         assert [answer["id"] for answer in answers] == [None] * FAULTS + [1]
 
 
-async def test_rpc_12_stray_responses_and_a_lone_surrogate_are_survived() -> None:
+@requirement("RPC-12")
+async def test_stray_responses_and_a_lone_surrogate_are_survived() -> None:
     async with agent(requests={"session/new": new_session}) as (_, other):
         other.send(id=99, result={})
         other.send(id=None, error={"code": -32700, "message": "what?"})
@@ -117,7 +118,8 @@ async def test_a_peer_with_too_many_requests_without_an_answer_is_refused_more_o
         assert "result" in await other.request(4, "session/new", NEW)
 
 
-async def test_rpc_06_a_duplicate_id_is_refused_and_the_first_request_still_answered() -> None:
+@requirement("RPC-06")
+async def test_a_duplicate_id_is_refused_and_the_first_request_still_answered() -> None:
     gate = asyncio.Event()
 
     async def slow(params: Any, inbound: Inbound) -> Any:
@@ -133,7 +135,8 @@ async def test_rpc_06_a_duplicate_id_is_refused_and_the_first_request_still_answ
         assert (await other.receive())["id"] == 5
 
 
-async def test_rpc_38_a_frame_over_the_bound_gives_one_clear_error_and_the_connection_lives() -> None:
+@requirement("RPC-38")
+async def test_a_frame_over_the_bound_gives_one_clear_error_and_the_connection_lives() -> None:
     ours, theirs = memory_pair(bound=1000)
     other = Scripted(theirs)
     async with Connection(
@@ -161,6 +164,7 @@ async def test_a_switch_lets_batches_in() -> None:
         assert sorted(answer["id"] for answer in json.loads(batch)) == [1, 2]
 
 
+@requirement("RPC-21", "RPC-22")
 @pytest.mark.parametrize(
     ("error", "code", "told"),
     [
@@ -171,9 +175,7 @@ async def test_a_switch_lets_batches_in() -> None:
         (RequestError(-32000, "Log in\nfirst"), -32000, "Log in first"),
     ],
 )
-async def test_rpc_21_rpc_22_an_exception_becomes_a_wire_error_that_leaks_nothing(
-    error, code, told, caplog
-) -> None:
+async def test_an_exception_becomes_a_wire_error_that_leaks_nothing(error, code, told, caplog) -> None:
     async def fail(params: Any, inbound: Inbound) -> Any:
         raise error
 
@@ -183,7 +185,8 @@ async def test_rpc_21_rpc_22_an_exception_becomes_a_wire_error_that_leaks_nothin
             assert answer["error"] == {"code": code, "message": told}
 
 
-async def test_ext_04_meta_cannot_override_a_validated_field() -> None:
+@requirement("EXT-04")
+async def test_meta_cannot_override_a_validated_field() -> None:
     seen: list[Any] = []
 
     async def note(params: v1.NewSessionRequest, inbound: Inbound) -> Any:
@@ -200,7 +203,8 @@ async def test_ext_04_meta_cannot_override_a_validated_field() -> None:
         assert bad["error"]["code"] == -32602
 
 
-async def test_rpc_31_a_cancelled_request_is_answered_with_32800_or_with_its_partial_result() -> None:
+@requirement("RPC-31")
+async def test_a_cancelled_request_is_answered_with_32800_or_with_its_partial_result() -> None:
     async def obey(params: Any, inbound: Inbound) -> Any:
         await asyncio.Event().wait()
 
@@ -226,7 +230,8 @@ async def test_rpc_31_a_cancelled_request_is_answered_with_32800_or_with_its_par
         assert answers[2]["error"]["code"] == -32800
 
 
-async def test_rpc_31_a_handler_at_work_may_still_give_a_partial_result() -> None:
+@requirement("RPC-31")
+async def test_a_handler_at_work_may_still_give_a_partial_result() -> None:
     started = asyncio.Event()
 
     async def finish(params: Any, inbound: Inbound) -> Any:
@@ -243,7 +248,8 @@ async def test_rpc_31_a_handler_at_work_may_still_give_a_partial_result() -> Non
         assert (await other.receive())["result"] == {"partial": True}
 
 
-async def test_rpc_32_cancelling_a_request_cancels_the_calls_it_made() -> None:
+@requirement("RPC-32")
+async def test_cancelling_a_request_cancels_the_calls_it_made() -> None:
     async with agent(requests={"_outer": lambda params, inbound: connection.call("_inner")}) as (
         connection,
         other,
@@ -275,7 +281,8 @@ async def test_an_abandoned_call_tells_the_peer_and_its_late_answer_harms_nothin
         assert await asking == {"ok": True}
 
 
-async def test_rpc_36_when_the_link_dies_every_call_fails_alike_and_handlers_are_aborted() -> None:
+@requirement("RPC-36")
+async def test_when_the_link_dies_every_call_fails_alike_and_handlers_are_aborted() -> None:
     aborted = asyncio.Event()
 
     async def ask(params: Any, inbound: Inbound) -> Any:
@@ -328,7 +335,8 @@ async def test_the_bodys_own_exception_comes_out_as_it_is() -> None:
             raise ZeroDivisionError
 
 
-async def test_rpc_13_a_tap_sees_every_frame_both_ways_and_none_we_send_is_an_array() -> None:
+@requirement("RPC-13")
+async def test_a_tap_sees_every_frame_both_ways_and_none_we_send_is_an_array() -> None:
     seen: list[tuple[str, Any]] = []
     async with agent(tap=lambda way, frame: seen.append((way, json.loads(frame)))) as (_, other):
         await other.request(1, "_x")
@@ -341,7 +349,8 @@ async def test_rpc_13_a_tap_sees_every_frame_both_ways_and_none_we_send_is_an_ar
 # --- the opening ------------------------------------------------------------------------------------
 
 
-async def test_init_24_init_25_before_initialize_requests_are_refused_and_notifications_ignored() -> None:
+@requirement("INIT-24", "INIT-25")
+async def test_before_initialize_requests_are_refused_and_notifications_ignored() -> None:
     heard: list[Any] = []
     async with agent(
         None, requests={"session/new": new_session}, notifications={"session/cancel": heard.append}
@@ -356,7 +365,8 @@ async def test_init_24_init_25_before_initialize_requests_are_refused_and_notifi
         assert heard == []
 
 
-async def test_init_24_a_request_that_arrives_while_initialize_is_in_flight_is_refused() -> None:
+@requirement("INIT-24")
+async def test_a_request_that_arrives_while_initialize_is_in_flight_is_refused() -> None:
     gate = asyncio.Event()
 
     async def slowly(offer: Any, params: Any) -> Any:
@@ -374,9 +384,8 @@ async def test_init_24_a_request_that_arrives_while_initialize_is_in_flight_is_r
         assert "result" in await other.request(4, "session/new", NEW)
 
 
-async def test_init_26_init_27_initialize_may_be_repeated_only_before_anything_else_and_not_downwards() -> (
-    None
-):
+@requirement("INIT-26", "INIT-27")
+async def test_initialize_may_be_repeated_only_before_anything_else_and_not_downwards() -> None:
     async with agent(2, requests={"session/new": new_session}) as (connection, other):
         down = await other.request(1, "initialize", {**BOTH_SHAPES, "protocolVersion": 1})
         assert down["error"]["code"] == -32600
@@ -387,7 +396,8 @@ async def test_init_26_init_27_initialize_may_be_repeated_only_before_anything_e
         assert (await other.request(4, "initialize", BOTH_SHAPES))["error"]["code"] == -32600
 
 
-async def test_init_26_a_failed_first_initialize_can_be_tried_again() -> None:
+@requirement("INIT-26")
+async def test_a_failed_first_initialize_can_be_tried_again() -> None:
     async with agent(None) as (_, other):
         assert (await other.request(1, "initialize", {"protocolVersion": "two"}))["error"]["code"] == -32602
         assert (await other.request(2, "initialize", {"protocolVersion": 2}))["error"][
@@ -397,7 +407,8 @@ async def test_init_26_a_failed_first_initialize_can_be_tried_again() -> None:
         assert (await other.request(4, "initialize", BOTH_SHAPES))["result"]["protocolVersion"] == 2
 
 
-async def test_init_09_what_a_newer_client_says_and_we_cannot_read_is_dropped() -> None:
+@requirement("INIT-09")
+async def test_what_a_newer_client_says_and_we_cannot_read_is_dropped() -> None:
     seen: list[Any] = []
 
     async def note(offer: Any, params: Any) -> Any:
@@ -414,14 +425,16 @@ async def test_init_09_what_a_newer_client_says_and_we_cannot_read_is_dropped() 
         assert (seen[0].info.name, seen[0].info.version) == ("unknown", "unknown")
 
 
-async def test_rpc_03_null_ids_are_refused_once_v2_is_agreed_and_served_in_v1() -> None:
+@requirement("RPC-03")
+async def test_null_ids_are_refused_once_v2_is_agreed_and_served_in_v1() -> None:
     for version, served in ((1, True), (2, False)):
         async with agent(version, requests={"session/new": new_session}) as (_, other):
             answer = await other.request(None, "session/new", NEW)
             assert ("result" in answer) is served
 
 
-async def test_init_07_init_29_what_stands_right_behind_the_answer_is_read_in_its_version() -> None:
+@requirement("INIT-07", "INIT-29")
+async def test_what_stands_right_behind_the_answer_is_read_in_its_version() -> None:
     seen: list[Any] = []
     ours, theirs = memory_pair()
     other = Scripted(theirs)
@@ -439,7 +452,8 @@ async def test_init_07_init_29_what_stands_right_behind_the_answer_is_read_in_it
         assert seen[0].update.message_id == "m"
 
 
-async def test_init_06_an_answer_in_no_version_of_ours_is_an_error() -> None:
+@requirement("INIT-06")
+async def test_an_answer_in_no_version_of_ours_is_an_error() -> None:
     ours, theirs = memory_pair()
     other = Scripted(theirs)
     async with Connection(ours, role=Role.CLIENT) as connection:

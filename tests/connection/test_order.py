@@ -11,6 +11,7 @@ from antiphon.errors import LaneMisuse, LaneOverflow, LinkLost
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.schema import v1
 from tests.connection.scripted import DEADLINE, V2_ANSWER, agent, client
+from tests.requirements.marks import requirement
 
 
 def prompt(session: str = "s", text: str = "hi") -> v1.PromptRequest:
@@ -21,9 +22,8 @@ def text_of(params: Any) -> str:
     return params.update.content.text
 
 
-async def test_prompt_v1_04_rpc_37_slow_handlers_have_handled_everything_when_prompt_and_load_return() -> (
-    None
-):
+@requirement("PROMPT-V1-04", "RPC-37")
+async def test_slow_handlers_have_handled_everything_when_prompt_and_load_return() -> None:
     """1,000 updates whose handler takes 10 ms each, on two sessions at once."""
     handled: dict[str, list[str]] = {"prompted": [], "loaded": []}
 
@@ -54,7 +54,8 @@ async def test_prompt_v1_04_rpc_37_slow_handlers_have_handled_everything_when_pr
             await asyncio.gather(check(prompting, "prompted"), check(loading, "loaded"))
 
 
-async def test_rpc_37_a_fast_handler_never_overtakes_a_slow_one() -> None:
+@requirement("RPC-37")
+async def test_a_fast_handler_never_overtakes_a_slow_one() -> None:
     order: list[str] = []
 
     async def on_update(params: Any) -> None:
@@ -368,7 +369,8 @@ async def test_a_handler_that_fails_or_is_cancelled_from_within_does_not_stop_it
     assert seen == ["raise", "cancelled", "after"]
 
 
-async def test_prompt_v2_29_updates_of_v2_arrive_typed_and_in_order_before_and_after_the_answer() -> None:
+@requirement("PROMPT-V2-29")
+async def test_updates_of_v2_arrive_typed_and_in_order_before_and_after_the_answer() -> None:
     seen: list[str] = []
 
     async with client(

@@ -7,6 +7,7 @@ from typing import Any
 
 from antiphon.jsonrpc.peer import Inbound
 from tests.connection.scripted import client
+from tests.requirements.marks import requirement
 
 PERMISSION = {
     "sessionId": "s",
@@ -15,7 +16,8 @@ PERMISSION = {
 }
 
 
-async def test_rpc_31_what_answers_a_request_that_was_taken_back_may_fail() -> None:
+@requirement("RPC-31")
+async def test_what_answers_a_request_that_was_taken_back_may_fail() -> None:
     free = asyncio.Event()
 
     async def update(params: Any) -> None:

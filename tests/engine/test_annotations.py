@@ -12,6 +12,7 @@ from antiphon.engine.forking import forked
 from antiphon.engine.snapshot import parts, restore, take_dirty
 from antiphon.engine.transcript import MessageType
 from tests.engine.journals import chunk, folded, update
+from tests.requirements.marks import requirement
 
 
 def reaction(id: str, message: str, value: str = "+1", **fields: Any) -> Updated:
@@ -32,7 +33,8 @@ def test_a_message_has_its_annotations() -> None:
     assert len(session.annotations) == 1
 
 
-def test_msg_08_the_role_tells_messages_apart_that_share_an_id() -> None:
+@requirement("MSG-08")
+def test_the_role_tells_messages_apart_that_share_an_id() -> None:
     session = folded(
         chunk("m", "a"), chunk("m", "b", tag="user_message_chunk"), reaction("1", "m", role="user")
     )

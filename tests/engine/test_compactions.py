@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from antiphon.schema.v2.compaction import CompactionId, CompactionStatus, CompactionUpdate
 from antiphon.schema.v2.content import TextContent
+from tests.requirements.marks import requirement
 
 from .journals import chunk, folded, text, update
 
 
-def test_a_chunk_creates_it_in_progress_and_later_updates_patch_it_in_place_comp_03_comp_04() -> None:
+@requirement("COMP-03", "COMP-04")
+def test_a_chunk_creates_it_in_progress_and_later_updates_patch_it_in_place() -> None:
     piece = update("compaction_summary_chunk", compactionId="k", content=text("so "))
     session = folded(piece, chunk("m", "x"), piece)
     assert session.compactions.get("k") is session.items[0]
@@ -32,7 +34,8 @@ def test_a_chunk_creates_it_in_progress_and_later_updates_patch_it_in_place_comp
     )
 
 
-def test_a_status_alone_keeps_the_summary_comp_03() -> None:
+@requirement("COMP-03")
+def test_a_status_alone_keeps_the_summary() -> None:
     piece = update("compaction_summary_chunk", compactionId="k", content=text("so"))
     (compaction,) = folded(
         piece, update("compaction_update", compactionId="k", status="completed")

@@ -5,6 +5,7 @@ import pytest
 from antiphon.engine.configuration import fault, find_option, set_value, takes
 from antiphon.schema import v2
 from antiphon.schema.wire import Unknown
+from tests.requirements.marks import requirement
 
 
 def value(id: str) -> v2.SessionConfigSelectOption:
@@ -30,6 +31,7 @@ SWITCH = v2.SessionConfigBoolean(config_id=v2.SessionConfigId("loud"), name="Lou
 STRANGE = Unknown({"type": "slider", "configId": "heat", "name": "Heat", "currentValue": 3})
 
 
+@requirement("CONF-V2-04")
 @pytest.mark.parametrize(
     ("options", "wrong"),
     [
@@ -44,7 +46,7 @@ STRANGE = Unknown({"type": "slider", "configId": "heat", "name": "Heat", "curren
         ([select(value("fast"), id="")], "an id of its own"),
     ],
 )
-def test_conf_v2_04_what_may_be_offered(options: list[v2.SessionConfigOption], wrong: str | None) -> None:
+def test_what_may_be_offered(options: list[v2.SessionConfigOption], wrong: str | None) -> None:
     found = fault(options)
     assert found is None if wrong is None else wrong in (found or "")
 
@@ -56,7 +58,8 @@ def test_an_option_takes_what_it_offers_and_nothing_else() -> None:
     assert not takes(STRANGE, 3)
 
 
-def test_conf_01_setting_one_gives_the_complete_list_and_leaves_the_others_as_they_are() -> None:
+@requirement("CONF-01")
+def test_setting_one_gives_the_complete_list_and_leaves_the_others_as_they_are() -> None:
     options = [select(value("fast"), value("deep")), SWITCH, STRANGE]
     changed = set_value(options, "model", "deep")
     assert changed == [select(value("fast"), value("deep"), current="deep"), SWITCH, STRANGE]

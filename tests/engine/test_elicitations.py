@@ -23,6 +23,7 @@ from antiphon.engine.reading import encode
 from antiphon.engine.session import Session
 from antiphon.engine.snapshot import Restoring, take_dirty
 from antiphon.schema import v2
+from tests.requirements.marks import requirement
 
 FORM: dict[str, Any] = {
     "mode": "form",
@@ -73,7 +74,8 @@ def test_one_that_is_open_outlives_a_snapshot_whole() -> None:
     assert mode_of(request) == "form"
 
 
-def test_elic_20_a_cancel_ends_those_of_the_turn_and_no_others() -> None:
+@requirement("ELIC-20")
+def test_a_cancel_ends_those_of_the_turn_and_no_others() -> None:
     made = session()
     append(made, *made.run())
     append(made, asked(FORM))
@@ -97,13 +99,15 @@ def test_all_of_them_expire_with_the_agent() -> None:
     assert made.questions.answer("q", b'{"action":"accept"}').events == ()
 
 
+@requirement("ELIC-09")
 @pytest.mark.parametrize(
     "params", [{"mode": "_odd", "message": "x", "sessionId": "s"}, {}, {**FORM, "requestedSchema": 3}]
 )
-def test_elic_09_what_is_not_known_or_malformed_is_no_elicitation(params: dict[str, Any]) -> None:
+def test_what_is_not_known_or_malformed_is_no_elicitation(params: dict[str, Any]) -> None:
     assert elicitation_of(question(params)) is None
 
 
+@requirement("ELIC-07", "ELIC-08", "ELIC-10")
 @pytest.mark.parametrize(
     ("params", "result", "counts"),
     [
@@ -118,9 +122,7 @@ def test_elic_09_what_is_not_known_or_malformed_is_no_elicitation(params: dict[s
         (URL, {"action": "decline"}, {"action": "decline"}),
     ],
 )  # fmt: skip
-def test_elic_07_elic_08_elic_10_what_an_answer_counts_for(
-    params: dict[str, Any], result: Any, counts: Any
-) -> None:
+def test_what_an_answer_counts_for(params: dict[str, Any], result: Any, counts: Any) -> None:
     request = elicitation_of(question(params))
     assert request is not None
     given = counted(request, read_response(encode(result)))

@@ -11,6 +11,7 @@ from antiphon.schema.v2.config_options import ConfigOptionUpdate
 from antiphon.schema.v2.session_list import SessionInfoUpdate
 from antiphon.schema.v2.usage import Cost, UsageUpdate
 from antiphon.schema.wire import Unknown
+from tests.requirements.marks import requirement
 
 from .journals import folded, update
 
@@ -18,7 +19,8 @@ DIAL = {"type": "_dial", "configId": "d", "name": "Dial", "currentValue": 3}
 COST = {"amount": 0.5, "currency": "EUR"}
 
 
-def test_a_list_of_commands_or_options_replaces_the_earlier_one_cmd_01_conf_01() -> None:
+@requirement("CMD-01", "CONF-01")
+def test_a_list_of_commands_or_options_replaces_the_earlier_one() -> None:
     facts = folded(
         update(
             "available_commands_update",
@@ -40,6 +42,7 @@ def test_a_list_of_commands_or_options_replaces_the_earlier_one_cmd_01_conf_01()
     )
 
 
+@requirement("USAGE-04")
 @pytest.mark.parametrize(
     ("patch", "cost"),
     [
@@ -48,7 +51,7 @@ def test_a_list_of_commands_or_options_replaces_the_earlier_one_cmd_01_conf_01()
         ({"cost": {"amount": 1, "currency": "credits"}}, Cost(amount=1, currency="credits")),
     ],
 )
-def test_cost_is_kept_cleared_or_replaced_usage_04(patch: dict[str, Any], cost: Cost | None) -> None:
+def test_cost_is_kept_cleared_or_replaced(patch: dict[str, Any], cost: Cost | None) -> None:
     usage = folded(
         update("usage_update", used=1, size=9, cost=COST), update("usage_update", used=2, size=9, **patch)
     ).facts.usage
@@ -56,7 +59,8 @@ def test_cost_is_kept_cleared_or_replaced_usage_04(patch: dict[str, Any], cost: 
     assert usage.materialize() == UsageUpdate(used=2, size=9, cost=cost)
 
 
-def test_session_info_is_patched_info_01() -> None:
+@requirement("INFO-01")
+def test_session_info_is_patched() -> None:
     info = folded(
         update("session_info_update", title="T", updatedAt="now", meta={"a": 1}),
         update("session_info_update", updatedAt=None, meta={"b": 2}),

@@ -19,6 +19,7 @@ from antiphon.engine.unknown import KEPT
 from antiphon.schema.v2.notices import Notice
 from antiphon.schema.v2.updates import SessionUpdate
 from antiphon.schema.wire import Unknown
+from tests.requirements.marks import requirement
 
 from .journals import AT, JOURNALS, chunk, events, folded, update
 
@@ -38,7 +39,8 @@ def test_an_event_that_is_not_the_next_one_is_refused() -> None:
     assert session == folded(chunk("m", "x"))
 
 
-def test_strangers_pass_by_and_change_nothing_ext_07_note_05() -> None:
+@requirement("EXT-07", "NOTE-05")
+def test_strangers_pass_by_and_change_nothing() -> None:
     before = parts(folded(chunk("m", "x")))
     for stranger in (
         update("_antiphon_odd", x=1),
@@ -104,7 +106,8 @@ def test_a_run_of_chunks_is_broken_by_a_gap_in_the_numbers() -> None:
         Session().fold([*run, Event(4, 0, run[-1].body)])
 
 
-def test_ext_09_what_is_unknown_is_replayed_as_it_was_the_last_of_it() -> None:
+@requirement("EXT-09")
+def test_what_is_unknown_is_replayed_as_it_was_the_last_of_it() -> None:
     odd = [update("_odd", x=number) for number in range(KEPT + 3)]
     session = folded(chunk("m", "x"), *odd, chunk("m", "y"))
     shown = [json.loads(raw) for raw in replay(session)]

@@ -13,6 +13,7 @@ from antiphon.engine.reading import encode
 from antiphon.engine.session import Session
 from antiphon.engine.snapshot import parts
 from antiphon.schema import v2
+from tests.requirements.marks import requirement
 
 
 def text(words: str) -> v2.TextContent:
@@ -61,7 +62,8 @@ def keys(updates: list[Any] | None) -> list[str]:
 HELLO = ("one", RUNNING, chunk("a", "he"), chunk("a", "llo"), call("t", v2.ToolCallStatus.COMPLETED), IDLE)
 
 
-def test_sess_52_a_fork_of_an_idle_session_is_all_of_it_and_changes_nothing() -> None:
+@requirement("SESS-52")
+def test_a_fork_of_an_idle_session_is_all_of_it_and_changes_nothing() -> None:
     source = folded(*HELLO, v2.UsageUpdate(used=1, size=2))
     before = parts(source)
     made = forked(source)

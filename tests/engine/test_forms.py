@@ -10,6 +10,7 @@ import pytest
 from antiphon.engine.forms import LONGEST_TEXT, Form, UnknownField
 from antiphon.schema import v2
 from antiphon.schema.repair import repair
+from tests.requirements.marks import requirement
 
 
 def form(properties: dict[str, Any], **more: Any) -> Form:
@@ -17,6 +18,7 @@ def form(properties: dict[str, Any], **more: Any) -> Form:
     return Form(repair(2).build(v2.ElicitationSchema, raw))
 
 
+@requirement("ELIC-19")
 @pytest.mark.parametrize(
     ("format", "value", "fits"),
     [
@@ -40,7 +42,7 @@ def form(properties: dict[str, Any], **more: Any) -> Form:
         ("hostname", "anything at all", True),
     ],
 )
-def test_elic_19_only_the_formats_that_are_known_are_checked(format: str, value: str, fits: bool) -> None:
+def test_only_the_formats_that_are_known_are_checked(format: str, value: str, fits: bool) -> None:
     found = form({"a": {"type": "string", "format": format}}).read({"a": value})
     assert (found.problems == {}) is fits
 
@@ -68,7 +70,8 @@ def test_what_was_not_asked_for_is_left_out_and_null_counts_as_left_out() -> Non
     assert found.read({"a": "x"}) == ({"a": "x"}, {"b": "is missing"})
 
 
-def test_elic_09_what_is_of_an_unknown_type_stays_as_it_came() -> None:
+@requirement("ELIC-09")
+def test_what_is_of_an_unknown_type_stays_as_it_came() -> None:
     seat = {"type": "seat_map", "title": 3, "rows": [1, 2]}
     odd = {"type": "array", "items": {"type": "_odd", "x": 1}}
     found = form({"seat": seat, "odd": odd})

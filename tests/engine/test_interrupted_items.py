@@ -6,6 +6,7 @@ from antiphon.engine.events import Event, Updated
 from antiphon.engine.session import Session
 from antiphon.engine.snapshot import Restoring, take_dirty
 from antiphon.schema import v2
+from tests.requirements.marks import requirement
 
 CALL, TERMINAL = v2.ToolCallId("c"), v2.TerminalId("t")
 CALL_ABLE = v2.ToolCallCapabilities(cancel=v2.ToolCallCancelCapabilities())
@@ -20,7 +21,8 @@ def interrupted(fold: Session) -> list[v2.SessionUpdate]:
     return [body.update for body in fold.interrupt() if isinstance(body, Updated)]
 
 
-def test_tool_v2_11_termv2_12_what_ran_has_ended_and_offers_nothing() -> None:
+@requirement("TOOL-V2-11", "TERMV2-12")
+def test_what_ran_has_ended_and_offers_nothing() -> None:
     fold = session(
         v2.SessionToolCallUpdate(tool_call_id=CALL, title="C", capabilities=CALL_ABLE),
         v2.TerminalUpdate(terminal_id=TERMINAL, capabilities=TERMINAL_ABLE),

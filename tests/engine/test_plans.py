@@ -7,6 +7,7 @@ from typing import Any
 from antiphon.engine.events import Updated
 from antiphon.schema.v2.plans import PlanEntry, PlanEntryPriority, PlanEntryStatus, PlanItems, PlanUpdate
 from antiphon.schema.wire import Unknown
+from tests.requirements.marks import requirement
 
 from .journals import folded, update
 
@@ -24,19 +25,22 @@ def items(id: str, *contents: str) -> Any:
     return PlanUpdate(plan=PlanItems(plan_id=id, entries=entries))  # type: ignore[arg-type]
 
 
-def test_an_update_replaces_the_plan_of_its_id_in_place_and_no_other_plan_v2_02() -> None:
+@requirement("PLAN-V2-02")
+def test_an_update_replaces_the_plan_of_its_id_in_place_and_no_other() -> None:
     session = folded(plan("a", "1", "2"), plan("b", "x"), plan("a", "3"))
     assert [item.materialize() for item in session.plans] == [items("a", "3"), items("b", "x")]
 
 
-def test_a_plan_of_an_unknown_type_still_replaces_plan_v2_03() -> None:
+@requirement("PLAN-V2-03")
+def test_a_plan_of_an_unknown_type_still_replaces() -> None:
     session = folded(plan("a", "1"), update("plan_update", plan={"type": "_tree", "planId": "a", "root": 1}))
     assert [item.materialize() for item in session.plans] == [
         PlanUpdate(plan=Unknown(type="_tree", planId="a", root=1))
     ]
 
 
-def test_a_plan_that_was_removed_is_gone_and_comes_back_at_a_new_place_plan_v2_06() -> None:
+@requirement("PLAN-V2-06")
+def test_a_plan_that_was_removed_is_gone_and_comes_back_at_a_new_place() -> None:
     removed = update("plan_removed", planId="a")
     session = folded(plan("a", "1"), plan("b"), removed, removed)
     assert [item.key for item in session.items] == ["plan/b"]

@@ -20,6 +20,7 @@ from antiphon.errors import ErrorObject
 from antiphon.schema.v2.content import TextContent
 from antiphon.schema.v2.messages import UserMessage
 from antiphon.schema.v2.prompt import StopReason
+from tests.requirements.marks import requirement
 
 from .journals import asked, chunk, commit, folded, prompts, queued, raw, state, text
 
@@ -110,13 +111,15 @@ def test_open_prompts_are_never_forgotten_and_settled_ones_in_their_order(
     assert restore(parts(session), Cursor(session.last_seq)) == session
 
 
-def test_an_empty_prompt_is_refused_before_insertion_prompt_v2_01() -> None:
+@requirement("PROMPT-V2-01")
+def test_an_empty_prompt_is_refused_before_insertion() -> None:
     outcome = Session().prompts.submit(Raw(b" [ ] "), message_id="m", state=TurnState.IDLE, held=True)
     assert outcome == Outcome(refusal=Refusal.EMPTY)
     assert Refusal.EMPTY.to_wire().code == -32602
 
 
-def test_accepting_gives_the_answer_and_then_the_user_message_at_its_place_prompt_v2_04_sd_07() -> None:
+@requirement("PROMPT-V2-04", "SD-07")
+def test_accepting_gives_the_answer_and_then_the_user_message_at_its_place() -> None:
     session = folded(chunk("before", "x"), queued("m", "hello"))
     bodies = commit(session, session.prompts.accept("m").events)
     assert bodies[0] == e.PromptAccepted(message_id="m")
@@ -149,7 +152,8 @@ def test_nothing_is_taken_while_the_agent_has_one_it_has_not_answered() -> None:
     assert taken(session) == "n"
 
 
-def test_a_sent_prompt_is_withdrawn_only_by_the_agent_that_has_it_prompt_v2_33() -> None:
+@requirement("PROMPT-V2-33")
+def test_a_sent_prompt_is_withdrawn_only_by_the_agent_that_has_it() -> None:
     session = folded(queued("m"), e.PromptSent(message_id="m"))
     assert session.prompts.withdraw("m").refusal is Refusal.WITH_AGENT
     commit(session, session.prompts.withdraw("m", returned=True).events)
@@ -183,6 +187,7 @@ def test_a_prompt_is_moved_before_another_or_to_the_end(id: str, before: str | N
     assert "".join(order(session)) == expected
 
 
+@requirement("QUEUE-03")
 @pytest.mark.parametrize(
     ("settle", "refusal", "wire"),
     [
@@ -191,7 +196,7 @@ def test_a_prompt_is_moved_before_another_or_to_the_end(id: str, before: str | N
         (e.PromptSent(message_id="m"), Refusal.ALREADY_DELIVERED, -32010),
     ],
 )
-def test_what_is_no_longer_queued_is_neither_edited_nor_moved_queue_03(
+def test_what_is_no_longer_queued_is_neither_edited_nor_moved(
     settle: AnyBody, refusal: Refusal, wire: int
 ) -> None:
     session = folded(queued("m"), queued("n"), settle)
@@ -210,7 +215,8 @@ def test_a_withdrawal_can_be_retried_and_an_accepted_prompt_is_not_withdrawn() -
     assert session.prompts.withdraw("never").refusal is Refusal.UNKNOWN_MESSAGE_ID
 
 
-def test_queued_prompts_wait_for_the_end_of_the_turn_in_the_order_received_prompt_v2_32() -> None:
+@requirement("PROMPT-V2-32")
+def test_queued_prompts_wait_for_the_end_of_the_turn_in_the_order_received() -> None:
     session = folded(state("running"), queued("a"), queued("b"))
     assert taken(session, at_break_point=True) is None
     commit(session, session.end(StopReason.END_TURN))
@@ -251,7 +257,8 @@ def test_an_interrupting_prompt_cancels_the_turn_first_and_touches_no_other_entr
     assert order(session) == ["a", "b"]
 
 
-def test_cancel_answers_held_prompts_and_pauses_injected_ones_prompt_v2_34() -> None:
+@requirement("PROMPT-V2-34")
+def test_cancel_answers_held_prompts_and_pauses_injected_ones() -> None:
     session = folded(state("running"), queued("a", held=True), queued("b"), queued("c", held=True))
     cancelled = session.cancel()
     assert [entry.message_id for entry in cancelled.answered] == ["a", "c"]

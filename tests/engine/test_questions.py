@@ -18,6 +18,7 @@ from antiphon.engine.session import Session
 from antiphon.engine.snapshot import parts, restore
 from antiphon.engine.turn import TurnId
 from antiphon.schema.v2.prompt import SessionStateUpdate, State, StopReason
+from tests.requirements.marks import requirement
 
 from .journals import BODIES, asked, commit, folded, permission, raw, selected, state, update
 
@@ -57,6 +58,7 @@ def test_the_first_answer_counts_and_no_other_does() -> None:
     assert session.questions.answer("never", selected("x")).refusal is Unanswerable.UNKNOWN_QUESTION
 
 
+@requirement("PERM-V2-06", "PERM-V2-07", "PERM-V2-08")
 @pytest.mark.parametrize(
     ("result", "approved"),
     [
@@ -72,14 +74,13 @@ def test_the_first_answer_counts_and_no_other_does() -> None:
         (Raw(b"{"), False),
     ],
 )
-def test_only_an_offered_option_that_allows_is_approval_perm_v2_06_07_08(
-    result: Raw, *, approved: bool
-) -> None:
+def test_only_an_offered_option_that_allows_is_approval(result: Raw, *, approved: bool) -> None:
     session = folded(asked("q", permission("allow_once", "allow_always", "reject_once", "_maybe")))
     assert session.questions.open[0].approved_by(result) is approved
 
 
-def test_a_question_about_a_tool_call_applies_it_like_an_update_perm_v2_03() -> None:
+@requirement("PERM-V2-03")
+def test_a_question_about_a_tool_call_applies_it_like_an_update() -> None:
     call = {"toolCallId": "t", "title": "Run", "kind": "execute"}
     asking = folded(asked("q", permission(subject={"type": "tool_call", "toolCall": call})))
     told = folded(update("tool_call_update", **call))
@@ -88,12 +89,14 @@ def test_a_question_about_a_tool_call_applies_it_like_an_update_perm_v2_03() -> 
     ]
 
 
-def test_a_title_and_a_command_alter_no_tool_call_perm_v2_02_04() -> None:
+@requirement("PERM-V2-02", "PERM-V2-04")
+def test_a_title_and_a_command_alter_no_tool_call() -> None:
     subject = {"type": "command", "command": "ls", "cwd": "/", "toolCallId": "t"}
     assert folded(asked("q", permission(subject=subject))).tool_calls == []
 
 
-def test_cancel_takes_back_the_questions_of_the_turn_and_keeps_those_of_background_work_perm_v2_10() -> None:
+@requirement("PERM-V2-10")
+def test_cancel_takes_back_the_questions_of_the_turn_and_keeps_those_of_background_work() -> None:
     session = folded(
         asked("before", tool_call_id="t"),
         state("running"),
@@ -114,7 +117,8 @@ def test_questions_end_with_their_turn_before_the_idle_that_ends_it() -> None:
     assert open_ids(session) == ["b"]
 
 
-def test_close_cancels_every_question_and_ends_background_work_sess_39() -> None:
+@requirement("SESS-39")
+def test_close_cancels_every_question_and_ends_background_work() -> None:
     session = folded(
         state("running", background=[{"type": "tool_call", "toolCallId": "t"}]),
         asked("a"),
@@ -134,7 +138,8 @@ def test_questions_expire_with_the_agent_that_asked_them() -> None:
     assert [question.state for question in session.questions.all.values()] == [QuestionState.EXPIRED] * 2
 
 
-def test_requires_action_is_due_only_when_the_whole_turn_waits_prompt_v2_23_24_25() -> None:
+@requirement("PROMPT-V2-23", "PROMPT-V2-24", "PROMPT-V2-25")
+def test_requires_action_is_due_only_when_the_whole_turn_waits() -> None:
     session = folded(state("running"), asked("bg", terminal_id="x"))
     assert session.block() == ()
     commit(session, [asked("a"), asked("b")])
@@ -150,7 +155,8 @@ def test_requires_action_is_due_only_when_the_whole_turn_waits_prompt_v2_23_24_2
     assert session.state.value == "running"
 
 
-def test_an_answer_to_work_that_has_ended_resumes_nothing_prompt_v2_26() -> None:
+@requirement("PROMPT-V2-26")
+def test_an_answer_to_work_that_has_ended_resumes_nothing() -> None:
     session = folded(state("running"), asked("a"))
     commit(session, session.end(StopReason.CANCELLED))
     assert session.questions.answer("a", selected("allow_once")).refusal is Unanswerable.ALREADY_ENDED

@@ -12,6 +12,7 @@ from antiphon.engine.prompts import Takes
 from antiphon.engine.session import Cancelled, Session
 from antiphon.schema.v2.messages import AgentMessageChunk
 from antiphon.schema.v2.prompt import SessionStateUpdate, State, StopReason
+from tests.requirements.marks import requirement
 
 from .journals import BODIES, asked, chunk, commit, folded, queued, state
 
@@ -54,8 +55,9 @@ def test_after_an_interruption_nothing_is_left_half_done(bodies: list[AnyBody]) 
     assert session.interrupt() == ()
 
 
+@requirement("SESS-39")
 @given(st.lists(BODIES, max_size=25))
-def test_after_a_close_nothing_runs_waits_for_an_answer_or_is_held_sess_39(bodies: list[AnyBody]) -> None:
+def test_after_a_close_nothing_runs_waits_for_an_answer_or_is_held(bodies: list[AnyBody]) -> None:
     session = folded(*bodies, e.SessionReopened())
     commit(session, session.close())
     assert (session.closed, session.state.value, session.turn) == (True, "idle", None)
@@ -98,7 +100,8 @@ def test_a_prompt_that_was_accepted_is_told_its_end_also_when_its_turn_never_ope
     assert session.interrupt() == ()
 
 
-def test_cancelling_an_idle_session_does_nothing_prompt_v2_43() -> None:
+@requirement("PROMPT-V2-43")
+def test_cancelling_an_idle_session_does_nothing() -> None:
     assert folded().cancel() == Cancelled()
 
 
@@ -110,7 +113,8 @@ def test_a_cancel_that_names_a_turn_reaches_it_from_acceptance_on() -> None:
     assert session.cancel(message_id="another") == Cancelled(ignored=True)
 
 
-def test_cancel_keeps_background_work_running_prompt_v2_40() -> None:
+@requirement("PROMPT-V2-40")
+def test_cancel_keeps_background_work_running() -> None:
     work = [{"type": "terminal", "terminalId": "x"}]
     session = folded(state("running", background=work), asked("q", terminal_id="x"))
     commit(session, session.cancel().events)

@@ -16,6 +16,7 @@ from antiphon.engine.journal import Cursor
 from antiphon.engine.session import Session
 from antiphon.engine.snapshot import parts, replay, replay_parts, restore, state_update, take_dirty
 from tests.cpu_growth import assert_grows_in_proportion
+from tests.requirements.marks import requirement
 
 from .journals import JOURNALS, asked, chunk, events, folded, queued, raw, state, text, update
 
@@ -120,7 +121,8 @@ def test_a_client_that_joins_by_replay_reaches_the_same_items_as_the_others(
     ]
 
 
-def test_replay_is_each_item_whole_in_the_order_of_first_appearance_sess_18_sess_25_comp_06() -> None:
+@requirement("SESS-18", "SESS-25", "COMP-06")
+def test_replay_is_each_item_whole_in_the_order_of_first_appearance() -> None:
     session = folded(
         update("plan_update", plan={"type": "items", "planId": "p", "entries": []}),
         chunk("m", "Let me "),
@@ -154,7 +156,8 @@ def test_replay_is_each_item_whole_in_the_order_of_first_appearance_sess_18_sess
     ]  # fmt: skip
 
 
-def test_a_replay_closes_with_the_state_as_it_was_last_reported_sess_21() -> None:
+@requirement("SESS-21")
+def test_a_replay_closes_with_the_state_as_it_was_last_reported() -> None:
     assert msgspec.json.decode(state_update(Session())) == {"sessionUpdate": "state_update", "state": "idle"}
     working = folded(state("requires_action", background=[], _meta={"antiphon": {"waitingFor": ["q"]}}))
     assert msgspec.json.decode(state_update(working)) == {

@@ -8,11 +8,13 @@ from antiphon.engine.journal import Cursor
 from antiphon.engine.snapshot import parts, replay, restore
 from antiphon.schema import v2
 from tests.engine.journals import events, folded, update
+from tests.requirements.marks import requirement
 
 WORKING = {"state": "running"}
 
 
-def test_sub_02_a_subagent_is_patched_by_its_id() -> None:
+@requirement("SUB-02")
+def test_a_subagent_is_patched_by_its_id() -> None:
     session = folded(
         update("subagent_update", sessionId="c", title="T", capabilities={"cancel": {}}, state=WORKING),
         update(
@@ -29,7 +31,8 @@ def test_sub_02_a_subagent_is_patched_by_its_id() -> None:
     assert second.materialize() == v2.SubagentUpdate(session_id=v2.SessionId("d"))
 
 
-def test_sub_01_sub_03_they_are_replayed_whole_at_their_places_and_restored() -> None:
+@requirement("SUB-01", "SUB-03")
+def test_they_are_replayed_whole_at_their_places_and_restored() -> None:
     chunk = {"type": "text", "text": "b"}
     session = folded(
         update("subagent_update", sessionId="c", title="T"),

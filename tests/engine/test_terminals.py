@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from antiphon.engine.terminals import Terminal
 from antiphon.schema.v2.terminals import TerminalExitStatus, TerminalOutput, TerminalUpdate
+from tests.requirements.marks import requirement
 
 from .journals import folded, update
 
@@ -28,8 +29,9 @@ def shown(*pieces: bytes | dict[str, Any]) -> Terminal:
     return terminal
 
 
+@requirement("TERMV2-05")
 @given(st.text(max_size=20), st.lists(st.integers(0, 80), max_size=6))
-def test_output_is_exact_wherever_its_characters_were_cut_termv2_05(value: str, cuts: list[int]) -> None:
+def test_output_is_exact_wherever_its_characters_were_cut(value: str, cuts: list[int]) -> None:
     data = value.encode(errors="replace")
     edges = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
     terminal = shown(*(data[a:b] for a, b in pairwise(edges)))
@@ -37,23 +39,27 @@ def test_output_is_exact_wherever_its_characters_were_cut_termv2_05(value: str, 
     assert terminal.text == data.decode()
 
 
-def test_a_new_terminal_is_unknown_and_not_empty_termv2_03() -> None:
+@requirement("TERMV2-03")
+def test_a_new_terminal_is_unknown_and_not_empty() -> None:
     assert shown({}).output is None
     assert shown(b"").output == b""
     assert shown(b"x", {"output": None}).output is None
 
 
-def test_a_whole_output_replaces_all_bytes_and_chunks_go_on_termv2_04() -> None:
+@requirement("TERMV2-04")
+def test_a_whole_output_replaces_all_bytes_and_chunks_go_on() -> None:
     assert shown(b"old", {"output": {"data": "bmV3"}}, b"+").output == b"new+"
 
 
+@requirement("TERMV2-06")
 @pytest.mark.parametrize("status", [{}, {"exitCode": -9}, {"signal": "SIGKILL"}])
-def test_any_exit_status_means_it_has_exited_termv2_06(status: dict[str, Any]) -> None:
+def test_any_exit_status_means_it_has_exited(status: dict[str, Any]) -> None:
     assert shown({"exitStatus": status}).exited
     assert not shown({"exitStatus": status}, {"exitStatus": None}).exited
 
 
-def test_fields_are_patched_and_a_snapshot_says_all_of_them_termv2_03() -> None:
+@requirement("TERMV2-03")
+def test_fields_are_patched_and_a_snapshot_says_all_of_them() -> None:
     terminal = shown(
         {"command": "ls", "cwd": "/", "size": {"cols": 80, "rows": 24}, "_meta": {"k": 1}},
         b"\xe2\x82",
@@ -80,7 +86,8 @@ def test_what_is_not_base64_is_passed_over_and_what_was_there_stays() -> None:
     assert (terminal.output, terminal.command) == (b"hi", "ls")
 
 
-def test_a_reference_may_come_before_the_terminal_termv2_02() -> None:
+@requirement("TERMV2-02")
+def test_a_reference_may_come_before_the_terminal() -> None:
     item = {"type": "terminal", "terminalId": "x"}
     session = folded(update("tool_call_update", toolCallId="t", content=[item]))
     assert list(session.terminals) == []

@@ -19,6 +19,7 @@ from antiphon.schema.v2.tool_calls import (
     ToolKind,
 )
 from antiphon.schema.wire import Unknown
+from tests.requirements.marks import requirement
 
 from .journals import folded, text, update
 
@@ -61,21 +62,25 @@ WHOLE = SessionToolCallUpdate(
 )
 
 
-def test_the_first_update_creates_a_call_with_defaults_tool_v2_01_tool_v2_03() -> None:
+@requirement("TOOL-V2-01", "TOOL-V2-03")
+def test_the_first_update_creates_a_call_with_defaults() -> None:
     assert patched({}).materialize() == EMPTY
 
 
-def test_values_replace_and_what_is_absent_stays_tool_v2_02() -> None:
+@requirement("TOOL-V2-02")
+def test_values_replace_and_what_is_absent_stays() -> None:
     assert patched(FULL, {}).materialize() == WHOLE
 
 
+@requirement("TOOL-V2-02", "TOOL-V2-10")
 @pytest.mark.parametrize("field", FULL)
-def test_null_clears_or_resets_one_field_and_no_other_tool_v2_02_tool_v2_10(field: str) -> None:
+def test_null_clears_or_resets_one_field_and_no_other(field: str) -> None:
     others = {key: value for key, value in FULL.items() if key != field}
     assert patched(FULL, {field: None}).materialize() == patched(others).materialize()
 
 
-def test_a_content_chunk_appends_one_item_and_an_update_replaces_all_tool_v2_05_tool_v2_06() -> None:
+@requirement("TOOL-V2-05", "TOOL-V2-06")
+def test_a_content_chunk_appends_one_item_and_an_update_replaces_all() -> None:
     def piece(value: str) -> Any:
         item = {"type": "content", "content": text(value)}
         return update("tool_call_content_chunk", toolCallId="t", content=item)
@@ -86,17 +91,19 @@ def test_a_content_chunk_appends_one_item_and_an_update_replaces_all_tool_v2_05_
     assert replaced.tool_calls[0].content == [two]
 
 
-def test_unknown_kinds_statuses_and_items_are_kept_and_still_in_progress_tool_v2_07_tool_v2_16() -> None:
+@requirement("TOOL-V2-07", "TOOL-V2-16")
+def test_unknown_kinds_statuses_and_items_are_kept_and_still_in_progress() -> None:
     call = patched({"kind": "_odd", "status": "_odd", "content": [{"type": "_odd", "x": 1}]})
     assert (call.kind, call.status, call.content) == ("_odd", "_odd", [Unknown(type="_odd", x=1)])
     assert not call.final
 
 
+@requirement("TOOL-V2-08")
 @pytest.mark.parametrize(
     ("status", "final"),
     [("pending", False), ("paused", False), ("completed", True), ("failed", True), ("cancelled", True)],
 )
-def test_a_call_has_ended_in_three_statuses_tool_v2_08(status: str, *, final: bool) -> None:
+def test_a_call_has_ended_in_three_statuses(status: str, *, final: bool) -> None:
     assert patched({"status": status}).final is final
 
 

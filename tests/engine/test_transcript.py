@@ -11,6 +11,7 @@ from antiphon.schema.v2.content import Annotations, ImageContent, TextContent
 from antiphon.schema.v2.identifiers import MediaType
 from antiphon.schema.v2.messages import AgentMessage, AgentThought, UserMessage
 from antiphon.schema.wire import Unknown
+from tests.requirements.marks import requirement
 
 from .journals import chunk, folded, text, update
 
@@ -21,7 +22,8 @@ def said(**fields: Any) -> Any:
     return update("agent_message", messageId="m", **fields)
 
 
-def test_the_same_id_names_a_user_message_an_agent_message_and_a_thought_msg_08() -> None:
+@requirement("MSG-08")
+def test_the_same_id_names_a_user_message_an_agent_message_and_a_thought() -> None:
     session = folded(
         chunk("m", "a", tag="agent_message_chunk"),
         chunk("m", "t", tag="agent_thought_chunk"),
@@ -35,7 +37,8 @@ def test_the_same_id_names_a_user_message_an_agent_message_and_a_thought_msg_08(
     ]
 
 
-def test_chunks_of_several_messages_interleave_and_each_keeps_its_place_msg_06_msg_22() -> None:
+@requirement("MSG-06", "MSG-22")
+def test_chunks_of_several_messages_interleave_and_each_keeps_its_place() -> None:
     session = folded(chunk("a", "1"), chunk("b", "x"), chunk("a", "2"), chunk("b", "y"), said(content=None))
     assert [(message.id, message.text, message.position) for message in session.messages] == [
         ("a", "12", 1),
@@ -44,6 +47,7 @@ def test_chunks_of_several_messages_interleave_and_each_keeps_its_place_msg_06_m
     ]
 
 
+@requirement("MSG-13", "MSG-15")
 @pytest.mark.parametrize(
     ("upsert", "expected"),
     [
@@ -54,7 +58,7 @@ def test_chunks_of_several_messages_interleave_and_each_keeps_its_place_msg_06_m
         ({"content": 7}, "before"),  # MSG-23: malformed counts as absent
     ],
 )
-def test_a_whole_message_keeps_clears_or_replaces_and_chunks_go_on_from_there_msg_13_msg_15(
+def test_a_whole_message_keeps_clears_or_replaces_and_chunks_go_on_from_there(
     upsert: dict[str, Any], expected: str
 ) -> None:
     session = folded(chunk("m", "before"), said(**upsert))
@@ -77,11 +81,13 @@ def test_a_message_that_was_deleted_and_has_content_again_does_not_say_that_it_i
     assert emptied.meta["k"] in (1, 2)
 
 
-def test_a_new_message_without_content_starts_empty_msg_14() -> None:
+@requirement("MSG-14")
+def test_a_new_message_without_content_starts_empty() -> None:
     assert folded(said()).messages[0].content == []
 
 
-def test_bad_blocks_are_skipped_one_by_one_msg_23() -> None:
+@requirement("MSG-23")
+def test_bad_blocks_are_skipped_one_by_one() -> None:
     session = folded(said(content=[text("a"), {"type": "text"}, {"type": "_odd", "x": 1}, 5]))
     assert session.messages[0].content == [TextContent(text="a"), Unknown(type="_odd", x=1)]
 
@@ -112,6 +118,7 @@ def test_a_very_long_message_is_whole() -> None:
     assert folded(*(chunk("m", piece) for piece in pieces)).messages[0].text == "".join(pieces)
 
 
+@requirement("MSG-18")
 @pytest.mark.parametrize(
     ("patch", "expected"),
     [
@@ -122,12 +129,13 @@ def test_a_very_long_message_is_whole() -> None:
         ({"meta": {"b": {"y": 2}, "c": 3}}, {"a": 1, "b": {"y": 2}, "c": 3}),
     ],
 )
-def test_meta_is_patched_by_its_keys_msg_18(patch: dict[str, Any], expected: dict[str, Any]) -> None:
+def test_meta_is_patched_by_its_keys(patch: dict[str, Any], expected: dict[str, Any]) -> None:
     session = folded(said(meta={"a": 1, "b": {"x": 1}, "gone": None}), said(**patch))
     assert session.messages[0].meta == expected
 
 
-def test_meta_of_a_chunk_is_the_chunks_own_msg_19() -> None:
+@requirement("MSG-19")
+def test_meta_of_a_chunk_is_the_chunks_own() -> None:
     session = folded(update("agent_message_chunk", messageId="m", content=text("x"), meta={"a": 1}))
     assert session.messages[0].meta == {}
 

@@ -28,6 +28,7 @@ from antiphon.schema.v2.identifiers import TerminalId
 from antiphon.schema.v2.prompt import BackgroundTerminal, SessionStateUpdate, State, StopReason
 from antiphon.schema.v2.usage import Usage
 from antiphon.schema.wire import Unknown
+from tests.requirements.marks import requirement
 
 from .journals import AT, asked, chunk, commit, events, folded, queued, state, states, update
 
@@ -66,8 +67,9 @@ def test_what_a_command_writes_is_no_surprise_to_who_reads_it(before: TurnState,
         assert after.value == written.value
 
 
+@requirement("PROMPT-V2-19")
 @given(st.lists(states(), max_size=20))
-def test_turns_end_as_often_as_they_open_prompt_v2_19(bodies: list[AnyBody]) -> None:
+def test_turns_end_as_often_as_they_open(bodies: list[AnyBody]) -> None:
     session = Session()
     opened = ended = 0
     for event in events(*bodies):
@@ -82,7 +84,8 @@ def test_turns_end_as_often_as_they_open_prompt_v2_19(bodies: list[AnyBody]) -> 
         assert 0 <= opened - ended <= 1
 
 
-def test_a_repeated_idle_is_not_a_second_end_prompt_v2_20() -> None:
+@requirement("PROMPT-V2-20")
+def test_a_repeated_idle_is_not_a_second_end() -> None:
     session = folded(state("running"), state("idle", stopReason="end_turn"))
     ended = session.turns.last
     session.fold(events(state("idle", stopReason="cancelled"), after=2))
@@ -108,24 +111,28 @@ def test_a_prompt_opens_its_turn_and_a_steered_one_joins_it() -> None:
     )
 
 
-def test_an_agent_opens_a_turn_without_a_prompt_prompt_v2_27() -> None:
+@requirement("PROMPT-V2-27")
+def test_an_agent_opens_a_turn_without_a_prompt() -> None:
     session = folded()
     commit(session, session.run())
     assert session.turn == Turn(turn_id=TurnId(1), opened_at=AT, opened_by=Opener.AGENT)
 
 
-def test_work_may_start_blocked_prompt_v2_10() -> None:
+@requirement("PROMPT-V2-10")
+def test_work_may_start_blocked() -> None:
     session = folded(state("requires_action"))
     assert session.turn is not None
     assert session.state is TurnState.REQUIRES_ACTION
 
 
-def test_other_updates_never_change_the_state_prompt_v2_28_tool_v2_09() -> None:
+@requirement("PROMPT-V2-28", "TOOL-V2-09")
+def test_other_updates_never_change_the_state() -> None:
     session = folded(chunk("m", "x"), update("tool_call_update", toolCallId="t", status="in_progress"))
     assert (session.state, session.turn) == (TurnState.IDLE, None)
 
 
-def test_ending_twice_ends_once_and_says_why_with_error_and_usage_prompt_v2_16_51() -> None:
+@requirement("PROMPT-V2-16", "PROMPT-V2-51")
+def test_ending_twice_ends_once_and_says_why_with_error_and_usage() -> None:
     session = folded(state("running"))
     usage = Usage(total_tokens=3, input_tokens=2, output_tokens=1)
     error = Error(code=ErrorCode.INTERNAL_ERROR, message="no")
@@ -147,7 +154,8 @@ def test_a_turn_that_was_cut_short_is_interrupted_and_the_queue_is_intact() -> N
     assert session.interrupt() == ()
 
 
-def test_background_is_on_every_state_update_once_it_was_reported_prompt_v2_45() -> None:
+@requirement("PROMPT-V2-45")
+def test_background_is_on_every_state_update_once_it_was_reported() -> None:
     session = folded()
     assert last_update(session, session.run()).background is None
     assert last_update(session, session.report_background(BACKGROUND)).background == BACKGROUND
@@ -157,7 +165,8 @@ def test_background_is_on_every_state_update_once_it_was_reported_prompt_v2_45()
     assert last_update(session, session.run()).background == []
 
 
-def test_a_snapshot_without_background_is_not_reported_and_never_none_running_prompt_v2_47() -> None:
+@requirement("PROMPT-V2-47")
+def test_a_snapshot_without_background_is_not_reported_and_never_none_running() -> None:
     session = folded(state("idle", background=[]), state("idle"))
     assert session.background is None
     assert folded(state("idle", background=[{"type": "_timer"}])).background == [Unknown(type="_timer")]
@@ -168,7 +177,8 @@ def test_background_work_dies_with_its_agent() -> None:
     assert last_update(session, session.interrupt()).background == []
 
 
-def test_an_unknown_state_is_busy_and_ends_nothing_prompt_v2_48_50() -> None:
+@requirement("PROMPT-V2-48", "PROMPT-V2-50")
+def test_an_unknown_state_is_busy_and_ends_nothing() -> None:
     session = folded(state("running"), state("_dreaming"))
     assert (session.state, session.turn is not None) == (TurnState.OBSCURED, True)
     session.fold(events(state("unknown"), state("running"), after=2))
@@ -177,14 +187,16 @@ def test_an_unknown_state_is_busy_and_ends_nothing_prompt_v2_48_50() -> None:
     assert folded(state("unknown")).state is TurnState.UNSURE
 
 
-def test_a_state_as_first_proposed_is_read_as_the_published_one_sd_01() -> None:
+@requirement("SD-01")
+def test_a_state_as_first_proposed_is_read_as_the_published_one() -> None:
     proposed = folded(
         update("state_change", state="running"), update("state_change", state="idle", stop_reason="end_turn")
     )
     assert proposed == folded(state("running"), state("idle", stopReason="end_turn"))
 
 
-def test_a_malformed_stop_reason_is_not_reported_and_still_ends_the_turn_prompt_v2_14() -> None:
+@requirement("PROMPT-V2-14")
+def test_a_malformed_stop_reason_is_not_reported_and_still_ends_the_turn() -> None:
     session = folded(state("running"), state("idle", stopReason=7))
     assert session.turns.last is not None
     assert session.turns.last.stop_reason is None

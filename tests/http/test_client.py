@@ -19,6 +19,7 @@ from antiphon.transports.http_server import http_server
 from tests.http.raw import DEADLINE
 from tests.http.scripted import scripted
 from tests.http.serving import hub_at_hand, make_agent
+from tests.requirements.marks import requirement
 from tests.transports.certificates import certificates
 
 
@@ -54,8 +55,9 @@ def summary(heads: list[Any]) -> list[tuple[str, str | None]]:
     return [(head.method, head.headers.get("Acp-Session-Id")) for head in heads]
 
 
+@requirement("HTTP-08", "HTTP-09", "HTTP-12", "HTTP-15", "HTTP-21")
 @pytest.mark.parametrize("method", ["session/load", "session/resume", "session/prompt"])
-async def test_http_08_http_09_http_12_http_15_http_21_what_goes_with_each_request(method: str) -> None:
+async def test_what_goes_with_each_request(method: str) -> None:
     async with scripted() as server:
         talk = await talking(server.url)
         talk.say(id=1, method="session/list", params={})
@@ -85,7 +87,8 @@ async def test_http_08_http_09_http_12_http_15_http_21_what_goes_with_each_reque
         ]
 
 
-async def test_http_16_cookies_are_kept_for_the_connection_and_no_longer() -> None:
+@requirement("HTTP-16")
+async def test_cookies_are_kept_for_the_connection_and_no_longer() -> None:
     async with scripted() as server:
         server.cookies = {"Set-Cookie": "route=7; Path=/; HttpOnly"}
         for _ in range(2):
@@ -107,6 +110,7 @@ def refusing(method: str, reply: Reply) -> Any:
     return answer
 
 
+@requirement("HTTP-18")
 @pytest.mark.parametrize(
     ("reply", "body"),
     [
@@ -116,7 +120,7 @@ def refusing(method: str, reply: Reply) -> Any:
         (Reply(400), ""),
     ],
 )
-async def test_http_18_a_request_that_is_refused_fails_alone(reply: Reply, body: Any) -> None:
+async def test_a_request_that_is_refused_fails_alone(reply: Reply, body: Any) -> None:
     async with scripted(refusing("session/list", reply)) as server:
         talk = await talking(server.url)
         talk.say(id=1, method="session/list", params={})
@@ -131,8 +135,9 @@ async def test_http_18_a_request_that_is_refused_fails_alone(reply: Reply, body:
         await talk.transport.aclose()
 
 
+@requirement("HTTP-18")
 @pytest.mark.parametrize("status", [401, 403, 404, 410])
-async def test_http_18_some_statuses_end_the_connection(status: int) -> None:
+async def test_some_statuses_end_the_connection(status: int) -> None:
     async with scripted(refusing("session/list", plain(status))) as server:
         talk = await talking(server.url)
         talk.say(id=1, method="session/list", params={})
@@ -141,7 +146,8 @@ async def test_http_18_some_statuses_end_the_connection(status: int) -> None:
         await talk.transport.aclose()
 
 
-async def test_http_18_a_stream_that_is_taken_fails_its_session_until_it_is_opened_again() -> None:
+@requirement("HTTP-18")
+async def test_a_stream_that_is_taken_fails_its_session_until_it_is_opened_again() -> None:
     taken = True
 
     async def answer(exchange: Exchange, frame: Any) -> Reply | None:
@@ -167,7 +173,8 @@ async def test_http_18_a_stream_that_is_taken_fails_its_session_until_it_is_open
         await talk.transport.aclose()
 
 
-async def test_http_19_a_stream_without_ids_that_is_cut_ends_the_link() -> None:
+@requirement("HTTP-19")
+async def test_a_stream_without_ids_that_is_cut_ends_the_link() -> None:
     async with scripted() as server:
         talk = await talking(server.url)
         await server.opened.get()
@@ -218,8 +225,9 @@ async def test_a_failed_initialize_is_told() -> None:
                 pass
 
 
+@requirement("HTTP-02", "HTTP-12")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_http_02_http_12_a_session_is_the_same_over_http(version: int) -> None:
+async def test_a_session_is_the_same_over_http(version: int) -> None:
     async with hub_at_hand() as (hub, _, _):
         url = f"http://127.0.0.1:{hub.port}/acp"
         async with connect(url, token=hub.token, version=version) as one:
@@ -283,7 +291,8 @@ async def test_a_session_that_nobody_spoke_of_is_heard() -> None:
         await talk.transport.aclose()
 
 
-async def test_http_09_an_id_with_letters_of_any_kind() -> None:
+@requirement("HTTP-09")
+async def test_an_id_with_letters_of_any_kind() -> None:
     async with scripted() as server:
         talk = await talking(server.url)
         talk.say(id=1, method="session/prompt", params={"sessionId": "sitzung-ü"})

@@ -12,6 +12,7 @@ from antiphon.transports.http_patience import Bounds
 from tests.client.cutting import Way, way_to
 from tests.http.raw import DEADLINE
 from tests.http.serving import Links, agent_at_hand, hub_at_hand
+from tests.requirements.marks import requirement
 
 
 def through(way: Way) -> str:
@@ -22,8 +23,9 @@ def said(count: int, size: int) -> str:
     return "".join(f"{number}{'x' * size} " for number in range(count))
 
 
+@requirement("HTTP-20")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_http_20_a_stream_cut_amid_a_turn_goes_on_and_nothing_is_lost_or_doubled(version: int) -> None:
+async def test_a_stream_cut_amid_a_turn_goes_on_and_nothing_is_lost_or_doubled(version: int) -> None:
     async with hub_at_hand() as (hub, _, _), way_to(f"http://127.0.0.1:{hub.port}/acp") as way:
         states: list[LinkState] = []
         async with (
@@ -59,8 +61,9 @@ async def test_http_20_a_stream_cut_amid_a_turn_goes_on_and_nothing_is_lost_or_d
             assert states == []
 
 
+@requirement("HTTP-20")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_http_20_also_where_the_journal_has_to_help(version: int) -> None:
+async def test_also_where_the_journal_has_to_help(version: int) -> None:
     async with (
         asyncio.timeout(DEADLINE),
         agent_at_hand(bounds=Bounds(window=2000)) as (_, raw, _),

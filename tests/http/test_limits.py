@@ -13,6 +13,7 @@ from antiphon.transports.http_patience import Bounds
 from tests.http.raw import DEADLINE, NEW, Raw, read_head
 from tests.http.serving import Links, agent_at_hand
 from tests.http.test_streams import numbers, texts
+from tests.requirements.marks import requirement
 
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "session/list", "params": {}}
 SMALL = Limits(head=2000, body=1000, head_seconds=0.2, body_seconds=0.2, idle_seconds=0.3)
@@ -67,7 +68,8 @@ async def test_a_socket_that_asks_for_nothing_more_is_closed() -> None:
             assert await reader.read() == b""
 
 
-async def test_http_23_output_that_nobody_reads_is_bounded_and_then_the_connection_ends() -> None:
+@requirement("HTTP-23")
+async def test_output_that_nobody_reads_is_bounded_and_then_the_connection_ends() -> None:
     links = Links()
     bounds = Bounds(waiting=50_000, stall=0.4)
     async with agent_at_hand(links, bounds=bounds) as (agent, raw, _), asyncio.timeout(DEADLINE):
@@ -91,7 +93,8 @@ async def its_turn_is_over(agent: Agent, session: str) -> None:
         assert len(joined.messages[-1].text) > 300_000
 
 
-async def test_http_23_who_does_not_wait_for_the_reader_cannot_fill_the_memory() -> None:
+@requirement("HTTP-23")
+async def test_who_does_not_wait_for_the_reader_cannot_fill_the_memory() -> None:
     """Answers are sent whether they are read or not."""
     links = Links()
     bounds = Bounds(waiting=5_000, most=50_000)
@@ -108,7 +111,8 @@ async def test_http_23_who_does_not_wait_for_the_reader_cannot_fill_the_memory()
         assert (await raw.post({"id": 0, "method": "session/list", "params": {}})).status == 404
 
 
-async def test_http_23_a_slow_reader_loses_nothing() -> None:
+@requirement("HTTP-23")
+async def test_a_slow_reader_loses_nothing() -> None:
     async with agent_at_hand(bounds=Bounds(waiting=20_000, window=1)) as (agent, raw, _):
         await raw.initialize()
         async with raw.stream() as own:
@@ -120,7 +124,8 @@ async def test_http_23_a_slow_reader_loses_nothing() -> None:
                 assert texts(events.updates) == numbers(300, 1000)
 
 
-async def test_http_23_sessions_that_nobody_reads_from_are_bounded() -> None:
+@requirement("HTTP-23")
+async def test_sessions_that_nobody_reads_from_are_bounded() -> None:
     links = Links()
     async with agent_at_hand(links, bounds=Bounds(streams=3)) as (_, raw, _), asyncio.timeout(DEADLINE):
         await raw.initialize()

@@ -14,6 +14,7 @@ import pytest
 from antiphon.hub import Hub
 from tests.http.raw import DEADLINE, Raw, read_head
 from tests.http.serving import make_agent
+from tests.requirements.marks import requirement
 from tests.transports.certificates import certificates
 
 DEEP = 100_000
@@ -118,7 +119,8 @@ def audited(path: Path) -> list[Any]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-async def test_http_22_each_odd_head_is_refused_with_an_audit_line_and_without_a_traceback(
+@requirement("HTTP-22")
+async def test_each_odd_head_is_refused_with_an_audit_line_and_without_a_traceback(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     agent, _ = make_agent()
@@ -144,7 +146,8 @@ async def test_http_22_each_odd_head_is_refused_with_an_audit_line_and_without_a
     assert unhandled == []
 
 
-async def test_http_17_a_body_that_nobody_can_read_is_refused_with_an_audit_line(
+@requirement("HTTP-17")
+async def test_a_body_that_nobody_can_read_is_refused_with_an_audit_line(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     agent, _ = make_agent()

@@ -14,6 +14,7 @@ from antiphon.client import Permission, Permissions, connect
 from tests.hub import test_matrix as matrix
 from tests.hub.running import AGENT, served
 from tests.peers.test_interop import AGENTS
+from tests.requirements.marks import requirement
 
 DEADLINE = 30.0
 
@@ -28,10 +29,9 @@ def stage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         yield matrix.Stage(hub, folder, {})
 
 
+@requirement("HTTP-02", "HTTP-09", "HTTP-11")
 @pytest.mark.parametrize("client", ["antiphon-v1", "antiphon-v2", "ts-sdk-v1", "ts-sdk-v2"])
-async def test_http_02_http_09_http_11_a_conversation_of_two_clients(
-    stage: matrix.Stage, tmp_path: Path, client: str
-) -> None:
+async def test_a_conversation_of_two_clients(stage: matrix.Stage, tmp_path: Path, client: str) -> None:
     await matrix.test_an_agent_and_a_client_and_a_second_one(stage, tmp_path, "antiphon-v2", client)
 
 
@@ -52,9 +52,10 @@ async def at_a_port(command: list[str]) -> AsyncIterator[str]:
         assert await process.wait() == 0
 
 
+@requirement("HTTP-02", "HTTP-05", "HTTP-11")
 @pytest.mark.parametrize("name", ["ts-sdk-v1", "ts-sdk-v2"])
 @pytest.mark.parametrize("scheme", ["http", "ws"])
-async def test_http_02_http_05_http_11_our_client_at_the_server_of_the_sdk(name: str, scheme: str) -> None:
+async def test_our_client_at_the_server_of_the_sdk(name: str, scheme: str) -> None:
     version, command = AGENTS[name]
 
     async def allow(permission: Permission) -> object:

@@ -15,6 +15,7 @@ from antiphon.transports.http_patience import Bounds
 from tests.http.raw import DEADLINE, Events, Raw
 from tests.http.serving import agent_at_hand
 from tests.http.test_streams import numbers, texts
+from tests.requirements.marks import requirement
 
 pytestmark = pytest.mark.parametrize("version", [1, 2])
 
@@ -54,10 +55,9 @@ def behind_a_hub(agent: Agent) -> Agent:
     return Hub({"echo": agent}, version=1)
 
 
+@requirement("HTTP-20")
 @pytest.mark.parametrize("behind", [lambda agent: agent, behind_a_hub], ids=["agent", "v1 agent, hub"])
-async def test_http_20_from_every_event_the_rest_is_the_same(
-    version: int, behind: Callable[[Agent], Agent]
-) -> None:
+async def test_from_every_event_the_rest_is_the_same(version: int, behind: Callable[[Agent], Agent]) -> None:
     at, count = 0, 1
     at_hand = agent_at_hand(behind=behind, bounds=NOTHING_KEPT)
     async with at_hand as (_, server, _), asyncio.timeout(4 * DEADLINE):
@@ -83,7 +83,8 @@ async def test_http_20_from_every_event_the_rest_is_the_same(
     assert count > 10
 
 
-async def test_http_20_in_the_midst_of_a_turn(version: int) -> None:
+@requirement("HTTP-20")
+async def test_in_the_midst_of_a_turn(version: int) -> None:
     async with agent_at_hand(bounds=Bounds(window=1000)) as (_, raw, go), asyncio.timeout(DEADLINE):
         await raw.initialize(version, **SEQ)
         async with raw.stream() as own:
@@ -114,7 +115,8 @@ def beside(params: Any) -> tuple[int, float] | None:
     return (ours["seq"], ours.get("part", float("inf"))) if "seq" in ours else None
 
 
-async def test_http_20_cut_again_and_again_while_it_goes_on(version: int) -> None:
+@requirement("HTTP-20")
+async def test_cut_again_and_again_while_it_goes_on(version: int) -> None:
     async with agent_at_hand(bounds=NOTHING_KEPT) as (_, raw, _), asyncio.timeout(DEADLINE):
         await raw.initialize(version, **SEQ)
         async with raw.stream() as own:
@@ -140,7 +142,8 @@ async def test_http_20_cut_again_and_again_while_it_goes_on(version: int) -> Non
             assert texts(read) == numbers(500, 1000)
 
 
-async def test_http_20_an_answer_that_was_lost_long_ago_comes_once(version: int) -> None:
+@requirement("HTTP-20")
+async def test_an_answer_that_was_lost_long_ago_comes_once(version: int) -> None:
     async with agent_at_hand(bounds=Bounds(window=2000)) as (_, raw, _), asyncio.timeout(DEADLINE):
         await raw.initialize(version, **SEQ)
         async with raw.stream() as own:
@@ -162,7 +165,8 @@ async def test_http_20_an_answer_that_was_lost_long_ago_comes_once(version: int)
                 assert answered == (["p1", "c", "p2"] if version == 1 else ["c", "p2"])
 
 
-async def test_http_20_a_question_is_asked_again_where_the_journal_is_gone_through(version: int) -> None:
+@requirement("HTTP-20")
+async def test_a_question_is_asked_again_where_the_journal_is_gone_through(version: int) -> None:
     async with agent_at_hand(bounds=Bounds(window=600)) as (_, raw, _), asyncio.timeout(DEADLINE):
         await raw.initialize(version, **SEQ)
         async with raw.stream() as own:
@@ -184,7 +188,8 @@ async def test_http_20_a_question_is_asked_again_where_the_journal_is_gone_throu
                 await read_turn(again, version, "p2")
 
 
-async def test_http_20_a_question_that_was_read_is_taken_back(version: int) -> None:
+@requirement("HTTP-20")
+async def test_a_question_that_was_read_is_taken_back(version: int) -> None:
     async with agent_at_hand(bounds=NOTHING_KEPT) as (_, raw, _), asyncio.timeout(DEADLINE):
         await raw.initialize(version, **SEQ)
         async with raw.stream() as own:
@@ -202,7 +207,8 @@ async def test_http_20_a_question_that_was_read_is_taken_back(version: int) -> N
                 assert texts(again.updates).endswith(numbers(20, 20))
 
 
-async def test_http_20_what_cannot_be_gone_on_from_is_refused(version: int) -> None:
+@requirement("HTTP-20")
+async def test_what_cannot_be_gone_on_from_is_refused(version: int) -> None:
     async with agent_at_hand(bounds=NOTHING_KEPT) as (_, raw, _), asyncio.timeout(DEADLINE):
         await raw.initialize(version)  # without numbers there is no place in the journal
         async with raw.stream() as own:

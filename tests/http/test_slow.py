@@ -17,6 +17,7 @@ from antiphon.transports.http_exchange import Head, Limits
 from antiphon.transports.http_server import HttpServer, http_server
 from tests.http.raw import DEADLINE, Raw, read_head
 from tests.http.serving import make_agent
+from tests.requirements.marks import requirement
 
 SHORT = Limits(head_seconds=0.2, body_seconds=0.2, idle_seconds=0.2)
 DRIP = 0.02
@@ -93,7 +94,8 @@ async def test_who_says_nothing_is_sent_away_without_a_word() -> None:
         assert noted.told == []
 
 
-async def test_http_22_each_is_in_the_audit_log_with_where_it_came_from(tmp_path: Path) -> None:
+@requirement("HTTP-22")
+async def test_each_is_in_the_audit_log_with_where_it_came_from(tmp_path: Path) -> None:
     agent, _ = make_agent()
     limits = HubLimits(head_seconds=0.2, body_seconds=0.2)
     hub = Hub({"echo": agent}, audit=tmp_path / "audit.jsonl", limits=limits)

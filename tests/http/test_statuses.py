@@ -12,6 +12,7 @@ from antiphon.client import connect
 from tests.http.raw import NEW, Raw, read_head
 from tests.http.serving import agent_at_hand, hub_at_hand
 from tests.hub.doors import doors
+from tests.requirements.marks import requirement
 
 LONG = "x" * 1025
 PROMPT = {"jsonrpc": "2.0", "id": 1, "method": "session/prompt", "params": {"sessionId": "s", "prompt": []}}
@@ -19,8 +20,9 @@ LIST = {"jsonrpc": "2.0", "id": 1, "method": "session/list", "params": {}}
 INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": 2}}
 
 
+@requirement("HTTP-01")
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "OPTIONS", "HEAD", "TRACE"])
-async def test_http_01_other_methods_are_not_allowed(method: str) -> None:
+async def test_other_methods_are_not_allowed(method: str) -> None:
     async with hub_at_hand() as (_, raw, _):
         async with raw.socket() as (reader, writer):
             writer.write(raw.request(method))
@@ -28,7 +30,8 @@ async def test_http_01_other_methods_are_not_allowed(method: str) -> None:
         assert (status, headers["allow"]) == (405, "DELETE, GET, POST")
 
 
-async def test_http_01_http_02_one_endpoint_serves_http_and_websockets() -> None:
+@requirement("HTTP-01", "HTTP-02")
+async def test_one_endpoint_serves_http_and_websockets() -> None:
     async with hub_at_hand() as (hub, _, _):
         for scheme in ("http", "ws"):
             async with connect(f"{scheme}://127.0.0.1:{hub.port}/acp", token=hub.token) as client:
@@ -88,12 +91,13 @@ REFUSED: list[tuple[str, int, str, Any, dict[str, Any]]] = [
 ]
 
 
+@requirement(
+    "HTTP-04", "HTTP-06", "HTTP-07", "HTTP-08", "HTTP-09", "HTTP-15", "HTTP-17", "HTTP-22", "HTTP-24"
+)
 @pytest.mark.parametrize(
     ("status", "method", "body", "headers"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
 )
-async def test_http_04_http_06_http_07_http_08_http_09_http_15_http_17_http_22_http_24_what_is_refused(
-    status: int, method: str, body: Any, headers: dict[str, Any]
-) -> None:
+async def test_what_is_refused(status: int, method: str, body: Any, headers: dict[str, Any]) -> None:
     async with hub_at_hand() as (_, raw, _):
         await raw.initialize()
         answer = await raw.ask(method, body, headers=headers)
@@ -101,7 +105,8 @@ async def test_http_04_http_06_http_07_http_08_http_09_http_15_http_17_http_22_h
         assert (await raw.ask("DELETE")).status == 202, "the connection is as it was"
 
 
-async def test_http_17_a_batch_is_answered_in_the_words_of_json_rpc() -> None:
+@requirement("HTTP-17")
+async def test_a_batch_is_answered_in_the_words_of_json_rpc() -> None:
     async with hub_at_hand() as (_, raw, _):
         await raw.initialize()
         answer = await raw.ask("POST", [LIST])
@@ -117,7 +122,8 @@ async def test_who_is_not_let_in_learns_nothing_else() -> None:
         assert (await strange.ask("GET", path="/healthz")).body == b"ok\n"
 
 
-async def test_http_04_http_05_initialize_is_answered_at_once_and_the_rest_on_a_stream() -> None:
+@requirement("HTTP-04", "HTTP-05")
+async def test_initialize_is_answered_at_once_and_the_rest_on_a_stream() -> None:
     async with hub_at_hand() as (_, raw, _):
         result = await raw.initialize()
         assert result["protocolVersion"] == 2
@@ -128,7 +134,8 @@ async def test_http_04_http_05_initialize_is_answered_at_once_and_the_rest_on_a_
             assert (await own.answer(1))["sessionId"]
 
 
-async def test_http_06_http_07_parameters_and_further_types_are_fine() -> None:
+@requirement("HTTP-06", "HTTP-07")
+async def test_parameters_and_further_types_are_fine() -> None:
     async with hub_at_hand() as (_, raw, _):
         await raw.initialize()
         headers = {"Content-Type": "Application/JSON; charset=utf-8"}
@@ -141,7 +148,8 @@ async def test_http_06_http_07_parameters_and_further_types_are_fine() -> None:
             assert (await read_head(reader))[0] == 200
 
 
-async def test_http_24_an_agent_that_fails_at_initialize() -> None:
+@requirement("HTTP-24")
+async def test_an_agent_that_fails_at_initialize() -> None:
     from antiphon.transports.http_server import http_server
 
     async def serve(transport: Any) -> None:
@@ -152,7 +160,8 @@ async def test_http_24_an_agent_that_fails_at_initialize() -> None:
         assert (answer.status, answer.json["error"]["code"], answer.json["id"]) == (500, -32603, 1)
 
 
-async def test_http_24_a_websocket_that_cannot_be() -> None:
+@requirement("HTTP-24")
+async def test_a_websocket_that_cannot_be() -> None:
     async with hub_at_hand() as (_, raw, _), raw.socket() as (reader, writer):
         writer.write(raw.request("GET", headers={"Upgrade": "websocket", "Accept": None}))
         status, headers = await read_head(reader)
@@ -183,7 +192,8 @@ async def test_a_body_that_somebody_announces_and_waits_for() -> None:
         assert (await read_head(reader))[0] == 202
 
 
-async def test_http_22_the_id_of_a_connection_lets_nobody_in_but_who_opened_it(tmp_path: Path) -> None:
+@requirement("HTTP-22")
+async def test_the_id_of_a_connection_lets_nobody_in_but_who_opened_it(tmp_path: Path) -> None:
     async with doors(tmp_path) as door:
         port = door.hub.port
         assert port is not None

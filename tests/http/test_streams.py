@@ -11,6 +11,7 @@ from antiphon.client import connect
 from antiphon.transports.http_patience import Bounds
 from tests.http.raw import DEADLINE, NEW, Events, Raw
 from tests.http.serving import Links, agent_at_hand, hub_at_hand
+from tests.requirements.marks import requirement
 
 SEQ = {"_meta": {"antiphon": {"seq": True}}}
 
@@ -29,8 +30,9 @@ def numbers(count: int, size: int = 0) -> str:
     return "".join(f"{number}{'x' * size} " for number in range(count))
 
 
+@requirement("HTTP-10", "HTTP-11")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_http_10_http_11_each_message_comes_over_its_stream(version: int) -> None:
+async def test_each_message_comes_over_its_stream(version: int) -> None:
     async with hub_at_hand() as (_, raw, _):
         await raw.initialize(version)
         async with raw.stream() as own:
@@ -50,7 +52,8 @@ async def test_http_10_http_11_each_message_comes_over_its_stream(version: int) 
                 assert [frame["id"] for frame in own.frames] == ["new", "new"]
 
 
-async def test_http_11_a_load_is_answered_on_the_connections_stream_and_a_resume_on_the_sessions() -> None:
+@requirement("HTTP-11")
+async def test_a_load_is_answered_on_the_connections_stream_and_a_resume_on_the_sessions() -> None:
     async with hub_at_hand() as (hub, raw, _):
         async with connect(f"ws://127.0.0.1:{hub.port}/acp", token=hub.token) as client:
             session = (await client.new_session("/")).id
@@ -63,8 +66,9 @@ async def test_http_11_a_load_is_answered_on_the_connections_stream_and_a_resume
             await events.answer("r")
 
 
+@requirement("HTTP-09")
 @pytest.mark.parametrize("named", [True, False])
-async def test_http_09_a_permission_is_answered_over_http(named: bool) -> None:
+async def test_a_permission_is_answered_over_http(named: bool) -> None:
     """Also without the header of its session: the connection knows where it asked."""
     async with hub_at_hand() as (_, raw, _):
         await raw.initialize()
@@ -82,7 +86,8 @@ async def test_http_09_a_permission_is_answered_over_http(named: bool) -> None:
                 assert texts(events.updates) == "allowed: True"
 
 
-async def test_http_10_a_stream_has_one_receiver() -> None:
+@requirement("HTTP-10")
+async def test_a_stream_has_one_receiver() -> None:
     async with hub_at_hand() as (_, raw, _):
         await raw.initialize()
         async with raw.stream() as own:
@@ -91,7 +96,8 @@ async def test_http_10_a_stream_has_one_receiver() -> None:
                 assert (again.status, twice.status) == (409, 409)
 
 
-async def test_http_10_whoever_comes_back_takes_its_stream_over() -> None:
+@requirement("HTTP-10")
+async def test_whoever_comes_back_takes_its_stream_over() -> None:
     async with hub_at_hand() as (_, raw, _):
         await raw.initialize()
         async with raw.stream() as own:
@@ -106,7 +112,8 @@ async def test_http_10_whoever_comes_back_takes_its_stream_over() -> None:
                     await after.idle()
 
 
-async def test_http_13_nothing_to_say_is_said_by_comments() -> None:
+@requirement("HTTP-13")
+async def test_nothing_to_say_is_said_by_comments() -> None:
     async with agent_at_hand(bounds=Bounds(keep_alive=0.02)) as (_, raw, _):
         await raw.initialize()
         async with asyncio.timeout(DEADLINE), raw.stream() as own:
@@ -118,7 +125,8 @@ async def test_http_13_nothing_to_say_is_said_by_comments() -> None:
             assert chunk.endswith(b"}\n\n")
 
 
-async def test_http_15_delete_ends_the_connection_and_the_session_goes_on() -> None:
+@requirement("HTTP-15")
+async def test_delete_ends_the_connection_and_the_session_goes_on() -> None:
     async with hub_at_hand() as (hub, raw, go):
         await raw.initialize()
         async with raw.stream() as own:
@@ -139,7 +147,8 @@ async def test_http_15_delete_ends_the_connection_and_the_session_goes_on() -> N
             assert joined.messages[-1].text == "went on"
 
 
-async def test_ws_04_http_15_a_connection_that_nobody_reads_from_is_freed() -> None:
+@requirement("WS-04", "HTTP-15")
+async def test_a_connection_that_nobody_reads_from_is_freed() -> None:
     links = Links()
     bounds = Bounds(stall=0.1, keep_alive=0.05)
     async with agent_at_hand(links, bounds=bounds) as (agent, raw, _), asyncio.timeout(DEADLINE):
@@ -169,7 +178,8 @@ async def read_some(raw: Raw, session: str, count: int, last: str | None) -> Eve
     return events
 
 
-async def test_http_20_a_stream_goes_on_behind_the_last_event_that_was_read() -> None:
+@requirement("HTTP-20")
+async def test_a_stream_goes_on_behind_the_last_event_that_was_read() -> None:
     async with hub_at_hand() as (_, raw, _):
         await raw.initialize()
         async with raw.stream() as own:
@@ -184,7 +194,8 @@ async def test_http_20_a_stream_goes_on_behind_the_last_event_that_was_read() ->
             assert texts(updates) == numbers(100)
 
 
-async def test_http_20_a_large_event_comes_whole_also_where_the_stream_was_cut_within_it() -> None:
+@requirement("HTTP-20")
+async def test_a_large_event_comes_whole_also_where_the_stream_was_cut_within_it() -> None:
     async with agent_at_hand(bounds=Bounds(window=1 << 25)) as (_, raw, _), asyncio.timeout(DEADLINE):
         await raw.initialize()
         async with raw.stream() as own:

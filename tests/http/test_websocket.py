@@ -16,6 +16,7 @@ from websockets.exceptions import ConnectionClosed
 from antiphon.transports.websocket_server import websocket_server
 from tests.http.raw import DEADLINE, INFO, NEW
 from tests.http.serving import hub_at_hand
+from tests.requirements.marks import requirement
 
 PARAMS = {"protocolVersion": 2, "info": INFO, "capabilities": {}}
 INITIALIZE = {"id": 0, "method": "initialize", "params": PARAMS}
@@ -47,6 +48,7 @@ async def close_code(socket: ClientConnection) -> int:
     return closed.value.rcvd.code
 
 
+@requirement("WS-03")
 @pytest.mark.parametrize(
     "first",
     [
@@ -57,13 +59,14 @@ async def close_code(socket: ClientConnection) -> int:
         {"id": 1, "method": "session/new", "params": [1]},
     ],
 )
-async def test_ws_03_what_does_not_begin_with_initialize_is_closed_with_1002(first: Any) -> None:
+async def test_what_does_not_begin_with_initialize_is_closed_with_1002(first: Any) -> None:
     async with socket_at_hand() as socket:
         await say(socket, first)
         assert await close_code(socket) == 1002
 
 
-async def test_ws_03_a_second_initialize_is_refused_and_the_first_one_holds() -> None:
+@requirement("WS-03")
+async def test_a_second_initialize_is_refused_and_the_first_one_holds() -> None:
     async with socket_at_hand() as socket:
         assert (await ask(socket, INITIALIZE))["result"]["protocolVersion"] == 2
         for id in (1, "again"):
@@ -72,13 +75,15 @@ async def test_ws_03_a_second_initialize_is_refused_and_the_first_one_holds() ->
         assert "sessionId" in (await ask(socket, NEW_SESSION))["result"]
 
 
-async def test_ws_03_init_26_one_that_failed_may_be_tried_again() -> None:
+@requirement("WS-03", "INIT-26")
+async def test_one_that_failed_may_be_tried_again() -> None:
     async with socket_at_hand() as socket:
         failed = await ask(socket, {"id": 0, "method": "initialize", "params": {"protocolVersion": "two"}})
         assert "error" in failed
         assert "result" in await ask(socket, INITIALIZE)
 
 
+@requirement("WS-03")
 @pytest.mark.parametrize(
     "frame",
     [
@@ -86,14 +91,15 @@ async def test_ws_03_init_26_one_that_failed_may_be_tried_again() -> None:
         {"id": 1, "method": "session/prompt", "params": {"sessionId": LONG, "prompt": []}},
     ],
 )
-async def test_ws_03_an_id_that_is_too_long_is_closed_with_1008(frame: Any) -> None:
+async def test_an_id_that_is_too_long_is_closed_with_1008(frame: Any) -> None:
     async with socket_at_hand() as socket:
         await ask(socket, INITIALIZE)
         await say(socket, frame)
         assert await close_code(socket) == 1008
 
 
-async def test_ws_03_what_fails_is_closed_with_1011(caplog: pytest.LogCaptureFixture) -> None:
+@requirement("WS-03")
+async def test_what_fails_is_closed_with_1011(caplog: pytest.LogCaptureFixture) -> None:
     async def serve(transport: Any) -> None:
         raise RuntimeError("a mistake of ours")
 
@@ -106,7 +112,8 @@ async def test_ws_03_what_fails_is_closed_with_1011(caplog: pytest.LogCaptureFix
     assert "serving a WebSocket failed" in caplog.text
 
 
-async def test_ws_03_a_hub_that_ends_says_so_with_1001() -> None:
+@requirement("WS-03")
+async def test_a_hub_that_ends_says_so_with_1001() -> None:
     async with hub_at_hand() as (hub, _, _), asyncio.timeout(DEADLINE):
         headers = {"Authorization": f"Bearer {hub.token}"}
         socket = await dial(f"ws://127.0.0.1:{hub.port}/acp", additional_headers=headers)
@@ -114,12 +121,13 @@ async def test_ws_03_a_hub_that_ends_says_so_with_1001() -> None:
     assert await close_code(socket) == 1001
 
 
+@requirement("WS-05")
 @pytest.mark.parametrize("initialized", [False, True])
 @pytest.mark.parametrize(
     ("frame", "code"),
     [("{", -32700), ("not JSON", -32700), ("[]", -32600), ('[{"jsonrpc":"2.0"}]', -32600), ("7", -32600)],
 )
-async def test_ws_05_what_is_no_message_is_answered_and_the_socket_stays_open(
+async def test_what_is_no_message_is_answered_and_the_socket_stays_open(
     frame: str, code: int, initialized: bool
 ) -> None:
     async with socket_at_hand() as socket:
@@ -131,7 +139,8 @@ async def test_ws_05_what_is_no_message_is_answered_and_the_socket_stays_open(
         assert "result" in answered
 
 
-async def test_ws_03_an_answer_to_nothing_is_nothing_even_at_first() -> None:
+@requirement("WS-03")
+async def test_an_answer_to_nothing_is_nothing_even_at_first() -> None:
     async with socket_at_hand() as socket:
         await say(socket, {"id": 7, "result": {}})
         assert "result" in await ask(socket, INITIALIZE)

@@ -18,6 +18,7 @@ from antiphon.schema.v2.proposed import StateChange
 from tests.hub.parrots import new_session, parrot, prompt, updates
 from tests.hub.running import AGENT, DEADLINE, served
 from tests.hub.test_sharing import told
+from tests.requirements.marks import requirement
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
 RICH: dict[int, Any] = {
@@ -40,9 +41,10 @@ IMAGE = v2.ImageContent(data="aGk=", mime_type="image/png")
 HTTP = v2.McpServerHttp(name="web", url="https://example.com/mcp")
 
 
+@requirement("PROXY-09")
 @VERSIONS
 @pytest.mark.parametrize("client", [1, 2])
-async def test_proxy_09_inv_10_what_the_agent_can_is_said_and_works(version: int, client: int) -> None:
+async def test_inv_10_what_the_agent_can_is_said_and_works(version: int, client: int) -> None:
     hub = Hub({"parrot": parrot(version, capabilities=RICH[version])}, version=version)
     async with asyncio.timeout(DEADLINE), connect(hub, version=client) as clerk:
         able = clerk.abilities
@@ -59,9 +61,10 @@ async def test_proxy_09_inv_10_what_the_agent_can_is_said_and_works(version: int
         await session.archive()
 
 
+@requirement("PROXY-09")
 @VERSIONS
 @pytest.mark.parametrize("client", [1, 2])
-async def test_proxy_09_inv_10_what_the_agent_cannot_is_not_said(version: int, client: int) -> None:
+async def test_inv_10_what_the_agent_cannot_is_not_said(version: int, client: int) -> None:
     plain = {} if version == 1 else {"session": {"mcp": {"stdio": {}}}}
     hub = Hub({"parrot": parrot(version, capabilities=plain)}, version=version)
     async with asyncio.timeout(DEADLINE), connect(hub, version=client) as clerk:
@@ -89,15 +92,17 @@ def _http(version: int) -> dict[str, Any]:
     return {"type": "http", "name": "web", "url": "https://example.com/mcp", "headers": []}
 
 
-async def test_proxy_09_an_agent_that_steers_is_said_to(tmp_path: Path) -> None:
+@requirement("PROXY-09")
+async def test_an_agent_that_steers_is_said_to(tmp_path: Path) -> None:
     hub = Hub({"own": AGENT})
     async with asyncio.timeout(DEADLINE), connect(hub) as client:
         assert client.abilities.delivery == {"queue", "steer", "interrupt"}
         assert client.abilities.ours["inject"] == {"modes": ["queue", "steer"]}
 
 
+@requirement("SD-02")
 @pytest.mark.parametrize("proposed", [False, True], ids=["published", "proposed"])
-async def test_sd_02_a_v2_agent_of_either_spelling_is_kept_as_published(proposed: bool) -> None:
+async def test_a_v2_agent_of_either_spelling_is_kept_as_published(proposed: bool) -> None:
     hub = Hub({"parrot": parrot(2, proposed=proposed)}, version=2)
     chunk = {
         "sessionUpdate": "agent_message_chunk",
@@ -127,8 +132,9 @@ async def test_sd_02_a_v2_agent_of_either_spelling_is_kept_as_published(proposed
         assert accepted == users  # each prompt became the message that the agent showed
 
 
+@requirement("SD-02")
 @pytest.mark.parametrize("proposed", [False, True], ids=["published", "proposed"])
-async def test_sd_02_clients_by_hand_of_an_agent_of_either_spelling(tmp_path: Path, proposed: bool) -> None:
+async def test_clients_by_hand_of_an_agent_of_either_spelling(tmp_path: Path, proposed: bool) -> None:
     with served(tmp_path, "--acp-version", "2", agent=parrot(2, proposed=proposed)) as hub:
         async with hub.talk(2) as talk:
             session = await new_session(talk)

@@ -14,6 +14,7 @@ from tests.hub.test_files import by_hand
 from tests.hub.test_logins import AGENTS, CLIENTS, RICH, Answers
 from tests.hub.test_processes import DEADLINE, hub_of
 from tests.hub.test_sharing import heard, settled
+from tests.requirements.marks import requirement
 
 
 class Waits(Answers):
@@ -35,9 +36,10 @@ class Waits(Answers):
         return elicitation.decline()
 
 
+@requirement("ELIC-04")
 @AGENTS
 @CLIENTS
-async def test_elic_04_a_form_and_an_address(tmp_path: Path, agent_version: int, version: int) -> None:
+async def test_a_form_and_an_address(tmp_path: Path, agent_version: int, version: int) -> None:
     answers = Answers()
     async with (
         hub_of(tmp_path, RICH, version=agent_version) as (hub, _),
@@ -78,8 +80,9 @@ async def test_the_first_answer_counts_and_the_others_are_withdrawn(
         await settled(other, "decline None")
 
 
+@requirement("ELIC-20")
 @AGENTS
-async def test_elic_20_a_cancel_ends_the_question(tmp_path: Path, agent_version: int) -> None:
+async def test_a_cancel_ends_the_question(tmp_path: Path, agent_version: int) -> None:
     answers = Waits()
     async with (
         hub_of(tmp_path, RICH, version=agent_version) as (hub, _),
@@ -93,8 +96,9 @@ async def test_elic_20_a_cancel_ends_the_question(tmp_path: Path, agent_version:
         await answers.withdrawn.wait()
 
 
+@requirement("ELIC-02")
 @AGENTS
-async def test_elic_02_with_nobody_able_it_is_cancelled(tmp_path: Path, agent_version: int) -> None:
+async def test_with_nobody_able_it_is_cancelled(tmp_path: Path, agent_version: int) -> None:
     async with hub_of(tmp_path, RICH, version=agent_version) as (_, client):
         session = await client.new_session("/")
         for how in ("form", "visit"):
@@ -136,8 +140,9 @@ async def test_unattended_it_can_be_cancelled_at_once(tmp_path: Path, agent_vers
         await heard(back, "cancel None")
 
 
+@requirement("ELIC-15")
 @pytest.mark.parametrize("agent_version", [1, 2])
-async def test_elic_15_an_answer_that_does_not_fit_is_none(tmp_path: Path, agent_version: int) -> None:
+async def test_an_answer_that_does_not_fit_is_none(tmp_path: Path, agent_version: int) -> None:
     async with (
         hub_of(tmp_path, RICH, version=agent_version) as (hub, _),
         by_hand(hub, elicitation={"form": {}}) as client,

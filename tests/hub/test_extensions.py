@@ -11,6 +11,7 @@ import pytest
 from tests.agent.talk import Talk
 from tests.hub.parrots import begin, ended, join, new_session, parrot, prompt, said
 from tests.hub.running import DEADLINE, kill_agents, served
+from tests.requirements.marks import requirement
 
 PAIRS = pytest.mark.parametrize(
     ("agent", "client"), [(1, 1), (1, 2), (2, 1), (2, 2)], ids=lambda version: f"v{version}"
@@ -29,8 +30,9 @@ async def refused(talk: Talk, id: str, method: str, **params: Any) -> int:
         return code
 
 
+@requirement("EXT-01", "OBS-02")
 @PAIRS
-async def test_ext_01_obs_02_a_client_s_own_methods_reach_the_agent_and_come_back(
+async def test_a_client_s_own_methods_reach_the_agent_and_come_back(
     tmp_path: Path, agent: int, client: int
 ) -> None:
     with served(tmp_path, "--acp-version", str(agent), agent=parrot(agent)) as hub:
@@ -56,8 +58,9 @@ async def test_ext_01_obs_02_a_client_s_own_methods_reach_the_agent_and_come_bac
             assert await refused(talk, "6", "unknown/method") == -32601
 
 
+@requirement("EXT-01", "OBS-02", "PROXY-07")
 @PAIRS
-async def test_ext_01_obs_02_proxy_07_an_agent_s_own_methods_reach_the_clients_of_its_session(
+async def test_an_agent_s_own_methods_reach_the_clients_of_its_session(
     tmp_path: Path, agent: int, client: int
 ) -> None:
     beside = {"_meta": {"traceparent": "00-2"}, "n": [1]}
@@ -88,7 +91,8 @@ async def test_ext_01_obs_02_proxy_07_an_agent_s_own_methods_reach_the_clients_o
             assert not [f for f in stranger.seen if str(f.get("method")).startswith("_parrot")]
 
 
-async def test_ext_01_the_first_answer_counts_and_the_others_are_told(tmp_path: Path) -> None:
+@requirement("EXT-01")
+async def test_the_first_answer_counts_and_the_others_are_told(tmp_path: Path) -> None:
     with served(tmp_path, agent=parrot(1)) as hub:
         async with hub.talk(1) as first, hub.talk(2) as second:
             session = await new_session(first)
@@ -105,7 +109,8 @@ async def test_ext_01_the_first_answer_counts_and_the_others_are_told(tmp_path: 
             assert said(first) == ["quick"]
 
 
-async def test_ext_01_nobody_who_knows_it_is_32601_and_a_client_that_leaves_decides_nothing(
+@requirement("EXT-01")
+async def test_nobody_who_knows_it_is_32601_and_a_client_that_leaves_decides_nothing(
     tmp_path: Path,
 ) -> None:
     with served(tmp_path, agent=parrot(1)) as hub:
@@ -126,7 +131,8 @@ async def test_ext_01_nobody_who_knows_it_is_32601_and_a_client_that_leaves_deci
             assert [answer["code"] for answer in said(first)] == [-32601] * 3
 
 
-async def test_ext_01_a_session_that_goes_on_at_another_agent_is_named_by_its_new_id(tmp_path: Path) -> None:
+@requirement("EXT-01")
+async def test_a_session_that_goes_on_at_another_agent_is_named_by_its_new_id(tmp_path: Path) -> None:
     with served(tmp_path, agent=parrot(1, capabilities={"loadSession": False})) as hub:
         async with hub.talk(1) as talk:
             session = await new_session(talk)
@@ -143,7 +149,8 @@ async def test_ext_01_a_session_that_goes_on_at_another_agent_is_named_by_its_ne
             assert await call(talk, "e", "_parrot/echo", **named) == named
 
 
-async def test_obs_02_what_stands_beside_a_cancel_or_a_choice_reaches_the_agent(tmp_path: Path) -> None:
+@requirement("OBS-02")
+async def test_what_stands_beside_a_cancel_or_a_choice_reaches_the_agent(tmp_path: Path) -> None:
     modes = [{"id": "ask", "name": "Ask"}, {"id": "do", "name": "Do"}]
     setting = {"modes": {"currentModeId": "ask", "availableModes": modes}}
     with served(tmp_path, agent=parrot(1, new=setting)) as hub:
@@ -165,10 +172,9 @@ async def test_obs_02_what_stands_beside_a_cancel_or_a_choice_reaches_the_agent(
             assert {**metas["session/cancel"], "antiphon": {}} == {"traceparent": "00-2", "antiphon": {}}
 
 
+@requirement("OBS-01", "OBS-02")
 @pytest.mark.parametrize("agent", [1, 2])
-async def test_obs_01_obs_02_what_stands_beside_a_prompt_reaches_the_agent(
-    tmp_path: Path, agent: int
-) -> None:
+async def test_what_stands_beside_a_prompt_reaches_the_agent(tmp_path: Path, agent: int) -> None:
     with served(tmp_path, "--acp-version", str(agent), agent=parrot(agent)) as hub:
         async with hub.talk(1) as talk:
             session = await new_session(talk, _meta={"traceparent": "00-3", "antiphon": {"agent": None}})

@@ -22,6 +22,7 @@ from tests.hub.parrots import begin, ended, new_session, parrot, prompt, said, t
 from tests.hub.test_logins import RICH
 from tests.hub.test_processes import DEADLINE, hub_of
 from tests.hub.test_sharing import settled, told
+from tests.requirements.marks import requirement
 
 
 async def done(session: ClientSession, text: str) -> str:
@@ -31,7 +32,8 @@ async def done(session: ClientSession, text: str) -> str:
     return turn.text
 
 
-async def test_fs_02_an_editor_s_unsaved_text_is_what_the_agent_reads(tmp_path: Path) -> None:
+@requirement("FS-02")
+async def test_an_editor_s_unsaved_text_is_what_the_agent_reads(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("saved")
     editing = Workspace(unsaved=lambda path: "not saved yet" if path.endswith("a.txt") else None)
     async with hub_of(tmp_path, RICH, version=1) as (hub, thin):
@@ -165,10 +167,9 @@ async def test_an_observer_s_files_and_terminals_are_never_asked_for(tmp_path: P
         assert not [frame for frame in eye.seen if "id" in frame and "method" in frame]
 
 
+@requirement("FS-05")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_fs_05_a_v2_client_has_no_files_to_offer_and_the_hub_s_are_used(
-    tmp_path: Path, version: int
-) -> None:
+async def test_a_v2_client_has_no_files_to_offer_and_the_hub_s_are_used(tmp_path: Path, version: int) -> None:
     (tmp_path / "a.txt").write_text("saved")
     async with hub_of(tmp_path, RICH, version=1) as (hub, _), connect(hub, version=version) as client:
         session = await client.new_session(tmp_path)
@@ -187,9 +188,10 @@ def create(path: str) -> list[Any]:
     ]
 
 
+@requirement("FS-04")
 @pytest.mark.parametrize("files", ["editor", "hub"])
 @pytest.mark.parametrize("version", [1, 2])
-async def test_fs_04_a_missing_file_is_told_by_code_message_and_data_and_can_then_be_written(
+async def test_a_missing_file_is_told_by_code_message_and_data_and_can_then_be_written(
     tmp_path: Path, files: str, version: int
 ) -> None:
     path = str(tmp_path / "folder" / "new file.txt")

@@ -17,6 +17,7 @@ from antiphon.hub import Hub
 from tests.hub.running import AGENT, DEADLINE
 from tests.hub.test_processes import OLD, hub_of
 from tests.hub.test_sharing import told
+from tests.requirements.marks import requirement
 
 RICH = [sys.executable, str(Path(__file__).with_name("rich_agent.py"))]
 AGENTS = pytest.mark.parametrize("agent_version", [1, 2])
@@ -46,9 +47,10 @@ async def refused(client: Client) -> CallFailed:
     return failed.value
 
 
+@requirement("AUTH-01", "AUTH-18", "AUTH-20")
 @AGENTS
 @CLIENTS
-async def test_auth_01_auth_18_auth_20_a_client_of_the_hub_logs_in_at_the_agent(
+async def test_a_client_of_the_hub_logs_in_at_the_agent(
     tmp_path: Path, agent_version: int, version: int
 ) -> None:
     async with (
@@ -74,10 +76,9 @@ async def test_auth_01_auth_18_auth_20_a_client_of_the_hub_logs_in_at_the_agent(
         assert (await refused(client)).needs_login
 
 
+@requirement("ELIC-04", "PROXY-06")
 @AGENTS
-async def test_elic_04_proxy_06_what_a_login_asks_is_asked_of_who_logs_in(
-    tmp_path: Path, agent_version: int
-) -> None:
+async def test_what_a_login_asks_is_asked_of_who_logs_in(tmp_path: Path, agent_version: int) -> None:
     answers, others = Answers(), Answers()
     agent = [*RICH, "--store", str(tmp_path / "a.db"), "--login"]
     async with (
@@ -149,7 +150,8 @@ async def test_the_login_of_another_agent_than_the_first_has_its_name(tmp_path: 
             assert (await (await other.prompt("say one")).drained()).stop_reason == "end_turn"
 
 
-async def test_auth_14_auth_19_a_login_that_only_a_terminal_can_do_is_a_clear_error(tmp_path: Path) -> None:
+@requirement("AUTH-14", "AUTH-19")
+async def test_a_login_that_only_a_terminal_can_do_is_a_clear_error(tmp_path: Path) -> None:
     async with hub_of(tmp_path, [*OLD, str(tmp_path / "kept.json"), "--terminal-only"]) as (_, client):
         assert list(client.auth_methods) == []
         error = await refused(client)

@@ -18,6 +18,7 @@ from tests.hub.running import DEADLINE, ROOT, served
 from tests.hub.test_files import by_hand
 from tests.hub.test_processes import hub_of, rest
 from tests.peers.test_interop import ts_sdk
+from tests.requirements.marks import requirement
 
 USES = [sys.executable, str(ROOT / "tests" / "peers" / "mcp_agent.py")]
 ABLE: dict[int, Any] = {
@@ -31,9 +32,10 @@ PAIRS = pytest.mark.parametrize(
 )
 
 
+@requirement("MCPACP-04", "MCPACP-06")
 @pytest.mark.parametrize("client", [1, 2])
 @pytest.mark.parametrize("agent", [1, 2])
-async def test_mcpacp_04_mcpacp_06_an_agent_uses_a_server_of_a_client_behind_the_hub(
+async def test_an_agent_uses_a_server_of_a_client_behind_the_hub(
     tmp_path: Path, agent: int, client: int
 ) -> None:
     async def handler(request: McpRequest) -> Any:
@@ -54,10 +56,9 @@ async def test_mcpacp_04_mcpacp_06_an_agent_uses_a_server_of_a_client_behind_the
             }
 
 
+@requirement("MCPACP-05", "MCPACP-07")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_mcpacp_05_mcpacp_07_the_official_sdk_s_agent_behind_the_hub(
-    tmp_path: Path, version: int
-) -> None:
+async def test_the_official_sdk_s_agent_behind_the_hub(tmp_path: Path, version: int) -> None:
     heard = asyncio.Event()
 
     async def handler(request: McpRequest) -> Any:
@@ -86,8 +87,9 @@ async def test_mcpacp_05_mcpacp_07_the_official_sdk_s_agent_behind_the_hub(
             }
 
 
+@requirement("MCPACP-09")
 @PAIRS
-async def test_mcpacp_09_what_they_say_passes_unchanged_and_finds_who_offers_it(
+async def test_what_they_say_passes_unchanged_and_finds_who_offers_it(
     tmp_path: Path, agent: int, client: int
 ) -> None:
     with served(tmp_path, "--acp-version", str(agent), agent=parrot(agent, capabilities=ABLE[agent])) as hub:
@@ -107,7 +109,8 @@ async def test_mcpacp_09_what_they_say_passes_unchanged_and_finds_who_offers_it(
             assert not [frame for frame in other.seen if frame.get("method") == "mcp/message"]
 
 
-async def test_mcpacp_05_mcpacp_09_a_client_that_has_gone_offers_nothing_until_it_is_back(
+@requirement("MCPACP-05", "MCPACP-09")
+async def test_a_client_that_has_gone_offers_nothing_until_it_is_back(
     tmp_path: Path,
 ) -> None:
     asks = {"ask": ["mcp/message", {"serverId": "srv", "requestId": "r1", **BETWEEN}]}
@@ -131,7 +134,8 @@ async def test_mcpacp_05_mcpacp_09_a_client_that_has_gone_offers_nothing_until_i
                 assert said(stays)[-1] == {"error": {"code": 7, "message": "inner"}}
 
 
-async def test_mcpacp_01_nothing_is_offered_to_an_agent_that_takes_none(tmp_path: Path) -> None:
+@requirement("MCPACP-01")
+async def test_nothing_is_offered_to_an_agent_that_takes_none(tmp_path: Path) -> None:
     async def never(request: McpRequest) -> Any: ...
 
     with served(tmp_path, agent=parrot(1)) as hub:

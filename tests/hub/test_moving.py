@@ -27,6 +27,7 @@ from tests.hub.running import AGENT, ANTIPHON, DEADLINE, Served, served
 from tests.hub.test_commands import run
 from tests.hub.test_logins import RICH
 from tests.hub.test_sharing import heard, told
+from tests.requirements.marks import requirement
 
 
 def sessions(
@@ -85,7 +86,8 @@ async def test_a_session_moves_to_another_folder_and_is_told_to_an_agent_that_do
             assert told(back)[: len(was)] == was
 
 
-async def test_sub_01_the_sessions_of_subagents_move_with_it(tmp_path: Path) -> None:
+@requirement("SUB-01")
+async def test_the_sessions_of_subagents_move_with_it(tmp_path: Path) -> None:
     one, other, file = tmp_path / "one", tmp_path / "other", tmp_path / "moved.antiphon"
     with served(one, agent=RICH) as hub:
         async with hub.client() as client:

@@ -11,6 +11,7 @@ from antiphon.transports.child import ChildTransport
 from tests.agent.talk import INFO, Talk
 from tests.hub.parrots import EVERYTHING, STATES, begin, ended, parrot, prompt, said, updates
 from tests.hub.running import served
+from tests.requirements.marks import requirement
 
 MODES = {
     "currentModeId": "ask",
@@ -64,7 +65,8 @@ async def converse(talk: Talk) -> list[Any]:
     return [opened, *told, answer]
 
 
-async def test_invariant_8_ext_10_a_v1_client_gets_what_a_v1_agent_wrote(tmp_path: Path) -> None:
+@requirement("EXT-10")
+async def test_invariant_8_a_v1_client_gets_what_a_v1_agent_wrote(tmp_path: Path) -> None:
     agent = parrot(1, new={"modes": MODES, "_meta": {"vendor": {"x": None}}})
     direct = await ChildTransport.spawn(agent)
     expected = await converse(Talk(direct))
@@ -80,7 +82,8 @@ async def test_invariant_8_ext_10_a_v1_client_gets_what_a_v1_agent_wrote(tmp_pat
     assert [session, *told, answer] == expected
 
 
-async def test_ext_09_ext_10_what_nobody_knows_is_kept_over_a_restart_for_those_who_may_know_it(
+@requirement("EXT-09", "EXT-10")
+async def test_what_nobody_knows_is_kept_over_a_restart_for_those_who_may_know_it(
     tmp_path: Path,
 ) -> None:
     """A v1 agent's reaches v1 and v2 clients; what v2 has no word for stays among v1 peers."""
@@ -107,7 +110,8 @@ async def test_ext_09_ext_10_what_nobody_knows_is_kept_over_a_restart_for_those_
             assert [each for each in updates(two) if each["sessionUpdate"] not in STATES] == [*odd, odd[0]]
 
 
-async def test_ext_10_what_only_v2_has_does_not_reach_v1_clients(tmp_path: Path) -> None:
+@requirement("EXT-10")
+async def test_what_only_v2_has_does_not_reach_v1_clients(tmp_path: Path) -> None:
     with served(tmp_path, "--acp-version", "2", agent=parrot(2)) as hub:
         async with hub.talk(1) as one, hub.talk(2) as two:
             id = (await two.call("n", "session/new", cwd="/", mcpServers=[]))["sessionId"]
@@ -218,8 +222,9 @@ CHUNKS = ("agent_message_chunk", "agent_thought_chunk")
 WHOLE = ("agent_message", "agent_thought")
 
 
+@requirement("OBS-02")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_obs_02_what_stands_beside_an_update_reaches_everybody_and_is_kept(
+async def test_what_stands_beside_an_update_reaches_everybody_and_is_kept(
     tmp_path: Path, version: int
 ) -> None:
     beside = {"_meta": {"traceparent": "00-6", "deep": [None]}}
@@ -282,7 +287,8 @@ NONSENSE: list[Any] = [
 ]
 
 
-async def test_rpc_39_nonsense_costs_nothing_but_itself(tmp_path: Path) -> None:
+@requirement("RPC-39")
+async def test_nonsense_costs_nothing_but_itself(tmp_path: Path) -> None:
     last = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "still here"}}
     with served(tmp_path, agent=parrot(1)) as hub:
         async with hub.talk(1) as one, hub.talk(2) as two:

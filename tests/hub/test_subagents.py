@@ -13,6 +13,7 @@ from antiphon.client.subagents import Subagent
 from tests.hub.test_logins import AGENTS, CLIENTS, RICH, Answers
 from tests.hub.test_processes import hub_of
 from tests.hub.test_sharing import settled
+from tests.requirements.marks import requirement
 
 
 async def begun(client: Client, how: str = "") -> tuple[ClientSession, Any]:
@@ -38,9 +39,10 @@ def texts(child: Subagent) -> list[str]:
     return [message.text for message in child.session.messages]
 
 
+@requirement("SUB-01", "SUB-03")
 @AGENTS
 @CLIENTS
-async def test_sub_01_sub_03_a_child_of_the_agent_is_announced_followed_and_replayed(
+async def test_a_child_of_the_agent_is_announced_followed_and_replayed(
     tmp_path: Path, agent_version: int, version: int
 ) -> None:
     async with (
@@ -134,10 +136,9 @@ async def test_a_form_of_a_child_is_asked_through_its_parent(
         assert texts(await child_of(session, "accept ann")) == ["on it", "accept ann"]
 
 
+@requirement("SUB-01")
 @pytest.mark.parametrize("agent_version", [1, 2])
-async def test_sub_01_a_client_that_takes_no_subagents_is_told_of_none(
-    tmp_path: Path, agent_version: int
-) -> None:
+async def test_a_client_that_takes_no_subagents_is_told_of_none(tmp_path: Path, agent_version: int) -> None:
     from tests.hub.test_files import by_hand
 
     async with hub_of(tmp_path, RICH, version=agent_version) as (hub, _), by_hand(hub) as plain:

@@ -20,6 +20,7 @@ from antiphon.stores.sqlite import SQLiteStore
 from tests.agent.talk import Talk, client
 from tests.agent.test_turn_complete import COMBINATIONS, asking_for
 from tests.hub.running import AGENT, DEADLINE, kill_agents, served
+from tests.requirements.marks import requirement
 
 COMPLETING = [sys.executable, str(Path(__file__).with_name("completing_agent.py"))]
 ASKS = asking_for(True, False, False)
@@ -51,10 +52,11 @@ def completes(talk: Talk) -> list[dict[str, Any]]:
     ]
 
 
+@requirement("TC-05")
 @pytest.mark.parametrize("to_all", [False, True])
 @pytest.mark.parametrize("chosen", COMBINATIONS)
 @pytest.mark.parametrize("promises", [[], ["--promises"]])
-async def test_tc_05_it_is_advertised_exactly_where_it_is_sent(
+async def test_it_is_advertised_exactly_where_it_is_sent(
     chosen: tuple[bool, bool, bool], to_all: bool, promises: list[str]
 ) -> None:
     hub = Hub({"agent": [*COMPLETING, *promises]}, store=MemoryStore(), turn_complete=to_all)

@@ -22,6 +22,7 @@ from antiphon.live.attachment import Attachment
 from antiphon.live.voice import Voice
 from antiphon.transports.websocket import WebSocketTransport
 from antiphon.transports.websocket_server import websocket_server
+from tests.requirements.marks import requirement
 
 DEADLINE = 60.0
 KINDS = (Link, Voice, Connection, Attachment, WebSocketTransport)
@@ -77,9 +78,10 @@ def alive() -> dict[str, int]:
     return {kind.__name__: sum(isinstance(each, kind) for each in objects) for kind in KINDS}
 
 
+@requirement("WS-04")
 @pytest.mark.parametrize("kind", ["agent", "hub"])
 @pytest.mark.parametrize("version", [1, 2])
-async def test_ws_04_a_client_that_vanishes_leaves_nothing_behind(kind: str, version: int) -> None:
+async def test_a_client_that_vanishes_leaves_nothing_behind(kind: str, version: int) -> None:
     shape: dict[str, Any] = {"clientCapabilities": {}}
     if version == 2:
         shape = {"info": {"name": "v", "version": "1"}, "capabilities": {}}

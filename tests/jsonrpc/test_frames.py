@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
+from tests.requirements.marks import requirement
 
 from antiphon.errors import ErrorObject, InvalidRequest, ParseError, TooDeep
 from antiphon.jsonrpc import frames
@@ -20,7 +21,8 @@ def raw(value: object) -> object:
     return None if value is None else bytes(value)  # type: ignore[call-overload]
 
 
-def test_rpc_01_the_four_shapes_are_told_apart() -> None:
+@requirement("RPC-01")
+def test_the_four_shapes_are_told_apart() -> None:
     request = frames.decode(b'{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":1}}')
     assert isinstance(request, Request)
     assert (request.id, request.method, raw(request.params)) == (1, "m", b'{"a":1}')
@@ -33,19 +35,22 @@ def test_rpc_01_the_four_shapes_are_told_apart() -> None:
     assert failure == Failure(None, ErrorObject(-32700, "no"))
 
 
+@requirement("RPC-05")
 @pytest.mark.parametrize("id", ["1", 1, -5, 2**60, "", "ü"])
-def test_rpc_05_an_id_keeps_its_value_and_its_type(id) -> None:
+def test_an_id_keeps_its_value_and_its_type(id) -> None:
     request = frames.decode(frames.encode_request(id, "m", b"{}"))
     assert isinstance(request, Request)
     assert request.id == id
     assert type(request.id) is type(id)
 
 
-def test_rpc_02_a_null_id_makes_a_request_and_a_missing_one_a_notification() -> None:
+@requirement("RPC-02")
+def test_a_null_id_makes_a_request_and_a_missing_one_a_notification() -> None:
     assert frames.decode(b'{"jsonrpc":"2.0","id":null,"method":"m"}') == Request(None, "m", None)
     assert frames.decode(b'{"jsonrpc":"2.0","method":"m"}') == Notification("m", None)
 
 
+@requirement("RPC-10", "TRANS-01")
 @pytest.mark.parametrize(
     "line",
     [
@@ -57,7 +62,7 @@ def test_rpc_02_a_null_id_makes_a_request_and_a_missing_one_a_notification() -> 
         b'{"a":NaN}',
     ],
 )
-def test_rpc_10_trans_01_what_is_no_json_in_utf_8_is_a_parse_error(line: bytes) -> None:
+def test_what_is_no_json_in_utf_8_is_a_parse_error(line: bytes) -> None:
     with pytest.raises(ParseError):
         frames.decode(line)
 
@@ -100,6 +105,7 @@ def test_an_error_with_a_number_out_of_range_still_fails_its_call(data: bytes) -
     assert failure == Failure(1, ErrorObject(-32603, "Malformed error"))
 
 
+@requirement("RPC-11")
 @pytest.mark.parametrize(
     "line",
     [
@@ -116,11 +122,12 @@ def test_an_error_with_a_number_out_of_range_still_fails_its_call(data: bytes) -
         b'{"jsonrpc":"2.0","id":true,"method":"m"}',
     ],
 )
-def test_rpc_11_json_that_is_no_frame_is_an_invalid_request(line: bytes) -> None:
+def test_json_that_is_no_frame_is_an_invalid_request(line: bytes) -> None:
     with pytest.raises(InvalidRequest):
         frames.decode(line)
 
 
+@requirement("RPC-12")
 @pytest.mark.parametrize(
     "line",
     [
@@ -130,11 +137,12 @@ def test_rpc_11_json_that_is_no_frame_is_an_invalid_request(line: bytes) -> None
         b'{"jsonrpc":"2.0","id":[],"result":1}',
     ],
 )
-def test_rpc_12_a_malformed_response_is_told_from_a_malformed_request(line: bytes) -> None:
+def test_a_malformed_response_is_told_from_a_malformed_request(line: bytes) -> None:
     assert isinstance(frames.decode(line), MalformedResponse)
 
 
-def test_rpc_26_an_error_of_any_shape_is_still_an_error() -> None:
+@requirement("RPC-26")
+def test_an_error_of_any_shape_is_still_an_error() -> None:
     failure = frames.decode(b'{"jsonrpc":"2.0","id":1,"error":{"code":"E_FAIL","message":7}}')
     assert isinstance(failure, Failure)
     assert failure.error.code == -32603
@@ -184,8 +192,9 @@ def test_no_bytes_whatever_raise_anything_but_the_senders_fault(line: bytes) -> 
         frames.decode(line)
 
 
+@requirement("TRANS-02")
 @given(values)
-def test_trans_02_no_frame_we_write_holds_a_newline(value) -> None:
+def test_no_frame_we_write_holds_a_newline(value) -> None:
     params = msgspec.json.encode({"value": value})
     for frame in (
         frames.encode_request("a\nb", "m\n", params),

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.requirements.marks import requirement
 
 from antiphon.jsonrpc.lines import LineSplitter
 from antiphon.jsonrpc.oversized import Overlong
@@ -29,8 +30,9 @@ def test_lines_come_out_whole_wherever_the_reads_are_cut(lines, ends, at) -> Non
     assert out + splitter.end() == [text for text in lines if text]
 
 
+@requirement("RPC-38")
 @given(sizes=st.lists(st.integers(0, 30)), at=st.lists(st.integers(0, 9999)), bound=st.integers(1, 20))
-def test_rpc_38_a_line_over_the_bound_is_reported_in_its_place_and_the_rest_lives(sizes, at, bound) -> None:
+def test_a_line_over_the_bound_is_reported_in_its_place_and_the_rest_lives(sizes, at, bound) -> None:
     data = b"".join(b"x" * size + b"\n" for size in sizes)
     splitter = LineSplitter(bound=bound)
     out = [found for piece in cut(data, at) for found in splitter.feed(piece)]
@@ -38,7 +40,8 @@ def test_rpc_38_a_line_over_the_bound_is_reported_in_its_place_and_the_rest_live
     assert out == expected
 
 
-def test_trans_07_a_last_line_without_newline_counts_and_blank_lines_do_not() -> None:
+@requirement("TRANS-07")
+def test_a_last_line_without_newline_counts_and_blank_lines_do_not() -> None:
     splitter = LineSplitter()
     assert splitter.feed(b"\n\r\n{}\n\n{") == [b"{}"]
     assert splitter.feed(b"}") == []

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from tests.requirements.marks import requirement
 
 from antiphon.errors import ErrorObject, LocalError
 from antiphon.jsonrpc.frames import Notification
@@ -48,10 +49,11 @@ def test_a_call_goes_out_and_its_answer_comes_back() -> None:
     assert event.error is None
 
 
+@requirement("RPC-12")
 @pytest.mark.parametrize(
     "members", [{"result": {}, "error": {"code": 1, "message": "x"}}, {}], ids=["both", "neither"]
 )
-def test_rpc_12_a_malformed_response_fails_the_call_it_names(members: dict[str, Any]) -> None:
+def test_a_malformed_response_fails_the_call_it_names(members: dict[str, Any]) -> None:
     """No other answer will come: whoever waits for it is not left waiting."""
     peer = Peer()
     call, _ = peer.call("m", b"{}")
@@ -63,7 +65,8 @@ def test_rpc_12_a_malformed_response_fails_the_call_it_names(members: dict[str, 
     assert isinstance(only(peer.receive(line(id=call.id, **members))), Fault)  # it has been answered
 
 
-def test_rpc_07_the_same_id_may_be_live_both_ways() -> None:
+@requirement("RPC-07")
+def test_the_same_id_may_be_live_both_ways() -> None:
     one, other = Peer(), Peer()
     first, to_other = one.call("a", b"{}")
     second, to_one = other.call("b", b"{}")
@@ -75,29 +78,33 @@ def test_rpc_07_the_same_id_may_be_live_both_ways() -> None:
     assert only(other.receive(answer_b or b"")).call is second
 
 
+@requirement("RPC-05")
 @pytest.mark.parametrize("id", [1, "1", None, 1.5])
-def test_rpc_05_the_answer_repeats_the_id_exactly(id) -> None:
+def test_the_answer_repeats_the_id_exactly(id) -> None:
     peer = Peer()
     answer = peer.answer(called(peer, line(id=id, method="m")), b"{}")
     assert json.loads(answer or b"") == {"jsonrpc": "2.0", "id": id, "result": {}}
 
 
-def test_rpc_05_a_number_and_its_string_are_two_requests() -> None:
+@requirement("RPC-05")
+def test_a_number_and_its_string_are_two_requests() -> None:
     peer = Peer()
     number, text = called(peer, line(id=1, method="a")), called(peer, line(id="1", method="b"))
     assert json.loads(peer.answer(text, b"{}") or b"")["id"] == "1"
     assert json.loads(peer.answer(number, b"{}") or b"")["id"] == 1
 
 
+@requirement("RPC-04")
 @pytest.mark.parametrize("id", [None, 1.5])
-def test_rpc_04_v2_refuses_an_unusable_id_under_null(id) -> None:
+def test_v2_refuses_an_unusable_id_under_null(id) -> None:
     peer = Peer()
     peer.strict_ids = True
     reply = refusal(peer.receive(line(id=id, method="m")))
     assert (reply["id"], reply["error"]["code"]) == (None, -32600)
 
 
-def test_rpc_06_a_second_request_under_a_live_id_is_refused_and_the_first_unharmed() -> None:
+@requirement("RPC-06")
+def test_a_second_request_under_a_live_id_is_refused_and_the_first_unharmed() -> None:
     peer = Peer()
     first = called(peer, line(id=7, method="a"))
     reply = refusal(peer.receive(line(id=7, method="b")))
@@ -106,16 +113,18 @@ def test_rpc_06_a_second_request_under_a_live_id_is_refused_and_the_first_unharm
     assert called(peer, line(id=7, method="c")).method == "c"
 
 
+@requirement("RPC-09", "RPC-10", "RPC-11")
 @pytest.mark.parametrize(
     ("frame", "code"), [(b"nonsense", -32700), (b"42", -32600), (b"[]", -32600), (Overlong(9, 8), -32004)]
 )
-def test_rpc_09_rpc_10_rpc_11_what_cannot_be_read_is_answered_under_null(frame, code) -> None:
+def test_what_cannot_be_read_is_answered_under_null(frame, code) -> None:
     reply = refusal(Peer().receive(frame))
     assert (reply["id"], reply["error"]["code"]) == (None, code)
     assert "\n" not in reply["error"]["message"]
 
 
-def test_rpc_12_responses_are_never_answered() -> None:
+@requirement("RPC-12")
+def test_responses_are_never_answered() -> None:
     peer = Peer()
     for frame in (
         line(id=99, result={}),
@@ -128,12 +137,14 @@ def test_rpc_12_responses_are_never_answered() -> None:
         assert event.reply is None
 
 
-def test_rpc_08_a_notification_is_an_event_and_nothing_is_sent() -> None:
+@requirement("RPC-08")
+def test_a_notification_is_an_event_and_nothing_is_sent() -> None:
     event = only(Peer().receive(line(method="m", params={})))
     assert isinstance(event, Notification)
 
 
-def test_rpc_14_an_array_gets_one_refusal_and_none_of_it_runs() -> None:
+@requirement("RPC-14")
+def test_an_array_gets_one_refusal_and_none_of_it_runs() -> None:
     peer = Peer()
     reply = refusal(peer.receive(json.dumps([{"jsonrpc": "2.0", "id": 1, "method": "m"}] * 2).encode()))
     assert (reply["id"], reply["error"]["code"]) == (None, -32600)
@@ -145,7 +156,8 @@ def batch(*items: Any) -> bytes:
     ).encode()
 
 
-def test_rpc_15_an_accepted_batch_is_answered_by_one_array_after_the_last_of_it() -> None:
+@requirement("RPC-15")
+def test_an_accepted_batch_is_answered_by_one_array_after_the_last_of_it() -> None:
     peer = Peer(batch=BatchPolicy.ACCEPT)
     events = peer.receive(batch({"id": 1, "method": "a"}, {"method": "n"}, 42, {"id": 2, "method": "b"}))
     first, note, bad, second = events
@@ -161,7 +173,8 @@ def test_rpc_15_an_accepted_batch_is_answered_by_one_array_after_the_last_of_it(
     ]
 
 
-def test_rpc_15_a_batch_of_notifications_is_answered_by_nothing_and_of_rubbish_by_errors() -> None:
+@requirement("RPC-15")
+def test_a_batch_of_notifications_is_answered_by_nothing_and_of_rubbish_by_errors() -> None:
     peer = Peer(batch=BatchPolicy.ACCEPT)
     assert all(
         isinstance(event, Notification) for event in peer.receive(batch({"method": "a"}, {"method": "b"}))
@@ -170,12 +183,14 @@ def test_rpc_15_a_batch_of_notifications_is_answered_by_nothing_and_of_rubbish_b
     assert [answer["error"]["code"] for answer in json.loads(last.reply)] == [-32600, -32600]
 
 
-def test_rpc_16_an_empty_array_gets_a_single_object_also_where_batches_are_accepted() -> None:
+@requirement("RPC-16")
+def test_an_empty_array_gets_a_single_object_also_where_batches_are_accepted() -> None:
     reply = refusal(Peer(batch=BatchPolicy.ACCEPT).receive(b"[]"))
     assert (reply["id"], reply["error"]["code"]) == (None, -32600)
 
 
-def test_rpc_28_rpc_31_a_cancel_reaches_the_request_and_the_request_is_still_answered() -> None:
+@requirement("RPC-28", "RPC-31")
+def test_a_cancel_reaches_the_request_and_the_request_is_still_answered() -> None:
     one, other = Peer(), Peer()
     call, frame = one.call("m", b"{}")
     inbound = called(other, frame)
@@ -190,7 +205,8 @@ def test_rpc_28_rpc_31_a_cancel_reaches_the_request_and_the_request_is_still_ans
     assert answered.error.code == -32800
 
 
-def test_rpc_29_a_cancel_only_matches_requests_of_its_sender() -> None:
+@requirement("RPC-29")
+def test_a_cancel_only_matches_requests_of_its_sender() -> None:
     peer = Peer()
     call, _ = peer.call("m", b"{}")
     event = only(peer.receive(line(method="$/cancel_request", params={"requestId": call.id})))
@@ -199,7 +215,8 @@ def test_rpc_29_a_cancel_only_matches_requests_of_its_sender() -> None:
     assert not call.abandoned
 
 
-def test_rpc_33_a_late_cancel_and_a_malformed_one_are_ignored() -> None:
+@requirement("RPC-33")
+def test_a_late_cancel_and_a_malformed_one_are_ignored() -> None:
     peer = Peer()
     peer.answer(called(peer, line(id=1, method="m")), b"{}")
     for params in ({"requestId": 1}, {"requestId": "1"}, {}, {"requestId": []}):
@@ -208,7 +225,8 @@ def test_rpc_33_a_late_cancel_and_a_malformed_one_are_ignored() -> None:
         assert event.reply is None
 
 
-def test_rpc_35_an_abandoned_call_keeps_its_id_until_its_late_answer_is_dropped() -> None:
+@requirement("RPC-35")
+def test_an_abandoned_call_keeps_its_id_until_its_late_answer_is_dropped() -> None:
     peer = Peer()
     call, _ = peer.call("m", b"{}")
     assert peer.abandon(call) is not None
@@ -218,7 +236,8 @@ def test_rpc_35_an_abandoned_call_keeps_its_id_until_its_late_answer_is_dropped(
     assert other.id != call.id
 
 
-def test_rpc_36_closing_names_every_call_to_fail_and_every_request_to_abort() -> None:
+@requirement("RPC-36")
+def test_closing_names_every_call_to_fail_and_every_request_to_abort() -> None:
     peer = Peer()
     waiting, _ = peer.call("a", b"{}")
     given_up, _ = peer.call("b", b"{}")
@@ -240,8 +259,9 @@ def test_blank_frames_are_nothing() -> None:
     assert Peer().receive(b"   ") == []
 
 
+@requirement("RPC-38")
 @pytest.mark.parametrize("id", [7, "7"])
-def test_rpc_38_a_request_over_the_bound_is_answered_under_its_own_id(id) -> None:
+def test_a_request_over_the_bound_is_answered_under_its_own_id(id) -> None:
     peer = Peer()
     fault = only(peer.receive(Overlong(9, 8, id)))
     assert isinstance(fault, Fault)
@@ -251,14 +271,16 @@ def test_rpc_38_a_request_over_the_bound_is_answered_under_its_own_id(id) -> Non
     assert reply["error"]["data"] == {"reason": "limit", "limit": "frame", "most": 8}
 
 
-def test_rpc_06_not_under_an_id_that_is_still_in_use() -> None:
+@requirement("RPC-06")
+def test_not_under_an_id_that_is_still_in_use() -> None:
     peer = Peer()
     peer.receive(line(id=7, method="m"))
     fault = only(peer.receive(Overlong(9, 8, 7)))
     assert json.loads(fault.reply)["id"] is None
 
 
-def test_rpc_38_an_answer_over_the_bound_fails_its_call() -> None:
+@requirement("RPC-38")
+def test_an_answer_over_the_bound_fails_its_call() -> None:
     peer = Peer()
     call, _ = peer.call("m", b"{}")
     event = only(peer.receive(Overlong(9, 8, call.id, answers=True)))

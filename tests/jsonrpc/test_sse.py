@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.requirements.marks import requirement
 
 from antiphon.jsonrpc.oversized import Overlong
 from antiphon.jsonrpc.sse import KEEP_ALIVE, Event, EventDecoder, encode_event
@@ -27,8 +28,9 @@ def read(stream: bytes, cuts: list[int], **options: int) -> list[Event | Overlon
     return found
 
 
+@requirement("HTTP-14")
 @given(EVENTS, st.lists(st.integers(min_value=0), max_size=20), st.sampled_from([b"\n", b"\r\n", b"\r"]))
-def test_http_14_what_was_written_is_read_whatever_ends_its_lines(events, cuts, end) -> None:
+def test_what_was_written_is_read_whatever_ends_its_lines(events, cuts, end) -> None:
     stream = b"".join(encode_event(data, id=id) for data, id in events).replace(b"\n", end)
     assert read(stream, cuts) == [Event(data, id) for data, id in events]
 
@@ -47,6 +49,7 @@ def test_nearly_events_are_read_alike_however_they_are_cut(pieces, data) -> None
     assert read(stream, cuts, bound=9) == read(stream, [], bound=9)
 
 
+@requirement("HTTP-13", "HTTP-14")
 @pytest.mark.parametrize(
     ("stream", "events"),
     [
@@ -68,18 +71,20 @@ def test_nearly_events_are_read_alike_however_they_are_cut(pieces, data) -> None
         (KEEP_ALIVE, []),
     ],
 )
-def test_http_13_http_14_what_is_an_event(stream: bytes, events: list[Event]) -> None:
+def test_what_is_an_event(stream: bytes, events: list[Event]) -> None:
     assert read(stream, []) == read(stream, list(range(len(stream)))) == events
 
 
-def test_http_13_an_event_is_one_line_of_data() -> None:
+@requirement("HTTP-13")
+def test_an_event_is_one_line_of_data() -> None:
     assert encode_event(b'{"a":1}') == b'data: {"a":1}\n\n'
     assert encode_event(b"{}", id="3-4", after="s 1") == b"after: s 1\nid: 3-4\ndata: {}\n\n"
     assert encode_event(None, id="3") == b"id: 3\n\n"
 
 
+@requirement("HTTP-14")
 @pytest.mark.parametrize("data", [b"\n", b"\n\n", b"a\n", b"\na", b"a\n\n b", b"a\r\n\r\r"])
-def test_http_14_line_ends_in_the_data_are_kept_as_line_feeds(data: bytes) -> None:
+def test_line_ends_in_the_data_are_kept_as_line_feeds(data: bytes) -> None:
     assert read(encode_event(data), []) == [Event(data.replace(b"\r\n", b"\n").replace(b"\r", b"\n"))]
 
 

@@ -12,12 +12,14 @@ import pytest
 from antiphon.client import AcpServer, McpRequest, connect
 from antiphon.errors import McpError
 from tests.peers.test_interop import DEADLINE, HERE, ts_sdk
+from tests.requirements.marks import requirement
 
 OURS = [sys.executable, str(HERE / "mcp_agent.py")]
 
 
+@requirement("MCPACP-04", "MCPACP-05")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_mcpacp_04_mcpacp_05_their_agent_uses_a_server_of_our_client(version: int) -> None:
+async def test_their_agent_uses_a_server_of_our_client(version: int) -> None:
     heard = asyncio.Event()
 
     async def handler(request: McpRequest) -> Any:
@@ -45,8 +47,9 @@ async def test_mcpacp_04_mcpacp_05_their_agent_uses_a_server_of_our_client(versi
         }
 
 
+@requirement("MCPACP-03", "MCPACP-08")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_mcpacp_03_mcpacp_08_our_agent_uses_a_server_of_their_client(version: int) -> None:
+async def test_our_agent_uses_a_server_of_their_client(version: int) -> None:
     command = [*ts_sdk("mcp_client.mjs"), f"v{version}", "--", *OURS]
     process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
     out, _ = await asyncio.wait_for(process.communicate(), DEADLINE)

@@ -11,6 +11,7 @@ from antiphon.agent import Agent, AgentSession, AgentTurn
 from antiphon.errors import LocalError
 from antiphon.schema import v2
 from tests.agent.talk import client, session
+from tests.requirements.marks import requirement
 
 
 def quiet() -> Agent:
@@ -40,6 +41,7 @@ async def refused(update: v2.SessionUpdate) -> bool:
 TERMINAL = v2.TerminalId("t")
 
 
+@requirement("TERMV2-07")
 @pytest.mark.parametrize(
     "update",
     [
@@ -47,7 +49,7 @@ TERMINAL = v2.TerminalId("t")
         v2.TerminalUpdate(terminal_id=TERMINAL, size=v2.TerminalSize(cols=0, rows=70_000)),
     ],
 )
-async def test_termv2_07_a_relative_cwd_or_a_wrong_size_is_not_sent(
+async def test_a_relative_cwd_or_a_wrong_size_is_not_sent(
     update: v2.TerminalUpdate,
 ) -> None:
     assert await refused(update)
@@ -56,8 +58,9 @@ async def test_termv2_07_a_relative_cwd_or_a_wrong_size_is_not_sent(
     )
 
 
+@requirement("PLAN-V2-04", "EXT-06")
 @pytest.mark.parametrize("field", ["status", "priority"])
-async def test_plan_v2_04_ext_06_a_value_of_ones_own_begins_with_an_underscore(field: str) -> None:
+async def test_a_value_of_ones_own_begins_with_an_underscore(field: str) -> None:
     def plan(value: str) -> v2.PlanUpdate:
         fields: dict[str, Any] = {
             "status": v2.PlanEntryStatus.PENDING,
@@ -71,7 +74,8 @@ async def test_plan_v2_04_ext_06_a_value_of_ones_own_begins_with_an_underscore(f
     assert not await refused(plan("_urgent"))
 
 
-async def test_ext_06_a_tool_status_and_a_stop_reason_are_held_to_the_same() -> None:
+@requirement("EXT-06")
+async def test_a_tool_status_and_a_stop_reason_are_held_to_the_same() -> None:
     call = v2.ToolCallId("c")
     assert await refused(v2.SessionToolCallUpdate(tool_call_id=call, status=v2.ToolCallStatus("weird")))
     agent = Agent("inventing")
@@ -85,8 +89,9 @@ async def test_ext_06_a_tool_status_and_a_stop_reason_are_held_to_the_same() -> 
         await talk.update("state_update", state="idle", stopReason="error")
 
 
+@requirement("PERM-V2-01")
 @pytest.mark.parametrize("ids", [[], ["a", "a"]])
-async def test_perm_v2_01_a_question_needs_options_of_different_ids(
+async def test_a_question_needs_options_of_different_ids(
     ids: list[str],
 ) -> None:
     agent = Agent("asking")
@@ -113,7 +118,8 @@ async def test_perm_v2_01_a_question_needs_options_of_different_ids(
         assert len(raised) == 1
 
 
-async def test_perm_v2_04_a_command_is_asked_about_with_an_absolute_folder_only() -> None:
+@requirement("PERM-V2-04")
+async def test_a_command_is_asked_about_with_an_absolute_folder_only() -> None:
     agent = quiet()
     async with session(agent) as (_, id):
         found = agent.find(id)
@@ -131,7 +137,8 @@ async def test_perm_v2_04_a_command_is_asked_about_with_an_absolute_folder_only(
             await found.ask(request, tool_call_id="c")
 
 
-async def test_prompt_v2_23_prompt_v2_25_a_question_blocks_only_while_nothing_else_runs() -> None:
+@requirement("PROMPT-V2-23", "PROMPT-V2-25")
+async def test_a_question_blocks_only_while_nothing_else_runs() -> None:
     agent = Agent("twofold")
     finish = asyncio.Event()
 
@@ -160,14 +167,16 @@ async def test_prompt_v2_23_prompt_v2_25_a_question_blocks_only_while_nothing_el
         await talk.update("state_update", state="idle")
 
 
+@requirement("TOOL-V2-14", "TERMV2-11")
 @pytest.mark.parametrize("method", ["tool_call/cancel", "terminal/cancel"])
-async def test_tool_v2_14_termv2_11_what_cannot_be_cancelled_is_the_clients_mistake(method: str) -> None:
+async def test_what_cannot_be_cancelled_is_the_clients_mistake(method: str) -> None:
     async with session(quiet()) as (talk, id):
         talk.send(id=1, method=method, params={"sessionId": id, "toolCallId": "c", "terminalId": "c"})
         assert (await talk.answer_to(1))["error"]["code"] == -32602
 
 
-async def test_sess_10_the_roots_a_resume_gives_are_all_the_roots_there_are() -> None:
+@requirement("SESS-10")
+async def test_the_roots_a_resume_gives_are_all_the_roots_there_are() -> None:
     agent = quiet()
     async with client(agent) as talk:
         id = (await talk.call("new", "session/new", cwd="/", additionalDirectories=["/a", "/b"]))["sessionId"]
@@ -182,9 +191,10 @@ async def test_sess_10_the_roots_a_resume_gives_are_all_the_roots_there_are() ->
             assert list(found.additional_directories) == given
 
 
+@requirement("MCPCFG-05")
 @pytest.mark.parametrize("method", ["session/new", "session/resume"])
 @pytest.mark.parametrize("kind", ["sse", "_mine", "acp"])
-async def test_mcpcfg_05_a_server_of_an_unsupported_type_is_refused(method: str, kind: str) -> None:
+async def test_a_server_of_an_unsupported_type_is_refused(method: str, kind: str) -> None:
     async with session(quiet()) as (talk, id):
         server = {"type": kind, "name": "s", "url": "http://127.0.0.1:1", "headers": [], "serverId": "x"}
         params = {"cwd": "/", "sessionId": id, "mcpServers": [server]}
@@ -192,7 +202,8 @@ async def test_mcpcfg_05_a_server_of_an_unsupported_type_is_refused(method: str,
         assert (await talk.answer_to(1))["error"]["code"] == -32602
 
 
-async def test_mcpcfg_01_mcpcfg_06_servers_reach_the_agent_and_have_names_of_their_own() -> None:
+@requirement("MCPCFG-01", "MCPCFG-06")
+async def test_servers_reach_the_agent_and_have_names_of_their_own() -> None:
     agent = quiet()
     server = {"name": "s", "command": "/bin/server", "args": ["-x"], "env": []}
     async with client(agent, 1) as talk:
@@ -206,15 +217,17 @@ async def test_mcpcfg_01_mcpcfg_06_servers_reach_the_agent_and_have_names_of_the
         assert (await talk.answer_to(1))["error"]["code"] == -32602
 
 
-async def test_sess_58_a_system_prompt_that_is_not_offered_is_refused() -> None:
+@requirement("SESS-58")
+async def test_a_system_prompt_that_is_not_offered_is_refused() -> None:
     async with client(quiet()) as talk:
         prompt = {"mode": "override", "content": [{"type": "text", "text": "x"}]}
         talk.send(id=1, method="session/new", params={"cwd": "/", "systemPrompt": prompt})
         assert (await talk.answer_to(1))["error"]["code"] == -32602
 
 
+@requirement("PROMPT-V2-09")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_prompt_v2_09_only_content_that_was_offered_is_taken(version: int) -> None:
+async def test_only_content_that_was_offered_is_taken(version: int) -> None:
     image = {"type": "image", "data": "AAAA", "mimeType": "image/png"}
     for accepts in ((), ("image",)):
         agent = Agent("seeing", accepts=accepts)
@@ -231,7 +244,8 @@ async def test_prompt_v2_09_only_content_that_was_offered_is_taken(version: int)
             assert ("'image': {}" in offered or "'image': True" in offered) is bool(accepts)
 
 
-async def test_prompt_v1_14_a_v1_prompt_at_work_that_is_withdrawn_ends_as_cancelled_and_last() -> None:
+@requirement("PROMPT-V1-14")
+async def test_a_v1_prompt_at_work_that_is_withdrawn_ends_as_cancelled_and_last() -> None:
     agent = Agent("waiting")
 
     @agent.on_prompt
@@ -252,7 +266,8 @@ async def test_prompt_v1_14_a_v1_prompt_at_work_that_is_withdrawn_ends_as_cancel
         assert talk.text() == "waiting no longer"
 
 
-async def test_prompt_v2_35_a_turn_the_agent_opened_is_cancelled_like_any_other() -> None:
+@requirement("PROMPT-V2-35")
+async def test_a_turn_the_agent_opened_is_cancelled_like_any_other() -> None:
     agent = quiet()
     after: list[str] = []
 
@@ -274,7 +289,8 @@ async def test_prompt_v2_35_a_turn_the_agent_opened_is_cancelled_like_any_other(
         assert after == ["whoever opened it goes on"]
 
 
-async def test_sess_42_closing_leaves_the_others_in_and_the_last_one_ends_the_session() -> None:
+@requirement("SESS-42")
+async def test_closing_leaves_the_others_in_and_the_last_one_ends_the_session() -> None:
     agent = quiet()
     async with session(agent) as (one, id), client(agent, 1) as two:
         await two.call("join", "session/load", sessionId=id, cwd="/", mcpServers=[])
@@ -305,7 +321,8 @@ async def test_a_question_that_cannot_be_put_to_a_client_counts_as_not_approved(
         assert allowed == [False]
 
 
-async def test_termv2_01_a_terminal_is_named_apart_from_its_call_and_referred_to_by_it() -> None:
+@requirement("TERMV2-01")
+async def test_a_terminal_is_named_apart_from_its_call_and_referred_to_by_it() -> None:
     agent = Agent("running")
 
     @agent.on_prompt

@@ -10,6 +10,7 @@ from examples import tool_agent
 from antiphon.agent import Agent, AgentTurn
 from antiphon.schema import v2
 from tests.agent.talk import Talk, client, session
+from tests.requirements.marks import requirement
 
 START = {"type": "start"}
 
@@ -31,7 +32,8 @@ def entries(*contents: str, status: str = "pending") -> list[dict[str, str]]:
     return [{"content": content, "priority": "medium", "status": status} for content in contents]
 
 
-async def test_msg_02_every_chunk_and_message_of_v2_has_an_id_live_and_replayed() -> None:
+@requirement("MSG-02")
+async def test_every_chunk_and_message_of_v2_has_an_id_live_and_replayed() -> None:
     agent = Agent("talking")
 
     @agent.on_prompt
@@ -61,7 +63,8 @@ async def test_msg_02_every_chunk_and_message_of_v2_has_an_id_live_and_replayed(
         assert {update["messageId"] for update in live} == {update["messageId"] for update in replayed}
 
 
-async def test_plan_v1_02_every_plan_of_v1_lists_all_entries() -> None:
+@requirement("PLAN-V1-02")
+async def test_every_plan_of_v1_lists_all_entries() -> None:
     agent = Agent("planning")
 
     @agent.on_prompt
@@ -76,7 +79,8 @@ async def test_plan_v1_02_every_plan_of_v1_lists_all_entries() -> None:
         assert shown == [entries("one", "two"), entries("one", "two", "three"), entries("three")]
 
 
-async def test_plan_v2_01_plan_v2_02_a_plan_of_v2_is_whole_and_has_its_id() -> None:
+@requirement("PLAN-V2-01", "PLAN-V2-02")
+async def test_a_plan_of_v2_is_whole_and_has_its_id() -> None:
     agent = Agent("planning")
 
     @agent.on_prompt
@@ -99,7 +103,8 @@ async def test_plan_v2_01_plan_v2_02_a_plan_of_v2_is_whole_and_has_its_id() -> N
         assert updates(late, "plan_update") == [plan("main", "one", "two"), plan("second", "other")]
 
 
-async def test_plan_v2_05_v1_s_words_are_never_said_to_a_v2_client() -> None:
+@requirement("PLAN-V2-05")
+async def test_v1_s_words_are_never_said_to_a_v2_client() -> None:
     agent = Agent("tools")
     agent.on_prompt(tool_agent.work)
     async with session(agent) as (talk, id), client(agent) as late, client(agent, 1) as old:
@@ -115,8 +120,9 @@ async def test_plan_v2_05_v1_s_words_are_never_said_to_a_v2_client() -> None:
             assert not said & {"plan", "tool_call", "current_mode_update"}
 
 
+@requirement("USAGE-03")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_usage_03_the_cost_is_the_session_s_so_far_and_its_last_report_stands(version: int) -> None:
+async def test_the_cost_is_the_session_s_so_far_and_its_last_report_stands(version: int) -> None:
     agent = Agent("spending")
     spent = 0.0
 
@@ -136,8 +142,9 @@ async def test_usage_03_the_cost_is_the_session_s_so_far_and_its_last_report_sta
         assert [update["cost"] for update in updates(late, "usage_update")] == costs[1:]
 
 
+@requirement("USAGE-06")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_usage_06_the_tokens_of_a_turn_are_apart_from_usage_update(version: int) -> None:
+async def test_the_tokens_of_a_turn_are_apart_from_usage_update(version: int) -> None:
     agent = Agent("counting")
 
     @agent.on_prompt
@@ -158,8 +165,9 @@ async def test_usage_06_the_tokens_of_a_turn_are_apart_from_usage_update(version
         assert window == {"sessionUpdate": "usage_update", "used": 1000, "size": 2000}
 
 
+@requirement("INFO-02")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_info_02_session_info_update_says_nothing_of_the_session_s_id_or_roots(version: int) -> None:
+async def test_session_info_update_says_nothing_of_the_session_s_id_or_roots(version: int) -> None:
     agent = Agent("titled")
 
     @agent.on_prompt

@@ -11,6 +11,7 @@ from antiphon.agent import Agent, AgentTurn
 from antiphon.schema import v2
 from antiphon.schema.wire import Unknown
 from tests.agent.talk import Talk, client, session
+from tests.requirements.marks import requirement
 
 ALLOW = {"outcome": {"outcome": "selected", "optionId": "allow"}}
 
@@ -29,8 +30,9 @@ async def settled(talk: Talk) -> None:
     await talk.answer_to("settled")
 
 
+@requirement("PROMPT-V1-06")
 @pytest.mark.parametrize("tools", [0, 2])
-async def test_prompt_v1_06_a_turn_that_has_nothing_left_to_do_ends_as_end_turn(tools: int) -> None:
+async def test_a_turn_that_has_nothing_left_to_do_ends_as_end_turn(tools: int) -> None:
     agent = Agent("working")
 
     @agent.on_prompt
@@ -50,8 +52,9 @@ async def test_prompt_v1_06_a_turn_that_has_nothing_left_to_do_ends_as_end_turn(
         assert list(calls.values()) == ["completed"] * tools, "none is pending"
 
 
+@requirement("PROMPT-V2-07", "MSG-10")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_prompt_v2_07_msg_10_message_ids_are_the_agent_s_own_and_any_string(version: int) -> None:
+async def test_message_ids_are_the_agent_s_own_and_any_string(version: int) -> None:
     agent = Agent("naming")
 
     @agent.on_prompt
@@ -74,7 +77,8 @@ async def test_prompt_v2_07_msg_10_message_ids_are_the_agent_s_own_and_any_strin
         assert answer == ({"messageId": shown[0]} if version == 2 else {"stopReason": "end_turn"})
 
 
-async def test_prompt_v2_22_no_idle_between_activities_of_one_span_of_work() -> None:
+@requirement("PROMPT-V2-22")
+async def test_no_idle_between_activities_of_one_span_of_work() -> None:
     agent = Agent("busy")
     sent = asyncio.Event()
 
@@ -107,8 +111,9 @@ async def test_prompt_v2_22_no_idle_between_activities_of_one_span_of_work() -> 
         assert talk.story().count("user_message") == 2
 
 
+@requirement("PROMPT-V2-24")
 @pytest.mark.parametrize("end", ["allowed", "cancelled"])
-async def test_prompt_v2_24_after_requires_action_comes_running_or_idle(end: str) -> None:
+async def test_after_requires_action_comes_running_or_idle(end: str) -> None:
     agent = Agent("asking")
     resumed = asyncio.Event()
 
@@ -134,7 +139,8 @@ async def test_prompt_v2_24_after_requires_action_comes_running_or_idle(end: str
         assert idle["stopReason"] == ("end_turn" if end == "allowed" else "cancelled")
 
 
-async def test_prompt_v2_30_a_command_handled_locally_runs_and_ends_like_any_work() -> None:
+@requirement("PROMPT-V2-30")
+async def test_a_command_handled_locally_runs_and_ends_like_any_work() -> None:
     agent = Agent("local")
 
     @agent.on_prompt
@@ -148,8 +154,9 @@ async def test_prompt_v2_30_a_command_handled_locally_runs_and_ends_like_any_wor
         assert idle["stopReason"] == "end_turn"
 
 
+@requirement("PROMPT-V2-42")
 @pytest.mark.parametrize("meta", [{}, {"_meta": None}, {"_meta": {"traceparent": "00-1-2-01", "x": 1}}])
-async def test_prompt_v2_42_a_cancel_has_no_response_and_needs_only_the_session(meta: dict[str, Any]) -> None:
+async def test_a_cancel_has_no_response_and_needs_only_the_session(meta: dict[str, Any]) -> None:
     agent = Agent("waiting")
 
     @agent.on_prompt
@@ -167,7 +174,8 @@ async def test_prompt_v2_42_a_cancel_has_no_response_and_needs_only_the_session(
         assert answers == ["= init", "= new", "= 1", "= settled"]
 
 
-async def test_prompt_v2_49_a_state_of_one_s_own_stands_beside_the_standard_ones() -> None:
+@requirement("PROMPT-V2-49")
+async def test_a_state_of_one_s_own_stands_beside_the_standard_ones() -> None:
     with pytest.raises(ValueError, match="_musing"):
         v2.State("_musing")  # what the runtime reports itself is a closed set
     agent = Agent("musing")
@@ -182,8 +190,9 @@ async def test_prompt_v2_49_a_state_of_one_s_own_stands_beside_the_standard_ones
         assert states(talk) == ["running", "_musing", "idle"]
 
 
+@requirement("QUEUE-06")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_queue_06_the_agent_alone_writes_history_and_everyone_attached_gets_it(version: int) -> None:
+async def test_the_agent_alone_writes_history_and_everyone_attached_gets_it(version: int) -> None:
     agent = Agent("one voice")
 
     @agent.on_prompt

@@ -10,6 +10,7 @@ import pytest
 from antiphon.agent import Agent, AgentTurn
 from antiphon.schema import v2
 from tests.agent.talk import Talk, client, session
+from tests.requirements.marks import requirement
 
 START = {"type": "start"}
 
@@ -60,12 +61,11 @@ async def settled(talk: Talk) -> None:
     await talk.answer_to("settled")
 
 
+@requirement("SD-01", "SD-02", "SD-03", "SD-04", "SD-13")
 @pytest.mark.parametrize(
     ("text", "reason"), [("hello", "end_turn"), ("refuse", "refusal"), ("fail", "error")]
 )
-async def test_sd_01_sd_02_sd_03_sd_04_sd_13_the_idle_that_ends_work_says_why_and_what_it_took(
-    text: str, reason: str
-) -> None:
+async def test_the_idle_that_ends_work_says_why_and_what_it_took(text: str, reason: str) -> None:
     async with session(Many().agent) as (talk, id):
         await played(talk, id, text)
         idle = updates(talk)[-1]
@@ -81,9 +81,8 @@ async def test_sd_01_sd_02_sd_03_sd_04_sd_13_the_idle_that_ends_work_says_why_an
         assert not updates(talk, "state_change")
 
 
-async def test_sd_05_sd_07_sd_08_sd_10_sd_11_sd_23_answer_then_one_whole_message_then_running_then_idle() -> (
-    None
-):
+@requirement("SD-05", "SD-07", "SD-08", "SD-10", "SD-11", "SD-23")
+async def test_answer_then_one_whole_message_then_running_then_idle() -> None:
     async with session(Many().agent) as (talk, id):
         await played(talk, id, "hello")
         assert talk.story()[2:] == [
@@ -94,7 +93,8 @@ async def test_sd_05_sd_07_sd_08_sd_10_sd_11_sd_23_answer_then_one_whole_message
         assert (await talk.answer_to(0))["result"] == {"messageId": user["messageId"]}
 
 
-async def test_sd_06_sd_15_a_prompt_is_answered_when_it_is_inserted_and_held_ones_in_order() -> None:
+@requirement("SD-06", "SD-15")
+async def test_a_prompt_is_answered_when_it_is_inserted_and_held_ones_in_order() -> None:
     many = Many()
     async with session(many.agent) as (talk, id):
         for number, text in enumerate(("hold", "one", "withdrawn", "two")):
@@ -116,7 +116,8 @@ async def test_sd_06_sd_15_a_prompt_is_answered_when_it_is_inserted_and_held_one
             assert story[at : at + 3] == [f"= {number}", "user_message", "state_update running"]
 
 
-async def test_sd_09_a_whole_message_takes_the_place_of_its_chunks() -> None:
+@requirement("SD-09")
+async def test_a_whole_message_takes_the_place_of_its_chunks() -> None:
     async with session(Many().agent) as (talk, id):
         await played(talk, id, "replace")
         chunk, whole = updates(talk, "agent_message_chunk", "agent_message")
@@ -128,7 +129,8 @@ async def test_sd_09_a_whole_message_takes_the_place_of_its_chunks() -> None:
         }
 
 
-async def test_sd_12_requires_action_is_left_again_and_the_question_is_named_in_meta_alone() -> None:
+@requirement("SD-12")
+async def test_requires_action_is_left_again_and_the_question_is_named_in_meta_alone() -> None:
     async with session(Many().agent) as (talk, id):
         talk.prompt(0, id, "ask")
         asked = await talk.request("session/request_permission")
@@ -140,7 +142,8 @@ async def test_sd_12_requires_action_is_left_again_and_the_question_is_named_in_
         assert states == ["running", "requires_action", "running", "idle"]
 
 
-async def test_sd_16_the_agent_s_own_work_has_states_and_no_made_up_user_message() -> None:
+@requirement("SD-16")
+async def test_the_agent_s_own_work_has_states_and_no_made_up_user_message() -> None:
     many = Many()
     async with session(many.agent) as (talk, id):
         found = many.agent.find(id)
@@ -151,7 +154,8 @@ async def test_sd_16_the_agent_s_own_work_has_states_and_no_made_up_user_message
         assert talk.story()[2:] == ["state_update running", "agent_message", "state_update idle"]
 
 
-async def test_sd_17_a_cancel_ends_as_cancelled_refuses_what_waits_and_not_what_comes_after() -> None:
+@requirement("SD-17")
+async def test_a_cancel_ends_as_cancelled_refuses_what_waits_and_not_what_comes_after() -> None:
     async with session(Many().agent) as (talk, id):
         talk.prompt(0, id, "hold")
         talk.prompt(1, id, "waits")
@@ -164,7 +168,8 @@ async def test_sd_17_a_cancel_ends_as_cancelled_refuses_what_waits_and_not_what_
         assert "result" in await talk.answer_to(2)
 
 
-async def test_sd_18_sd_25_a_replay_has_the_same_ids_and_ends_with_the_state_before_its_answer() -> None:
+@requirement("SD-18", "SD-25")
+async def test_a_replay_has_the_same_ids_and_ends_with_the_state_before_its_answer() -> None:
     many = Many()
     async with session(many.agent) as (talk, id), client(many.agent) as late:
         await played(talk, id, "hello", "again")
@@ -174,9 +179,8 @@ async def test_sd_18_sd_25_a_replay_has_the_same_ids_and_ends_with_the_state_bef
         assert late.story()[-2:] == ["state_update idle", "= join"]
 
 
-async def test_sd_19_sd_22_sd_27_sd_29_v1_has_no_states_no_id_for_a_prompt_and_nothing_not_asked_for() -> (
-    None
-):
+@requirement("SD-19", "SD-22", "SD-27", "SD-29")
+async def test_v1_has_no_states_no_id_for_a_prompt_and_nothing_not_asked_for() -> None:
     async with session(Many().agent, 1) as (talk, id):
         talk.prompt(0, id, "replace")
         answer = (await talk.answer_to(0))["result"]
@@ -185,7 +189,8 @@ async def test_sd_19_sd_22_sd_27_sd_29_v1_has_no_states_no_id_for_a_prompt_and_n
         assert said == {"agent_message_chunk"}
 
 
-async def test_sd_20_every_attached_client_sees_the_prompt() -> None:
+@requirement("SD-20")
+async def test_every_attached_client_sees_the_prompt() -> None:
     many = Many()
     async with session(many.agent) as (talk, id), client(many.agent) as new, client(many.agent, 1) as old:
         await new.call("join", "session/resume", sessionId=id, cwd="/")
@@ -195,7 +200,8 @@ async def test_sd_20_every_attached_client_sees_the_prompt() -> None:
         assert (await old.update("user_message_chunk"))["content"] == {"type": "text", "text": "hello"}
 
 
-async def test_sd_24_ids_are_unique_in_the_session_whatever_they_are_of() -> None:
+@requirement("SD-24")
+async def test_ids_are_unique_in_the_session_whatever_they_are_of() -> None:
     async with session(Many().agent) as (talk, id):
         await played(talk, id, "hello", "again", "replace")
         kinds: dict[str, set[str]] = {}
@@ -206,15 +212,17 @@ async def test_sd_24_ids_are_unique_in_the_session_whatever_they_are_of() -> Non
         assert all(len(kind) == 1 for kind in kinds.values())
 
 
-async def test_sd_28_a_plan_is_named_by_its_plan_id() -> None:
+@requirement("SD-28")
+async def test_a_plan_is_named_by_its_plan_id() -> None:
     async with session(Many().agent) as (talk, id):
         await played(talk, id, "plan")
         (plan,) = updates(talk, "plan_update")
         assert plan["plan"]["planId"]
 
 
+@requirement("SD-29", "SD-30")
 @pytest.mark.parametrize("request_id", [7, "7", "seven"])
-async def test_sd_29_sd_30_turn_complete_names_its_prompt_by_a_string_and_comes_before_the_answer(
+async def test_turn_complete_names_its_prompt_by_a_string_and_comes_before_the_answer(
     request_id: int | str,
 ) -> None:
     wanted = {"clientCapabilities": {"_meta": {"antiphon": {"turnComplete": True}}}}
@@ -226,7 +234,8 @@ async def test_sd_29_sd_30_turn_complete_names_its_prompt_by_a_string_and_comes_
         assert talk.story()[-2:] == ["turn_complete", f"= {request_id}"]
 
 
-async def test_sd_29_turn_complete_is_never_sent_on_v2() -> None:
+@requirement("SD-29")
+async def test_turn_complete_is_never_sent_on_v2() -> None:
     wanted = {"capabilities": {"_meta": {"antiphon": {"turnComplete": True}}}}
     async with session(Many().agent, 2, **wanted) as (talk, id):
         await played(talk, id, "hello")

@@ -14,6 +14,7 @@ import pytest
 from antiphon.agent import Agent, AgentTurn
 from antiphon.stores.sqlite import SQLiteStore
 from tests.agent.talk import Talk, client, session
+from tests.requirements.marks import requirement
 
 START = {"type": "start"}
 
@@ -78,8 +79,9 @@ def held(frames: list[dict[str, Any]]) -> dict[str, str]:
     return messages
 
 
+@requirement("SESS-03")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_sess_03_two_new_sessions_have_two_ids(version: int) -> None:
+async def test_two_new_sessions_have_two_ids(version: int) -> None:
     async with client(Echo().agent, version) as talk:
         made = [await talk.call(n, "session/new", cwd="/", mcpServers=[]) for n in (1, 2)]
         ids = [result["sessionId"] for result in made]
@@ -87,7 +89,8 @@ async def test_sess_03_two_new_sessions_have_two_ids(version: int) -> None:
         assert ids[0] != ids[1]
 
 
-async def test_sess_16_there_is_no_load_in_v2_and_resume_takes_all_of_its_params() -> None:
+@requirement("SESS-16")
+async def test_there_is_no_load_in_v2_and_resume_takes_all_of_its_params() -> None:
     async with session(Echo().agent) as (talk, id):
         await finish(talk, id, "hello")
         assert await error(talk, 2, "session/load", sessionId=id, cwd="/", mcpServers=[]) == -32601
@@ -96,15 +99,17 @@ async def test_sess_16_there_is_no_load_in_v2_and_resume_takes_all_of_its_params
         assert {"hello", "hello "} <= set(held(talk.seen).values())
 
 
+@requirement("SESS-19")
 @pytest.mark.parametrize("cursor", [5, {"type": 3}, {"type": "later"}, {}])
-async def test_sess_19_a_malformed_cursor_is_refused_and_nothing_is_sent_for_it(cursor: Any) -> None:
+async def test_a_malformed_cursor_is_refused_and_nothing_is_sent_for_it(cursor: Any) -> None:
     async with session(Echo().agent) as (talk, id):
         before = len(talk.seen)
         assert await error(talk, 1, "session/resume", sessionId=id, cwd="/", replayFrom=cursor) == -32602
         assert len(talk.seen) == before + 1
 
 
-async def test_sess_22_msg_12_messages_keep_their_ids_in_replay_also_after_a_restart(tmp_path: Path) -> None:
+@requirement("SESS-22", "MSG-12")
+async def test_messages_keep_their_ids_in_replay_also_after_a_restart(tmp_path: Path) -> None:
     async with stored(tmp_path / "s.db") as (echo, talk):
         id = (await talk.call("new", "session/new", cwd="/"))["sessionId"]
         answered = await finish(talk, id, "hello")
@@ -119,7 +124,8 @@ async def test_sess_22_msg_12_messages_keep_their_ids_in_replay_also_after_a_res
         assert live[answered] == "hello"
 
 
-async def test_sess_23_a_client_that_already_holds_a_message_holds_it_once_after_a_replay() -> None:
+@requirement("SESS-23")
+async def test_a_client_that_already_holds_a_message_holds_it_once_after_a_replay() -> None:
     async with session(Echo().agent) as (talk, id):
         await finish(talk, id, "one two three")
         before = held(talk.seen)
@@ -130,7 +136,8 @@ async def test_sess_23_a_client_that_already_holds_a_message_holds_it_once_after
         assert held(talk.seen) == before
 
 
-async def test_sess_26_a_replayed_command_does_not_run_again(tmp_path: Path) -> None:
+@requirement("SESS-26")
+async def test_a_replayed_command_does_not_run_again(tmp_path: Path) -> None:
     async with stored(tmp_path / "s.db") as (echo, talk):
         id = (await talk.call("new", "session/new", cwd="/"))["sessionId"]
         await finish(talk, id, "/deploy")
@@ -144,7 +151,8 @@ async def test_sess_26_a_replayed_command_does_not_run_again(tmp_path: Path) -> 
         assert echo.ran == ["after"]
 
 
-async def test_sess_30_init_19_in_v2_all_but_delete_is_there_without_a_marker() -> None:
+@requirement("SESS-30", "INIT-19")
+async def test_in_v2_all_but_delete_is_there_without_a_marker() -> None:
     async with client(Echo().agent) as talk:
         markers = talk.seen[0]["result"]["capabilities"]["session"]
         assert markers["delete"] == {}
@@ -159,7 +167,8 @@ async def test_sess_30_init_19_in_v2_all_but_delete_is_there_without_a_marker() 
         assert await talk.call("resume", "session/resume", sessionId=id, cwd="/") == {}
 
 
-async def test_init_20_v1_has_new_prompt_cancel_and_update() -> None:
+@requirement("INIT-20")
+async def test_v1_has_new_prompt_cancel_and_update() -> None:
     async with session(Echo().agent, 1) as (talk, id):
         talk.prompt(1, id, "hold")
         await talk.update("agent_message_chunk")
@@ -167,8 +176,9 @@ async def test_init_20_v1_has_new_prompt_cancel_and_update() -> None:
         assert (await talk.answer_to(1))["result"] == {"stopReason": "cancelled"}
 
 
+@requirement("SESS-32")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_sess_32_what_is_listed_of_a_session(version: int) -> None:
+async def test_what_is_listed_of_a_session(version: int) -> None:
     echo = Echo()
     async with client(echo.agent, version) as talk:
         roots = ["/b", "/a"]
@@ -188,7 +198,8 @@ async def test_sess_32_what_is_listed_of_a_session(version: int) -> None:
         }  # fmt: skip
 
 
-async def test_sess_37_listing_neither_loads_nor_changes_a_session(tmp_path: Path) -> None:
+@requirement("SESS-37")
+async def test_listing_neither_loads_nor_changes_a_session(tmp_path: Path) -> None:
     async with stored(tmp_path / "s.db") as (_, talk):
         id = (await talk.call("new", "session/new", cwd="/"))["sessionId"]
         await finish(talk, id, "hello")
@@ -202,7 +213,8 @@ async def test_sess_37_listing_neither_loads_nor_changes_a_session(tmp_path: Pat
         assert (await talk.answer_to(3))["error"]["code"] == -32002
 
 
-async def test_sess_38_sess_40_close_cancels_and_tells_the_last_of_it_before_its_answer() -> None:
+@requirement("SESS-38", "SESS-40")
+async def test_close_cancels_and_tells_the_last_of_it_before_its_answer() -> None:
     async with session(Echo().agent) as (talk, id):
         talk.prompt(1, id, "hold")
         await talk.update("agent_message_chunk")
@@ -213,7 +225,8 @@ async def test_sess_38_sess_40_close_cancels_and_tells_the_last_of_it_before_its
         assert idle["stopReason"] == "cancelled"
 
 
-async def test_sess_40_an_idle_session_is_closed_without_another_idle() -> None:
+@requirement("SESS-40")
+async def test_an_idle_session_is_closed_without_another_idle() -> None:
     async with session(Echo().agent) as (talk, id):
         await finish(talk, id, "hello")
         before = len(updates(talk.seen))
@@ -221,7 +234,8 @@ async def test_sess_40_an_idle_session_is_closed_without_another_idle() -> None:
         assert len(updates(talk.seen)) == before
 
 
-async def test_sess_42_sess_43_close_takes_questions_back_and_nothing_comes_after_its_answer() -> None:
+@requirement("SESS-42", "SESS-43")
+async def test_close_takes_questions_back_and_nothing_comes_after_its_answer() -> None:
     agent = Agent("asking")
 
     @agent.on_prompt
@@ -242,7 +256,8 @@ async def test_sess_42_sess_43_close_takes_questions_back_and_nothing_comes_afte
         assert talk.story()[-3:] == ["state_update idle", "= close", "= list"]
 
 
-async def test_sess_41_close_refuses_what_was_not_inserted_and_keeps_what_was() -> None:
+@requirement("SESS-41")
+async def test_close_refuses_what_was_not_inserted_and_keeps_what_was() -> None:
     async with session(Echo().agent) as (talk, id):
         talk.prompt(1, id, "hold")
         talk.prompt(2, id, "held")
@@ -254,9 +269,10 @@ async def test_sess_41_close_refuses_what_was_not_inserted_and_keeps_what_was() 
         assert talk.story().count("user_message") == 1
 
 
+@requirement("SESS-47")
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("closed", [True, False])
-async def test_sess_47_a_deleted_session_is_not_listed(version: int, closed: bool) -> None:
+async def test_a_deleted_session_is_not_listed(version: int, closed: bool) -> None:
     async with session(Echo().agent, version) as (talk, id):
         kept = (await talk.call("kept", "session/new", cwd="/", mcpServers=[]))["sessionId"]
         if closed:
@@ -266,8 +282,9 @@ async def test_sess_47_a_deleted_session_is_not_listed(version: int, closed: boo
         assert [one["sessionId"] for one in listed] == [kept]
 
 
+@requirement("SESS-50")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_sess_50_the_cwd_of_a_session_stays_what_it_was(version: int) -> None:
+async def test_the_cwd_of_a_session_stays_what_it_was(version: int) -> None:
     echo = Echo()
     async with session(echo.agent, version) as (talk, id):
         # A client may not send another (SESS-27); one that does changes nothing.

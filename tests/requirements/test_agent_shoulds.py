@@ -12,6 +12,7 @@ import pytest
 from antiphon.agent import Agent, AgentTurn, mcp_headers
 from antiphon.schema import v2
 from tests.agent.talk import INFO, Talk, client, session
+from tests.requirements.marks import requirement
 
 BOTH = pytest.mark.parametrize("version", [1, 2])
 REAL_MCP = Path(__file__).parents[1] / "client" / "servers" / "real_mcp.py"
@@ -33,7 +34,8 @@ def agent_that(work: Any) -> Agent:
 # --- sessions -----------------------------------------------------------------------------------------
 
 
-async def test_sess_28_mcp_servers_of_a_resume_are_all_there_are() -> None:
+@requirement("SESS-28")
+async def test_mcp_servers_of_a_resume_are_all_there_are() -> None:
     agent = Agent("resumed")
     one, other = ({"type": "http", "name": name, "url": f"https://{name}.example.org"} for name in "ab")
     async with client(agent) as talk:
@@ -46,8 +48,9 @@ async def test_sess_28_mcp_servers_of_a_resume_are_all_there_are() -> None:
             assert names == [server["name"] for server in servers]
 
 
+@requirement("SESS-44", "SESS-48")
 @BOTH
-async def test_sess_44_sess_48_closing_and_deleting_what_is_not_there_succeeds(version: int) -> None:
+async def test_closing_and_deleting_what_is_not_there_succeeds(version: int) -> None:
     async with session(Agent("gone"), version) as (talk, id):
         for number, method in enumerate(
             ("session/close", "session/close", "session/delete", "session/delete")
@@ -57,13 +60,15 @@ async def test_sess_44_sess_48_closing_and_deleting_what_is_not_there_succeeds(v
         assert await talk.call("d", "session/delete", sessionId="never") == {}
 
 
-async def test_mcpcfg_03_a_v1_agent_takes_mcp_servers_over_http() -> None:
+@requirement("MCPCFG-03")
+async def test_a_v1_agent_takes_mcp_servers_over_http() -> None:
     async with client(Agent("new"), 1) as talk:
         assert talk.seen[0]["result"]["agentCapabilities"]["mcpCapabilities"]["http"] is True
 
 
+@requirement("MCPCFG-10")
 @BOTH
-async def test_mcpcfg_10_an_agent_has_what_it_needs_to_connect_to_every_given_server(version: int) -> None:
+async def test_an_agent_has_what_it_needs_to_connect_to_every_given_server(version: int) -> None:
     from mcp import ClientSession as McpClientSession
     from mcp import StdioServerParameters
     from mcp.client.stdio import stdio_client
@@ -103,8 +108,9 @@ async def test_mcpcfg_10_an_agent_has_what_it_needs_to_connect_to_every_given_se
 # --- prompts and turns --------------------------------------------------------------------------------
 
 
+@requirement("PROMPT-V1-09")
 @BOTH
-async def test_prompt_v1_09_a_tool_call_is_reported_at_once_pending_first_and_then_as_it_runs(
+async def test_a_tool_call_is_reported_at_once_pending_first_and_then_as_it_runs(
     version: int,
 ) -> None:
     async def work(turn: AgentTurn) -> None:
@@ -121,7 +127,8 @@ async def test_prompt_v1_09_a_tool_call_is_reported_at_once_pending_first_and_th
     assert [one["status"] for one in reports if "status" in one] == ["pending", "in_progress", "completed"]
 
 
-async def test_prompt_v1_13_work_stops_as_soon_as_it_is_cancelled() -> None:
+@requirement("PROMPT-V1-13")
+async def test_work_stops_as_soon_as_it_is_cancelled() -> None:
     stopped = asyncio.Event()
 
     async def work(turn: AgentTurn) -> None:
@@ -139,7 +146,8 @@ async def test_prompt_v1_13_work_stops_as_soon_as_it_is_cancelled() -> None:
         assert (await talk.answer_to(1))["result"] == {"stopReason": "cancelled"}
 
 
-async def test_prompt_v2_06_prompt_v2_12_the_message_is_shown_before_the_idle_that_has_a_reason() -> None:
+@requirement("PROMPT-V2-06", "PROMPT-V2-12")
+async def test_the_message_is_shown_before_the_idle_that_has_a_reason() -> None:
     async def work(turn: AgentTurn) -> str:
         return turn.prompt.text
 
@@ -150,7 +158,8 @@ async def test_prompt_v2_06_prompt_v2_12_the_message_is_shown_before_the_idle_th
             assert (await talk.update("state_update", state="idle"))["stopReason"] == reason
 
 
-async def test_prompt_v2_38_a_turn_that_is_closed_is_cancelled_and_one_that_fails_by_itself_is_not() -> None:
+@requirement("PROMPT-V2-38")
+async def test_a_turn_that_is_closed_is_cancelled_and_one_that_fails_by_itself_is_not() -> None:
     async def work(turn: AgentTurn) -> None:
         async with asyncio.timeout(0 if turn.prompt.text == "slow" else None):
             await asyncio.Event().wait()
@@ -165,7 +174,8 @@ async def test_prompt_v2_38_a_turn_that_is_closed_is_cancelled_and_one_that_fail
         await talk.answer_to(3)
 
 
-async def test_prompt_v2_54_idle_means_ready_for_a_new_prompt() -> None:
+@requirement("PROMPT-V2-54")
+async def test_idle_means_ready_for_a_new_prompt() -> None:
     async def work(turn: AgentTurn) -> None:
         await turn.say(turn.prompt.text)
 
@@ -176,8 +186,9 @@ async def test_prompt_v2_54_idle_means_ready_for_a_new_prompt() -> None:
             await talk.update("state_update", state="idle", stopReason="end_turn")
 
 
+@requirement("TC-09")
 @pytest.mark.parametrize("reason", ["end_turn", "max_tokens", "cancelled"])
-async def test_tc_09_turn_complete_has_the_reason_or_the_error_of_the_response(reason: str) -> None:
+async def test_turn_complete_has_the_reason_or_the_error_of_the_response(reason: str) -> None:
     async def work(turn: AgentTurn) -> str | None:
         if turn.prompt.text == "fail":
             raise RuntimeError("secret")
@@ -204,8 +215,9 @@ async def test_tc_09_turn_complete_has_the_reason_or_the_error_of_the_response(r
 # --- tool calls and plans -----------------------------------------------------------------------------
 
 
+@requirement("TOOL-V1-08", "TOOL-V2-04")
 @BOTH
-async def test_tool_v1_08_tool_v2_04_name_and_title_are_in_the_first_report_and_stay(version: int) -> None:
+async def test_name_and_title_are_in_the_first_report_and_stay(version: int) -> None:
     async def work(turn: AgentTurn) -> None:
         async with turn.tool_call("Read it", kind="read", name="read_file") as call:
             await call.write("text")
@@ -218,7 +230,8 @@ async def test_tool_v1_08_tool_v2_04_name_and_title_are_in_the_first_report_and_
     assert not any("name" in other or "title" in other for other in others)
 
 
-async def test_termv2_08_a_terminal_names_its_command_and_its_exit_and_status_are_told_apart() -> None:
+@requirement("TERMV2-08")
+async def test_a_terminal_names_its_command_and_its_exit_and_status_are_told_apart() -> None:
     async def work(turn: AgentTurn) -> None:
         async with turn.tool_call("Fail", kind="execute") as call:
             await call.run(["sh", "-c", "exit 3"])
@@ -237,7 +250,8 @@ async def test_termv2_08_a_terminal_names_its_command_and_its_exit_and_status_ar
     assert statuses == ["in_progress", "failed"]
 
 
-async def test_diff_03_a_change_has_a_patch() -> None:
+@requirement("DIFF-03")
+async def test_a_change_has_a_patch() -> None:
     async def work(turn: AgentTurn) -> None:
         async with turn.tool_call("Edit", kind="edit") as call:
             await call.diff("/song.py", old="la\n", new="la la\n")
@@ -249,7 +263,8 @@ async def test_diff_03_a_change_has_a_patch() -> None:
     assert "-la\n+la la\n" in chunk["content"]["patch"]["text"]
 
 
-async def test_plan_v1_01_a_plan_is_told_whole_in_the_words_of_v1() -> None:
+@requirement("PLAN-V1-01")
+async def test_a_plan_is_told_whole_in_the_words_of_v1() -> None:
     async def work(turn: AgentTurn) -> None:
         await turn.plan(["Look", "Act"])
 

@@ -12,6 +12,7 @@ from antiphon.agent import Agent, AgentTurn
 from antiphon.bridge.diffs import whole_diff
 from antiphon.schema import v1, v2
 from tests.agent.talk import Talk, client, session
+from tests.requirements.marks import requirement
 
 ONCE = ("allow_once", "reject_once")
 
@@ -52,7 +53,8 @@ async def report(agent: Agent, version: int) -> list[dict[str, Any]]:
         return calls(talk)
 
 
-async def test_tool_v1_03_only_the_four_statuses_of_v1_are_sent_to_a_v1_client() -> None:
+@requirement("TOOL-V1-03")
+async def test_only_the_four_statuses_of_v1_are_sent_to_a_v1_client() -> None:
     told = [v2.ToolCallStatus(status) for status in ("pending", "in_progress", "paused", "_stuck", "failed")]
     told += [v2.ToolCallStatus.COMPLETED, v2.ToolCallStatus.CANCELLED]
     agent = reporting(*(call(title="T", status=status) for status in told))
@@ -64,14 +66,16 @@ async def test_tool_v1_03_only_the_four_statuses_of_v1_are_sent_to_a_v1_client()
     assert set(sent) <= set(v1.ToolCallStatus)
 
 
-async def test_tool_v1_07_only_the_kinds_of_v1_are_sent_to_a_v1_client() -> None:
+@requirement("TOOL-V1-07")
+async def test_only_the_kinds_of_v1_are_sent_to_a_v1_client() -> None:
     kinds = [*v1.ToolKind, "_mine"]
     agent = reporting(*(call(f"c{n}", title="T", kind=v2.ToolKind(kind)) for n, kind in enumerate(kinds)))
     assert [update["kind"] for update in await report(agent, 2)] == kinds
     assert [update["kind"] for update in await report(agent, 1)] == [*v1.ToolKind, "other"]
 
 
-async def test_tool_v1_02_in_v1_an_update_has_what_changed_and_whole_collections() -> None:
+@requirement("TOOL-V1-02")
+async def test_in_v1_an_update_has_what_changed_and_whole_collections() -> None:
     agent = Agent("changing")
 
     @agent.on_prompt
@@ -100,7 +104,8 @@ async def test_tool_v1_02_in_v1_an_update_has_what_changed_and_whole_collections
     ]
 
 
-async def test_tool_v1_05_what_a_tool_call_shows_in_v1() -> None:
+@requirement("TOOL-V1-05")
+async def test_what_a_tool_call_shows_in_v1() -> None:
     items = [
         v2.Content(content=v2.TextContent(text="text")),
         whole_diff("/new", None, "all of it\n"),
@@ -118,8 +123,9 @@ async def test_tool_v1_05_what_a_tool_call_shows_in_v1() -> None:
     assert moved["content"]["type"] == terminal["content"]["type"] == "text"
 
 
+@requirement("TOOL-V1-06")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_tool_v1_06_every_tool_call_of_a_session_has_its_own_id(version: int) -> None:
+async def test_every_tool_call_of_a_session_has_its_own_id(version: int) -> None:
     agent = Agent("tools")
 
     @agent.on_prompt
@@ -141,7 +147,8 @@ async def test_tool_v1_06_every_tool_call_of_a_session_has_its_own_id(version: i
         assert len(begun) == len(set(begun)) == 4
 
 
-async def test_tool_v2_01_in_v2_the_first_update_creates_a_call() -> None:
+@requirement("TOOL-V2-01")
+async def test_in_v2_the_first_update_creates_a_call() -> None:
     agent = Agent("tools")
 
     @agent.on_prompt
@@ -158,8 +165,9 @@ async def test_tool_v2_01_in_v2_the_first_update_creates_a_call() -> None:
     assert last == {"sessionUpdate": "tool_call_update", "status": "completed"}
 
 
+@requirement("TOOL-V2-08")
 @pytest.mark.parametrize("raised", [None, ValueError, asyncio.CancelledError])
-async def test_tool_v2_08_a_call_ends_in_a_final_status_and_only_once(
+async def test_a_call_ends_in_a_final_status_and_only_once(
     raised: type[BaseException] | None,
 ) -> None:
     agent = Agent("tools")
@@ -179,7 +187,8 @@ async def test_tool_v2_08_a_call_ends_in_a_final_status_and_only_once(
 # --- diffs ---------------------------------------------------------------------------------------------
 
 
-async def test_diff_01_a_diff_is_its_changes_and_a_patch_that_agrees() -> None:
+@requirement("DIFF-01")
+async def test_a_diff_is_its_changes_and_a_patch_that_agrees() -> None:
     with pytest.raises(TypeError, match="changes"):
         v2.Diff()  # type: ignore[call-arg]
     bare = v2.Diff(changes=[v2.DiffDelete(path="/gone")])
@@ -197,9 +206,10 @@ ONE_PATH = [("add", v2.DiffAdd), ("delete", v2.DiffDelete), ("modify", v2.DiffMo
 TWO_PATHS = [("move", v2.DiffMove), ("copy", v2.DiffCopy)]
 
 
+@requirement("DIFF-02")
 @pytest.mark.parametrize(("operation", "kind"), ONE_PATH + TWO_PATHS)
 @pytest.mark.parametrize("file_type", [None, *v2.DiffFileType])
-async def test_diff_02_each_operation_has_the_paths_it_needs(
+async def test_each_operation_has_the_paths_it_needs(
     operation: str, kind: Any, file_type: v2.DiffFileType | None
 ) -> None:
     paths = {"path": "/p"} if (operation, kind) in ONE_PATH else {"old_path": "/o", "path": "/p"}
@@ -252,7 +262,8 @@ def options(*kinds: str) -> list[dict[str, str]]:
     return [{"optionId": f"{kind}!", "name": f"To {kind}", "kind": kind} for kind in kinds]
 
 
-async def test_perm_v1_01_a_question_in_v1_is_about_a_tool_call_with_options() -> None:
+@requirement("PERM-V1-01")
+async def test_a_question_in_v1_is_about_a_tool_call_with_options() -> None:
     talk, params = await question(asking(ONCE), 1)
     assert params.keys() == {"sessionId", "toolCall", "options", "_meta"}
     assert params["options"] == options(*ONCE)
@@ -262,14 +273,16 @@ async def test_perm_v1_01_a_question_in_v1_is_about_a_tool_call_with_options() -
     assert talk.story().index("tool_call") < talk.story().index("? session/request_permission")
 
 
+@requirement("PERM-02")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_perm_02_each_option_has_an_id_a_name_and_a_kind(version: int) -> None:
+async def test_each_option_has_an_id_a_name_and_a_kind(version: int) -> None:
     kinds = [*v1.PermissionOptionKind]
     _, params = await question(asking([*kinds, "_for_a_day"]), version)
     assert params["options"] == options(*kinds, *(["_for_a_day"] if version == 2 else []))
 
 
-async def test_perm_v2_07_perm_v2_08_a_question_answered_with_an_error_is_no_approval_for_anyone() -> None:
+@requirement("PERM-V2-07", "PERM-V2-08")
+async def test_a_question_answered_with_an_error_is_no_approval_for_anyone() -> None:
     agent = Agent("asking")
     allowed: list[bool] = []
 

@@ -16,11 +16,13 @@ from tests.requirements.agent_by_hand import (
     story,
     text,
 )
+from tests.requirements.marks import requirement
 from tests.requirements.test_client_opening import END
 
 
+@requirement("EXT-01", "EXT-02")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_ext_01_ext_02_strange_requests_are_answered_and_strange_notifications_are_not(
+async def test_strange_requests_are_answered_and_strange_notifications_are_not(
     version: int,
 ) -> None:
     async with session(version) as (of, agent):
@@ -37,8 +39,9 @@ async def test_ext_01_ext_02_strange_requests_are_answered_and_strange_notificat
         assert len(agent.seen) - before == 4, "one answer each, and nothing else"
 
 
+@requirement("EXT-03", "EXT-05")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_ext_03_ext_05_what_is_ours_stands_under_meta_and_never_at_the_root(version: int) -> None:
+async def test_what_is_ours_stands_under_meta_and_never_at_the_root(version: int) -> None:
     able: dict[str, Any] = {"_meta": {"antiphon": {"delivery": ["steer"], "inject": {}}}}
     async with session(version, able if version == 1 else {"session": {}, **able}) as (of, agent):
         agent.meanwhile(of.prompt("hi", delivery="steer", operation_id="op-1"))
@@ -52,8 +55,9 @@ async def test_ext_03_ext_05_what_is_ours_stands_under_meta_and_never_at_the_roo
         assert (await agent.request("session/cancel"))["params"] == {"sessionId": "s"}
 
 
+@requirement("EXT-11", "EXT-05")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_ext_11_ext_05_meta_on_whatever_the_agent_sends_changes_nothing(version: int) -> None:
+async def test_meta_on_whatever_the_agent_sends_changes_nothing(version: int) -> None:
     meta: dict[str, Any] = {
         "_meta": {"anything": [1, {"x": None}], "traceparent": "00-0-0-00", "sessionId": "another"}
     }
@@ -83,8 +87,9 @@ async def test_ext_11_ext_05_meta_on_whatever_the_agent_sends_changes_nothing(ve
 OPTION = {"optionId": "yes", "name": "Yes", "kind": "allow_once"}
 
 
+@requirement("EXT-10", "EXT-07")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_ext_10_ext_07_an_unknown_update_reaches_who_watches_and_harms_nothing(version: int) -> None:
+async def test_an_unknown_update_reaches_who_watches_and_harms_nothing(version: int) -> None:
     strange = {"mood": "good", "n": [1]}
     async with session(version) as (of, agent):
         turn = await agent.prompted(of, "hi")
@@ -102,8 +107,9 @@ async def test_ext_10_ext_07_an_unknown_update_reaches_who_watches_and_harms_not
         assert turn.text == "Hello."
 
 
+@requirement("EXT-08", "RPC-41")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_ext_08_rpc_41_a_known_update_that_is_malformed_costs_itself_and_nothing_else(
+async def test_a_known_update_that_is_malformed_costs_itself_and_nothing_else(
     version: int,
 ) -> None:
     async with session(version) as (of, agent):
@@ -124,8 +130,9 @@ async def test_ext_08_rpc_41_a_known_update_that_is_malformed_costs_itself_and_n
         assert (of.tool_calls, of.usage) == ([], None)
 
 
+@requirement("EXT-13")
 @pytest.mark.parametrize("outcome", ["_later", "_delegated"])
-async def test_ext_13_an_outcome_that_only_its_sender_knows_does_not_crash_an_agent(outcome: str) -> None:
+async def test_an_outcome_that_only_its_sender_knows_does_not_crash_an_agent(outcome: str) -> None:
     """The one row that binds a client towards an agent: ours has to live through it."""
     agent = Agent("careful")
 

@@ -10,11 +10,13 @@ from antiphon.client import ClientSession, TurnEnd
 from antiphon.schema import v2
 from antiphon.schema.wire import Unknown
 from tests.requirements.agent_by_hand import Heard, opened, session, story, text, whole
+from tests.requirements.marks import requirement
 
 # --- commands --------------------------------------------------------------------------------------
 
 
-async def test_cmd_v2_03_strange_commands_and_inputs_are_kept_whole_beside_the_known() -> None:
+@requirement("CMD-V2-03")
+async def test_strange_commands_and_inputs_are_kept_whole_beside_the_known() -> None:
     strange = {"type": "_macro", "name": "deploy", "description": "Ship it", "keys": ["d"]}
     form = {"type": "_form", "fields": [1]}
     async with session() as (of, agent):
@@ -42,7 +44,8 @@ async def test_cmd_v2_03_strange_commands_and_inputs_are_kept_whole_beside_the_k
         ]
 
 
-async def test_commands_come_with_the_session_and_one_without_a_type_is_a_command_cmd_v2_03() -> None:
+@requirement("CMD-V2-03")
+async def test_commands_come_with_the_session_and_one_without_a_type_is_a_command() -> None:
     """C-07: the older drafts have no type."""
     async with opened() as (client, agent):
         command = {"name": "plan", "description": "Plan it"}
@@ -53,8 +56,9 @@ async def test_commands_come_with_the_session_and_one_without_a_type_is_a_comman
         assert of.commands == [v2.Command(name="ask", description="Plan it")]
 
 
+@requirement("CMD-02")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_cmd_02_a_command_is_ordinary_text_of_a_prompt_and_other_blocks_go_with_it(
+async def test_a_command_is_ordinary_text_of_a_prompt_and_other_blocks_go_with_it(
     version: int,
 ) -> None:
     async with session(version) as (of, agent):
@@ -78,8 +82,9 @@ def option(id: str, version: int, **category: Any) -> dict[str, Any]:
     return {name: id, "name": id, "type": "select", "currentValue": "a", "options": values, **category}
 
 
+@requirement("CONF-03")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_conf_03_an_option_is_there_whatever_its_category_and_in_the_agents_order(version: int) -> None:
+async def test_an_option_is_there_whatever_its_category_and_in_the_agents_order(version: int) -> None:
     async with session(version) as (of, agent):
         options = [
             option("z", version, category="_mine"),
@@ -101,7 +106,8 @@ async def test_conf_03_an_option_is_there_whatever_its_category_and_in_the_agent
         ]
 
 
-async def test_conf_v2_05_an_option_of_an_unknown_type_is_kept_whole() -> None:
+@requirement("CONF-V2-05")
+async def test_an_option_of_an_unknown_type_is_kept_whole() -> None:
     slider = {"configId": "heat", "name": "Heat", "type": "_slider", "currentValue": 7, "max": 9}
     async with opened() as (client, agent):
         of = await agent.new_session(client, configOptions=[option("m", 2), slider])
@@ -119,15 +125,17 @@ def chosen(of: ClientSession) -> list[tuple[str, str]]:
     return [(each.config_id, each.current_value) for each in of.config_options]
 
 
-async def test_conf_v1_05_where_modes_and_options_are_given_the_options_are_used() -> None:
+@requirement("CONF-V1-05")
+async def test_where_modes_and_options_are_given_the_options_are_used() -> None:
     async with opened(1) as (client, agent):
         options = [option("how", 1, category="mode"), option("m", 1, category="model")]
         of = await agent.new_session(client, modes=MODES, configOptions=options)
         assert chosen(of) == [("how", "a"), ("m", "a")]
 
 
+@requirement("CONF-V1-05")
 @pytest.mark.parametrize("key", ["currentModeId", "modeId"])
-async def test_modes_alone_are_an_option_and_either_name_of_the_current_one_is_read_conf_v1_05(
+async def test_modes_alone_are_an_option_and_either_name_of_the_current_one_is_read(
     key: str,
 ) -> None:
     """C-19: the documentation calls it otherwise than the schema."""
@@ -142,7 +150,8 @@ async def test_modes_alone_are_an_option_and_either_name_of_the_current_one_is_r
 # --- usage and info --------------------------------------------------------------------------------
 
 
-async def test_usage_04_a_cost_that_is_not_told_stays_and_null_clears_it() -> None:
+@requirement("USAGE-04")
+async def test_a_cost_that_is_not_told_stays_and_null_clears_it() -> None:
     async with session() as (of, agent):
 
         async def told(**fields: Any) -> tuple[int, int, Any]:
@@ -160,8 +169,9 @@ async def test_usage_04_a_cost_that_is_not_told_stays_and_null_clears_it() -> No
         assert await told(used=4, size=8, cost=None) == (4, 8, None)
 
 
+@requirement("USAGE-06")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_usage_06_the_tokens_of_a_turn_and_the_window_of_the_session_are_two_things(
+async def test_the_tokens_of_a_turn_and_the_window_of_the_session_are_two_things(
     version: int,
 ) -> None:
     tokens = {"totalTokens": 30, "inputTokens": 20, "outputTokens": 10}
@@ -183,8 +193,9 @@ async def test_usage_06_the_tokens_of_a_turn_and_the_window_of_the_session_are_t
         assert (of.usage.used, of.usage.size) == (100, 1000)
 
 
+@requirement("INFO-01")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_info_01_a_title_that_is_not_told_stays_and_null_clears_it(version: int) -> None:
+async def test_a_title_that_is_not_told_stays_and_null_clears_it(version: int) -> None:
     async with session(version) as (of, agent):
 
         async def told(**fields: Any) -> Any:
@@ -201,7 +212,8 @@ async def test_info_01_a_title_that_is_not_told_stays_and_null_clears_it(version
         assert await told(title="Again", updatedAt=None) == ("Again", None)
 
 
-async def test_info_01_in_v2_the_meta_of_the_session_is_patched_by_its_keys() -> None:
+@requirement("INFO-01")
+async def test_in_v2_the_meta_of_the_session_is_patched_by_its_keys() -> None:
     async with session() as (of, agent):
         agent.update(of, "session_info_update", _meta={"a": 1, "b": {"deep": 1}})
         agent.update(of, "session_info_update", _meta={"a": None, "b": {"other": 1}, "c": 2})
@@ -220,8 +232,9 @@ async def test_info_01_in_v2_the_meta_of_the_session_is_patched_by_its_keys() ->
 # --- notices and compactions -----------------------------------------------------------------------
 
 
+@requirement("NOTE-06")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_note_06_equal_notices_are_two_events_and_none_is_answered(version: int) -> None:
+async def test_equal_notices_are_two_events_and_none_is_answered(version: int) -> None:
     async with session(version) as (of, agent):
         heard = Heard(of, agent)
         await agent.settled(of)
@@ -236,8 +249,9 @@ async def test_note_06_equal_notices_are_two_events_and_none_is_answered(version
         assert story(of) == [("agent", "a", "Anyway.")], "a notice is no message"
 
 
+@requirement("COMP-03", "COMP-04")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_comp_03_comp_04_a_compaction_keeps_its_place_and_is_patched_there(version: int) -> None:
+async def test_a_compaction_keeps_its_place_and_is_patched_there(version: int) -> None:
     async with session(version) as (of, agent):
 
         def compacted() -> Any:

@@ -13,6 +13,7 @@ from tests.requirements.agent_by_hand import (
     AgentByHand,
     session,
 )
+from tests.requirements.marks import requirement
 
 # --- session/list ----------------------------------------------------------------------------------
 
@@ -29,8 +30,9 @@ async def listed(agent: AgentByHand, of: ClientSession, *pages: dict[str, Any]) 
     return await task
 
 
+@requirement("SESS-34")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_sess_34_a_cursor_is_sent_back_as_it_came_until_there_is_none(version: int) -> None:
+async def test_a_cursor_is_sent_back_as_it_came_until_there_is_none(version: int) -> None:
     odd = 'eyJvIjo1MH0=/%20"\n\u0000é'
     async with session(version) as (of, agent):
         pages: list[dict[str, Any]] = [
@@ -43,7 +45,8 @@ async def test_sess_34_a_cursor_is_sent_back_as_it_came_until_there_is_none(vers
         assert agent.sent("session/list") == [{}, {"cursor": odd}, {"cursor": " "}]
 
 
-async def test_sess_34_in_v2_null_ends_the_list_and_an_empty_cursor_does_not() -> None:
+@requirement("SESS-34")
+async def test_in_v2_null_ends_the_list_and_an_empty_cursor_does_not() -> None:
     async with session(2) as (of, agent):
         infos = await listed(
             agent,
@@ -55,16 +58,18 @@ async def test_sess_34_in_v2_null_ends_the_list_and_an_empty_cursor_does_not() -
         assert agent.sent("session/list") == [{}, {"cursor": ""}]
 
 
+@requirement("SESS-34")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_sess_34_every_listing_begins_without_a_cursor(version: int) -> None:
+async def test_every_listing_begins_without_a_cursor(version: int) -> None:
     async with session(version) as (of, agent):
         await listed(agent, of, {"sessions": [], "nextCursor": "x"}, {"sessions": []})
         await listed(agent, of, {"sessions": []})
         assert agent.sent("session/list") == [{}, {"cursor": "x"}, {}]
 
 
+@requirement("SESS-36", "SESS-37")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_sess_36_sess_37_a_list_is_as_it_came_each_time_and_opens_and_changes_nothing(
+async def test_a_list_is_as_it_came_each_time_and_opens_and_changes_nothing(
     version: int,
 ) -> None:
     async with session(version) as (of, agent):
@@ -81,8 +86,9 @@ async def test_sess_36_sess_37_a_list_is_as_it_came_each_time_and_opens_and_chan
 # --- session/close and session/delete --------------------------------------------------------------
 
 
+@requirement("SESS-29")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_sess_29_sessions_are_listed_closed_and_deleted_where_that_is_offered(version: int) -> None:
+async def test_sessions_are_listed_closed_and_deleted_where_that_is_offered(version: int) -> None:
     async with session(version) as (of, agent):
         assert await listed(agent, of, {"sessions": []}) == []
         closing = agent.meanwhile(of.close())
@@ -98,8 +104,9 @@ async def test_sess_29_sessions_are_listed_closed_and_deleted_where_that_is_offe
         await deleting
 
 
+@requirement("SESS-29")
 @pytest.mark.parametrize("offered", ["list", "close", "delete"])
-async def test_sess_29_in_v1_each_of_the_three_is_offered_on_its_own(offered: str) -> None:
+async def test_in_v1_each_of_the_three_is_offered_on_its_own(offered: str) -> None:
     async with session(1, {"sessionCapabilities": {offered: {}}}) as (of, agent):
         attempts: dict[str, Any] = {
             "list": lambda: anext(of.client.list_sessions()),
@@ -125,11 +132,10 @@ async def test_a_turn_of_a_session_that_was_closed_ends_whether_or_not_its_agent
         assert (end.stop_reason, end.cut) == ("error", "the session was closed")
 
 
+@requirement("SESS-45")
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("method", ["session/close", "session/delete"])
-async def test_sess_45_what_is_not_there_any_more_counts_as_closed_and_as_deleted(
-    version: int, method: str
-) -> None:
+async def test_what_is_not_there_any_more_counts_as_closed_and_as_deleted(version: int, method: str) -> None:
     async with session(version) as (of, agent):
         end = of.close() if method == "session/close" else of.client.delete_session("s")
         ending = agent.meanwhile(end)
@@ -138,9 +144,10 @@ async def test_sess_45_what_is_not_there_any_more_counts_as_closed_and_as_delete
         assert of.client.sessions == []
 
 
+@requirement("SESS-45")
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("method", ["session/close", "session/delete"])
-async def test_sess_45_another_error_is_told_and_the_session_stays(version: int, method: str) -> None:
+async def test_another_error_is_told_and_the_session_stays(version: int, method: str) -> None:
     async with session(version) as (of, agent):
         end = of.close() if method == "session/close" else of.client.delete_session("s")
         ending = agent.meanwhile(end)

@@ -11,6 +11,7 @@ import pytest
 from antiphon.client import File, TurnEnd
 from antiphon.schema import v2
 from tests.requirements.agent_by_hand import ALL_V1, ALL_V2, session, story, text, whole
+from tests.requirements.marks import requirement
 
 IMAGE = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
 
@@ -21,7 +22,8 @@ def message(id: str, *content: Any, **fields: Any) -> dict[str, Any]:
     return {**said, "_meta": None, **fields}
 
 
-async def test_msg_05_sd_26_in_v1_another_id_begins_another_message() -> None:
+@requirement("MSG-05", "SD-26")
+async def test_in_v1_another_id_begins_another_message() -> None:
     async with session(1) as (of, agent):
         await of.prompt("go")
         agent.says(of, "One, ", messageId="1")
@@ -31,7 +33,8 @@ async def test_msg_05_sd_26_in_v1_another_id_begins_another_message() -> None:
         assert story(of)[1:] == [("agent", "1", "One, still one."), ("agent", "2", "Two.")]
 
 
-async def test_msg_05_sd_26_in_v1_without_ids_another_kind_or_something_between_is_the_boundary() -> None:
+@requirement("MSG-05", "SD-26")
+async def test_in_v1_without_ids_another_kind_or_something_between_is_the_boundary() -> None:
     async with session(1) as (of, agent):
         await of.prompt("go")
         agent.says(of, "One, ")
@@ -54,7 +57,8 @@ async def test_msg_05_sd_26_in_v1_without_ids_another_kind_or_something_between_
         assert len({id for _, id, _ in story(of)}) == 5
 
 
-async def test_msg_05_in_v1_the_end_of_a_turn_parts_two_messages_without_ids() -> None:
+@requirement("MSG-05")
+async def test_in_v1_the_end_of_a_turn_parts_two_messages_without_ids() -> None:
     async with session(1) as (of, agent):
         for words in ("One.", "Two."):
             turn = await of.prompt("go")
@@ -65,7 +69,8 @@ async def test_msg_05_in_v1_the_end_of_a_turn_parts_two_messages_without_ids() -
         assert [words for role, _, words in story(of) if role == "agent"] == ["One.", "Two."]
 
 
-async def test_msg_06_sd_26_msg_22_in_v2_chunks_interleave_and_each_message_keeps_its_place() -> None:
+@requirement("MSG-06", "SD-26", "MSG-22")
+async def test_in_v2_chunks_interleave_and_each_message_keeps_its_place() -> None:
     async with session() as (of, agent):
         await agent.working(of, "go")
         agent.says(of, "a1 ", messageId="a")
@@ -85,7 +90,8 @@ async def test_msg_06_sd_26_msg_22_in_v2_chunks_interleave_and_each_message_keep
         ]
 
 
-async def test_msg_08_one_id_names_three_messages_of_three_types() -> None:
+@requirement("MSG-08")
+async def test_one_id_names_three_messages_of_three_types() -> None:
     async with session() as (of, agent):
         turn = await agent.working(of, "go", "1")
         agent.update(of, "agent_thought_chunk", messageId="1", content=text("Think."))
@@ -97,8 +103,9 @@ async def test_msg_08_one_id_names_three_messages_of_three_types() -> None:
         assert turn.text == "Say."
 
 
+@requirement("MSG-09")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_msg_09_ids_are_compared_as_strings_and_never_read(version: int) -> None:
+async def test_ids_are_compared_as_strings_and_never_read(version: int) -> None:
     ids = ["1", "01", "1.0", " 1", "A", "a", "é", "e\u0301", "null", "b:agent:1.1", "0" * 200, "\U0001f600"]
     async with session(version) as (of, agent):
         for _ in range(2):
@@ -110,7 +117,8 @@ async def test_msg_09_ids_are_compared_as_strings_and_never_read(version: int) -
         assert story(of) == [("agent", id, f"[{id}][{id}]") for id in ids]
 
 
-async def test_msg_10_a_client_makes_no_ids() -> None:
+@requirement("MSG-10")
+async def test_a_client_makes_no_ids() -> None:
     async with session() as (of, agent):
         agent.meanwhile(of.prompt("hi"))
         assert (await agent.request("session/prompt"))["params"] == {"sessionId": "s", "prompt": [text("hi")]}
@@ -118,9 +126,8 @@ async def test_msg_10_a_client_makes_no_ids() -> None:
         assert (await agent.request("session/cancel"))["params"] == {"sessionId": "s"}
 
 
-async def test_msg_13_msg_14_msg_15_msg_21_a_whole_message_keeps_clears_or_replaces_and_chunks_append() -> (
-    None
-):
+@requirement("MSG-13", "MSG-14", "MSG-15", "MSG-21")
+async def test_a_whole_message_keeps_clears_or_replaces_and_chunks_append() -> None:
     async with session() as (of, agent):
 
         async def after(kind: str, **fields: Any) -> list[Any]:
@@ -139,7 +146,8 @@ async def test_msg_13_msg_14_msg_15_msg_21_a_whole_message_keeps_clears_or_repla
         assert len(of.messages) == 1
 
 
-async def test_msg_16_rpc_37_updates_and_chunks_are_applied_in_the_order_they_came() -> None:
+@requirement("MSG-16", "RPC-37")
+async def test_updates_and_chunks_are_applied_in_the_order_they_came() -> None:
     async with session() as (of, agent):
         turn = await agent.working(of, "go")
         for n in range(500):
@@ -153,8 +161,9 @@ async def test_msg_16_rpc_37_updates_and_chunks_are_applied_in_the_order_they_ca
         assert [update.content for update in told] == [v2.TextContent(text=f"{n};") for n in range(500)]
 
 
+@requirement("MSG-17")
 @pytest.mark.parametrize("wrong", [[text("no")], "no", None, 7])
-async def test_msg_17_a_chunk_is_one_block_and_one_that_is_not_costs_itself_alone(wrong: Any) -> None:
+async def test_a_chunk_is_one_block_and_one_that_is_not_costs_itself_alone(wrong: Any) -> None:
     async with session() as (of, agent):
         agent.says(of, "one ", messageId="a")
         agent.update(of, "agent_message_chunk", messageId="a", content=wrong)
@@ -164,8 +173,9 @@ async def test_msg_17_a_chunk_is_one_block_and_one_that_is_not_costs_itself_alon
         assert story(of) == [("agent", "a", "one two")]
 
 
+@requirement("MSG-17", "MSG-23")
 @pytest.mark.parametrize("wrong", [text("no"), "no", 7])
-async def test_msg_17_msg_23_a_whole_content_that_is_no_array_counts_as_omitted(wrong: Any) -> None:
+async def test_a_whole_content_that_is_no_array_counts_as_omitted(wrong: Any) -> None:
     async with session() as (of, agent):
         agent.says(of, "kept", messageId="a")
         agent.update(of, "agent_message", messageId="a", content=wrong, _meta={"x": 1})
@@ -173,7 +183,8 @@ async def test_msg_17_msg_23_a_whole_content_that_is_no_array_counts_as_omitted(
         assert [whole(item) for item in of.messages] == [message("a", text("kept"), _meta={"x": 1})]
 
 
-async def test_msg_23_bad_blocks_are_skipped_one_by_one_and_the_good_ones_stay() -> None:
+@requirement("MSG-23")
+async def test_bad_blocks_are_skipped_one_by_one_and_the_good_ones_stay() -> None:
     async with session() as (of, agent):
         agent.says(of, "old", messageId="a")
         blocks = [text("one"), {"type": "text"}, 7, {"type": "_map", "at": [1, 2]}, None, text("two")]
@@ -183,7 +194,8 @@ async def test_msg_23_bad_blocks_are_skipped_one_by_one_and_the_good_ones_stay()
         assert [whole(item) for item in of.messages] == [message("a", *good)]
 
 
-async def test_msg_18_msg_19_meta_of_a_message_is_patched_and_that_of_a_chunk_is_its_own() -> None:
+@requirement("MSG-18", "MSG-19")
+async def test_meta_of_a_message_is_patched_and_that_of_a_chunk_is_its_own() -> None:
     async with session() as (of, agent):
 
         async def after(**fields: Any) -> Any:
@@ -203,8 +215,9 @@ async def test_msg_18_msg_19_meta_of_a_message_is_patched_and_that_of_a_chunk_is
 # --- content ---------------------------------------------------------------------------------------
 
 
+@requirement("CONT-03")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_cont_03_every_kind_of_block_is_held_as_it_came(version: int) -> None:
+async def test_every_kind_of_block_is_held_as_it_came(version: int) -> None:
     blocks = [
         {"type": "text", "text": "words", "annotations": {"audience": ["user"], "priority": 0.5}},
         {**IMAGE, "uri": "file:///a.png"},
@@ -220,7 +233,8 @@ async def test_cont_03_every_kind_of_block_is_held_as_it_came(version: int) -> N
         assert [whole(item) for item in of.messages] == [message("a", *blocks)]
 
 
-async def test_cont_08_an_unknown_block_of_an_update_is_kept_whole() -> None:
+@requirement("CONT-08")
+async def test_an_unknown_block_of_an_update_is_kept_whole() -> None:
     strange = {"type": "_map", "at": {"lat": 1}, "text": "here"}
     async with session() as (of, agent):
         agent.says(of, "Look: ", messageId="a")
@@ -230,8 +244,9 @@ async def test_cont_08_an_unknown_block_of_an_update_is_kept_whole() -> None:
         assert of.messages[0].text == "Look: "
 
 
+@requirement("CONT-07")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_cont_07_a_file_is_embedded_where_that_is_taken_and_linked_where_not(
+async def test_a_file_is_embedded_where_that_is_taken_and_linked_where_not(
     version: int, tmp_path: Path
 ) -> None:
     note = tmp_path / "note.md"

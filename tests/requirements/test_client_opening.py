@@ -26,6 +26,7 @@ from tests.requirements.agent_by_hand import (
     text,
     unopened,
 )
+from tests.requirements.marks import requirement
 
 END = TurnEnd(stop_reason=v2.StopReason.END_TURN)
 OURS = {"name": "tester", "version": "9"}
@@ -36,8 +37,9 @@ TAKEN_IN_V1 = {
 """What a v1 agent has to be told that its client takes; v2 has it by itself."""
 
 
+@requirement("INIT-01", "INIT-10", "INIT-12", "INIT-13", "INIT-18", "INIT-22", "INIT-23")
 @pytest.mark.parametrize("version", [None, 2])
-async def test_init_01_init_10_init_12_init_13_init_18_init_22_init_23_the_first_frame_offers_both_versions(
+async def test_the_first_frame_offers_both_versions(
     version: int | None,
 ) -> None:
     async with unopened(version=version, name="tester", client_version="9") as (client, agent):
@@ -63,7 +65,8 @@ async def test_init_01_init_10_init_12_init_13_init_18_init_22_init_23_the_first
         }
 
 
-async def test_init_01_init_10_init_12_a_client_of_v1_alone_asks_for_it_in_its_own_shape() -> None:
+@requirement("INIT-01", "INIT-10", "INIT-12")
+async def test_a_client_of_v1_alone_asks_for_it_in_its_own_shape() -> None:
     async with unopened(version=1, name="tester", client_version="9") as (client, agent):
         agent.meanwhile(client.initialize())
         params = (await agent.request("initialize"))["params"]
@@ -74,7 +77,8 @@ async def test_init_01_init_10_init_12_a_client_of_v1_alone_asks_for_it_in_its_o
         assert offered == TAKEN_IN_V1, "no files and no terminals"
 
 
-async def test_init_01_nothing_is_sent_before_the_answer_has_come() -> None:
+@requirement("INIT-01")
+async def test_nothing_is_sent_before_the_answer_has_come() -> None:
     async with unopened() as (client, agent):
         initializing = agent.meanwhile(client.initialize())
         request = await agent.request("initialize")
@@ -86,6 +90,7 @@ async def test_init_01_nothing_is_sent_before_the_answer_has_come() -> None:
         assert [frame["method"] for frame in agent.seen] == ["initialize", "session/new"]
 
 
+@requirement("INIT-06")
 @pytest.mark.parametrize(
     "answer",
     [
@@ -96,7 +101,7 @@ async def test_init_01_nothing_is_sent_before_the_answer_has_come() -> None:
         {},
     ],
 )
-async def test_init_06_an_answer_in_no_version_of_ours_closes_the_link_and_says_which(
+async def test_an_answer_in_no_version_of_ours_closes_the_link_and_says_which(
     answer: dict[str, Any],
 ) -> None:
     agent = Scripted(answer)
@@ -106,7 +111,8 @@ async def test_init_06_an_answer_in_no_version_of_ours_closes_the_link_and_says_
     assert agent.ended
 
 
-async def test_init_06_a_client_that_insists_on_a_version_takes_no_other() -> None:
+@requirement("INIT-06")
+async def test_a_client_that_insists_on_a_version_takes_no_other() -> None:
     agent = Scripted(opening(1))
     with pytest.raises(RemoteError, match="answered protocol version 1; supported here: 2"):
         async with asyncio.timeout(15), connect(agent, version=2):
@@ -114,6 +120,7 @@ async def test_init_06_a_client_that_insists_on_a_version_takes_no_other() -> No
     assert agent.ended
 
 
+@requirement("INIT-07", "INIT-08")
 @pytest.mark.parametrize(
     ("answer", "version"),
     [
@@ -124,9 +131,7 @@ async def test_init_06_a_client_that_insists_on_a_version_takes_no_other() -> No
         ({"protocolVersion": 1}, 1),
     ],
 )
-async def test_init_07_init_08_one_version_is_spoken_from_the_answer_on(
-    answer: dict[str, Any], version: int
-) -> None:
+async def test_one_version_is_spoken_from_the_answer_on(answer: dict[str, Any], version: int) -> None:
     """An agent that echoes a number that it does not speak is known by the shape of its answer."""
     async with opened(answer=answer) as (client, agent):
         assert client.agreement.version == version
@@ -151,7 +156,8 @@ async def test_init_07_init_08_one_version_is_spoken_from_the_answer_on(
         assert turn.text == "Hello."
 
 
-async def test_init_26_a_failed_first_initialize_can_be_tried_again_on_the_same_link() -> None:
+@requirement("INIT-26")
+async def test_a_failed_first_initialize_can_be_tried_again_on_the_same_link() -> None:
     async with unopened() as (client, agent):
         first = agent.meanwhile(client.initialize())
         data = {"requested": 2, "supported": [3]}
@@ -168,7 +174,8 @@ async def test_init_26_a_failed_first_initialize_can_be_tried_again_on_the_same_
         assert (of.id, client.agreement.version, agent.methods()) == ("s", 2, ["session/new"])
 
 
-async def test_init_08_agents_of_both_versions_are_served_side_by_side() -> None:
+@requirement("INIT-08")
+async def test_agents_of_both_versions_are_served_side_by_side() -> None:
     async with session(1) as (old, of_old), session(2) as (new, of_new):
         turns = await of_old.prompted(old, "hi"), await of_new.working(new, "hi")
         of_old.says(old, "Old.")
@@ -213,11 +220,12 @@ async def refused(held: ClientSession, agent: AgentByHand) -> set[str]:
     return failed
 
 
+@requirement("INIT-14", "SESS-29")
 @pytest.mark.parametrize(
     ("version", "capabilities", "always"),
     [(1, {}, set()), (2, {"session": {}}, {"load", "resume", "list", "close"})],
 )
-async def test_init_14_sess_29_nothing_is_asked_for_that_was_not_offered(
+async def test_nothing_is_asked_for_that_was_not_offered(
     version: int, capabilities: Any, always: set[str]
 ) -> None:
     async with session(version, capabilities) as (of, agent):
@@ -233,7 +241,8 @@ async def test_init_14_sess_29_nothing_is_asked_for_that_was_not_offered(
         assert sent <= (baseline if always else set())
 
 
-async def test_init_14_an_agent_of_v2_without_sessions_is_asked_for_none() -> None:
+@requirement("INIT-14")
+async def test_an_agent_of_v2_without_sessions_is_asked_for_none() -> None:
     async with opened(2, {}) as (client, agent):
         attempts: list[Any] = [
             lambda: client.new_session("/"),
@@ -249,8 +258,9 @@ async def test_init_14_an_agent_of_v2_without_sessions_is_asked_for_none() -> No
         assert agent.methods() == []
 
 
+@requirement("INIT-15")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_init_15_a_turn_works_with_every_combination_of_capabilities(version: int) -> None:
+async def test_a_turn_works_with_every_combination_of_capabilities(version: int) -> None:
     prompt, kept = ("image", "audio", "embeddedContext"), ("list", "close", "delete", "resume")
     for chosen in itertools.product([False, True], repeat=len(prompt) + len(kept) + 1):
         takes = dict(zip(prompt, chosen, strict=False))
@@ -277,19 +287,21 @@ async def test_init_15_a_turn_works_with_every_combination_of_capabilities(versi
             assert await turn.drained() == END
 
 
+@requirement("INIT-16")
 @pytest.mark.parametrize(
     ("marker", "offered"), [({}, True), ({"more": 1}, True), (None, False), (True, False), (False, False)]
 )
-async def test_init_16_a_marker_is_an_object_and_a_boolean_offers_nothing(marker: Any, offered: bool) -> None:
+async def test_a_marker_is_an_object_and_a_boolean_offers_nothing(marker: Any, offered: bool) -> None:
     able = {"session": {"prompt": {"image": marker}, "delete": marker, "additionalDirectories": marker}}
     async with opened(2, able) as (client, _):
         told = client.abilities
         assert (told.image, told.delete, told.additional_directories) == (offered, offered, offered)
 
 
+@requirement("INIT-28")
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("capabilities", [None, 7, [], "all"])
-async def test_init_28_strange_auth_methods_and_malformed_capabilities_are_survived(
+async def test_strange_auth_methods_and_malformed_capabilities_are_survived(
     version: int, capabilities: Any
 ) -> None:
     methods = [{"type": "_dance"}, 7, {"id": "key", "name": "A key"}, None]
@@ -300,8 +312,9 @@ async def test_init_28_strange_auth_methods_and_malformed_capabilities_are_survi
         assert (client.abilities.image, client.abilities.delete) == (False, False)
 
 
+@requirement("RPC-17", "EXT-12")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_rpc_17_ext_12_everything_sent_is_one_object_each_and_a_method_the_agent_knows(
+async def test_everything_sent_is_one_object_each_and_a_method_the_agent_knows(
     version: int,
 ) -> None:
     lines: list[bytes] = []
@@ -336,7 +349,8 @@ async def test_rpc_17_ext_12_everything_sent_is_one_object_each_and_a_method_the
     }
 
 
-async def test_init_01_what_comes_too_early_is_our_mistake() -> None:
+@requirement("INIT-01")
+async def test_what_comes_too_early_is_our_mistake() -> None:
     async with unopened() as (client, agent):
         for early in (client.new_session("/site"), client.resume_session("s"), client.delete_session("s")):
             with pytest.raises(LocalError, match="initialize"):
@@ -346,7 +360,8 @@ async def test_init_01_what_comes_too_early_is_our_mistake() -> None:
         assert agent.seen == []
 
 
-async def test_rpc_34_a_question_that_is_open_when_the_client_closes_is_still_answered() -> None:
+@requirement("RPC-34")
+async def test_a_question_that_is_open_when_the_client_closes_is_still_answered() -> None:
     asked = asyncio.Event()
 
     async def never(permission: Permission) -> PermissionOption | None:
@@ -363,7 +378,8 @@ async def test_rpc_34_a_question_that_is_open_when_the_client_closes_is_still_an
         assert (await agent.answer_to(id))["error"]["code"] == -32800
 
 
-async def test_obs_04_an_agent_gets_the_telemetry_settings_of_its_user_and_no_others(
+@requirement("OBS-04")
+async def test_an_agent_gets_the_telemetry_settings_of_its_user_and_no_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name in [name for name in os.environ if name.startswith("OTEL_")]:
@@ -390,7 +406,8 @@ async def test_obs_04_an_agent_gets_the_telemetry_settings_of_its_user_and_no_ot
         }
 
 
-async def test_trans_05_an_agent_is_started_and_spoken_to_over_stdio() -> None:
+@requirement("TRANS-05")
+async def test_an_agent_is_started_and_spoken_to_over_stdio() -> None:
     script = (
         "from antiphon.agent import Agent\n"
         "agent = Agent('child')\n"
@@ -405,8 +422,9 @@ async def test_trans_05_an_agent_is_started_and_spoken_to_over_stdio() -> None:
         assert turn.text == "From a pipe."
 
 
+@requirement("OBS-06")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_obs_06_neither_prompts_nor_output_nor_secrets_are_logged(
+async def test_neither_prompts_nor_output_nor_secrets_are_logged(
     version: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)

@@ -11,6 +11,7 @@ from antiphon.client import Permission, Permissions
 from antiphon.schema.v2.permissions import PermissionOption, PermissionOptionId, PermissionOptionKind
 from antiphon.schema.wire import Unknown
 from tests.requirements.agent_by_hand import AgentByHand, session, whole
+from tests.requirements.marks import requirement
 
 OPTIONS = [
     {"optionId": "1", "name": "Always", "kind": "allow_always"},
@@ -49,6 +50,7 @@ class Asked:
             raise
 
 
+@requirement("PERM-V1-02")
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize(
     ("policy", "outcome"),
@@ -62,7 +64,7 @@ class Asked:
         ({"ask": None}, {"outcome": "cancelled"}),
     ],
 )
-async def test_perm_v1_02_an_answer_is_the_id_of_an_option_or_cancelled(
+async def test_an_answer_is_the_id_of_an_option_or_cancelled(
     version: int, policy: dict[str, Any], outcome: dict[str, str]
 ) -> None:
     if "ask" in policy:
@@ -79,8 +81,9 @@ async def test_perm_v1_02_an_answer_is_the_id_of_an_option_or_cancelled(
         assert of.questions == []
 
 
+@requirement("PERM-V1-02")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_perm_v1_02_a_decision_that_fails_is_answered_as_cancelled(
+async def test_a_decision_that_fails_is_answered_as_cancelled(
     version: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def broken(permission: Permission) -> PermissionOption | None:
@@ -92,7 +95,8 @@ async def test_perm_v1_02_a_decision_that_fails_is_answered_as_cancelled(
     assert "no terminal" in caplog.text
 
 
-async def test_perm_v2_02_title_and_description_are_the_questions_and_never_the_calls() -> None:
+@requirement("PERM-V2-02")
+async def test_title_and_description_are_the_questions_and_never_the_calls() -> None:
     ask = Asked()
     async with session(answers=Permissions(ask=ask)) as (of, agent):
         await agent.working(of, "go")
@@ -107,7 +111,8 @@ async def test_perm_v2_02_title_and_description_are_the_questions_and_never_the_
         assert permission.tool_call is of.tool_calls[0]
 
 
-async def test_perm_v2_03_the_call_is_applied_as_an_update_in_its_place_before_anybody_is_asked() -> None:
+@requirement("PERM-V2-03")
+async def test_the_call_is_applied_as_an_update_in_its_place_before_anybody_is_asked() -> None:
     ask = Asked()
     async with session(answers=Permissions(ask=ask)) as (of, agent):
         await agent.working(of, "go")
@@ -131,8 +136,9 @@ async def test_perm_v2_03_the_call_is_applied_as_an_update_in_its_place_before_a
         assert [call.title for call in of.tool_calls] == ["Edit b.py"]
 
 
+@requirement("PERM-V2-03")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_perm_v2_03_a_call_first_seen_in_a_question_is_created(version: int) -> None:
+async def test_a_call_first_seen_in_a_question_is_created(version: int) -> None:
     ask = Asked()
     async with session(version, answers=Permissions(ask=ask)) as (of, agent):
         await agent.prompted(of, "go")
@@ -148,7 +154,8 @@ async def test_perm_v2_03_a_call_first_seen_in_a_question_is_created(version: in
         )
 
 
-async def test_perm_v2_05_an_unknown_subject_is_kept_whole_and_decided_by_policy() -> None:
+@requirement("PERM-V2-05")
+async def test_an_unknown_subject_is_kept_whole_and_decided_by_policy() -> None:
     ask = Asked()
     subject = {"type": "_purchase", "price": {"amount": 5}, "toolCallId": "t"}
     async with session(answers=Permissions(ask=ask)) as (of, agent):
@@ -164,7 +171,8 @@ async def test_perm_v2_05_an_unknown_subject_is_kept_whole_and_decided_by_policy
         assert (await agent.answer_to(id))["result"] == {"outcome": {"outcome": "selected", "optionId": "3"}}
 
 
-async def test_perm_v2_05_an_unknown_subject_is_declined_by_default_and_by_kinds_that_are_allowed() -> None:
+@requirement("PERM-V2-05")
+async def test_an_unknown_subject_is_declined_by_default_and_by_kinds_that_are_allowed() -> None:
     async with session(answers=Permissions(allow=["edit", "read"])) as (of, agent):
         await agent.working(of, "go")
         id = agent.ask(
@@ -177,11 +185,12 @@ async def test_perm_v2_05_an_unknown_subject_is_declined_by_default_and_by_kinds
         assert (await agent.answer_to(id))["result"] == {"outcome": {"outcome": "selected", "optionId": "3"}}
 
 
+@requirement("PERM-V2-05")
 @pytest.mark.parametrize(
     "subject",
     [{"type": "tool_call"}, {"type": "tool_call", "toolCall": {"title": "x"}}, {"type": "command"}, 7, {}],
 )
-async def test_perm_v2_05_a_malformed_known_subject_is_an_error_and_nobody_is_asked(subject: Any) -> None:
+async def test_a_malformed_known_subject_is_an_error_and_nobody_is_asked(subject: Any) -> None:
     ask = Asked()
     async with session(answers=Permissions(ask=ask)) as (of, agent):
         await agent.working(of, "go")
@@ -210,7 +219,8 @@ async def test_a_question_the_agent_takes_back_is_answered_cancelled(version: in
         ], "answered once"
 
 
-async def test_perm_v2_10_a_cancel_leaves_the_questions_of_background_work_open() -> None:
+@requirement("PERM-V2-10")
+async def test_a_cancel_leaves_the_questions_of_background_work_open() -> None:
     ask = Asked()
     async with session(answers=Permissions(ask=ask)) as (of, agent):
         turn = await agent.working(of, "go")
@@ -230,8 +240,9 @@ async def test_perm_v2_10_a_cancel_leaves_the_questions_of_background_work_open(
         assert result == {"outcome": {"outcome": "selected", "optionId": "2"}}
 
 
+@requirement("PERM-V2-09")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_perm_v2_09_a_question_taken_back_before_anybody_was_asked_is_answered_cancelled(
+async def test_a_question_taken_back_before_anybody_was_asked_is_answered_cancelled(
     version: int,
 ) -> None:
     ask = Asked()
@@ -246,8 +257,9 @@ async def test_perm_v2_09_a_question_taken_back_before_anybody_was_asked_is_answ
         assert [call.title for call in of.tool_calls] == ["Build"], "what it told of the call stands"
 
 
+@requirement("PERM-V2-09")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_perm_v2_09_so_is_one_of_a_session_that_was_left(version: int) -> None:
+async def test_so_is_one_of_a_session_that_was_left(version: int) -> None:
     async with session(version, answers=Permissions(allow="all")) as (of, agent):
         closing = agent.meanwhile(of.close())
         agent.answer(await agent.request("session/close"), {})
@@ -258,7 +270,8 @@ async def test_perm_v2_09_so_is_one_of_a_session_that_was_left(version: int) -> 
         assert (await agent.answer_to(id))["result"] == CANCELLED
 
 
-async def test_perm_v2_10_a_cancel_in_idle_cancels_no_question() -> None:
+@requirement("PERM-V2-10")
+async def test_a_cancel_in_idle_cancels_no_question() -> None:
     """Nothing is foreground then, so it is not known to be; nor in a turn that begins later."""
     async with session(answers=Permissions(ask=Asked())) as (of, agent):
         turn = await agent.working(of, "go")
@@ -276,7 +289,8 @@ async def test_perm_v2_10_a_cancel_in_idle_cancels_no_question() -> None:
         assert [question.tool_call_id for question in of.questions] == ["t"]
 
 
-async def test_perm_v1_03_in_v1_every_question_is_cancelled_whenever_it_was_asked() -> None:
+@requirement("PERM-V1-03")
+async def test_in_v1_every_question_is_cancelled_whenever_it_was_asked() -> None:
     async with session(1, answers=Permissions(ask=Asked())) as (of, agent):
         id = asks(agent, 1, {"toolCallId": "t"})
         await agent.settled(of)
@@ -299,8 +313,9 @@ async def test_a_question_that_is_open_when_its_session_ends_is_answered_cancell
         assert of.questions == []
 
 
+@requirement("PERM-V2-10")
 @pytest.mark.parametrize("tied", [{"terminalId": "x"}, {"toolCallId": "t"}])
-async def test_perm_v2_10_a_cancel_leaves_the_question_about_a_background_command_open(tied: Any) -> None:
+async def test_a_cancel_leaves_the_question_about_a_background_command_open(tied: Any) -> None:
     async with session(answers=Permissions(ask=Asked())) as (of, agent):
         turn = await agent.working(of, "go")
         agent.update(of, "terminal_update", terminalId="x", command="make")
@@ -318,14 +333,16 @@ async def test_perm_v2_10_a_cancel_leaves_the_question_about_a_background_comman
         assert len(of.questions) == 1
 
 
-async def test_a_question_of_an_unknown_session_is_an_error_perm_v1_02() -> None:
+@requirement("PERM-V1-02")
+async def test_a_question_of_an_unknown_session_is_an_error() -> None:
     async with session(answers=Permissions(allow="all")) as (of, agent):
         id = asks(agent, 2, {"toolCallId": "t"}, sessionId="somebody else's")
         assert (await agent.answer_to(id))["error"]["code"] in (-32602, -32002)
         assert of.questions == []
 
 
-async def test_an_option_that_was_not_offered_is_not_sent_perm_v1_02() -> None:
+@requirement("PERM-V1-02")
+async def test_an_option_that_was_not_offered_is_not_sent() -> None:
     async def another(permission: Permission) -> PermissionOption | None:
         return PermissionOption(
             option_id=PermissionOptionId("2b"), name="More", kind=PermissionOptionKind.ALLOW_ONCE
@@ -336,7 +353,8 @@ async def test_an_option_that_was_not_offered_is_not_sent_perm_v1_02() -> None:
         assert (await agent.answer_to(asks(agent, 2, {"toolCallId": "t"})))["result"] == CANCELLED
 
 
-async def test_the_answer_of_an_always_is_by_its_own_id_again_perm_v1_02() -> None:
+@requirement("PERM-V1-02")
+async def test_the_answer_of_an_always_is_by_its_own_id_again() -> None:
     """Options are offered anew with every question: what is remembered is the kind, what is sent the id."""
     asked: list[str] = []
 

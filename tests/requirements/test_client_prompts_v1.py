@@ -12,6 +12,7 @@ from antiphon.errors import LocalError
 from antiphon.schema import v2
 from antiphon.schema.v2.permissions import PermissionOption
 from tests.requirements.agent_by_hand import Heard, opened, session, story, text, unopened
+from tests.requirements.marks import requirement
 
 OPTIONS = [
     {"optionId": "yes", "name": "Yes", "kind": "allow_once"},
@@ -28,7 +29,8 @@ async def never(permission: Permission) -> PermissionOption | None:
     raise AssertionError
 
 
-async def test_prompt_v1_01_nothing_is_asked_before_initialize() -> None:
+@requirement("PROMPT-V1-01")
+async def test_nothing_is_asked_before_initialize() -> None:
     async with unopened() as (client, agent):
         with pytest.raises(LocalError):
             await client.connection.call("session/new", {"cwd": "/", "mcpServers": []})
@@ -38,7 +40,8 @@ async def test_prompt_v1_01_nothing_is_asked_before_initialize() -> None:
         opening.cancel()
 
 
-async def test_prompt_v1_01_a_prompt_says_its_session_and_its_content_and_no_more() -> None:
+@requirement("PROMPT-V1-01")
+async def test_a_prompt_says_its_session_and_its_content_and_no_more() -> None:
     async with session(1) as (of, agent):
         await of.prompt("look", IMAGE, AUDIO, RESOURCE)
         request = await agent.request("session/prompt")
@@ -53,11 +56,12 @@ async def test_prompt_v1_01_a_prompt_says_its_session_and_its_content_and_no_mor
         }
 
 
+@requirement("PROMPT-V1-01", "CONT-02")
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize(
     ("block", "named"), [(IMAGE, "image"), (AUDIO, "audio"), (RESOURCE, "embedded context")]
 )
-async def test_prompt_v1_01_cont_02_content_the_agent_does_not_take_is_refused_and_not_sent(
+async def test_content_the_agent_does_not_take_is_refused_and_not_sent(
     version: int, block: Any, named: str
 ) -> None:
     async with session(version, {} if version == 1 else {"session": {}}) as (of, agent):
@@ -68,7 +72,8 @@ async def test_prompt_v1_01_cont_02_content_the_agent_does_not_take_is_refused_a
         assert of.messages == []
 
 
-async def test_prompt_v1_04_what_came_before_the_response_is_there_when_the_turn_is_drained() -> None:
+@requirement("PROMPT-V1-04")
+async def test_what_came_before_the_response_is_there_when_the_turn_is_drained() -> None:
     async with session(1) as (of, agent):
         turn = await of.prompt("count")
         request = await agent.request("session/prompt")
@@ -84,7 +89,8 @@ async def test_prompt_v1_04_what_came_before_the_response_is_there_when_the_turn
         assert [(call.id, call.title, call.status) for call in of.tool_calls] == [("t", "Add", "completed")]
 
 
-async def test_prompt_v1_04_what_comes_after_the_response_is_the_sessions_and_no_turns() -> None:
+@requirement("PROMPT-V1-04")
+async def test_what_comes_after_the_response_is_the_sessions_and_no_turns() -> None:
     async with session(1) as (of, agent):
         heard = Heard(of, agent)
         turn = await of.prompt("hi")
@@ -102,8 +108,9 @@ async def test_prompt_v1_04_what_comes_after_the_response_is_the_sessions_and_no
         assert on_time.turn is turn
 
 
+@requirement("PROMPT-V1-04")
 @pytest.mark.parametrize("reason", ["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"])
-async def test_every_stop_reason_of_the_response_ends_the_turn_and_is_told_prompt_v1_04(reason: str) -> None:
+async def test_every_stop_reason_of_the_response_ends_the_turn_and_is_told(reason: str) -> None:
     async with session(1) as (of, agent):
         turn = await of.prompt("hi")
         agent.answer(await agent.request("session/prompt"), {"stopReason": reason})
@@ -111,7 +118,8 @@ async def test_every_stop_reason_of_the_response_ends_the_turn_and_is_told_promp
         assert of.state == "idle"
 
 
-async def test_prompt_v1_11_prompt_v1_17_unfinished_calls_are_cancelled_at_once_and_still_updated() -> None:
+@requirement("PROMPT-V1-11", "PROMPT-V1-17")
+async def test_unfinished_calls_are_cancelled_at_once_and_still_updated() -> None:
     async with session(1) as (of, agent):
         turn = await of.prompt("work")
         request = await agent.request("session/prompt")
@@ -144,8 +152,9 @@ async def test_prompt_v1_11_prompt_v1_17_unfinished_calls_are_cancelled_at_once_
         assert of.tool_calls[2].content == [v2.Content(content=v2.TextContent(text="so far"))]
 
 
+@requirement("PROMPT-V1-12", "PERM-V1-03")
 @pytest.mark.parametrize("by", ["turn", "session"])
-async def test_prompt_v1_12_perm_v1_03_a_cancel_answers_every_open_question_at_once(by: str) -> None:
+async def test_a_cancel_answers_every_open_question_at_once(by: str) -> None:
     async with session(1, answers=Permissions(ask=never)) as (of, agent):
         turn = await of.prompt("work")
         request = await agent.request("session/prompt")
@@ -166,7 +175,8 @@ async def test_prompt_v1_12_perm_v1_03_a_cancel_answers_every_open_question_at_o
         assert (await turn.drained()).cancelled
 
 
-async def test_perm_v1_03_a_question_that_comes_after_the_cancel_is_cancelled_too() -> None:
+@requirement("PERM-V1-03")
+async def test_a_question_that_comes_after_the_cancel_is_cancelled_too() -> None:
     """It was on its way: the turn is cancelled, so nobody is to be asked any more."""
     async with session(1, answers=Permissions(ask=never)) as (of, agent):
         turn = await of.prompt("work")
@@ -180,7 +190,8 @@ async def test_perm_v1_03_a_question_that_comes_after_the_cancel_is_cancelled_to
         assert (await turn.drained()).cancelled
 
 
-async def test_prompt_v1_11_only_the_calls_of_the_turn_are_cancelled() -> None:
+@requirement("PROMPT-V1-11")
+async def test_only_the_calls_of_the_turn_are_cancelled() -> None:
     async with session(1) as (of, agent):
         one = await of.prompt("one")
         agent.update(of, "tool_call", toolCallId="t", title="T", status="in_progress")
@@ -194,7 +205,8 @@ async def test_prompt_v1_11_only_the_calls_of_the_turn_are_cancelled() -> None:
         assert statuses == {"t": "in_progress", "mine": "cancelled"}
 
 
-async def test_perm_v1_03_a_cancel_leaves_the_questions_of_another_session_alone() -> None:
+@requirement("PERM-V1-03")
+async def test_a_cancel_leaves_the_questions_of_another_session_alone() -> None:
     async with opened(1, answers=Permissions(ask=never)) as (client, agent):
         one, two = await agent.new_session(client, "one"), await agent.new_session(client, "two")
         first, second = await one.prompt("work"), await two.prompt("work")
@@ -211,7 +223,8 @@ async def test_perm_v1_03_a_cancel_leaves_the_questions_of_another_session_alone
         assert [params["sessionId"] for params in agent.sent("session/cancel")] == ["one"]
 
 
-async def test_an_error_instead_of_a_response_ends_the_turn_with_it_prompt_v1_04() -> None:
+@requirement("PROMPT-V1-04")
+async def test_an_error_instead_of_a_response_ends_the_turn_with_it() -> None:
     async with session(1) as (of, agent):
         turn = await of.prompt("work")
         request = await agent.request("session/prompt")
@@ -225,8 +238,9 @@ async def test_an_error_instead_of_a_response_ends_the_turn_with_it_prompt_v1_04
         assert story(of)[1:] == [("agent", "a", "almost")]
 
 
+@requirement("PROMPT-V1-04")
 @pytest.mark.parametrize("result", [None, {}, 5, {"stopReason": None}, {"stopReason": "bored"}])
-async def test_a_response_that_is_none_ends_the_turn_as_an_error_and_the_next_one_works_prompt_v1_04(
+async def test_a_response_that_is_none_ends_the_turn_as_an_error_and_the_next_one_works(
     result: Any,
 ) -> None:
     async with session(1) as (of, agent):

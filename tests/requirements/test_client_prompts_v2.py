@@ -14,6 +14,7 @@ from antiphon.schema import v2
 from antiphon.schema.v2.permissions import PermissionOption
 from antiphon.schema.wire import Unknown
 from tests.requirements.agent_by_hand import Heard, session, story, text
+from tests.requirements.marks import requirement
 
 OPTIONS = [{"optionId": "yes", "name": "Yes", "kind": "allow_once"}]
 END = TurnEnd(stop_reason=v2.StopReason.END_TURN)
@@ -35,7 +36,8 @@ async def kinds(turn: ClientTurn) -> list[str]:
     return told
 
 
-async def test_prompt_v2_01_a_prompt_says_its_session_and_its_content_and_an_empty_one_is_not_sent() -> None:
+@requirement("PROMPT-V2-01")
+async def test_a_prompt_says_its_session_and_its_content_and_an_empty_one_is_not_sent() -> None:
     async with session() as (of, agent):
         with pytest.raises(LocalError):
             await of.prompt()
@@ -43,11 +45,10 @@ async def test_prompt_v2_01_a_prompt_says_its_session_and_its_content_and_an_emp
         assert agent.sent("session/prompt") == [{"sessionId": "s", "prompt": [text("hi")]}]
 
 
+@requirement("PROMPT-V2-05", "PROMPT-V2-53")
 @pytest.mark.parametrize("echo", ["before the response", "after the response", "after running"])
 @pytest.mark.parametrize("form", ["whole", "chunks"])
-async def test_prompt_v2_05_prompt_v2_53_the_echo_may_come_at_any_time_and_makes_one_message_at_its_place(
-    echo: str, form: str
-) -> None:
+async def test_the_echo_may_come_at_any_time_and_makes_one_message_at_its_place(echo: str, form: str) -> None:
     async with session() as (of, agent):
 
         def show() -> None:
@@ -84,8 +85,9 @@ async def test_prompt_v2_05_prompt_v2_53_the_echo_may_come_at_any_time_and_makes
         assert said == [("user", "hello there"), ("agent", "Hi.")]
 
 
+@requirement("PROMPT-V2-05")
 @pytest.mark.parametrize("answer", [{"messageId": "u1"}, {}])
-async def test_prompt_v2_05_even_a_turn_that_is_over_before_its_response_is_found(answer: Any) -> None:
+async def test_even_a_turn_that_is_over_before_its_response_is_found(answer: Any) -> None:
     async with session() as (of, agent):
         prompting = agent.meanwhile(of.prompt("hi"))
         request = await agent.request("session/prompt")
@@ -99,17 +101,19 @@ async def test_prompt_v2_05_even_a_turn_that_is_over_before_its_response_is_foun
         assert (turn.message_id, turn.text) == ("u1", "Hello.")
 
 
+@requirement("PROMPT-V2-14")
 @pytest.mark.parametrize(
     "reason", [{}, {"stopReason": None}, {"stopReason": 7}, {"stopReason": ["end_turn"]}]
 )
-async def test_prompt_v2_14_an_idle_without_a_reason_ends_the_turn_and_none_is_told(reason: Any) -> None:
+async def test_an_idle_without_a_reason_ends_the_turn_and_none_is_told(reason: Any) -> None:
     async with session() as (of, agent):
         turn = await agent.working(of, "hi")
         agent.state(of, "idle", **reason)
         assert await turn.drained() == TurnEnd()
 
 
-async def test_prompt_v2_14_a_reason_nobody_knows_is_told_as_it_is() -> None:
+@requirement("PROMPT-V2-14")
+async def test_a_reason_nobody_knows_is_told_as_it_is() -> None:
     async with session() as (of, agent):
         turn = await agent.working(of, "hi")
         agent.state(of, "idle", stopReason="_budget", usage=USAGE)
@@ -117,7 +121,8 @@ async def test_prompt_v2_14_a_reason_nobody_knows_is_told_as_it_is() -> None:
         assert await turn.drained() == TurnEnd(stop_reason=v2.StopReason("_budget"), usage=usage)
 
 
-async def test_prompt_v2_18_running_is_not_an_acknowledgement() -> None:
+@requirement("PROMPT-V2-18")
+async def test_running_is_not_an_acknowledgement() -> None:
     async with session() as (of, agent):
         prompting = agent.meanwhile(of.prompt("hi"))
         request = await agent.request("session/prompt")
@@ -139,9 +144,8 @@ async def test_prompt_v2_18_running_is_not_an_acknowledgement() -> None:
         ]
 
 
-async def test_prompt_v2_18_prompt_v2_55_a_refused_prompt_ends_no_work_and_is_seen_in_its_error_alone() -> (
-    None
-):
+@requirement("PROMPT-V2-18", "PROMPT-V2-55")
+async def test_a_refused_prompt_ends_no_work_and_is_seen_in_its_error_alone() -> None:
     async with session() as (of, agent):
         turn = await agent.working(of, "work")
         heard = Heard(of, agent)
@@ -160,7 +164,8 @@ async def test_prompt_v2_18_prompt_v2_55_a_refused_prompt_ends_no_work_and_is_se
         assert turn.text == "Done."
 
 
-async def test_prompt_v2_18_a_prompt_refused_while_its_own_hook_runs_leaves_that_work_to_its_idle() -> None:
+@requirement("PROMPT-V2-18")
+async def test_a_prompt_refused_while_its_own_hook_runs_leaves_that_work_to_its_idle() -> None:
     async with session() as (of, agent):
         prompting = agent.meanwhile(of.prompt("hi"))
         request = await agent.request("session/prompt")
@@ -176,7 +181,8 @@ async def test_prompt_v2_18_a_prompt_refused_while_its_own_hook_runs_leaves_that
         assert of.messages == []
 
 
-async def test_prompt_v2_19_queue_02_two_prompts_in_one_span_of_work_end_with_its_one_idle() -> None:
+@requirement("PROMPT-V2-19", "QUEUE-02")
+async def test_two_prompts_in_one_span_of_work_end_with_its_one_idle() -> None:
     async with session() as (of, agent):
         one = await agent.working(of, "one", "u1")
         two = await agent.prompted(of, "two", "u2")
@@ -190,7 +196,8 @@ async def test_prompt_v2_19_queue_02_two_prompts_in_one_span_of_work_end_with_it
         assert agent.methods() == ["session/new", "session/prompt", "session/prompt"], "no cancel in between"
 
 
-async def test_prompt_v2_19_the_idle_of_other_work_ends_no_later_prompt() -> None:
+@requirement("PROMPT-V2-19")
+async def test_the_idle_of_other_work_ends_no_later_prompt() -> None:
     async with session() as (of, agent):
         one = await agent.working(of, "one", "u1")
         agent.state(of, "idle", stopReason="end_turn")
@@ -203,7 +210,8 @@ async def test_prompt_v2_19_the_idle_of_other_work_ends_no_later_prompt() -> Non
         assert await two.drained() == TurnEnd(stop_reason=v2.StopReason.REFUSAL)
 
 
-async def test_prompt_v2_19_each_prompt_is_ended_by_the_idle_that_follows_its_own_place() -> None:
+@requirement("PROMPT-V2-19")
+async def test_each_prompt_is_ended_by_the_idle_that_follows_its_own_place() -> None:
     """The second was taken after the first one's end, though it was sent before."""
     async with session() as (of, agent):
         one = await agent.working(of, "one", "u1")
@@ -221,7 +229,8 @@ async def test_prompt_v2_19_each_prompt_is_ended_by_the_idle_that_follows_its_ow
         assert await kinds(two) == ["user_message", "state_update running", "state_update idle"]
 
 
-async def test_prompt_v2_19_a_turn_of_somebody_else_is_not_ours_though_we_wait_for_one() -> None:
+@requirement("PROMPT-V2-19")
+async def test_a_turn_of_somebody_else_is_not_ours_though_we_wait_for_one() -> None:
     async with session() as (of, agent):
         prompting = agent.meanwhile(of.prompt("ours"))
         request = await agent.request("session/prompt")
@@ -238,7 +247,8 @@ async def test_prompt_v2_19_a_turn_of_somebody_else_is_not_ours_though_we_wait_f
         assert story(of) == [("user", "theirs", "theirs"), ("user", "ours", "ours")]
 
 
-async def test_prompt_v2_20_a_repeated_idle_is_no_second_end_cancel_or_usage() -> None:
+@requirement("PROMPT-V2-20")
+async def test_a_repeated_idle_is_no_second_end_cancel_or_usage() -> None:
     async with session() as (of, agent):
         one = await agent.working(of, "one", "u1")
         last: dict[str, Any] = {"stopReason": "cancelled", "usage": USAGE}
@@ -256,7 +266,8 @@ async def test_prompt_v2_20_a_repeated_idle_is_no_second_end_cancel_or_usage() -
         assert await two.drained() == END
 
 
-async def test_prompt_v2_25_a_question_does_not_block_and_its_answer_does_not_unblock_unless_told() -> None:
+@requirement("PROMPT-V2-25")
+async def test_a_question_does_not_block_and_its_answer_does_not_unblock_unless_told() -> None:
     may = asyncio.Event()
 
     async def later(permission: Permission) -> PermissionOption | None:
@@ -277,7 +288,8 @@ async def test_prompt_v2_25_a_question_does_not_block_and_its_answer_does_not_un
         assert await turn.drained() == END
 
 
-async def test_prompt_v2_29_what_comes_in_idle_is_held_before_the_first_prompt_and_after_the_last() -> None:
+@requirement("PROMPT-V2-29")
+async def test_what_comes_in_idle_is_held_before_the_first_prompt_and_after_the_last() -> None:
     async with session() as (of, agent):
         heard = Heard(of, agent)
         await agent.settled(of)
@@ -299,9 +311,8 @@ async def test_prompt_v2_29_what_comes_in_idle_is_held_before_the_first_prompt_a
         assert heard.events[-1].turn is None
 
 
-async def test_prompt_v2_39_unfinished_foreground_calls_are_cancelled_with_the_cancel_and_still_updated() -> (
-    None
-):
+@requirement("PROMPT-V2-39")
+async def test_unfinished_foreground_calls_are_cancelled_with_the_cancel_and_still_updated() -> None:
     async with session() as (of, agent):
         turn = await agent.working(of, "work")
         agent.update(of, "tool_call_update", toolCallId="done", status="completed")
@@ -325,7 +336,8 @@ async def test_prompt_v2_39_unfinished_foreground_calls_are_cancelled_with_the_c
         ]
 
 
-async def test_prompt_v2_39_a_call_whose_terminal_runs_in_the_background_is_not_cancelled() -> None:
+@requirement("PROMPT-V2-39")
+async def test_a_call_whose_terminal_runs_in_the_background_is_not_cancelled() -> None:
     async with session() as (of, agent):
         turn = await agent.working(of, "go")
         shown = [{"type": "terminal", "terminalId": "x"}]
@@ -337,8 +349,9 @@ async def test_prompt_v2_39_a_call_whose_terminal_runs_in_the_background_is_not_
         assert [str(call.status) for call in of.tool_calls] == ["in_progress"]
 
 
+@requirement("PROMPT-V2-39")
 @pytest.mark.parametrize("background", [{}, {"background": None}])
-async def test_prompt_v2_39_a_call_that_outlived_its_turn_is_not_cancelled_with_a_later_one(
+async def test_a_call_that_outlived_its_turn_is_not_cancelled_with_a_later_one(
     background: Any,
 ) -> None:
     async with session() as (of, agent):
@@ -354,7 +367,8 @@ async def test_prompt_v2_39_a_call_that_outlived_its_turn_is_not_cancelled_with_
         assert statuses == {"t": "in_progress", "mine": "cancelled"}
 
 
-async def test_a_late_cancel_of_an_ended_turn_sends_nothing_prompt_v2_39() -> None:
+@requirement("PROMPT-V2-39")
+async def test_a_late_cancel_of_an_ended_turn_sends_nothing() -> None:
     async with session() as (of, agent):
         one = await agent.working(of, "one", "u1")
         agent.state(of, "idle", stopReason="end_turn")
@@ -368,9 +382,8 @@ async def test_a_late_cancel_of_an_ended_turn_sends_nothing_prompt_v2_39() -> No
         assert (two.end, str(of.tool_calls[0].status)) == (None, "in_progress")
 
 
-async def test_prompt_v2_47_background_work_is_replaced_unknown_work_counts_and_silence_says_nothing() -> (
-    None
-):
+@requirement("PROMPT-V2-47")
+async def test_background_work_is_replaced_unknown_work_counts_and_silence_says_nothing() -> None:
     async with session() as (of, agent):
         assert of.fold.background is None, "nothing was told: not that nothing runs"
         agent.state(
@@ -394,8 +407,9 @@ async def test_prompt_v2_47_background_work_is_replaced_unknown_work_counts_and_
         assert of.fold.background is None
 
 
+@requirement("PROMPT-V2-48", "PROMPT-V2-50", "SD-14")
 @pytest.mark.parametrize("state", ["dreaming", "_paused", "unknown"])
-async def test_prompt_v2_48_prompt_v2_50_sd_14_an_unknown_state_is_busy_and_ends_nothing(state: str) -> None:
+async def test_an_unknown_state_is_busy_and_ends_nothing(state: str) -> None:
     async with session(answers=Permissions(ask=never)) as (of, agent):
         agent.state(of, state)
         await agent.settled(of)
@@ -416,7 +430,8 @@ async def test_prompt_v2_48_prompt_v2_50_sd_14_an_unknown_state_is_busy_and_ends
         assert await turn.drained() == END
 
 
-async def test_prompt_v2_52_the_response_ends_no_turn_and_the_text_comes_with_the_updates() -> None:
+@requirement("PROMPT-V2-52")
+async def test_the_response_ends_no_turn_and_the_text_comes_with_the_updates() -> None:
     async with session() as (of, agent):
         prompting = agent.meanwhile(of.prompt("hi"))
         stray = {"messageId": "u1", "stopReason": "end_turn", "text": "not from here"}
@@ -431,8 +446,9 @@ async def test_prompt_v2_52_the_response_ends_no_turn_and_the_text_comes_with_th
         assert turn.text == "Hello."
 
 
+@requirement("PROMPT-V2-55")
 @pytest.mark.parametrize("busy", [False, True])
-async def test_prompt_v2_55_a_refused_prompt_leaves_nothing_in_the_session(busy: bool) -> None:
+async def test_a_refused_prompt_leaves_nothing_in_the_session(busy: bool) -> None:
     async with session() as (of, agent):
         before = [("user", "u1", "work")] if busy else []
         if busy:
@@ -453,8 +469,9 @@ async def test_prompt_v2_55_a_refused_prompt_leaves_nothing_in_the_session(busy:
         assert await again.drained() == END
 
 
+@requirement("SD-05", "PROMPT-V2-05")
 @pytest.mark.parametrize("echo", ["before", "after"])
-async def test_sd_05_an_answer_that_names_no_message_is_named_by_the_echo_prompt_v2_05(echo: str) -> None:
+async def test_an_answer_that_names_no_message_is_named_by_the_echo(echo: str) -> None:
     async with session() as (of, agent):
         prompting = agent.meanwhile(of.prompt("hi"))
         request = await agent.request("session/prompt")
@@ -470,6 +487,7 @@ async def test_sd_05_an_answer_that_names_no_message_is_named_by_the_echo_prompt
         assert turn.message_id == "m7"
 
 
+@requirement("SD-01", "SD-02")
 @pytest.mark.parametrize("kind", ["state_update", "state_change"])
 @pytest.mark.parametrize(
     "reason",
@@ -479,7 +497,7 @@ async def test_sd_05_an_answer_that_names_no_message_is_named_by_the_echo_prompt
         {"stop_reason": "end_turn", "stopReason": "refusal"},
     ],
 )
-async def test_sd_01_sd_02_every_spelling_of_the_end_is_read(kind: str, reason: dict[str, str]) -> None:
+async def test_every_spelling_of_the_end_is_read(kind: str, reason: dict[str, str]) -> None:
     async with session() as (of, agent):
         turn = await agent.prompted(of, "hi")
         agent.update(of, kind, state="running")
@@ -489,8 +507,9 @@ async def test_sd_01_sd_02_every_spelling_of_the_end_is_read(kind: str, reason: 
         assert await turn.drained() == TurnEnd(stop_reason=v2.StopReason.REFUSAL)
 
 
+@requirement("PROMPT-V2-52")
 @pytest.mark.parametrize("error", [None, {"code": -32603, "message": "Overloaded"}])
-async def test_a_turn_that_fails_after_its_insertion_says_so_prompt_v2_52(error: Any) -> None:
+async def test_a_turn_that_fails_after_its_insertion_says_so(error: Any) -> None:
     async with session() as (of, agent):
         turn = await agent.working(of, "hi")
         agent.state(of, "idle", stopReason="error", error=error)

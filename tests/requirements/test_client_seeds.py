@@ -9,13 +9,15 @@ import pytest
 from antiphon.client import TurnEnd
 from antiphon.schema import v2
 from tests.requirements.agent_by_hand import session, story
+from tests.requirements.marks import requirement
 
 CONFIRMED = {"_meta": {"antiphon": {"turnComplete": True}}}
 END = TurnEnd(stop_reason=v2.StopReason.END_TURN)
 
 
+@requirement("TC-07", "SD-30")
 @pytest.mark.parametrize("order", ["before the response", "after the response"])
-async def test_tc_07_sd_30_a_turn_is_drained_by_the_completion_that_names_its_request(order: str) -> None:
+async def test_a_turn_is_drained_by_the_completion_that_names_its_request(order: str) -> None:
     async with session(1, CONFIRMED) as (of, agent):
         turn = await of.prompt("hi")
         request = await agent.request("session/prompt")
@@ -38,7 +40,8 @@ async def test_tc_07_sd_30_a_turn_is_drained_by_the_completion_that_names_its_re
         assert turn.text == "Hello, you."
 
 
-async def test_tc_07_a_completion_that_names_another_request_drains_no_turn() -> None:
+@requirement("TC-07")
+async def test_a_completion_that_names_another_request_drains_no_turn() -> None:
     async with session(1, CONFIRMED) as (of, agent):
         turn = await of.prompt("hi")
         request = await agent.request("session/prompt")
@@ -53,15 +56,17 @@ async def test_tc_07_a_completion_that_names_another_request_drains_no_turn() ->
         assert turn.text == "Hello."
 
 
-async def test_tc_07_an_error_response_ends_the_turn_without_a_completion() -> None:
+@requirement("TC-07")
+async def test_an_error_response_ends_the_turn_without_a_completion() -> None:
     async with session(1, CONFIRMED) as (of, agent):
         turn = await of.prompt("hi")
         agent.refuse(await agent.request("session/prompt"), -32603, "Broken")
         assert (await turn.drained()).stop_reason == "error"
 
 
+@requirement("TC-06", "TC-07")
 @pytest.mark.parametrize("said", [{}, {"_meta": {"antiphon": {"turnComplete": "yes"}}}])
-async def test_tc_06_tc_07_without_the_promise_the_response_ends_the_turn(said: dict[str, Any]) -> None:
+async def test_without_the_promise_the_response_ends_the_turn(said: dict[str, Any]) -> None:
     async with session(1, said) as (of, agent):
         turn = await of.prompt("hi")
         agent.says(of, "Hello.", messageId="a")
@@ -70,7 +75,8 @@ async def test_tc_06_tc_07_without_the_promise_the_response_ends_the_turn(said: 
         assert story(of)[1:] == [("agent", "a", "Hello.")]
 
 
-async def test_tc_06_the_promise_may_stand_where_the_proposal_puts_it() -> None:
+@requirement("TC-06")
+async def test_the_promise_may_stand_where_the_proposal_puts_it() -> None:
     async with session(1, {"sessionCapabilities": {"turnComplete": {}}}) as (of, agent):
         turn = await of.prompt("hi")
         request = await agent.request("session/prompt")

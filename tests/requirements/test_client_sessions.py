@@ -19,6 +19,7 @@ from tests.requirements.agent_by_hand import (
     text,
     whole,
 )
+from tests.requirements.marks import requirement
 
 END = TurnEnd(stop_reason=v2.StopReason.END_TURN)
 STDIO = v2.McpServerStdio(
@@ -47,7 +48,8 @@ def without_empty_servers(params: dict[str, Any]) -> dict[str, Any]:
 # --- session/new -----------------------------------------------------------------------------------
 
 
-async def test_sess_01_a_new_session_of_v1_says_its_folder_and_its_servers_always() -> None:
+@requirement("SESS-01")
+async def test_a_new_session_of_v1_says_its_folder_and_its_servers_always() -> None:
     async with opened(1) as (client, agent):
         await agent.new_session(client)
         making = agent.meanwhile(client.new_session("/site", additional_directories=["/a", "/b"]))
@@ -59,7 +61,8 @@ async def test_sess_01_a_new_session_of_v1_says_its_folder_and_its_servers_alway
         ]
 
 
-async def test_sess_02_a_new_session_of_v2_says_its_folder_and_what_else_was_given() -> None:
+@requirement("SESS-02")
+async def test_a_new_session_of_v2_says_its_folder_and_what_else_was_given() -> None:
     async with opened(2) as (client, agent):
         await agent.new_session(client)
         making = agent.meanwhile(client.new_session("/site", additional_directories=["/a"]))
@@ -71,8 +74,9 @@ async def test_sess_02_a_new_session_of_v2_says_its_folder_and_what_else_was_giv
         ]
 
 
+@requirement("SESS-04", "RPC-43")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_sess_04_rpc_43_a_folder_is_sent_as_an_absolute_path(version: int) -> None:
+async def test_a_folder_is_sent_as_an_absolute_path(version: int) -> None:
     async with opened(version) as (client, agent):
         for cwd in (None, "src", "/site/../tmp", os.curdir):
             agent.meanwhile(client.new_session(cwd, additional_directories=["lib"]))
@@ -83,8 +87,9 @@ async def test_sess_04_rpc_43_a_folder_is_sent_as_an_absolute_path(version: int)
         assert first == [os.getcwd(), f"{os.getcwd()}/src", "/tmp", os.getcwd()]
 
 
+@requirement("SESS-09")
 @pytest.mark.parametrize("version", [1, 2])
-async def test_sess_09_additional_directories_are_refused_where_they_are_not_offered(version: int) -> None:
+async def test_additional_directories_are_refused_where_they_are_not_offered(version: int) -> None:
     async with opened(version, {} if version == 1 else {"session": {}}) as (client, agent):
         with pytest.raises(LocalError, match="additional directories"):
             await client.new_session("/site", additional_directories=["/a"])
@@ -93,8 +98,9 @@ async def test_sess_09_additional_directories_are_refused_where_they_are_not_off
         assert [without_empty_servers(params) for params in agent.sent("session/new")] == [{"cwd": "/site"}]
 
 
+@requirement("SESS-07", "SESS-08")
 @pytest.mark.parametrize("told", ["before the answer", "behind the answer", "both"])
-async def test_sess_07_sess_08_what_is_told_around_the_answer_is_kept_and_no_state_is_reset(
+async def test_what_is_told_around_the_answer_is_kept_and_no_state_is_reset(
     told: str,
 ) -> None:
     async with opened(2) as (client, agent):
@@ -119,7 +125,8 @@ async def test_sess_07_sess_08_what_is_told_around_the_answer_is_kept_and_no_sta
         assert await of.turn.drained() == END
 
 
-async def test_sess_07_a_new_session_is_idle_until_it_is_told_otherwise() -> None:
+@requirement("SESS-07")
+async def test_a_new_session_is_idle_until_it_is_told_otherwise() -> None:
     async with session() as (of, agent):
         assert of.state == "idle"
         agent.says(of, "Hello.", messageId="a")
@@ -128,7 +135,8 @@ async def test_sess_07_a_new_session_is_idle_until_it_is_told_otherwise() -> Non
         assert (of.state, of.turn) == ("idle", None), "no other update is a state"
 
 
-async def test_sess_08_early_updates_wait_for_the_session_they_name() -> None:
+@requirement("SESS-08")
+async def test_early_updates_wait_for_the_session_they_name() -> None:
     async with opened(2) as (client, agent):
         one, two = agent.meanwhile(client.new_session("/1")), agent.meanwhile(client.new_session("/2"))
         requests = [await agent.request("session/new"), await agent.request("session/new")]
@@ -144,7 +152,8 @@ async def test_sess_08_early_updates_wait_for_the_session_they_name() -> None:
         assert client.sessions == [second, first]
 
 
-async def test_sess_08_the_early_updates_of_v1_are_kept_too() -> None:
+@requirement("SESS-08")
+async def test_the_early_updates_of_v1_are_kept_too() -> None:
     async with opened(1) as (client, agent):
         making = agent.meanwhile(client.new_session("/site"))
         request = await agent.request("session/new")
@@ -158,7 +167,8 @@ async def test_sess_08_the_early_updates_of_v1_are_kept_too() -> None:
 # --- session/load and session/resume ---------------------------------------------------------------
 
 
-async def test_sess_12_a_v1_session_is_loaded_only_where_offered_and_its_history_is_there_at_once() -> None:
+@requirement("SESS-12")
+async def test_a_v1_session_is_loaded_only_where_offered_and_its_history_is_there_at_once() -> None:
     async with opened(1) as (client, agent):
         loading = agent.meanwhile(client.load_session("old", "/there"))
         request = await agent.request("session/load")
@@ -171,7 +181,8 @@ async def test_sess_12_a_v1_session_is_loaded_only_where_offered_and_its_history
         assert of.state == "idle"
 
 
-async def test_sess_12_sess_14_an_agent_of_v1_that_offers_neither_is_asked_for_neither() -> None:
+@requirement("SESS-12", "SESS-14")
+async def test_an_agent_of_v1_that_offers_neither_is_asked_for_neither() -> None:
     async with session(1, {"loadSession": False, "sessionCapabilities": {"resume": None}}) as (of, agent):
         with pytest.raises(LocalError, match="load"):
             await of.client.load_session("old", "/there")
@@ -182,6 +193,7 @@ async def test_sess_12_sess_14_an_agent_of_v1_that_offers_neither_is_asked_for_n
         assert of.client.sessions == [of]
 
 
+@requirement("SESS-14")
 @pytest.mark.parametrize(
     ("able", "method"),
     [
@@ -190,9 +202,7 @@ async def test_sess_12_sess_14_an_agent_of_v1_that_offers_neither_is_asked_for_n
         ({"loadSession": True}, "session/load"),
     ],
 )
-async def test_sess_14_a_v1_session_is_resumed_only_where_that_is_offered(
-    able: dict[str, Any], method: str
-) -> None:
+async def test_a_v1_session_is_resumed_only_where_that_is_offered(able: dict[str, Any], method: str) -> None:
     async with opened(1, able) as (client, agent):
         resuming = agent.meanwhile(client.resume_session("old", "/there"))
         request = await agent.request(method)
@@ -203,7 +213,8 @@ async def test_sess_14_a_v1_session_is_resumed_only_where_that_is_offered(
         assert agent.methods() == [method]
 
 
-async def test_sess_14_a_resume_that_was_offered_and_is_not_there_is_a_load() -> None:
+@requirement("SESS-14")
+async def test_a_resume_that_was_offered_and_is_not_there_is_a_load() -> None:
     async with opened(1, {"loadSession": True, "sessionCapabilities": {"resume": {}}}) as (client, agent):
         resuming = agent.meanwhile(client.resume_session("old", "/there"))
         agent.refuse(await agent.request("session/resume"), -32601, "Method not found")
@@ -217,6 +228,7 @@ async def test_sess_14_a_resume_that_was_offered_and_is_not_there_is_a_load() ->
         assert agent.methods() == ["session/resume", "session/load", "session/load"], "it is asked once"
 
 
+@requirement("SESS-14")
 @pytest.mark.parametrize(
     ("version", "able", "code"),
     [
@@ -225,7 +237,7 @@ async def test_sess_14_a_resume_that_was_offered_and_is_not_there_is_a_load() ->
         (2, None, -32601),
     ],
 )
-async def test_sess_14_where_it_cannot_be_loaded_or_another_error_came_that_is_told(
+async def test_where_it_cannot_be_loaded_or_another_error_came_that_is_told(
     version: int, able: Any, code: int
 ) -> None:
     async with opened(version, able) as (client, agent):
@@ -237,11 +249,10 @@ async def test_sess_14_where_it_cannot_be_loaded_or_another_error_came_that_is_t
         assert agent.methods() == ["session/resume"]
 
 
+@requirement("SESS-27")
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("known", ["made", "opened", "listed"])
-async def test_sess_27_the_folder_of_a_session_that_is_known_need_not_be_given(
-    version: int, known: str
-) -> None:
+async def test_the_folder_of_a_session_that_is_known_need_not_be_given(version: int, known: str) -> None:
     async with opened(version) as (client, agent):
         if known == "listed":
             listing = agent.meanwhile(anext(client.list_sessions()))
@@ -271,7 +282,8 @@ async def test_sess_27_the_folder_of_a_session_that_is_known_need_not_be_given(
         assert (await agent.request(method))["params"]["cwd"] == "/site"
 
 
-async def test_sess_27_a_session_that_was_deleted_is_not_known() -> None:
+@requirement("SESS-27")
+async def test_a_session_that_was_deleted_is_not_known() -> None:
     async with session() as (of, agent):
         deleting = agent.meanwhile(of.client.delete_session("s"))
         agent.answer(await agent.request("session/delete"), {})
@@ -311,7 +323,8 @@ async def test_a_refused_folder_is_told_and_leaves_the_session_as_it_was() -> No
         assert story(of) == [("agent", "a", "Still here.")]
 
 
-async def test_msg_20_meta_is_patched_by_its_keys_in_a_replay_too() -> None:
+@requirement("MSG-20")
+async def test_meta_is_patched_by_its_keys_in_a_replay_too() -> None:
     async with opened(2) as (client, agent):
         loading = agent.meanwhile(client.load_session("old", "/there"))
         request = await agent.request("session/resume")
@@ -336,8 +349,9 @@ async def test_msg_20_meta_is_patched_by_its_keys_in_a_replay_too() -> None:
 # --- MCP servers -----------------------------------------------------------------------------------
 
 
+@requirement("MCPCFG-02")
 @pytest.mark.parametrize("offers", ["http", "sse", "none"])
-async def test_mcpcfg_02_in_v1_an_http_server_is_named_only_where_that_is_offered(offers: str) -> None:
+async def test_in_v1_an_http_server_is_named_only_where_that_is_offered(offers: str) -> None:
     able = {**ALL_V1, "mcpCapabilities": {offers: True}}
     async with opened(1, able) as (client, agent):
         if offers == "http":
@@ -354,7 +368,8 @@ async def test_mcpcfg_02_in_v1_an_http_server_is_named_only_where_that_is_offere
         assert agent.sent("session/new") == expected
 
 
-async def test_mcpcfg_04_in_v2_every_server_says_its_type() -> None:
+@requirement("MCPCFG-04")
+async def test_in_v2_every_server_says_its_type() -> None:
     async with opened(2) as (client, agent):
         making = agent.meanwhile(client.new_session("/site", mcp_servers=[STDIO, HTTP]))
         agent.answer(await agent.request("session/new"), {"sessionId": "s"})
@@ -363,9 +378,10 @@ async def test_mcpcfg_04_in_v2_every_server_says_its_type() -> None:
         assert agent.sent("session/new") == [{"cwd": "/site", "mcpServers": servers}]
 
 
+@requirement("MCPCFG-04")
 @pytest.mark.parametrize("offers", ["http", "stdio", None])
 @pytest.mark.parametrize(("server", "kind"), [(STDIO, "stdio"), (HTTP, "http")])
-async def test_mcpcfg_04_in_v2_a_server_is_named_only_where_its_type_is_offered(
+async def test_in_v2_a_server_is_named_only_where_its_type_is_offered(
     offers: str | None, server: Any, kind: str
 ) -> None:
     able = {"session": {**ALL_V2["session"], "mcp": None if offers is None else {offers: {}}}}
@@ -380,9 +396,10 @@ async def test_mcpcfg_04_in_v2_a_server_is_named_only_where_its_type_is_offered(
             assert agent.methods() == []
 
 
+@requirement("MCPCFG-08")
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("command", ["files", "./files", ""])
-async def test_mcpcfg_08_a_command_that_is_no_absolute_path_is_not_sent(version: int, command: str) -> None:
+async def test_a_command_that_is_no_absolute_path_is_not_sent(version: int, command: str) -> None:
     server = v2.McpServerStdio(name="files", command=command)
     async with opened(version) as (client, agent):
         making = agent.meanwhile(client.new_session("/site", mcp_servers=[server]))
@@ -391,7 +408,8 @@ async def test_mcpcfg_08_a_command_that_is_no_absolute_path_is_not_sent(version:
         assert agent.methods() == []
 
 
-async def test_mcpcfg_07_a_variable_is_named_once() -> None:
+@requirement("MCPCFG-07")
+async def test_a_variable_is_named_once() -> None:
     twice = [v2.EnvVariable(name="A", value="1"), v2.EnvVariable(name="A", value="2")]
     server = v2.McpServerStdio(name="files", command="/bin/files", env=twice)
     async with opened() as (client, agent):

@@ -11,6 +11,7 @@ from antiphon.client import ClientSession
 from antiphon.schema import v2
 from antiphon.schema.wire import Unknown
 from tests.requirements.agent_by_hand import AgentByHand, session, story, text, whole
+from tests.requirements.marks import requirement
 
 NEW: dict[str, Any] = {
     "sessionUpdate": "tool_call_update",
@@ -47,7 +48,8 @@ def encoded(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-async def test_tool_v1_04_an_update_of_a_call_never_seen_creates_it() -> None:
+@requirement("TOOL-V1-04")
+async def test_an_update_of_a_call_never_seen_creates_it() -> None:
     async with session(1) as (of, agent):
         await of.prompt("go")
         agent.update(of, "tool_call_update", toolCallId="t", title="Edit", kind="edit", status="in_progress")
@@ -56,8 +58,9 @@ async def test_tool_v1_04_an_update_of_a_call_never_seen_creates_it() -> None:
         ]
 
 
+@requirement("TOOL-V1-09")
 @pytest.mark.parametrize("name", [{}, {"name": None}])
-async def test_tool_v1_09_null_or_no_name_leaves_it_and_so_with_all_of_v1(name: dict[str, None]) -> None:
+async def test_null_or_no_name_leaves_it_and_so_with_all_of_v1(name: dict[str, None]) -> None:
     async with session(1) as (of, agent):
         await of.prompt("go")
         agent.update(of, "tool_call", toolCallId="t", **FULL)
@@ -70,7 +73,8 @@ async def test_tool_v1_09_null_or_no_name_leaves_it_and_so_with_all_of_v1(name: 
         assert await held(of, agent) == [{**made[0], "name": "other_tool"}]
 
 
-async def test_tool_v2_02_tool_v2_03_what_is_omitted_stays_null_resets_and_a_value_replaces() -> None:
+@requirement("TOOL-V2-02", "TOOL-V2-03")
+async def test_what_is_omitted_stays_null_resets_and_a_value_replaces() -> None:
     async with session() as (of, agent):
         agent.update(of, "tool_call_update", toolCallId="t")
         assert await held(of, agent) == [{**NEW, "toolCallId": "t"}]
@@ -88,7 +92,8 @@ async def test_tool_v2_02_tool_v2_03_what_is_omitted_stays_null_resets_and_a_val
         assert await held(of, agent) == [{**NEW, "toolCallId": "t"}]
 
 
-async def test_tool_v2_05_tool_v2_06_content_chunks_append_and_create_and_an_update_replaces_all() -> None:
+@requirement("TOOL-V2-05", "TOOL-V2-06")
+async def test_content_chunks_append_and_create_and_an_update_replaces_all() -> None:
     one, two = ({"type": "content", "content": text(words)} for words in ("one", "two"))
     async with session() as (of, agent):
         agent.update(of, "tool_call_content_chunk", toolCallId="t", content=one)
@@ -99,7 +104,8 @@ async def test_tool_v2_05_tool_v2_06_content_chunks_append_and_create_and_an_upd
         assert await held(of, agent) == [{**NEW, "toolCallId": "t", "content": [two, one]}]
 
 
-async def test_tool_v2_07_tool_v2_16_strange_kinds_statuses_and_items_are_kept_and_still_run() -> None:
+@requirement("TOOL-V2-07", "TOOL-V2-16")
+async def test_strange_kinds_statuses_and_items_are_kept_and_still_run() -> None:
     item = {"type": "_chart", "points": [1, 2]}
     async with session() as (of, agent):
         strange = {"kind": "_cook", "status": "_simmering", "content": [item]}
@@ -112,7 +118,8 @@ async def test_tool_v2_07_tool_v2_16_strange_kinds_statuses_and_items_are_kept_a
         assert [call.final for call in of.tool_calls] == [False, False, True]
 
 
-async def test_tool_v2_09_a_call_in_idle_changes_no_state_and_opens_no_turn() -> None:
+@requirement("TOOL-V2-09")
+async def test_a_call_in_idle_changes_no_state_and_opens_no_turn() -> None:
     async with session() as (of, agent):
         for status in ("pending", "in_progress", "completed"):
             agent.update(of, "tool_call_update", toolCallId="t", status=status)
@@ -120,7 +127,8 @@ async def test_tool_v2_09_a_call_in_idle_changes_no_state_and_opens_no_turn() ->
             assert (of.state, of.turn) == ("idle", None)
 
 
-async def test_diff_04_a_diff_without_a_patch_is_held_and_is_no_patch() -> None:
+@requirement("DIFF-04")
+async def test_a_diff_without_a_patch_is_held_and_is_no_patch() -> None:
     changes = [
         {"operation": "modify", "path": "/site/a.bin"},
         {"operation": "move", "oldPath": "/site/b", "path": "/site/c"},
@@ -139,8 +147,9 @@ async def test_diff_04_a_diff_without_a_patch_is_held_and_is_no_patch() -> None:
 # --- terminals -------------------------------------------------------------------------------------
 
 
+@requirement("TERMV2-02")
 @pytest.mark.parametrize("first", ["the reference", "the terminal"])
-async def test_termv2_02_a_terminal_and_what_refers_to_it_come_in_either_order(first: str) -> None:
+async def test_a_terminal_and_what_refers_to_it_come_in_either_order(first: str) -> None:
     async with session() as (of, agent):
         reference = [{"type": "terminal", "terminalId": "x"}]
         if first == "the reference":
@@ -153,9 +162,8 @@ async def test_termv2_02_a_terminal_and_what_refers_to_it_come_in_either_order(f
         assert [(shown.id, shown.command, shown.text) for shown in of.terminals] == [("x", "make", "hi")]
 
 
-async def test_termv2_03_termv2_04_termv2_05_termv2_06_a_terminal_is_patched_and_its_bytes_are_exact() -> (
-    None
-):
+@requirement("TERMV2-03", "TERMV2-04", "TERMV2-05", "TERMV2-06")
+async def test_a_terminal_is_patched_and_its_bytes_are_exact() -> None:
     async with session() as (of, agent):
 
         async def shown(kind: str = "terminal_update", **fields: Any) -> Any:
@@ -196,7 +204,8 @@ def contents(of: ClientSession) -> list[list[str]]:
     return [[entry["content"] for entry in whole(plan)["plan"]["entries"]] for plan in of.plans]
 
 
-async def test_plan_v1_02_each_plan_of_v1_replaces_the_one_before() -> None:
+@requirement("PLAN-V1-02")
+async def test_each_plan_of_v1_replaces_the_one_before() -> None:
     async with session(1) as (of, agent):
         turn = await of.prompt("go")
         agent.update(of, "plan", entries=[entry("Look"), entry("Write")])
@@ -209,7 +218,8 @@ async def test_plan_v1_02_each_plan_of_v1_replaces_the_one_before() -> None:
         assert whole(of.plans[0])["plan"]["entries"] == [entry("Write", "completed")]
 
 
-async def test_plan_v2_02_plan_v2_03_a_plan_replaces_the_one_of_its_id_and_no_other() -> None:
+@requirement("PLAN-V2-02", "PLAN-V2-03")
+async def test_a_plan_replaces_the_one_of_its_id_and_no_other() -> None:
     async with session() as (of, agent):
 
         def plans(id: str, kind: str = "items", **fields: Any) -> None:
@@ -238,7 +248,8 @@ async def test_plan_v2_02_plan_v2_03_a_plan_replaces_the_one_of_its_id_and_no_ot
         ]
 
 
-async def test_plan_v2_06_plans_in_words_in_a_file_and_removed_are_taken() -> None:
+@requirement("PLAN-V2-06")
+async def test_plans_in_words_in_a_file_and_removed_are_taken() -> None:
     async with session() as (of, agent):
         words = {"type": "markdown", "planId": "a", "content": "1. Look"}
         file = {"type": "file", "planId": "b", "uri": "file:///site/plan.md"}

@@ -1,9 +1,8 @@
 """Every MUST and SHOULD that binds an agent or a client has a test, or a line in `pending.tsv` with a reason.
 
 The catalogue is `antiphon.conformance.requirements`. A test names the requirements it shows in its mark:
-`@requirement("RPC-40", "RPC-41")`, or still in its own name (`test_rpc_40_…`). The checks go both ways: an id
-that the catalogue does not have, a pending line for a requirement that has a test, and a required id without
-test or pending line are all errors.
+`@requirement("RPC-40", "RPC-41")`. The checks go both ways: an id that the catalogue does not have, a pending
+line for a requirement that has a test, and a required id without test or pending line are all errors.
 """
 
 from __future__ import annotations
@@ -25,9 +24,6 @@ CATALOGUE = requirements()
 KNOWN = {*CATALOGUE, *conflicts()}
 PREFIXES = sorted({id.rpartition("-")[0] for id in KNOWN}, key=len, reverse=True)
 ID = re.compile(rf"(?<![\w/-])(?:{'|'.join(PREFIXES)})-\d\d(?![\w-])")
-IN_NAME = re.compile(
-    rf"(?<![a-z0-9])({'|'.join(prefix.lower().replace('-', '_') for prefix in PREFIXES)})_(\d\d)(?![a-z0-9])"
-)
 TEST = re.compile(r"^\s*(?:async )?def (test_\w+)", re.M)
 
 
@@ -55,19 +51,12 @@ def marked(source: str) -> dict[str, list[str]]:
     return found
 
 
-def ids_in(name: str) -> set[str]:
-    """Return the ids that the name of a test carries."""
-    return {f"{prefix}-{number}".upper().replace("_", "-") for prefix, number in IN_NAME.findall(name)}
-
-
 def shown() -> dict[str, list[str]]:
     """Return the tests that show each id."""
     found: dict[str, list[str]] = {}
     for path in HERE.parent.rglob("test_*.py"):
-        source = path.read_text()
-        marks = marked(source)
-        for name in TEST.findall(source):
-            for id in (*marks.get(name, ()), *ids_in(name)):
+        for name, ids in marked(path.read_text()).items():
+            for id in ids:
                 found.setdefault(id, []).append(f"{path.name}::{name}")
     return found
 
@@ -142,7 +131,13 @@ def test_an_unknown_id_is_noticed() -> None:
 def test_ids_are_read_from_marks() -> None:
     source = '@requirement("RPC-40", "RPC-41")\n@slow\nasync def test_a(): ...\ndef test_b(): ...\n'
     assert marked(source) == {"test_a": ["RPC-40", "RPC-41"]}
-    assert ids_in("test_rpc_40_prompt_v2_17_x") == {"RPC-40", "PROMPT-V2-17"}
+
+
+def test_no_test_has_an_id_in_its_name() -> None:
+    prefixes = "|".join(prefix.lower().replace("-", "_") for prefix in PREFIXES)
+    carried = re.compile(rf"(?<![a-z0-9])(?:{prefixes})_\d\d(?![a-z0-9])")
+    names = [name for path in HERE.parent.rglob("test_*.py") for name in TEST.findall(path.read_text())]
+    assert [name for name in names if carried.search(name)] == []
 
 
 def test_the_catalogue_is_complete() -> None:

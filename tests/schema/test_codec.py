@@ -11,6 +11,7 @@ from antiphon.schema import v1, v2
 from antiphon.schema.codec import codec
 from antiphon.schema.methods import Kind
 from antiphon.schema.wire import UNSET, Unknown
+from tests.requirements.marks import requirement
 
 
 def params(version, name, value, kind=Kind.REQUEST):
@@ -37,7 +38,8 @@ def test_there_is_one_codec_per_version():
         codec(3)
 
 
-def test_rpc_18_a_method_that_is_not_of_the_version_is_not_found():
+@requirement("RPC-18")
+def test_a_method_that_is_not_of_the_version_is_not_found():
     for kind in Kind:
         with pytest.raises(MethodNotFound):
             codec(2).params(kind, "session/set_mode", b"{}")
@@ -45,7 +47,8 @@ def test_rpc_18_a_method_that_is_not_of_the_version_is_not_found():
         codec(2).result("session/set_mode", b"{}")
 
 
-def test_ext_01_an_extension_keeps_its_plain_json():
+@requirement("EXT-01")
+def test_an_extension_keeps_its_plain_json():
     assert params(1, "_vendor/thing", [1, {"a": None}]) == [1, {"a": None}]
     assert codec(1).params(Kind.NOTIFICATION, "_vendor/thing", None) == {}
     assert result(2, "_vendor/thing", {"ok": True}) == {"ok": True}
@@ -58,25 +61,29 @@ def test_missing_params_are_empty_params(raw):
         codec(2).params(Kind.REQUEST, "session/close", raw)
 
 
-def test_rpc_39_unknown_properties_are_ignored():
+@requirement("RPC-39")
+def test_unknown_properties_are_ignored():
     made = params(2, "session/close", {"sessionId": "s", "future": {"deep": [1]}})
     assert made == v2.CloseSessionRequest(session_id=v2.SessionId("s"))
 
 
+@requirement("EXT-04")
 @pytest.mark.parametrize("value", [None, {}, {"traceparent": "00-1"}, {"vendor": {"deep": [None]}}])
-def test_ext_04_meta_is_an_object_or_null(value):
+def test_meta_is_an_object_or_null(value):
     made = params(1, "session/cancel", {"sessionId": "s", "_meta": value}, Kind.NOTIFICATION)
     assert made.meta == value
     assert "_meta" in again(1, v1.CancelNotification(session_id=v1.SessionId("s"), meta={}))
 
 
-def test_ext_04_a_meta_that_is_no_object_counts_as_absent():
+@requirement("EXT-04")
+def test_a_meta_that_is_no_object_counts_as_absent():
     assert params(2, "session/close", {"sessionId": "s", "_meta": 5}).meta is None
     assert update(2, {"sessionUpdate": "user_message", "messageId": "m", "_meta": "no"}).meta is UNSET
 
 
+@requirement("RPC-42")
 @pytest.mark.parametrize("value", [None, 0, False, "", [], {}, {"a": [None]}])
-def test_rpc_42_raw_input_and_output_are_passed_through_untouched(value):
+def test_raw_input_and_output_are_passed_through_untouched(value):
     for version in (1, 2):
         sent = {
             "sessionUpdate": "tool_call_update", "toolCallId": "t", "rawInput": value, "rawOutput": value,
@@ -87,8 +94,9 @@ def test_rpc_42_raw_input_and_output_are_passed_through_untouched(value):
     assert update(2, {"sessionUpdate": "tool_call_update", "toolCallId": "t"}).raw_input is UNSET
 
 
+@requirement("MSG-13", "MSG-21")
 @pytest.mark.parametrize("kind", ["user_message", "agent_message", "agent_thought"])
-def test_msg_13_msg_21_content_is_absent_null_or_a_value(kind):
+def test_content_is_absent_null_or_a_value(kind):
     bare = {"sessionUpdate": kind, "messageId": "m"}
     text = [{"type": "text", "text": "a"}]
     assert update(2, bare).content is UNSET
@@ -110,14 +118,16 @@ PATCHES = [
 ]
 
 
+@requirement("MSG-18")
 @pytest.mark.parametrize("bare", PATCHES, ids=lambda patch: patch["sessionUpdate"])
-def test_msg_18_meta_on_an_upsert_is_a_patch_of_three_states(bare):
+def test_meta_on_an_upsert_is_a_patch_of_three_states(bare):
     for meta in ({}, {"_meta": None}, {"_meta": {}}, {"_meta": {"a": None, "b": 1}}):
         assert again(2, update(2, bare | meta)) == bare | meta
     assert update(2, bare).meta is UNSET
 
 
-def test_msg_19_meta_elsewhere_is_there_or_not():
+@requirement("MSG-19")
+def test_meta_elsewhere_is_there_or_not():
     chunk = {
         "sessionUpdate": "agent_message_chunk",
         "messageId": "m",
@@ -127,12 +137,14 @@ def test_msg_19_meta_elsewhere_is_there_or_not():
     assert again(2, update(2, chunk | {"_meta": None})) == chunk
 
 
-def test_tool_v1_02_null_means_nothing_in_v1():
+@requirement("TOOL-V1-02")
+def test_null_means_nothing_in_v1():
     bare = {"sessionUpdate": "tool_call_update", "toolCallId": "t"}
     assert update(1, bare | {"title": None, "content": None}) == update(1, bare)
 
 
-def test_ext_07_an_unknown_update_is_kept_whole():
+@requirement("EXT-07")
+def test_an_unknown_update_is_kept_whole():
     sent = {"sessionUpdate": "_antiphon_queue", "entries": [{"a": None}], "_meta": {"x": 1}}
     for version in (1, 2):
         made = update(version, sent)
@@ -141,20 +153,23 @@ def test_ext_07_an_unknown_update_is_kept_whole():
         assert again(version, made) == sent
 
 
-def test_ext_06_ext_07_an_unknown_block_inside_a_known_update_is_kept_whole():
+@requirement("EXT-06", "EXT-07")
+def test_an_unknown_block_inside_a_known_update_is_kept_whole():
     block = {"type": "_hologram", "depth": 3.5, "frames": [None]}
     made = update(2, {"sessionUpdate": "agent_message_chunk", "messageId": "m", "content": block})
     assert made == v2.AgentMessageChunk(message_id=v2.MessageId("m"), content=Unknown(block))
 
 
-def test_ext_06_unknown_enum_values_are_kept():
+@requirement("EXT-06")
+def test_unknown_enum_values_are_kept():
     sent = {"sessionUpdate": "tool_call_update", "toolCallId": "t", "kind": "_levitate", "status": "dreaming"}
     made = update(2, sent)
     assert (made.kind, made.status) == ("_levitate", "dreaming")
     assert again(2, made) == sent
 
 
-def test_ext_08_a_known_tag_with_a_bad_payload_is_an_error():
+@requirement("EXT-08")
+def test_a_known_tag_with_a_bad_payload_is_an_error():
     chunk = {"sessionUpdate": "agent_message_chunk", "messageId": "m"}
     for content in ({"type": "text"}, {"type": "text", "text": 5}, {"type": 5, "text": "a"}, {"text": "a"}):
         with pytest.raises(InvalidParams):
@@ -164,7 +179,8 @@ def test_ext_08_a_known_tag_with_a_bad_payload_is_an_error():
             update(2, broken)
 
 
-def test_ext_10_a_v1_union_is_closed_but_an_unknown_update_fails_nothing():
+@requirement("EXT-10")
+def test_a_v1_union_is_closed_but_an_unknown_update_fails_nothing():
     with pytest.raises(InvalidParams):
         update(1, {"sessionUpdate": "agent_message_chunk", "content": {"type": "_hologram"}})
     assert isinstance(update(1, {"sessionUpdate": "next_year"}), Unknown)
@@ -172,7 +188,8 @@ def test_ext_10_a_v1_union_is_closed_but_an_unknown_update_fails_nothing():
     assert notice.severity == "_mild"
 
 
-def test_ext_10_elic_09_the_open_unions_of_v1_keep_what_they_do_not_know():
+@requirement("EXT-10", "ELIC-09")
+def test_the_open_unions_of_v1_keep_what_they_do_not_know():
     asked = {"mode": "_voice", "message": "m", "sessionId": "s", "more": 1}
     assert params(1, "elicitation/create", asked) == Unknown(asked)
     assert result(1, "elicitation/create", {"action": "_later"}) == Unknown(action="_later")
@@ -183,6 +200,7 @@ def test_ext_10_elic_09_the_open_unions_of_v1_keep_what_they_do_not_know():
     assert form.requested_schema.properties == {"x": Unknown(type="_date", zone="UTC")}
 
 
+@requirement("EXT-08")
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -192,12 +210,13 @@ def test_ext_10_elic_09_the_open_unions_of_v1_keep_what_they_do_not_know():
         ("elicitation/create", {"mode": "_voice", "message": "m", "sessionId": "s", "requestId": 1}),
     ],
 )
-def test_ext_08_an_unknown_variant_still_needs_what_every_variant_has(name, value):
+def test_an_unknown_variant_still_needs_what_every_variant_has(name, value):
     with pytest.raises(InvalidParams):
         params(2, name, value)
 
 
-def test_plan_v2_03_an_unknown_plan_has_an_id():
+@requirement("PLAN-V2-03")
+def test_an_unknown_plan_has_an_id():
     plan = {"type": "_tree", "planId": "p", "root": {}}
     made = update(2, {"sessionUpdate": "plan_update", "plan": plan})
     assert made.plan == Unknown(plan)
@@ -205,7 +224,8 @@ def test_plan_v2_03_an_unknown_plan_has_an_id():
         update(2, {"sessionUpdate": "plan_update", "plan": {"type": "_tree"}})
 
 
-def test_init_16_a_support_marker_is_an_object_and_never_a_boolean():
+@requirement("INIT-16")
+def test_a_support_marker_is_an_object_and_never_a_boolean():
     answer = {"protocolVersion": 2, "info": {"name": "a", "version": "1"}}
     session = {"delete": {}, "additionalDirectories": None, "prompt": {"image": True, "audio": {}}}
     made = result(2, "initialize", answer | {"capabilities": {"session": session}})
@@ -218,7 +238,8 @@ def test_init_16_a_support_marker_is_an_object_and_never_a_boolean():
     assert again(2, made)["capabilities"] == {"session": {"delete": {}, "prompt": {"audio": {}}}}
 
 
-def test_init_28_unknown_auth_methods_are_kept_or_skipped_and_bad_capabilities_are_none():
+@requirement("INIT-28")
+def test_unknown_auth_methods_are_kept_or_skipped_and_bad_capabilities_are_none():
     answer = {"protocolVersion": 2, "info": {"name": "a", "version": "1"}}
     kept = {"type": "_token", "methodId": "t", "name": "Token", "url": "x"}
     methods = [
@@ -234,7 +255,8 @@ def test_init_28_unknown_auth_methods_are_kept_or_skipped_and_bad_capabilities_a
     assert made.capabilities == v2.AgentCapabilities()
 
 
-def test_init_11_a_bare_v1_answer_has_every_default():
+@requirement("INIT-11")
+def test_a_bare_v1_answer_has_every_default():
     made = result(1, "initialize", {"protocolVersion": 1})
     assert made == v1.InitializeResponse(protocol_version=1)
     assert made.agent_capabilities.load_session is False
@@ -242,14 +264,16 @@ def test_init_11_a_bare_v1_answer_has_every_default():
     assert made.auth_methods == []
 
 
+@requirement("PROMPT-V2-14")
 @pytest.mark.parametrize("reason", [None, 5, {"a": 1}, ["end_turn"]])
-def test_prompt_v2_14_a_stop_reason_that_is_none_is_not_reported(reason):
+def test_a_stop_reason_that_is_none_is_not_reported(reason):
     made = update(2, {"sessionUpdate": "state_update", "state": "idle", "stopReason": reason})
     assert made == v2.SessionStateUpdate(state=v2.State.IDLE)
     assert update(2, {"sessionUpdate": "state_update", "state": "idle"}) == made
 
 
-def test_c_05_an_error_ends_work_as_a_stop_reason():
+@requirement("C-05")
+def test_an_error_ends_work_as_a_stop_reason():
     sent = {
         "sessionUpdate": "state_update", "state": "idle", "stopReason": "error",
         "error": {"code": -32603, "message": "no", "data": {"reason": "interrupted"}},
@@ -260,7 +284,8 @@ def test_c_05_an_error_ends_work_as_a_stop_reason():
     assert again(2, made) == sent
 
 
-def test_ext_07_an_unknown_state_is_kept_whole():
+@requirement("EXT-07")
+def test_an_unknown_state_is_kept_whole():
     sent = {"sessionUpdate": "state_update", "state": "_dreaming", "about": ["sheep"]}
     assert update(2, sent) == Unknown(sent)
     child = {"sessionUpdate": "subagent_update", "sessionId": "c", "state": {"state": "_dreaming", "x": 1}}
@@ -287,7 +312,8 @@ def test_mcpcfg_a_v1_stdio_server_needs_no_type():
         params(1, "session/new", {"cwd": "/", "mcpServers": [{"type": "http"} | stdio]})
 
 
-def test_rpc_27_an_error_names_the_place_and_not_the_value():
+@requirement("RPC-27")
+def test_an_error_names_the_place_and_not_the_value():
     secret = {"name": "n", "command": "/c", "env": [{"name": "KEY", "value": ["hunter2"]}], "type": "stdio"}
     with pytest.raises(InvalidParams) as caught:
         params(2, "session/new", {"cwd": "/", "mcpServers": [secret]})
@@ -302,7 +328,8 @@ def test_rpc_27_an_error_names_the_place_and_not_the_value():
     assert str(caught.value) == "Invalid enum value - at `$.options[0].kind`"
 
 
-def test_rpc_38_nesting_without_end_is_refused_and_not_a_crash():
+@requirement("RPC-38")
+def test_nesting_without_end_is_refused_and_not_a_crash():
     deep = b'{"sessionId":"s","_meta":{"x":' + b"[" * 100_000 + b"]" * 100_000 + b"}}"
     with pytest.raises(InvalidParams):
         codec(2).params(Kind.REQUEST, "session/close", deep)

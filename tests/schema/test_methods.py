@@ -9,6 +9,7 @@ import pytest
 
 from antiphon.schema import methods, v1, v2
 from antiphon.schema.methods import Kind, Method, Sender, notification, request
+from tests.requirements.marks import requirement
 
 
 def test_a_row_says_all_there_is_to_know():
@@ -24,6 +25,7 @@ def test_a_row_says_all_there_is_to_know():
     )
 
 
+@requirement("CONF-V2-06", "RPC-18")
 @pytest.mark.parametrize(
     ("name", "version"),
     [
@@ -31,11 +33,12 @@ def test_a_row_says_all_there_is_to_know():
         ("terminal/cancel", 1), ("auth/login", 1), ("session/prompt", 3), ("nope", 1), ("_x", 1),
     ],
 )  # fmt: skip
-def test_conf_v2_06_rpc_18_a_method_that_a_version_lacks_is_absent(name, version):
+def test_a_method_that_a_version_lacks_is_absent(name, version):
     assert request(name, version) is None
 
 
-def test_rpc_28_either_side_cancels_requests():
+@requirement("RPC-28")
+def test_either_side_cancels_requests():
     for version in (1, 2):
         row = notification("$/cancel_request", version)
         assert row is not None
@@ -43,7 +46,8 @@ def test_rpc_28_either_side_cancels_requests():
         assert request("$/cancel_request", version) is None
 
 
-def test_mcpacp_03_mcpacp_06_mcp_messages_are_requests_one_way_and_notifications_the_other():
+@requirement("MCPACP-03", "MCPACP-06")
+def test_mcp_messages_are_requests_one_way_and_notifications_the_other():
     for version in (1, 2):
         call, late = request("mcp/message", version), notification("mcp/message", version)
         assert call is not None
@@ -53,7 +57,8 @@ def test_mcpacp_03_mcpacp_06_mcp_messages_are_requests_one_way_and_notifications
         assert late.result is None
 
 
-def test_proxy_03_a_successor_is_reached_both_ways():
+@requirement("PROXY-03")
+def test_a_successor_is_reached_both_ways():
     for version in (1, 2):
         for row in (request("proxy/successor", version), notification("proxy/successor", version)):
             assert row is not None
@@ -70,7 +75,8 @@ def test_updates_are_the_agents_and_belong_to_a_session():
     assert second.session_scoped
 
 
-def test_elic_04_an_elicitation_may_belong_to_a_session():
+@requirement("ELIC-04")
+def test_an_elicitation_may_belong_to_a_session():
     for version in (1, 2):
         row = request("elicitation/create", version)
         assert row is not None

@@ -10,19 +10,22 @@ import pytest
 
 from antiphon.schema.methods import Kind, Sender, methods
 from antiphon.schema.wire import Wire
+from tests.requirements.marks import requirement
 from tests.schema.schema_walk import MADE_NAMES, NO_TYPES, PACKAGES, walked
 from tests.schema.strategies import Node, branches, constants, definitions
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
 
 
+@requirement("RPC-40")
 @VERSIONS
-def test_rpc_40_every_definition_property_mark_and_constant_is_in_the_types(version: int) -> None:
+def test_every_definition_property_mark_and_constant_is_in_the_types(version: int) -> None:
     walked(version)
 
 
+@requirement("EXT-03")
 @VERSIONS
-def test_ext_03_nothing_is_in_the_types_that_is_not_in_the_schema(version: int) -> None:
+def test_nothing_is_in_the_types_that_is_not_in_the_schema(version: int) -> None:
     seen = walked(version).seen
     package = PACKAGES[version]
     for name in package.__all__:
@@ -55,8 +58,9 @@ NO_METHODS_OF_THE_SCHEMA = {1: {"session/set_model"}, 2: set()}
 """v1 had it while it was unstable, and agents and clients still use it."""
 
 
+@requirement("EXT-12")
 @VERSIONS
-def test_ext_12_the_method_table_is_the_schemas_and_no_more(version: int) -> None:
+def test_the_method_table_is_the_schemas_and_no_more(version: int) -> None:
     stable = definitions(version, unstable=False)
     expected_rows = {}
     for name, node in definitions(version).items():
@@ -82,8 +86,9 @@ def test_ext_12_the_method_table_is_the_schemas_and_no_more(version: int) -> Non
     assert {key: row for key, row in rows.items() if key not in extra} == expected_rows
 
 
+@requirement("INIT-30")
 @VERSIONS
-def test_init_30_what_is_unstable_is_told_apart(version: int) -> None:
+def test_what_is_unstable_is_told_apart(version: int) -> None:
     stable, unstable = definitions(version, unstable=False), definitions(version)
     told = import_module(f"antiphon.schema.v{version}.stability")
     assert unstable.keys() - stable.keys() == told.DEFINITIONS

@@ -14,6 +14,7 @@ from antiphon.schema.methods import Kind
 from antiphon.schema.v1 import optins
 from antiphon.schema.v2 import proposed
 from antiphon.schema.wire import Unknown, choose
+from tests.requirements.marks import requirement
 
 
 def params(version, name, value, kind=Kind.REQUEST):
@@ -47,7 +48,8 @@ def test_the_dialect_as_first_proposed_is_read():
     assert update(2, unknown) == Unknown(unknown)
 
 
-def test_tc_01_the_opt_ins_of_v1_are_read():
+@requirement("TC-01")
+def test_the_opt_ins_of_v1_are_read():
     done = {"sessionUpdate": "turn_complete", "promptRequestId": "2", "stopReason": "end_turn"}
     assert update(1, done) == optins.TurnComplete(
         stop_reason=v1.IdleStopReason.END_TURN, prompt_request_id="2"
@@ -71,7 +73,8 @@ def test_tc_01_the_opt_ins_of_v1_are_read():
     assert again(1, optins.PromptAccepted(message_id=v1.MessageId("m"))) == {"messageId": "m"}
 
 
-def test_c_01_a_v2_prompt_may_be_answered_without_an_id():
+@requirement("C-01")
+def test_a_v2_prompt_may_be_answered_without_an_id():
     assert result(2, "session/prompt", {"messageId": "m"}) == v2.PromptResponse(message_id=v2.MessageId("m"))
     assert result(2, "session/prompt", {}) == proposed.PromptTaken()
     assert result(2, "session/prompt", {"_meta": {"a": 1}}) == proposed.PromptTaken(meta={"a": 1})
@@ -80,7 +83,8 @@ def test_c_01_a_v2_prompt_may_be_answered_without_an_id():
             result(2, "session/prompt", wrong)
 
 
-def test_c_07_a_command_without_a_type_is_a_command():
+@requirement("C-07")
+def test_a_command_without_a_type_is_a_command():
     commands = [{"name": "a", "description": "b"}, {"type": "command", "name": "c", "description": "d"}]
     for more in ([], [{"type": "_menu", "name": "m", "description": "n", "rows": 3}]):
         made = update(2, {"sessionUpdate": "available_commands_update", "availableCommands": commands + more})
@@ -92,7 +96,8 @@ def test_c_07_a_command_without_a_type_is_a_command():
     assert again(2, made)["availableCommands"][0]["type"] == "command"
 
 
-def test_c_08_conf_v1_07_conf_v2_01_setting_an_option():
+@requirement("C-08", "CONF-V1-07", "CONF-V2-01")
+def test_setting_an_option():
     base = {"sessionId": "s", "configId": "c"}
     own = {"session_id": "s", "config_id": "c"}
     name = "session/set_config_option"
@@ -115,7 +120,8 @@ def test_c_08_conf_v1_07_conf_v2_01_setting_an_option():
         params(1, name, base | {"type": "boolean", "value": "x"})
 
 
-def test_c_19_a_mode_update_is_read_under_both_names_and_written_under_one():
+@requirement("C-19")
+def test_a_mode_update_is_read_under_both_names_and_written_under_one():
     for key in ("currentModeId", "modeId"):
         made = update(1, {"sessionUpdate": "current_mode_update", key: "ask"})
         assert made == v1.CurrentModeUpdate(current_mode_id=v1.SessionModeId("ask"))
@@ -124,7 +130,8 @@ def test_c_19_a_mode_update_is_read_under_both_names_and_written_under_one():
         update(1, {"sessionUpdate": "current_mode_update", "modeId": 5})
 
 
-def test_c_20_an_empty_v1_result_may_be_null():
+@requirement("C-20")
+def test_an_empty_v1_result_may_be_null():
     for name, empty in (
         ("session/load", v1.LoadSessionResponse()),
         ("fs/write_text_file", v1.WriteTextFileResponse()),

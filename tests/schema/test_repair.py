@@ -15,6 +15,7 @@ from antiphon.schema.codec import codec
 from antiphon.schema.methods import Kind
 from antiphon.schema.repair import QUIRKS, Malformed, repair
 from antiphon.schema.wire import UNSET, Lenient, Unknown
+from tests.requirements.marks import requirement
 
 
 def params(version, name, value, kind=Kind.REQUEST):
@@ -39,14 +40,16 @@ TOOL = {"toolCallId": "t"}
 OPTION = {"optionId": "o", "name": "n", "kind": "allow_once"}
 
 
-def test_rpc_40_a_malformed_lenient_field_counts_as_absent():
+@requirement("RPC-40")
+def test_a_malformed_lenient_field_counts_as_absent():
     value = {"name": 5, "uri": "file:///a", "title": 5, "size": -1, "icons": "x", "annotations": [1]}
     with pytest.raises(Malformed, match="name"):
         build(v2.ResourceLink, value)
     assert build(v2.ResourceLink, value | {"name": "n"}) == v2.ResourceLink(name="n", uri="file:///a")
 
 
-def test_rpc_40_a_lenient_field_forgives_what_is_malformed_deep_inside():
+@requirement("RPC-40")
+def test_a_lenient_field_forgives_what_is_malformed_deep_inside():
     value = {"type": "text", "text": "a", "annotations": {"priority": "high", "lastModified": "now"}}
     assert build(v2.TextContent, value).annotations == v2.Annotations(last_modified="now")
     tool = {"toolCallId": "t", "capabilities": {"cancel": True}, "status": 5, "title": "kept"}
@@ -54,13 +57,15 @@ def test_rpc_40_a_lenient_field_forgives_what_is_malformed_deep_inside():
     assert (made.status, made.title, made.capabilities) == (UNSET, "kept", v2.ToolCallCapabilities())
 
 
-def test_rpc_40_only_the_bad_items_of_an_array_are_dropped():
+@requirement("RPC-40")
+def test_only_the_bad_items_of_an_array_are_dropped():
     value = {"toolCallId": "t", "locations": [{"path": "/a"}, {"path": 5}, 7, {"path": "/b", "line": 0}]}
     made = build(v2.ToolCallUpdate, value)
     assert made.locations == [v2.ToolCallLocation(path="/a"), v2.ToolCallLocation(path="/b")]
 
 
-def test_rpc_40_null_means_empty_where_the_schema_says_so():
+@requirement("RPC-40")
+def test_null_means_empty_where_the_schema_says_so():
     made = params(2, "session/new", {"cwd": "/", "mcpServers": None, "additionalDirectories": None})
     assert made == v2.NewSessionRequest(cwd="/")
     stdio = {"name": "n", "command": "/c", "args": None, "env": None}
@@ -71,13 +76,15 @@ def test_rpc_40_null_means_empty_where_the_schema_says_so():
     assert made.auth_methods == [v1.AuthMethodTerminal(id=v1.AuthMethodId("t"), name="n")]
 
 
+@requirement("RPC-40")
 @pytest.mark.parametrize("wrong", [5, "x", {}, [5], ["/a", 5]])
-def test_rpc_40_null_means_empty_and_nothing_else_does(wrong):
+def test_null_means_empty_and_nothing_else_does(wrong):
     with pytest.raises(InvalidParams):
         params(2, "session/new", {"cwd": "/", "additionalDirectories": wrong})
 
 
-def test_rpc_40_a_required_array_may_be_malformed_but_not_missing():
+@requirement("RPC-40")
+def test_a_required_array_may_be_malformed_but_not_missing():
     assert result(2, "session/list", {"sessions": 5}).sessions == []
     assert result(2, "session/list", {"sessions": [5, {"sessionId": "s", "cwd": "/"}]}).sessions == [
         v2.SessionInfo(session_id=v2.SessionId("s"), cwd="/")
@@ -105,13 +112,15 @@ CONSTRAINTS = [
 ]  # fmt: skip
 
 
+@requirement("RPC-40")
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize(("type_", "key", "wrong"), CONSTRAINTS)
-def test_rpc_40_every_elicitation_constraint_is_strict(version, type_, key, wrong):
+def test_every_elicitation_constraint_is_strict(version, type_, key, wrong):
     with pytest.raises(InvalidParams, match=rf"properties\[\.\.\.\]\.{key}"):
         params(version, "elicitation/create", schema_with(type_, key, wrong))
 
 
+@requirement("RPC-40")
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize(
     ("type_", "key"),
@@ -121,20 +130,22 @@ def test_rpc_40_every_elicitation_constraint_is_strict(version, type_, key, wron
         for key in ("title", "description", "default")
     ],
 )
-def test_rpc_40_what_an_elicitation_only_shows_is_lenient(version, type_, key):
+def test_what_an_elicitation_only_shows_is_lenient(version, type_, key):
     made = params(version, "elicitation/create", schema_with(type_, key, {"wrong": 1}))
     assert getattr(made.requested_schema.properties["p"], key) is None
 
 
+@requirement("RPC-40")
 @pytest.mark.parametrize("version", [1, 2])
-def test_rpc_40_the_required_names_of_a_form_are_strict(version):
+def test_the_required_names_of_a_form_are_strict(version):
     asked = schema_with("string", "title", "t")
     asked["requestedSchema"]["required"] = [5]
     with pytest.raises(InvalidParams, match="required"):
         params(version, "elicitation/create", asked)
 
 
-def test_elic_21_a_list_of_choices_has_one():
+@requirement("ELIC-21")
+def test_a_list_of_choices_has_one():
     for key in ("enum", "oneOf"):
         with pytest.raises(InvalidParams, match="at least 1"):
             params(2, "elicitation/create", schema_with("string", key, []))
@@ -158,6 +169,7 @@ V1_STRICT = [
 ]
 
 
+@requirement("RPC-40")
 @pytest.mark.parametrize(
     ("version", "name", "base", "key", "wrong"),
     [
@@ -167,20 +179,22 @@ V1_STRICT = [
         for wrong in wrongs
     ],
 )
-def test_rpc_40_a_strict_optional_field_fails_the_message(version, name, base, key, wrong):
+def test_a_strict_optional_field_fails_the_message(version, name, base, key, wrong):
     params(version, name, base)
     params(version, name, base | {key: None})
     with pytest.raises(InvalidParams, match=key):
         params(version, name, base | {key: wrong})
 
 
-def test_rpc_40_the_next_cursor_is_strict_in_v2_and_lenient_in_v1():
+@requirement("RPC-40")
+def test_the_next_cursor_is_strict_in_v2_and_lenient_in_v1():
     with pytest.raises(InvalidResult, match="nextCursor"):
         result(2, "session/list", {"sessions": [], "nextCursor": 5})
     assert result(1, "session/list", {"sessions": [], "nextCursor": 5}).next_cursor is None
 
 
-def test_rpc_40_the_content_of_an_accepted_elicitation_is_strict():
+@requirement("RPC-40")
+def test_the_content_of_an_accepted_elicitation_is_strict():
     for version in (1, 2):
         assert result(version, "elicitation/create", {"action": "accept", "content": {"a": ["x"]}}).content
         with pytest.raises(InvalidResult, match="content"):
@@ -197,17 +211,19 @@ LISTS = [
 ]
 
 
+@requirement("RPC-41")
 @pytest.mark.parametrize("wrong", [5, None, {}, "x"])
 @pytest.mark.parametrize(("key", "field", "tag"), LISTS)
-def test_rpc_41_a_malformed_list_fails_the_update_in_v2_and_is_empty_in_v1(key, field, tag, wrong):
+def test_a_malformed_list_fails_the_update_in_v2_and_is_empty_in_v1(key, field, tag, wrong):
     sent = {"sessionUpdate": tag, key: wrong}
     assert getattr(update(1, sent), field) == []
     with pytest.raises(InvalidParams, match=key):
         update(2, sent)
 
 
+@requirement("RPC-41")
 @pytest.mark.parametrize("wrong", [5, None, {}])
-def test_rpc_41_a_malformed_plan_fails_in_v2_and_is_empty_in_v1(wrong):
+def test_a_malformed_plan_fails_in_v2_and_is_empty_in_v1(wrong):
     assert update(1, {"sessionUpdate": "plan", "entries": wrong}).entries == []
     with pytest.raises(InvalidParams, match="entries"):
         update(
@@ -215,14 +231,16 @@ def test_rpc_41_a_malformed_plan_fails_in_v2_and_is_empty_in_v1(wrong):
         )
 
 
+@requirement("RPC-41")
 @pytest.mark.parametrize("wrong", [5, None])
-def test_rpc_41_a_malformed_option_list_fails_the_answer_in_v2_and_is_empty_in_v1(wrong):
+def test_a_malformed_option_list_fails_the_answer_in_v2_and_is_empty_in_v1(wrong):
     assert result(1, "session/set_config_option", {"configOptions": wrong}).config_options == []
     with pytest.raises(InvalidResult):
         result(2, "session/set_config_option", {"configOptions": wrong})
 
 
-def test_rpc_41_bad_items_are_skipped_in_both():
+@requirement("RPC-41")
+def test_bad_items_are_skipped_in_both():
     entry = {"content": "c", "priority": "high", "status": "pending"}
     entries = [entry, {"content": 5}, 7]
     old = update(1, {"sessionUpdate": "plan", "entries": entries})
@@ -233,7 +251,8 @@ def test_rpc_41_bad_items_are_skipped_in_both():
     assert [item.content for item in new.plan.entries] == ["c"]
 
 
-def test_msg_23_bad_blocks_are_skipped_and_a_malformed_content_is_omitted():
+@requirement("MSG-23")
+def test_bad_blocks_are_skipped_and_a_malformed_content_is_omitted():
     bare = {"sessionUpdate": "agent_message", "messageId": "m"}
     blocks = [TEXT, {"type": "text"}, 5, {"type": "_x"}]
     assert update(2, bare | {"content": blocks}).content == [v2.TextContent(text="a"), Unknown(type="_x")]
@@ -242,14 +261,16 @@ def test_msg_23_bad_blocks_are_skipped_and_a_malformed_content_is_omitted():
     assert update(2, bare | {"content": [5]}).content == []
 
 
-def test_ext_08_a_known_tag_with_a_bad_payload_is_forgiven_only_inside_a_lenient_field():
+@requirement("EXT-08")
+def test_a_known_tag_with_a_bad_payload_is_forgiven_only_inside_a_lenient_field():
     command = {"name": "c", "description": "d", "input": {"type": "text"}}
     assert build(v2.Command, command).input is None
     assert build(v2.Command, command | {"input": {"type": "_x"}}).input == Unknown(type="_x")
     assert build(v2.Command, command | {"input": {"hint": "h"}}).input is None
 
 
-def test_prompt_v2_45_malformed_background_is_not_reported():
+@requirement("PROMPT-V2-45")
+def test_malformed_background_is_not_reported():
     background = [{"type": "terminal", "terminalId": "t"}, {"type": "terminal"}]
     made = update(2, {"sessionUpdate": "state_update", "state": "running", "background": background})
     assert made.background is None
@@ -259,7 +280,8 @@ def test_prompt_v2_45_malformed_background_is_not_reported():
     assert made.background == [terminal, Unknown(type="_cron", at=5)]
 
 
-def test_conf_v2_04_options_are_flat_or_grouped():
+@requirement("CONF-V2-04")
+def test_options_are_flat_or_grouped():
     base = {"type": "select", "configId": "c", "name": "n", "currentValue": "a"}
     flat = [{"value": "a", "name": "A"}]
     grouped = [{"groupId": "g", "name": "G", "options": [*flat, 5]}]
@@ -274,7 +296,8 @@ def test_conf_v2_04_options_are_flat_or_grouped():
             build(v2.SessionConfigOption, base | {"options": wrong})
 
 
-def test_conf_v2_05_an_unknown_option_type_is_kept_if_it_has_what_all_have():
+@requirement("CONF-V2-05")
+def test_an_unknown_option_type_is_kept_if_it_has_what_all_have():
     kept = {"type": "_slider", "configId": "c", "name": "n", "max": 5}
     sent = {
         "sessionUpdate": "config_option_update",
@@ -301,8 +324,9 @@ def test_permissions_need_an_option_in_v2():
     )
 
 
+@requirement("EXT-04")
 @pytest.mark.parametrize("version", [1, 2])
-def test_ext_04_every_meta_is_lenient(version):
+def test_every_meta_is_lenient(version):
     tables = import_module(f"antiphon.schema.v{version}.leniency")
     assert not any("meta" in marks for marks in tables.LENIENT.values())
     assert (

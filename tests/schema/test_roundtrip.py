@@ -18,6 +18,7 @@ from antiphon.schema.codec import Codec, codec
 from antiphon.schema.methods import Kind, Method, methods
 from antiphon.schema.repair import repair
 from antiphon.schema.wire import choose
+from tests.requirements.marks import requirement
 from tests.schema.strategies import (
     PATCH_FIELDS,
     PATCHES,
@@ -153,8 +154,9 @@ def check_both_ways(method: Method, part: str, node: Node, value: Any) -> None:
     assert repair(method.version).build(type_, value) == strict == decoded
 
 
+@requirement("EXT-07")
 @pytest.mark.parametrize(("version", "name"), ALL)
-def test_ext_07_every_valid_payload_comes_back_as_the_same_json(version: int, name: str) -> None:
+def test_every_valid_payload_comes_back_as_the_same_json(version: int, name: str) -> None:
     method, part = payloads(version)[name]
 
     @settings(PROFILE, max_examples=EXAMPLES // 6)
@@ -167,8 +169,9 @@ def test_ext_07_every_valid_payload_comes_back_as_the_same_json(version: int, na
     check()
 
 
+@requirement("MSG-21")
 @pytest.mark.parametrize(("version", "tag"), UPDATES)
-def test_msg_21_every_valid_update_comes_back_as_the_same_json(version: int, tag: str) -> None:
+def test_every_valid_update_comes_back_as_the_same_json(version: int, tag: str) -> None:
     name = "SessionNotification" if version == 1 else "UpdateSessionNotification"
     method, part = payloads(version)[name]
 
@@ -233,14 +236,16 @@ ANY_JSON = "ProxySuccessorResponse"
 """The one payload that nothing can be wrong with."""
 
 
+@requirement("RPC-40")
 @pytest.mark.parametrize(("version", "name"), [param for param in ALL if ANY_JSON not in param.values])
-def test_rpc_40_a_fault_in_a_payload_is_forgiven_only_where_marked(version: int, name: str) -> None:
+def test_a_fault_in_a_payload_is_forgiven_only_where_marked(version: int, name: str) -> None:
     method, part = payloads(version)[name]
     check_faults(method, part, {"$ref": f"#/$defs/{name}"}, instances(version).of(name))
 
 
+@requirement("RPC-40")
 @pytest.mark.parametrize(("version", "tag"), UPDATES)
-def test_rpc_40_a_fault_in_an_update_is_forgiven_only_where_marked(version: int, tag: str) -> None:
+def test_a_fault_in_an_update_is_forgiven_only_where_marked(version: int, tag: str) -> None:
     name = "SessionNotification" if version == 1 else "UpdateSessionNotification"
     method, part = payloads(version)[name]
     update = instances(version).node(updates(version)[tag])

@@ -7,10 +7,12 @@ import pytest
 from antiphon.errors import InvalidParams, InvalidRequest, RemoteError, UnsupportedVersion
 from antiphon.schema.opening import TABLE, Input, State
 from antiphon.schema.version import Agreement, Dialect, OptIns, choose_version, read_answer, read_offer
+from tests.requirements.marks import requirement
 
 INFO = {"name": "x", "version": "1"}
 
 
+@requirement("INIT-02", "INIT-03", "INIT-04")
 @pytest.mark.parametrize(
     ("requested", "supported", "chosen"),
     [
@@ -23,14 +25,13 @@ INFO = {"name": "x", "version": "1"}
         (7, (2,), 2),
     ],
 )
-def test_init_02_init_03_init_04_the_answer_is_the_highest_we_speak_up_to_what_was_asked(
-    requested, supported, chosen
-):
+def test_the_answer_is_the_highest_we_speak_up_to_what_was_asked(requested, supported, chosen):
     assert choose_version(requested, supported) == chosen
 
 
+@requirement("INIT-03", "RPC-24")
 @pytest.mark.parametrize(("requested", "supported"), [(0, (1, 2)), (1, (2,))])
-def test_init_03_rpc_24_nothing_in_common_is_an_error_that_says_what_there_is(requested, supported):
+def test_nothing_in_common_is_an_error_that_says_what_there_is(requested, supported):
     with pytest.raises(UnsupportedVersion) as caught:
         choose_version(requested, supported)
     wire = caught.value.to_wire()
@@ -38,19 +39,22 @@ def test_init_03_rpc_24_nothing_in_common_is_an_error_that_says_what_there_is(re
     assert wire.data == {"requested": requested, "supported": list(supported)}
 
 
+@requirement("INIT-01")
 @pytest.mark.parametrize("version", [None, "2", 2.0, True, -1, 65536, [2]])
-def test_init_01_a_version_is_a_uint16(version):
+def test_a_version_is_a_uint16(version):
     with pytest.raises(InvalidParams):
         read_offer({"protocolVersion": version})
 
 
-def test_init_27_a_repeat_may_not_ask_for_less():
+@requirement("INIT-27")
+def test_a_repeat_may_not_ask_for_less():
     with pytest.raises(InvalidRequest):
         read_offer({"protocolVersion": 1}, selected=2)
     assert read_offer({"protocolVersion": 2, "info": INFO}, selected=2).version == 2
 
 
-def test_init_09_only_a_newer_request_is_read_forgivingly():
+@requirement("INIT-09")
+def test_only_a_newer_request_is_read_forgivingly():
     newer = read_offer({"protocolVersion": 3})
     assert (newer.exact, newer.params["info"]) == (False, {"name": "unknown", "version": "unknown"})
     exact = read_offer({"protocolVersion": 2})
@@ -119,10 +123,11 @@ def test_the_answers_number_and_shape_decide_together(answer, version):
     assert read_answer(answer).version == version
 
 
+@requirement("INIT-06")
 @pytest.mark.parametrize(
     "answer", [None, [], {}, {"protocolVersion": 0}, {"protocolVersion": 3}, {"protocolVersion": True}]
 )
-def test_init_06_an_answer_we_cannot_speak_is_an_error(answer):
+def test_an_answer_we_cannot_speak_is_an_error(answer):
     with pytest.raises(RemoteError):
         read_answer(answer)
 

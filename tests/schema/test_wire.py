@@ -7,13 +7,15 @@ import pytest
 
 from antiphon.schema import v1, v2
 from antiphon.schema.wire import UNSET, Choice, OpenEnum, Unknown, Wire, choose
+from tests.requirements.marks import requirement
 
 
 class Colour(OpenEnum):
     RED = "red"
 
 
-def test_ext_07_an_open_enum_keeps_a_value_it_does_not_name():
+@requirement("EXT-07")
+def test_an_open_enum_keeps_a_value_it_does_not_name():
     made = msgspec.json.decode(b'"_mauve"', type=Colour)
     assert (made, made.known, msgspec.json.encode(made), f"{made}") == (
         "_mauve",
@@ -28,7 +30,8 @@ def test_ext_07_an_open_enum_keeps_a_value_it_does_not_name():
     assert len(Colour) == 1
 
 
-def test_ext_10_a_v1_enum_is_closed_where_the_schema_closes_it():
+@requirement("EXT-10")
+def test_a_v1_enum_is_closed_where_the_schema_closes_it():
     with pytest.raises(msgspec.ValidationError):
         msgspec.json.decode(b'"_levitate"', type=v1.ToolKind)
     assert msgspec.json.decode(b'"_levitate"', type=v2.ToolKind) == "_levitate"
@@ -41,7 +44,8 @@ def test_an_open_enum_takes_strings_only(value):
         msgspec.json.decode(value, type=Colour)
 
 
-def test_rpc_23_any_other_int32_is_an_error_code():
+@requirement("RPC-23")
+def test_any_other_int32_is_an_error_code():
     assert msgspec.json.decode(b"-32601", type=v2.ErrorCode) is v2.ErrorCode.METHOD_NOT_FOUND
     other = msgspec.json.decode(b"-33001", type=v2.ErrorCode)
     assert (other, other.known, msgspec.json.encode(other)) == (-33001, False, b"-33001")
@@ -49,13 +53,15 @@ def test_rpc_23_any_other_int32_is_an_error_code():
         msgspec.json.decode(str(2**31).encode(), type=v2.ErrorCode)
 
 
-def test_ext_07_an_unknown_variant_is_written_as_it_came():
+@requirement("EXT-07")
+def test_an_unknown_variant_is_written_as_it_came():
     whole = Unknown(type="video", src="x", _meta={"a": None})
     assert msgspec.json.decode(msgspec.json.encode([whole])) == [dict(whole)]
     assert repr(Unknown(type="x")) == "Unknown({'type': 'x'})"
 
 
-def test_rpc_44_fields_are_camel_case_on_the_wire():
+@requirement("RPC-44")
+def test_fields_are_camel_case_on_the_wire():
     made = v2.ToolCallUpdate(tool_call_id=v2.ToolCallId("t"), raw_input=None)
     assert msgspec.json.decode(msgspec.json.encode(made)) == {"toolCallId": "t", "rawInput": None}
 
@@ -86,7 +92,8 @@ def test_a_choice_takes_the_first_member_that_fits():
         choose(v2.EmbeddedResourceResource, {"uri": "file:///a"})
 
 
-def test_elic_21_a_multi_select_with_a_type_is_never_a_titled_one():
+@requirement("ELIC-21")
+def test_a_multi_select_with_a_type_is_never_a_titled_one():
     titled = {"anyOf": [{"const": "a", "title": "A"}]}
     assert isinstance(choose(v2.MultiSelectItems, titled), v2.TitledMultiSelectItems)
     assert choose(v2.MultiSelectItems, titled | {"type": "_rank"}) == Unknown(titled | {"type": "_rank"})
@@ -110,7 +117,8 @@ def test_no_two_tagged_structs_of_a_version_share_a_union_by_accident():
                 )
 
 
-def test_elic_04_a_question_has_its_scope():
+@requirement("ELIC-04")
+def test_a_question_has_its_scope():
     schema = v2.ElicitationSchema(type=v2.ElicitationSchemaType.OBJECT, properties={})
     session = v2.SessionId("s")
     assert (

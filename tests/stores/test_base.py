@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.requirements.marks import requirement
 
 from antiphon.errors import CursorInvalid
 from antiphon.stores.base import Batch, RecordPatch, SessionRecord, list_cursor, list_place
@@ -28,7 +29,8 @@ def test_a_patch_tells_null_from_absent() -> None:
     assert RecordPatch(title=None, state="idle").changes() == {"title": None, "state": "idle"}
 
 
-def test_a_list_cursor_comes_back_and_a_made_up_one_does_not_sess_35() -> None:
+@requirement("SESS-35")
+def test_a_list_cursor_comes_back_and_a_made_up_one_does_not() -> None:
     record = SessionRecord(session_id="é/1", cwd="/", created_at=-5, updated_at=0)
     assert list_place(list_cursor(record)) == (-5, "é/1")
     for made_up in ("", "?", "WzEsMl0=", "WzE4NDQ2NzQ0MDczNzA5NTUxNjE1LCJhIl0="):

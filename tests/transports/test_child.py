@@ -12,6 +12,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from tests.requirements.marks import requirement
 
 from antiphon.connection import Connection, Role
 from antiphon.errors import LinkLost, SpawnFailed
@@ -39,7 +40,8 @@ async def gone(pid: int) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_trans_04_only_frames_go_in_and_come_out() -> None:
+@requirement("TRANS-04")
+async def test_only_frames_go_in_and_come_out() -> None:
     child = await ChildTransport.spawn(["cat"])
     child.send(b'{"a":1}')
     child.send(b'{"b":2}')

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+from tests.requirements.marks import requirement
 
 from antiphon.testing import check_transport
 from antiphon.testing.transports import CHECKS
@@ -92,8 +93,9 @@ async def lasting() -> AsyncIterator[tuple[Transport, Transport]]:
 MAKERS = [memory, pipes, websocket_client_first, websocket_server_first, websocket_compressed, lasting]
 
 
+@requirement("TRANS-08")
 @pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
-async def test_trans_08_the_contract_is_kept(make) -> None:
+async def test_the_contract_is_kept(make) -> None:
     await check_transport(make)
 
 

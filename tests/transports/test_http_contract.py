@@ -13,6 +13,7 @@ from typing import Any, cast
 import httpx
 import pytest
 from tests.http.front2 import front2
+from tests.requirements.marks import requirement
 from tests.transports.certificates import certificates
 
 from antiphon.testing import check_transport
@@ -91,9 +92,10 @@ async def linked(
             await client.aclose()
 
 
+@requirement("TRANS-08", "HTTP-03")
 @pytest.mark.parametrize("http2", [False, True], ids=["http1", "http2"])
 @pytest.mark.parametrize("client_first", [True, False], ids=["client_first", "server_first"])
-async def test_trans_08_http_03_the_contract_is_kept(http2: bool, client_first: bool) -> None:
+async def test_the_contract_is_kept(http2: bool, client_first: bool) -> None:
     @asynccontextmanager
     async def make() -> AsyncIterator[tuple[Transport, Transport]]:
         async with linked(http2=http2) as (client, server):
@@ -102,7 +104,8 @@ async def test_trans_08_http_03_the_contract_is_kept(http2: bool, client_first: 
     await check_transport(make, deadline=60.0)  # a request for each frame takes its time on a busy machine
 
 
-async def test_http_03_our_tls_agrees_on_the_first_version_only(tmp_path: Path) -> None:
+@requirement("HTTP-03")
+async def test_our_tls_agrees_on_the_first_version_only(tmp_path: Path) -> None:
     """HTTP/2 is the job of a reverse proxy."""
 
     async def serve(transport: Transport) -> None:
@@ -118,8 +121,9 @@ async def test_http_03_our_tls_agrees_on_the_first_version_only(tmp_path: Path) 
         assert (answer.http_version, answer.status_code) == ("HTTP/1.1", 400)
 
 
+@requirement("HTTP-03")
 @pytest.mark.parametrize("http2", [False, True], ids=["http1", "http2"])
-async def test_http_03_a_client_of_ours_speaks_what_tls_agrees_on(tmp_path: Path, http2: bool) -> None:
+async def test_a_client_of_ours_speaks_what_tls_agrees_on(tmp_path: Path, http2: bool) -> None:
     async with linked(http2=http2, folder=tmp_path) as (client, server):
         inbox = Inbox(server)
         client.send(b'{"jsonrpc":"2.0","method":"x"}')

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from tests.requirements.marks import requirement
+
 from antiphon.transports.http_frames import outline
 from antiphon.transports.http_positions import Mark
 from antiphon.transports.http_resuming import Resuming
@@ -42,7 +44,8 @@ def frames(*puts: Put) -> list[bytes]:
     return [put.frame for put in puts]
 
 
-def test_http_20_what_the_old_attachment_still_writes_comes_once() -> None:
+@requirement("HTTP-20")
+def test_what_the_old_attachment_still_writes_comes_once() -> None:
     resuming = Resuming(SINCE, NEWEST, [])
     assert given(resuming, update(21), update(22), update(None)) == []
     again = [update(seq) for seq in range(11, 24)]
@@ -50,7 +53,8 @@ def test_http_20_what_the_old_attachment_still_writes_comes_once() -> None:
     assert resuming.finish() == []
 
 
-def test_http_20_what_the_client_has_of_an_event_is_not_told_again() -> None:
+@requirement("HTTP-20")
+def test_what_the_client_has_of_an_event_is_not_told_again() -> None:
     resuming = Resuming(Mark(11, 0), NEWEST, [])
     assert json.loads(resuming.request("s"))["params"]["after"] == 10
     again = [update(11, 0), update(11, 1), update(11), update(12)]
@@ -58,7 +62,8 @@ def test_http_20_what_the_client_has_of_an_event_is_not_told_again() -> None:
     assert given(resuming, update(12)) == [], "the state that closes a replay is that of its last event"
 
 
-def test_http_20_an_answer_stands_where_it_stood() -> None:
+@requirement("HTTP-20")
+def test_an_answer_stands_where_it_stood() -> None:
     early, late = answer("early", 12), answer("late", 20)
     resuming = Resuming(SINCE, NEWEST, [early, late])
     again = [update(seq) for seq in (11, 12, 13, 20)]
@@ -66,7 +71,8 @@ def test_http_20_an_answer_stands_where_it_stood() -> None:
     assert frames(*resuming.finish()) == frames(late)
 
 
-def test_http_20_an_answer_of_the_old_attachment_waits_for_what_it_belongs_behind() -> None:
+@requirement("HTTP-20")
+def test_an_answer_of_the_old_attachment_waits_for_what_it_belongs_behind() -> None:
     resuming = Resuming(SINCE, NEWEST, [])
     end = answer("p")
     assert given(resuming, update(21), end) == []
@@ -74,7 +80,8 @@ def test_http_20_an_answer_of_the_old_attachment_waits_for_what_it_belongs_behin
     assert given(resuming, *again) == frames(again[0], again[1], end, again[2])
 
 
-def test_http_20_the_end_of_a_turn_is_told_as_it_was() -> None:
+@requirement("HTTP-20")
+def test_the_end_of_a_turn_is_told_as_it_was() -> None:
     kept = update(15, kind=Kind.ANSWER)
     resuming = Resuming(SINCE, NEWEST, [kept, answer("p", 15)])
     again = [update(14), Put(b"another", Kind.ANSWER, Mark(15)), update(16)]
@@ -83,21 +90,24 @@ def test_http_20_the_end_of_a_turn_is_told_as_it_was() -> None:
     assert given(resuming, new) == frames(new)
 
 
-def test_http_20_where_nothing_goes_back_nothing_is_lost() -> None:
+@requirement("HTTP-20")
+def test_where_nothing_goes_back_nothing_is_lost() -> None:
     resuming = Resuming(SINCE, SINCE, [answer("p", 10)])
     held = [update(11), update(12)]
     assert given(resuming, *held) == []
     assert frames(*resuming.finish()) == frames(answer("p", 10), *held)
 
 
-def test_http_20_a_question_that_was_never_read_is_not_taken_back() -> None:
+@requirement("HTTP-20")
+def test_a_question_that_was_never_read_is_not_taken_back() -> None:
     resuming = Resuming(SINCE, NEWEST, [asked(1), asked(2), asked(3), taken_back(2)])
     assert given(resuming, taken_back(1), taken_back(7)) == frames(taken_back(7))
     assert given(resuming, update(11)) == frames(asked(3), update(11))
     assert given(resuming, taken_back(3)) == frames(taken_back(3)), "by now it may have been read"
 
 
-def test_http_20_what_begins_anew_takes_along_what_was_not_given() -> None:
+@requirement("HTTP-20")
+def test_what_begins_anew_takes_along_what_was_not_given() -> None:
     first = Resuming(SINCE, NEWEST, [asked(1), answer("a", 12), answer("b", 19)])
     given(first, update(11), update(12), update(13))
     assert first.left() == [answer("b", 19)], "the stream itself has kept the rest"

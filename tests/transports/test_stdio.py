@@ -8,6 +8,8 @@ import sys
 import textwrap
 from pathlib import Path
 
+from tests.requirements.marks import requirement
+
 AGENT = Path(__file__).parents[2] / "examples" / "wire_agent.py"
 HELLO = (
     json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": 1}}) + "\n"
@@ -20,7 +22,8 @@ def run(code: str, input: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_trans_03_prints_and_children_cannot_corrupt_stdout_nor_eat_stdin() -> None:
+@requirement("TRANS-03")
+def test_prints_and_children_cannot_corrupt_stdout_nor_eat_stdin() -> None:
     result = run(
         """
         import asyncio, os, subprocess, sys
@@ -46,7 +49,8 @@ def test_trans_03_prints_and_children_cannot_corrupt_stdout_nor_eat_stdin() -> N
         assert stray in result.stderr
 
 
-def test_trans_06_an_agent_exits_promptly_and_cleanly_at_the_end_of_stdin() -> None:
+@requirement("TRANS-06")
+def test_an_agent_exits_promptly_and_cleanly_at_the_end_of_stdin() -> None:
     result = subprocess.run([sys.executable, AGENT], input=HELLO, capture_output=True, text=True, timeout=30)
     assert result.returncode == 0, result.stderr
     assert json.loads(result.stdout)["result"]["protocolVersion"] == 1

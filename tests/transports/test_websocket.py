@@ -9,6 +9,7 @@ import re
 import pytest
 import websockets
 import websockets.utils
+from tests.requirements.marks import requirement
 from websockets.asyncio.client import connect as foreign_connect
 
 from antiphon.errors import LinkLost
@@ -29,7 +30,8 @@ async def echo(transport: WebSocketTransport) -> None:
         await transport.drain()
 
 
-async def test_ws_01_ws_02_a_foreign_client_is_served_text_frames_and_told_its_connection_id() -> None:
+@requirement("WS-01", "WS-02")
+async def test_a_foreign_client_is_served_text_frames_and_told_its_connection_id() -> None:
     async with (
         websocket_server(echo, opens=False) as server,
         foreign_connect(f"ws://127.0.0.1:{server.port}/acp") as other,

@@ -15,6 +15,7 @@ from antiphon.engine.patterns import TooCostly, Unsupported, pattern
 from antiphon.schema import v2
 from antiphon.schema.repair import repair
 from antiphon.text_safety import printed_text, safe_line, safe_text
+from tests.requirements.marks import requirement
 from tests.web.calling import Modules
 from tests.web.nodes import needs_node
 
@@ -109,8 +110,9 @@ def test_fields_are_read_as_the_library_does(modules: Modules) -> None:
     ]
 
 
+@requirement("ELIC-09")
 @pytest.mark.parametrize("property", [{"type": "_odd"}, {"type": "array", "items": {"type": "_odd"}}, {}])
-def test_a_kind_of_field_that_nobody_knows_is_not_guessed__elic_09(modules: Modules, property: Any) -> None:
+def test_a_kind_of_field_that_nobody_knows_is_not_guessed(modules: Modules, property: Any) -> None:
     schema = {"type": "object", "properties": {"odd": property}, "required": ["odd"]}
     fields = modules.of("form_fields.js", "fieldsOf")(schema)
     assert [field["kind"] for field in fields] == ["unknown"]
