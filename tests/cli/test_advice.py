@@ -145,7 +145,7 @@ def test_a_token_that_is_not_there(tmp_path: Path) -> None:
     assert not nowhere.exists()
     subprocess.run([*ANTIPHON, "token", "create", "ann", "--data", tmp_path], check=True, capture_output=True)
     assert told("token", "revoke", "bob", "--data", str(tmp_path)) == "there is no token 'bob', but ann"
-    assert told("token", "create", "owner", "--data", str(tmp_path)).endswith("the hub's own has it")
+    assert told("token", "create", "owner", "--data", str(tmp_path)).endswith("the hub's own token has it")
 
 
 def test_nobody_can_be_asked(tmp_path: Path) -> None:
