@@ -47,7 +47,7 @@ async def broadcast(port: int, send: Send) -> None:
 
 
 async def antiphon(*, prepared: bool) -> None:
-    from antiphon.transports.websocket_server import websocket_server
+    from antiphon.remote.websocket_server import websocket_server
 
     clients: list[Any] = []
 

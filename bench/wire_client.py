@@ -14,8 +14,8 @@ from typing import Any
 
 from antiphon.connection import Connection, Role
 from antiphon.schema import v1, v2
-from antiphon.transports.child import ChildTransport
 from antiphon.transports.loop import run
+from antiphon.transports.processes.child import ChildTransport
 
 INFO = {"name": "bench", "version": "1"}
 DEADLINE = 300.0

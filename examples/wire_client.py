@@ -20,8 +20,8 @@ from antiphon.connection import Connection, Role
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.schema import v1, v2
 from antiphon.transports.base import Transport
-from antiphon.transports.child import ChildTransport
 from antiphon.transports.loop import run
+from antiphon.transports.processes.child import ChildTransport
 
 INFO = {"name": "wire-client", "version": "0.1.0"}
 

@@ -24,7 +24,7 @@ from antiphon.engine.turn import TurnState
 from antiphon.errors import LinkLost, LocalError
 from antiphon.live.session import LiveSession
 from antiphon.stores import SQLiteStore
-from antiphon.transports.child import ChildTransport
+from antiphon.transports.processes.child import ChildTransport
 from antiphon.transports.websocket import WebSocketTransport, connect_websocket
 from tests.agent.talk import DEADLINE, INFO, Talk, session
 from tests.requirements.marks import requirement

@@ -295,9 +295,9 @@ async def test_a_cancel_kills_the_command_that_runs() -> None:
 
 
 async def test_an_agent_serves_several_clients_over_websocket() -> None:
+    from antiphon.remote.websocket_server import websocket_server
     from antiphon.transports.base import Inbox
     from antiphon.transports.websocket import connect_websocket
-    from antiphon.transports.websocket_server import websocket_server
 
     stepwise = Stepwise()
     async with stepwise.agent.serving(), websocket_server(stepwise.agent.serve) as server:

@@ -12,8 +12,8 @@ import pytest
 from antiphon.agent import Agent, AgentTurn
 from antiphon.client import Client, Link, LinkState, Permission, Permissions, Reconnect, connect
 from antiphon.errors import LinkLost
+from antiphon.remote.websocket_server import websocket_server
 from antiphon.transports.base import Transport
-from antiphon.transports.websocket_server import websocket_server
 from tests.client.cutting import Way, becomes, way_to
 from tests.client.driving import DEADLINE, WAYS, ByHand
 from tests.connection.scripted import V1_ANSWER, V2_ANSWER

@@ -15,9 +15,9 @@ import sys
 
 from antiphon.agent import Agent, AgentTurn, MessageWriter, ToolCallWriter
 from antiphon.live import session as live_session
+from antiphon.remote.websocket_server import websocket_server
 from antiphon.stores import SQLiteStore
 from antiphon.transports.loop import run
-from antiphon.transports.websocket_server import websocket_server
 
 
 async def count(writer: MessageWriter | ToolCallWriter, chance: random.Random, upto: int) -> None:

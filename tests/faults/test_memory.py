@@ -19,7 +19,7 @@ CLIENT = """
 import asyncio, json, sys
 from antiphon import Connection, Role
 from antiphon.schema import v1
-from antiphon.transports.child import ChildTransport
+from antiphon.transports.processes.child import ChildTransport
 
 blocked, release = asyncio.Event(), asyncio.Event()
 handled = 0

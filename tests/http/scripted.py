@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from antiphon.jsonrpc.sse import encode_event
-from antiphon.transports.http_exchange import Exchange, Head, Reply
-from antiphon.transports.http_exchange import json as as_json
-from antiphon.transports.http_server import http_server
+from antiphon.remote.http_server import http_server
+from antiphon.transports.http.exchange import Exchange, Head, Reply
+from antiphon.transports.http.exchange import json as as_json
 from tests.http.raw import INFO
 
 RESULT = {"protocolVersion": 2, "info": INFO, "capabilities": {"session": {"load": {}, "resume": {}}}}

@@ -9,8 +9,8 @@ from typing import Any
 
 from antiphon import Agent, AgentTurn
 from antiphon.hub import Hub
-from antiphon.transports.http_connection import HttpTransport
-from antiphon.transports.http_server import http_server
+from antiphon.remote.http_server import http_server
+from antiphon.remote.http_transport import HttpTransport
 from tests.http.raw import Raw
 
 

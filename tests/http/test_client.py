@@ -12,10 +12,10 @@ import pytest
 from antiphon.client import connect
 from antiphon.errors import CallFailed, LinkLost, LinkRefused
 from antiphon.hub import Hub
+from antiphon.remote.http_client import HttpClientTransport, connect_http
+from antiphon.remote.http_server import http_server
 from antiphon.transports.base import Inbox
-from antiphon.transports.http_client import HttpClientTransport, connect_http
-from antiphon.transports.http_exchange import Exchange, Reply, plain
-from antiphon.transports.http_server import http_server
+from antiphon.transports.http.exchange import Exchange, Reply, plain
 from tests.http.raw import DEADLINE
 from tests.http.scripted import scripted
 from tests.http.serving import hub_at_hand, make_agent

@@ -8,7 +8,7 @@ import itertools
 import pytest
 
 from antiphon.client import LinkState, connect
-from antiphon.transports.http_patience import Bounds
+from antiphon.remote.stream_router import Bounds
 from tests.client.cutting import Way, way_to
 from tests.http.raw import DEADLINE
 from tests.http.serving import Links, agent_at_hand, hub_at_hand

@@ -8,8 +8,8 @@ import pytest
 
 from antiphon import Agent
 from antiphon.client import connect
-from antiphon.transports.http_exchange import Limits
-from antiphon.transports.http_patience import Bounds
+from antiphon.remote.stream_router import Bounds
+from antiphon.transports.http.exchange import Limits
 from tests.http.raw import DEADLINE, NEW, Raw, read_head
 from tests.http.serving import Links, agent_at_hand
 from tests.http.test_streams import numbers, texts

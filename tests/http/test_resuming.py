@@ -11,7 +11,7 @@ import pytest
 
 from antiphon import Agent
 from antiphon.hub import Hub
-from antiphon.transports.http_patience import Bounds
+from antiphon.remote.stream_router import Bounds
 from tests.http.raw import DEADLINE, Events, Raw
 from tests.http.serving import agent_at_hand
 from tests.http.test_streams import numbers, texts

@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 from websockets.frames import Frame, Opcode
 
+from antiphon.remote.http_server import http_server
+from antiphon.remote.websocket_server import websocket_server
 from antiphon.transports.base import Inbox
 from antiphon.transports.guarded_socket import GuardedSocket, SocketBounds, SocketFaults
-from antiphon.transports.http_exchange import Exchange, Head, Limits, Reply, plain
-from antiphon.transports.http_server import http_server
+from antiphon.transports.http.exchange import Exchange, Head, Limits, Reply, plain
 from antiphon.transports.websocket import WebSocketTransport, connect_websocket
-from antiphon.transports.websocket_server import websocket_server
 from tests.http.raw import DEADLINE, Raw, read_head
 
 UPGRADE = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13"}

@@ -13,8 +13,8 @@ import pytest
 
 from antiphon.hub import Hub
 from antiphon.hub.access.limits import HubLimits
-from antiphon.transports.http_exchange import Head, Limits
-from antiphon.transports.http_server import HttpServer, http_server
+from antiphon.remote.http_server import HttpServer, http_server
+from antiphon.transports.http.exchange import Head, Limits
 from tests.http.raw import DEADLINE, Raw, read_head
 from tests.http.serving import make_agent
 from tests.requirements.marks import requirement

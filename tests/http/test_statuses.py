@@ -150,7 +150,7 @@ async def test_parameters_and_further_types_are_fine() -> None:
 
 @requirement("HTTP-24")
 async def test_an_agent_that_fails_at_initialize() -> None:
-    from antiphon.transports.http_server import http_server
+    from antiphon.remote.http_server import http_server
 
     async def serve(transport: Any) -> None:
         return

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from antiphon.client import connect
-from antiphon.transports.http_patience import Bounds
+from antiphon.remote.stream_router import Bounds
 from tests.http.raw import DEADLINE, NEW, Events, Raw
 from tests.http.serving import Links, agent_at_hand, hub_at_hand
 from tests.requirements.marks import requirement

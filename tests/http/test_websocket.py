@@ -13,7 +13,7 @@ from websockets.asyncio.client import ClientConnection
 from websockets.asyncio.client import connect as dial
 from websockets.exceptions import ConnectionClosed
 
-from antiphon.transports.websocket_server import websocket_server
+from antiphon.remote.websocket_server import websocket_server
 from tests.http.raw import DEADLINE, INFO, NEW
 from tests.http.serving import hub_at_hand
 from tests.requirements.marks import requirement

@@ -13,7 +13,7 @@ from antiphon.hub.access.audit import Audit
 from antiphon.hub.access.limits import HubLimits
 from antiphon.hub.access.origins import OriginPolicy
 from antiphon.hub.access.tokens import Tokens, load_own_token
-from antiphon.transports.http_exchange import Head, Headers, Reply
+from antiphon.transports.http.exchange import Head, Headers, Reply
 from antiphon.transports.websocket import connect_websocket
 
 GOOD = {"Host": "127.0.0.1:8642", "Authorization": "Bearer secret"}

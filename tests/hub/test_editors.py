@@ -14,7 +14,7 @@ import pytest
 from antiphon.client import Client, Permission, Permissions, connect
 from antiphon.errors import CallFailed
 from antiphon.hub import HubFolder
-from antiphon.transports.child import ChildTransport
+from antiphon.transports.processes.child import ChildTransport
 from tests.agent.talk import INFO, Talk
 from tests.cli.command import ended
 from tests.hub.parrots import parrot

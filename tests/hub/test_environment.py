@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from antiphon.transports.child import ChildTransport
-from antiphon.transports.environment import child_environment
-from antiphon.transports.processes import Process
+from antiphon.transports.processes.child import ChildTransport
+from antiphon.transports.processes.environment import child_environment
+from antiphon.transports.processes.process import Process
 from tests.hub.running import DEADLINE
 from tests.hub.test_processes import hub_of
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from antiphon.hub import Hub
-from antiphon.transports.child import ChildTransport
+from antiphon.transports.processes.child import ChildTransport
 from tests.agent.talk import INFO, Talk, client
 from tests.hub.habits import Frame, Habit, end_turn, text
 from tests.hub.running import ANTIPHON, DEADLINE, ROOT, served

@@ -14,8 +14,8 @@ import pytest
 
 from antiphon.client import Client, ClientSession
 from antiphon.errors import CallFailed
-from antiphon.transports.child import ChildTransport
-from antiphon.transports.http_client import connect_http
+from antiphon.remote.http_client import connect_http
+from antiphon.transports.processes.child import ChildTransport
 from antiphon.transports.websocket import connect_websocket
 from tests.agent.talk import INFO, Talk
 from tests.hub.measuring_agent import measure

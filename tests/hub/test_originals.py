@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from antiphon.transports.child import ChildTransport
+from antiphon.transports.processes.child import ChildTransport
 from tests.agent.talk import INFO, Talk
 from tests.hub.parrots import EVERYTHING, STATES, begin, ended, parrot, prompt, said, updates
 from tests.hub.running import served

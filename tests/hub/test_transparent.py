@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from antiphon.transports.base import Transport
-from antiphon.transports.child import ChildTransport
+from antiphon.transports.processes.child import ChildTransport
 from tests.agent.talk import INFO, Talk
 from tests.hub.running import AGENT, ANTIPHON, served
 from tests.peers.agents import acpx, prepare

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from antiphon.errors import LocalError
 from antiphon.hub.access.trusted_proxies import TrustedProxies, UnclearClient, client_address, read_network
-from antiphon.transports.http_exchange import Headers
+from antiphon.transports.http.exchange import Headers
 
 PROXY, OUTER, CLIENT, FORGED = "10.0.0.1", "10.0.0.2", "198.51.100.7", "203.0.113.9"
 TRUSTED = [read_network("10.0.0.0/24"), read_network("2001:db8:1::/48")]

@@ -20,8 +20,8 @@ from antiphon.connection import Connection
 from antiphon.hub import Hub
 from antiphon.live.attachment import Attachment
 from antiphon.live.voice import Voice
+from antiphon.remote.websocket_server import websocket_server
 from antiphon.transports.websocket import WebSocketTransport
-from antiphon.transports.websocket_server import websocket_server
 from tests.requirements.marks import requirement
 
 DEADLINE = 60.0

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from examples.wire_client import WireClient
 
-from antiphon.transports.child import ChildTransport
+from antiphon.transports.processes.child import ChildTransport
 from tests.peers import install
 
 HERE = Path(__file__).parent

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from antiphon.transports.child import ChildTransport
-from antiphon.transports.http_client import connect_http
+from antiphon.remote.http_client import connect_http
+from antiphon.transports.processes.child import ChildTransport
 from antiphon.transports.websocket import connect_websocket
 from tests.agent.talk import INFO
 from tests.hub.running import ANTIPHON, ROOT, Served

@@ -19,7 +19,7 @@ from antiphon.errors import LinkLost, SpawnFailed
 from antiphon.jsonrpc.oversized import Overlong
 from antiphon.testing.transports import take, take_all
 from antiphon.transports.base import Inbox
-from antiphon.transports.child import ChildTransport
+from antiphon.transports.processes.child import ChildTransport
 
 DEADLINE = 60.0
 
@@ -183,7 +183,7 @@ async def test_kill_9_of_the_parent_leaves_no_process_behind(tmp_path: Path) -> 
         textwrap.dedent(
             f"""
             import asyncio, sys
-            from antiphon.transports.child import ChildTransport
+            from antiphon.transports.processes.child import ChildTransport
 
             async def main():
                 child = await ChildTransport.spawn([sys.executable, "-c", {STUBBORN!r}])

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 import pytest
 from tests.requirements.marks import requirement
 
+from antiphon.remote.websocket_server import websocket_server
 from antiphon.testing import check_transport
 from antiphon.testing.transports import CHECKS
 from antiphon.transports.base import Transport
@@ -17,7 +18,6 @@ from antiphon.transports.lasting import LastingTransport
 from antiphon.transports.memory import memory_pair
 from antiphon.transports.pipes import PipeTransport
 from antiphon.transports.websocket import connect_websocket
-from antiphon.transports.websocket_server import websocket_server
 
 
 @asynccontextmanager

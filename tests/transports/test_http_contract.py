@@ -16,10 +16,10 @@ from tests.http.front2 import front2
 from tests.requirements.marks import requirement
 from tests.transports.certificates import certificates
 
+from antiphon.remote.http_client import connect_http
+from antiphon.remote.http_server import http_server
 from antiphon.testing import check_transport
 from antiphon.transports.base import Delivery, Inbox, Transport
-from antiphon.transports.http_client import connect_http
-from antiphon.transports.http_server import http_server
 
 INITIALIZE = b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}'
 RESULT = b'{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":2}}'

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from antiphon.remote.frames import outline
+from antiphon.remote.stream_resume import Resuming
+from antiphon.transports.http.event_stream import Kind, Mark, Put
 from tests.requirements.marks import requirement
-
-from antiphon.transports.http_frames import outline
-from antiphon.transports.http_positions import Mark
-from antiphon.transports.http_resuming import Resuming
-from antiphon.transports.http_streams import Kind, Put
 
 SINCE, NEWEST = Mark(10), Mark(20)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from antiphon.remote.websocket_server import websocket_server
 from antiphon.transports.base import Inbox
 from antiphon.transports.paced import LARGE, SLICE, PacedWriter, share
 from antiphon.transports.websocket import connect_websocket
-from antiphon.transports.websocket_server import websocket_server
 
 DEADLINE = 30.0
 

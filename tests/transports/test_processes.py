@@ -17,7 +17,7 @@ import pytest
 
 from antiphon.errors import SpawnFailed
 from antiphon.transports import processes
-from antiphon.transports.processes import Process, signal_name
+from antiphon.transports.processes.process import Process, signal_name
 
 DEADLINE = 60.0
 
@@ -173,7 +173,7 @@ async def test_without_pidfds_its_end_is_noticed_too(monkeypatch: pytest.MonkeyP
 async def test_it_does_not_outlive_a_process_that_is_killed(tmp_path: Path) -> None:
     code = (
         "import asyncio, os, signal\n"
-        "from antiphon.transports.processes import Process\n"
+        "from antiphon.transports.processes.process import Process\n"
         "async def main():\n"
         "    print(Process(['sleep', '1000']).pid, flush=True)\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
@@ -185,7 +185,7 @@ async def test_it_does_not_outlive_a_process_that_is_killed(tmp_path: Path) -> N
 async def test_what_runs_when_the_interpreter_ends_is_killed() -> None:
     code = (
         "import asyncio\n"
-        "from antiphon.transports.processes import Process\n"
+        "from antiphon.transports.processes.process import Process\n"
         "async def main():\n"
         "    print(Process(['/bin/sh', '-c', 'sleep 1000']).pid, flush=True)\n"
         "asyncio.run(main())\n"

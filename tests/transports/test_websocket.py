@@ -13,10 +13,10 @@ from tests.requirements.marks import requirement
 from websockets.asyncio.client import connect as foreign_connect
 
 from antiphon.errors import LinkLost
+from antiphon.remote.websocket_server import websocket_server
 from antiphon.testing.transports import take
 from antiphon.transports.base import Inbox
 from antiphon.transports.websocket import WebSocketTransport, connect_websocket
-from antiphon.transports.websocket_server import websocket_server
 
 DEADLINE = 20.0
 

@@ -20,10 +20,10 @@ from websockets.asyncio.client import connect as connect_as_other
 from websockets.frames import Frame, Opcode
 
 from antiphon.jsonrpc.oversized import Overlong
+from antiphon.remote.websocket_server import websocket_server
 from antiphon.transports.base import Inbox
 from antiphon.transports.websocket import connect_websocket
 from antiphon.transports.websocket_gate import CUT, FrameGate
-from antiphon.transports.websocket_server import websocket_server
 
 DEADLINE = 15.0
 BOUND = 50

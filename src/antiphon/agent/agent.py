@@ -195,7 +195,7 @@ class Agent(Declaring, Logins, Extending, AnnotationHook):
 
     async def _run_websocket(self, address: str) -> None:
         host, port, path = _read_address(address)
-        from antiphon.transports.websocket_server import websocket_server
+        from antiphon.remote.websocket_server import websocket_server
 
         async with self.serving():
             try:

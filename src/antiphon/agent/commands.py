@@ -13,7 +13,7 @@ from msgspec import UNSET, Struct
 from antiphon.agent.checks import check_update
 from antiphon.errors import SpawnFailed
 from antiphon.schema import v2
-from antiphon.transports.processes import Process, signal_name
+from antiphon.transports.processes.process import Process, signal_name
 
 if TYPE_CHECKING:
     from antiphon.agent.session import AgentSession

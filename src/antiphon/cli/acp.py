@@ -32,7 +32,7 @@ from antiphon.jsonrpc.oversized import failure_of
 from antiphon.private_files import open_private
 from antiphon.schema.version import META_KEY
 from antiphon.transports.base import Transport
-from antiphon.transports.environment import child_environment
+from antiphon.transports.processes.environment import child_environment
 
 STARTING = 30.0
 """Seconds that a hub gets to start."""

@@ -139,7 +139,7 @@ def _is_address(target: Sequence[str] | str | Serves) -> TypeGuard[str]:
 async def _open(address: str, token: str | None, tls: ssl.SSLContext | None) -> Transport:
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     if address.startswith("http"):
-        from antiphon.transports.http_client import connect_http
+        from antiphon.remote.http_client import connect_http
 
         return await connect_http(address, headers=headers, tls=tls)
     from antiphon.transports.websocket import connect_websocket
@@ -173,7 +173,7 @@ async def _reach(
     if token is not None:
         raise LocalError("a token is for an address, such as `wss://` or `https://`")
     if isinstance(target, str | Sequence):
-        from antiphon.transports.child import ChildTransport
+        from antiphon.transports.processes.child import ChildTransport
 
         return await ChildTransport.spawn(_command(target) or [], env=env, cwd=cwd, on_stderr=on_stderr)
     await stack.enter_async_context(target.serving())

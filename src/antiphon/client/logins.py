@@ -17,8 +17,8 @@ from antiphon.connection import Connection
 from antiphon.errors import LocalError, LoginFailed, SpawnFailed
 from antiphon.schema import v1, v2
 from antiphon.schema.version import V1, Agreement
-from antiphon.transports.environment import child_environment
-from antiphon.transports.orphans import die_with_us
+from antiphon.transports.processes.environment import child_environment
+from antiphon.transports.processes.groups import die_with_us
 
 if TYPE_CHECKING:
     from antiphon.client.client import Client

@@ -191,7 +191,7 @@ async def mcp_child(
     on_stderr: Callable[[str], None] | None = None,
 ) -> AsyncIterator[McpChild]:
     """Run an MCP server inside the block: `AcpServer("files", child)` offers it to an agent."""
-    from antiphon.transports.child import ChildTransport  # only who runs one needs it
+    from antiphon.transports.processes.child import ChildTransport  # only who runs one needs it
 
     transport = await ChildTransport.spawn(list(command), env=env, cwd=cwd, on_stderr=on_stderr)
     child = McpChild(transport)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from antiphon.schema import v1
-from antiphon.transports.processes import Process, signal_name
+from antiphon.transports.processes.process import Process, signal_name
 
 SHELL = "/bin/sh"
 

@@ -54,7 +54,7 @@ from antiphon.transports.base import Transport
 from antiphon.transports.loop import run_until_signal
 
 if TYPE_CHECKING:
-    from antiphon.transports.http_server import HttpServer
+    from antiphon.remote.http_server import HttpServer
 
 logger = logging.getLogger("antiphon.hub")
 

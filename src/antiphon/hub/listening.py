@@ -15,8 +15,8 @@ from antiphon.hub.access.tokens import Grant
 from antiphon.hub.http.page import PageRoutes
 from antiphon.hub.http.status import OPEN, status_routes
 from antiphon.hub.permits import HubPermit
-from antiphon.transports.http_exchange import DEFAULT_HELD, Handler, Limits
-from antiphon.transports.http_server import HttpServer, http_server
+from antiphon.remote.http_server import HttpServer, http_server
+from antiphon.transports.http.exchange import DEFAULT_HELD, Handler, Limits
 from antiphon.transports.websocket import WebSocketTransport
 
 if TYPE_CHECKING:

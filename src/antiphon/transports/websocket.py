@@ -26,7 +26,7 @@ from antiphon.jsonrpc.lines import DEFAULT_BOUND, Received
 from antiphon.jsonrpc.oversized import HEAD, Overlong, overlong
 from antiphon.transports.base import OUTBOX_HIGH, OUTBOX_LOW, Framing, set_reading
 from antiphon.transports.guarded_socket import GuardedSocket, SocketBounds, SocketEnded, SocketFaults
-from antiphon.transports.held_bytes import HeldBytes
+from antiphon.transports.http.held_bytes import HeldBytes
 from antiphon.transports.joined import JoinedTransport
 from antiphon.transports.paced import LARGE, PacedWriter
 from antiphon.transports.websocket_gate import BoundedDeflate, FrameGate, TooLargeFrame

@@ -19,8 +19,8 @@ from antiphon.hub.access.roles import ACTS, PROMPTS, Role
 from antiphon.hub.access.tickets import Tickets
 from antiphon.hub.access.tokens import Grant, Tokens
 from antiphon.hub.access.trusted_proxies import TrustedProxies, UnclearClient
-from antiphon.transports.http_exchange import Head, Reply, plain, wants_websocket
-from antiphon.transports.http_frames import CONNECTION_ID
+from antiphon.remote.frames import CONNECTION_ID
+from antiphon.transports.http.exchange import Head, Reply, plain, wants_websocket
 
 logger = logging.getLogger("antiphon.hub")
 

@@ -22,7 +22,7 @@ from antiphon.hub.access.cookies import Cookies, Invitation
 from antiphon.hub.access.roles import RANKS, Role
 from antiphon.hub.access.tickets import Tickets
 from antiphon.jsonrpc.frames import UNREADABLE
-from antiphon.transports.http_exchange import Exchange, Handler, Head, Reply, json, plain
+from antiphon.transports.http.exchange import Exchange, Handler, Head, Reply, json, plain
 
 logger = logging.getLogger("antiphon.hub")
 

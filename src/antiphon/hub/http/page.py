@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from antiphon.hub.access.admission import Admission
-from antiphon.transports.http_exchange import Exchange, Handler, Head, Reply
-from antiphon.transports.http_routes import not_readable
+from antiphon.transports.http.exchange import Exchange, Handler, Head, Reply
+from antiphon.transports.http.routes import not_readable
 
 Page = Mapping[str, tuple[bytes, str]]
 """Files by path, each with its content type."""

@@ -11,9 +11,9 @@ from typing import Any, Protocol
 
 from antiphon.engine.snapshot import state_word
 from antiphon.hub.access.admission import METRICS
-from antiphon.transports.http_exchange import Handler, Reply, plain
-from antiphon.transports.http_routes import Readable
-from antiphon.transports.http_tally import REFUSALS, Tally
+from antiphon.transports.http.exchange import Handler, Reply, plain
+from antiphon.transports.http.routes import Readable
+from antiphon.transports.http.tally import REFUSALS, Tally
 
 TYPE = "text/plain; version=0.0.4; charset=utf-8"
 STATES = ("idle", "running", "requires_action")

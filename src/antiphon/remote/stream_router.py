@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
-from antiphon.transports.http_frames import (
+from antiphon.remote.frames import (
     ATTACH,
+    ID_LENGTH,
     LOAD,
     OPENS,
     REOPEN,
@@ -20,13 +21,31 @@ from antiphon.transports.http_frames import (
     opened_session,
     told_beside,
 )
-from antiphon.transports.http_patience import Bounds
-from antiphon.transports.http_positions import Mark, Position
-from antiphon.transports.http_resuming import Resuming
-from antiphon.transports.http_streams import Kind, Put, Stream
+from antiphon.remote.stream_resume import Resuming
+from antiphon.transports.http.event_stream import Kind, Mark, Position, Put, Stream
 
 JOINS = REOPEN | {ATTACH}
 """Before their answers come updates of what was, which have no numbers."""
+
+
+class Bounds(Struct, frozen=True, kw_only=True):
+    """What one connection may hold."""
+
+    waiting: int = 512 * 1024
+    """Bytes that nobody has read yet; above that, whoever sends waits."""
+    most: int = 72 * 1024 * 1024
+    """Of those, where somebody does not wait: the connection ends. One frame of the largest size is less."""
+    window: int = 1024 * 1024
+    """Bytes of each stream that stay after they were sent."""
+    kept: int = 1024 * 1024
+    """And of those from before that which no journal gives again."""
+    streams: int = 1024
+    """Streams of sessions that nobody reads from."""
+    id_length: int = ID_LENGTH
+    stall: float = 60.0
+    """Seconds without anything read while something waits, or without any stream."""
+    keep_alive: float = 15.0
+    initialize: float = 60.0
 
 
 class _Asked(NamedTuple):

@@ -16,9 +16,8 @@ import warnings
 from collections.abc import Mapping, Sequence
 
 from antiphon.errors import SpawnFailed
-from antiphon.transports.environment import child_environment
-from antiphon.transports.groups import living, signal_group
-from antiphon.transports.orphans import die_with_us
+from antiphon.transports.processes.environment import child_environment
+from antiphon.transports.processes.groups import die_with_us, living, signal_group
 
 GRACE = 2.0
 """Seconds a command gets to end after being asked to."""

@@ -19,9 +19,8 @@ from aiohttp.web_response import Response, StreamResponse
 from aiohttp.web_server import Server
 
 from antiphon.transports.guarded_socket import GuardedSocket, SocketFaults
-from antiphon.transports.held_bytes import HeldBytes
-from antiphon.transports.http_body import SKIPPED, BodyRefused, read_body
-from antiphon.transports.http_exchange import (
+from antiphon.transports.http.body import SKIPPED, BodyRefused, read_body
+from antiphon.transports.http.exchange import (
     Exchange,
     Handler,
     Head,
@@ -31,7 +30,8 @@ from antiphon.transports.http_exchange import (
     plain,
     wants_websocket,
 )
-from antiphon.transports.http_tally import Tally
+from antiphon.transports.http.held_bytes import HeldBytes
+from antiphon.transports.http.tally import Tally
 
 FIELD = 16 * 1024
 """Bytes of the request line, and of one header."""

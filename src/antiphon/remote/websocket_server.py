@@ -8,9 +8,12 @@ import logging
 import secrets
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from enum import StrEnum
 from typing import Any, cast
 
+import msgspec
 from aiohttp.web_request import BaseRequest
+from msgspec import UNSET, Raw, Struct, UnsetType
 from websockets import ServerProtocol
 from websockets.datastructures import Headers
 from websockets.extensions.permessage_deflate import ServerPerMessageDeflateFactory
@@ -18,19 +21,26 @@ from websockets.http11 import Request
 from websockets.protocol import State
 from websockets.typing import Subprotocol
 
-from antiphon.jsonrpc.lines import DEFAULT_BOUND
+from antiphon.errors import ErrorObject, InvalidRequest
+from antiphon.jsonrpc.frames import UNREADABLE, encode_failure
+from antiphon.jsonrpc.lines import DEFAULT_BOUND, Received
+from antiphon.remote.frames import ID_LENGTH, outline
 from antiphon.transports.base import group_without_wrapping
 from antiphon.transports.guarded_socket import SocketBounds, SocketFaults
-from antiphon.transports.held_bytes import HeldBytes
-from antiphon.transports.http_exchange import Exchange, Head, Limits, Reply, plain, wants_websocket
-from antiphon.transports.http_listener import HttpListener, listening
-from antiphon.transports.http_socket import HttpRequests, HttpSocket
-from antiphon.transports.http_tally import Tally
+from antiphon.transports.http.exchange import Exchange, Head, Limits, Reply, plain, wants_websocket
+from antiphon.transports.http.held_bytes import HeldBytes
+from antiphon.transports.http.listener import HttpListener, listening
+from antiphon.transports.http.socket import HttpRequests, HttpSocket
+from antiphon.transports.http.tally import Tally
 from antiphon.transports.websocket import PING_DEADLINE, PING_INTERVAL, WebSocketTransport
-from antiphon.transports.websocket_opening import WebSocketOpening
+from antiphon.transports.websocket_opening import Closing
 
 logger = logging.getLogger("antiphon.transports")
 
+PROTOCOL_ERROR = 1002
+POLICY_VIOLATION = 1008
+INITIALIZE = "initialize"
+_AGAIN = ErrorObject(InvalidRequest.code, "this connection is already initialized")
 GOING_AWAY = 1001
 FAILED = 1011
 SUBPROTOCOLS = ("acp.v2", "acp.v1")
@@ -40,6 +50,82 @@ Check = Callable[[Mapping[str, str]], tuple[int, str] | None]
 Serve = Callable[[WebSocketTransport], Awaitable[None]]
 Start = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 """Runs a coroutine in a task that somebody owns."""
+
+
+class Opening(StrEnum):
+    NEW = "new"
+    ASKED = "asked"
+    """`initialize` is being answered."""
+    OPEN = "open"
+
+
+class _First(Struct):
+    id: Any = UNSET
+    method: Any = None
+    error: Raw | UnsetType = UNSET
+
+
+_first = msgspec.json.Decoder(_First)
+
+
+def _read(frame: bytes) -> _First:
+    try:
+        return _first.decode(frame)
+    except UNREADABLE:
+        return _First()
+
+
+class WebSocketOpening:
+    def __init__(self) -> None:
+        self._state = Opening.NEW
+        self._id: Any = None
+
+    def receive(self, frames: list[Received]) -> tuple[list[Received], list[bytes]]:
+        """Of what came, what goes on, and what is answered at once. Raises `Closing`."""
+        passed: list[Received] = []
+        answers: list[bytes] = []
+        for frame in frames:
+            answer = self._receive(frame) if isinstance(frame, bytes) else None
+            if answer is None:
+                passed.append(frame)
+            else:
+                answers.append(answer)
+        return passed, answers
+
+    def _receive(self, frame: bytes) -> bytes | None:
+        if len(frame) > ID_LENGTH:
+            _check_ids(frame)
+        if self._state is Opening.OPEN and b'"initialize"' not in frame:
+            return None
+        first = _read(frame)
+        if not isinstance(first.method, str):
+            return None
+        if self._state is Opening.OPEN and first.method == INITIALIZE and first.id is not UNSET:
+            return encode_failure(first.id, _AGAIN)
+        if self._state is Opening.NEW:
+            self._begin(first)
+        return None
+
+    def _begin(self, first: _First) -> None:
+        if first.method != INITIALIZE:
+            raise Closing(PROTOCOL_ERROR, "The first message is `initialize`")
+        if first.id is UNSET or first.id is None:
+            raise Closing(PROTOCOL_ERROR, "`initialize` needs an id")
+        self._state, self._id = Opening.ASKED, first.id
+
+    def answered(self, frame: bytes) -> None:
+        """Something was answered: what failed may be tried again (INIT-26)."""
+        if self._state is Opening.ASKED:
+            first = _read(frame)
+            if first.method is None and first.id == self._id:
+                self._state = Opening.OPEN if first.error is UNSET else Opening.NEW
+
+
+def _check_ids(frame: bytes) -> None:
+    about = outline(frame)
+    for name, id in (("The request's id", about.id), ("The session's id", about.session)):
+        if isinstance(id, str) and len(id) > ID_LENGTH:
+            raise Closing(POLICY_VIOLATION, f"{name} is over {ID_LENGTH} characters")
 
 
 def _chosen(_: ServerProtocol, offered: Sequence[Subprotocol]) -> Subprotocol | None:

@@ -8,7 +8,7 @@ import ssl
 from collections.abc import AsyncIterator, Set
 
 from antiphon.transports.guarded_socket import GuardedSocket, SocketBounds, SocketFaults
-from antiphon.transports.http_socket import HttpRequests, HttpSocket
+from antiphon.transports.http.socket import HttpRequests, HttpSocket
 
 ALPN = ["http/1.1"]
 TLS_SECONDS = 10.0

@@ -14,9 +14,8 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from antiphon.jsonrpc.frames import encode_request
-from antiphon.transports.http_frames import ATTACH, Outline, outline
-from antiphon.transports.http_positions import Mark
-from antiphon.transports.http_streams import Kind, Put
+from antiphon.remote.frames import ATTACH, Outline, outline
+from antiphon.transports.http.event_stream import Kind, Mark, Put
 
 
 class Resuming:

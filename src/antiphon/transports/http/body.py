@@ -14,8 +14,8 @@ from aiohttp.web_protocol import RequestPayloadError
 from aiohttp.web_request import BaseRequest
 
 from antiphon.jsonrpc.oversized import HEAD, TAIL, failure_of, overlong
-from antiphon.transports.held_bytes import HeldBytes
-from antiphon.transports.http_exchange import Reply, json, plain
+from antiphon.transports.http.exchange import Reply, json, plain
+from antiphon.transports.http.held_bytes import HeldBytes
 
 SKIPPED = 4
 """How many times the bound is read and thrown away, so that the next request can follow."""

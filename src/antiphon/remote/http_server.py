@@ -12,18 +12,18 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Container, Mappi
 from typing import cast
 
 from antiphon.jsonrpc.lines import DEFAULT_BOUND
+from antiphon.remote.endpoint import AcpEndpoint
+from antiphon.remote.stream_router import Bounds
+from antiphon.remote.websocket_server import WebSockets, owned_tasks
 from antiphon.transports.base import Transport
 from antiphon.transports.guarded_socket import SocketBounds, SocketFaults
-from antiphon.transports.held_bytes import HeldBytes
-from antiphon.transports.http_endpoint import AcpEndpoint
-from antiphon.transports.http_exchange import Handler, Limits
-from antiphon.transports.http_listener import HttpListener, listening
-from antiphon.transports.http_patience import Bounds
-from antiphon.transports.http_routes import Check, Refused, Routes
-from antiphon.transports.http_socket import HttpRequests
-from antiphon.transports.http_tally import Tally
+from antiphon.transports.http.exchange import Handler, Limits
+from antiphon.transports.http.held_bytes import HeldBytes
+from antiphon.transports.http.listener import HttpListener, listening
+from antiphon.transports.http.routes import Check, Refused, Routes
+from antiphon.transports.http.socket import HttpRequests
+from antiphon.transports.http.tally import Tally
 from antiphon.transports.websocket import PING_DEADLINE, PING_INTERVAL
-from antiphon.transports.websocket_server import WebSockets, owned_tasks
 
 
 class HttpServer:

@@ -19,10 +19,9 @@ from typing import IO, Self
 
 from antiphon.errors import SpawnFailed
 from antiphon.jsonrpc.lines import DEFAULT_BOUND
-from antiphon.transports.environment import child_environment
-from antiphon.transports.groups import living, signal_group
-from antiphon.transports.orphans import die_with_us
 from antiphon.transports.pipes import PipeTransport, widen
+from antiphon.transports.processes.environment import child_environment
+from antiphon.transports.processes.groups import die_with_us, living, signal_group
 
 GRACE = 2.0
 """Seconds a child gets to end by itself, and again after being asked to."""

@@ -17,12 +17,12 @@ from antiphon.errors import ErrorObject, InvalidRequest, TooDeep
 from antiphon.jsonrpc.frames import UNREADABLE, encode_failure
 from antiphon.jsonrpc.nesting import check_depth
 from antiphon.jsonrpc.oversized import HEAD, TAIL, read_partial
-from antiphon.transports.http_connection import HttpTransport
-from antiphon.transports.http_exchange import Exchange, Head, Reply, json, plain, wants_websocket
-from antiphon.transports.http_frames import CONNECTION_ID, EVENTS, SESSION_ID, Outline, outline
-from antiphon.transports.http_patience import Bounds
-from antiphon.transports.http_positions import Position
-from antiphon.transports.http_routes import Refused
+from antiphon.remote.frames import CONNECTION_ID, SESSION_ID, Outline, outline
+from antiphon.remote.http_transport import HttpTransport
+from antiphon.remote.stream_router import Bounds
+from antiphon.transports.http.event_stream import Position
+from antiphon.transports.http.exchange import EVENTS, Exchange, Head, Reply, json, plain, wants_websocket
+from antiphon.transports.http.routes import Refused
 
 logger = logging.getLogger("antiphon.transports")
 

@@ -11,7 +11,6 @@ from antiphon.jsonrpc.frames import UNREADABLE
 
 CONNECTION_ID = "Acp-Connection-Id"
 SESSION_ID = "Acp-Session-Id"
-EVENTS = "text/event-stream"
 ID_LENGTH = 1024
 """Characters of an id that somebody else makes up (HTTP-23)."""
 CANCEL = "$/cancel_request"

@@ -12,7 +12,7 @@ import httpx
 
 from antiphon.jsonrpc.oversized import Overlong
 from antiphon.jsonrpc.sse import Event, EventDecoder
-from antiphon.transports.http_frames import EVENTS
+from antiphon.transports.http.exchange import EVENTS
 
 SILENCE = 75.0
 """Seconds without even a comment after which a stream that can be gone on with is taken for cut."""

@@ -13,15 +13,33 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from antiphon.transports.http_exchange import Exchange
-from antiphon.transports.http_frames import Outline, agreed_version, outline
-from antiphon.transports.http_outgoing import Outgoing
-from antiphon.transports.http_patience import Bounds, Patience
-from antiphon.transports.http_positions import Position
-from antiphon.transports.http_streams import Stream
+from antiphon.remote.frames import Outline, agreed_version, outline
+from antiphon.remote.stream_router import Bounds, Outgoing
+from antiphon.transports.http.event_stream import Position, Stream
+from antiphon.transports.http.exchange import Exchange
 from antiphon.transports.joined import JoinedTransport
 
 CLOSE_DEADLINE = 2.0
+
+
+class Patience:
+    """Calls `over`, with the reason, when it has been waited for so long."""
+
+    def __init__(self, seconds: float, over: Callable[[str], None]) -> None:
+        self._seconds = seconds
+        self._over = over
+        self._timer: asyncio.TimerHandle | None = None
+
+    def wait(self) -> None:
+        """Something was read, or nobody is there any more: it is waited from here on."""
+        self.stop()
+        why = f"nobody has read from it for {self._seconds:g} s"
+        self._timer = asyncio.get_running_loop().call_later(self._seconds, self._over, why)
+
+    def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
 
 class HttpTransport(JoinedTransport):

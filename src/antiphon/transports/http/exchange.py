@@ -16,6 +16,7 @@ from msgspec import Struct, field
 from antiphon.jsonrpc.lines import DEFAULT_BOUND
 
 HEAD_BOUND = 64 * 1024
+EVENTS = "text/event-stream"
 DEFAULT_HELD = 2 * DEFAULT_BOUND
 
 

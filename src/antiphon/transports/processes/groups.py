@@ -1,11 +1,28 @@
-"""How a child process starts: it ends with us, however we end, and signals have their default effect."""
+"""Process groups of child processes: signalled as a whole, and none outlives this process."""
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+
+living: set[int] = set()
+"""Those that run; who starts one adds it, and takes it away once it has ended."""
+
+
+@atexit.register
+def _kill_the_living() -> None:
+    for group in living:
+        signal_group(group, signal.SIGKILL)
+
+
+def signal_group(group: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
+
 
 _PR_SET_PDEATHSIG = 1
 
@@ -19,7 +36,7 @@ def die_with_us() -> Callable[[], None] | None:
     """
     ignored = [number for number in signal.valid_signals() if signal.getsignal(number) is signal.SIG_IGN]
     if sys.platform != "linux":
-        return (lambda: _restore(ignored)) if ignored and sys.platform != "win32" else None
+        return (lambda: _restore(ignored)) if ignored else None
     import ctypes  # most agents start no process
 
     prctl, parent = ctypes.CDLL(None, use_errno=True).prctl, os.getpid()

@@ -14,20 +14,18 @@ from msgspec import UNSET
 
 from antiphon.errors import LinkLost, LinkRefused
 from antiphon.jsonrpc.lines import DEFAULT_BOUND
-from antiphon.transports.base import OUTBOX_HIGH, OUTBOX_LOW
-from antiphon.transports.http_frames import (
+from antiphon.remote.client_streams import Incoming, Take, Unanswered, words
+from antiphon.remote.frames import (
     CONNECTION_ID,
-    EVENTS,
     REOPEN,
     SESSION_ID,
     Outline,
     agreed_version,
     outline,
 )
-from antiphon.transports.http_incoming import Incoming, Take, words
-from antiphon.transports.http_pools import SeparatePosts
-from antiphon.transports.http_reading import DEAD, TAKEN, Reading, StreamRefused
-from antiphon.transports.http_unanswered import Unanswered
+from antiphon.transports.base import OUTBOX_HIGH, OUTBOX_LOW
+from antiphon.transports.http.event_source import DEAD, TAKEN, Reading, StreamRefused
+from antiphon.transports.http.exchange import EVENTS
 from antiphon.transports.joined import JoinedTransport
 
 logger = logging.getLogger("antiphon.transports")
@@ -183,6 +181,27 @@ class HttpClientTransport(JoinedTransport):
         """The headers of what belongs to a session, or to none."""
         named = self._headers if session is None else {**self._headers, SESSION_ID: session}
         return {name.encode(): value.encode() for name, value in named.items()}
+
+
+class SeparatePosts(httpx.AsyncBaseTransport):
+    """Over one HTTP/2 connection a large POST can stop for good beside a stream.
+
+    The POST waits for the server to widen its window. httpcore lets whichever request reads the socket take
+    that in: where the stream read it, the POST goes on to wait for the next bytes of the server, and a quiet
+    stream has none. Our POSTs go one by one, so over a connection of their own they read for themselves.
+    """
+
+    def __init__(self, posts: httpx.AsyncBaseTransport, others: httpx.AsyncBaseTransport) -> None:
+        self._posts = posts
+        self._others = others
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        taken = self._posts if request.method == "POST" else self._others
+        return await taken.handle_async_request(request)
+
+    async def aclose(self) -> None:
+        await self._posts.aclose()
+        await self._others.aclose()
 
 
 async def connect_http(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Container, Mapping
 from typing import Any
 
-from antiphon.transports.http_exchange import Exchange, Handler, Head, Reply, plain, wants_websocket
+from antiphon.transports.http.exchange import Exchange, Handler, Head, Reply, plain, wants_websocket
 
 Check = Callable[[Head], Any]
 """Looks at the head of a request: a `Reply` refuses it, and anything else is whose it is."""

@@ -1,0 +1,1 @@
+"""Child processes: agents over stdio, and commands with their output."""
