@@ -26,6 +26,7 @@ class Answer(NamedTuple):
 
 async def read_head(reader: asyncio.StreamReader) -> tuple[int, dict[str, str]]:
     first, *lines = (await reader.readuntil(b"\r\n\r\n")).decode().strip().split("\r\n")
+    assert first.startswith("HTTP/1.")
     pairs = [line.partition(":") for line in lines]
     return int(first.split()[1]), {name.lower(): value.strip() for name, _, value in pairs}
 

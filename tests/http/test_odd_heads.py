@@ -57,6 +57,7 @@ ODD: dict[str, tuple[tuple[int, ...], Any]] = {
     "header_folded": ((400,), with_header(b"X-Odd: a\r\n b")),
     "path_not_utf8": ((400,), target(b"GET /\xff\xfe")),
     "target_elsewhere": ((400,), target(b"GET http://evil.example/acp")),
+    "version_missing": ((400,), lambda raw: raw.request("GET").replace(b" HTTP/1.1", b"!HTTP/1.1", 1)),
     "target_nothing": ((400,), target(b"OPTIONS *")),
     "target_authority": ((400,), target(b"CONNECT evil.example:80")),
     "method_unknown": ((400,), target(b"BREW /acp")),

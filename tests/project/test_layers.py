@@ -1,11 +1,14 @@
-"""The import contracts hold, and are seen to fail when broken on purpose."""
+"""The import contracts hold, transports know no method, and both are seen to fail when broken on purpose."""
 
 from __future__ import annotations
 
+import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -45,6 +48,8 @@ def test_the_contracts_hold(tree: Path) -> None:
         ("schema/wire.py", "import antiphon.transports.base"),
         ("errors.py", "import antiphon.jsonrpc.frames"),
         ("transports/memory.py", "import antiphon.connection"),
+        ("transports/http/routes.py", "import antiphon.remote.frames"),
+        ("transports/http/exchange.py", "import antiphon.schema.methods"),
         ("jsonrpc/peer.py", "import asyncio"),
         ("schema/codec.py", "import time"),
         ("errors.py", "import uuid"),
@@ -56,3 +61,33 @@ def test_a_broken_layer_is_seen(tree: Path, module: str, line: str) -> None:
     result = lint_imports(tree)
     assert result.returncode != 0
     assert "BROKEN" in result.stdout
+
+
+METHOD = re.compile(
+    r"(session|auth|providers|fs|terminal|mcp|elicitation|tool_call|_antiphon|\$)/\w+|sessionId|initialize"
+)
+
+
+def methods_in(folder: Path) -> Iterator[str]:
+    """Find strings in code that name a method or the session of a frame."""
+    for path in folder.rglob("*.py"):
+        tree = ast.parse(path.read_text())
+        prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            value = node.value if isinstance(node, ast.Constant) and id(node) not in prose else None
+            text = value.decode(errors="replace") if isinstance(value, bytes) else value
+            if isinstance(text, str) and METHOD.search(text):
+                yield f"{path.name}:{node.lineno}: {text!r}"
+
+
+def test_transports_name_no_method() -> None:
+    assert list(methods_in(ROOT / "src" / "antiphon" / "transports")) == []
+
+
+@pytest.mark.parametrize(
+    "line", ['OPENS = ("session/new",)', "CANCEL = b'$/cancel_request'", 'ID = "sessionId"']
+)
+def test_a_method_in_a_transport_is_seen(tree: Path, line: str) -> None:
+    path = tree / "src" / "antiphon" / "transports" / "memory.py"
+    path.write_text(path.read_text() + f"\n{line}\n")
+    assert len(list(methods_in(path.parent))) == 1

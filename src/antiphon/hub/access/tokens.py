@@ -140,6 +140,7 @@ class Tokens:
                 self._kept, self._trusted = read_tokens(self._path), True
             except LocalError:
                 self._trusted = False
+                self._seen = None  # it may be readable the next time: file descriptors had run out
         return self._kept if self._trusted else None
 
 

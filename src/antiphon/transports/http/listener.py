@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import ssl
-from collections.abc import AsyncIterator, Set
+from collections.abc import AsyncIterator, Iterator, Set
+from typing import Any
 
 from antiphon.transports.guarded_socket import GuardedSocket, SocketBounds, SocketFaults
 from antiphon.transports.http.socket import HttpRequests, HttpSocket
@@ -15,6 +17,7 @@ TLS_SECONDS = 10.0
 """Seconds for a TLS handshake."""
 CLOSE_SECONDS = 2.0
 """Seconds for responses that are under way when the listener ends."""
+NO_RESOURCES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 
 class HttpListener:
@@ -42,7 +45,7 @@ async def listening(
     tls: ssl.SSLContext | None,
     bounds: SocketBounds | None = None,
 ) -> AsyncIterator[HttpListener]:
-    """Accept sockets until the end of the block; those that are left then are ended."""
+    """Accept sockets inside the block, and close those that are left at its end."""
     sockets: set[GuardedSocket] = set()
 
     def accept() -> GuardedSocket:
@@ -57,10 +60,37 @@ async def listening(
     )
     listener = HttpListener(server, sockets, faults)
     try:
-        yield listener
+        with _noted_accept_failures(loop, faults):
+            yield listener
     finally:
         listener.stop()
         requests.server.pre_shutdown()
         await requests.server.shutdown(CLOSE_SECONDS)
         await asyncio.gather(*[socket.aclose(CLOSE_SECONDS) for socket in tuple(sockets)])
         faults.close()
+
+
+@contextlib.contextmanager
+def _noted_accept_failures(loop: asyncio.AbstractEventLoop, faults: SocketFaults) -> Iterator[None]:
+    """Count sockets that cannot be accepted because descriptors or memory ran out.
+
+    asyncio tries again after a second, and logs each attempt: a hundred lines a second. uvloop accepts such
+    sockets with a spare descriptor, closes them, and reports nothing.
+    """
+    before = loop.get_exception_handler()
+
+    def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        if "socket" in context and isinstance(error, OSError) and error.errno in NO_RESOURCES:
+            faults.note(error, "a client was not accepted")
+        elif before is not None:
+            before(loop, context)
+        else:
+            loop.default_exception_handler(context)
+
+    loop.set_exception_handler(handle)
+    try:
+        yield
+    finally:
+        if loop.get_exception_handler() is handle:
+            loop.set_exception_handler(before)

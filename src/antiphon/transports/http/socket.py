@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
+import resource
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from aiohttp.http import HttpVersion11
+from aiohttp.http import HttpVersion10, HttpVersion11
 from aiohttp.http_exceptions import LineTooLong
 from aiohttp.web_protocol import RequestHandler
 from aiohttp.web_request import BaseRequest
@@ -40,6 +42,8 @@ READ_SIZE = 64 * 1024
 LAST_SECONDS = 2.0
 """Seconds for which the rest of a refused body is read, so that the client reads the refusal."""
 SERVER = {"Server": "antiphon"}
+RESERVE = 64
+"""File descriptors that clients cannot take: the process needs them for files and child processes."""
 
 Upgrade = Callable[[Head, BaseRequest], Reply | None]
 """Opens the WebSocket that a request asks for, or answers why not."""
@@ -73,7 +77,11 @@ class HttpSocket(RequestHandler):
     # --- the socket --------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.peer = cast(GuardedSocket, transport).peer
+        guarded = cast(GuardedSocket, transport)
+        self.peer = guarded.peer
+        if not self._requests.has_descriptors(guarded):
+            guarded.abort()
+            return
         self._expect(self._requests.limits.head_seconds)
         super().connection_made(transport)
 
@@ -88,7 +96,7 @@ class HttpSocket(RequestHandler):
             self._head_size = 0
             self._expect(None)
         elif self._head_size > self._requests.limits.head:
-            self._refuse_head(431)
+            self.refuse_head(431)
 
     def eof_received(self) -> None:
         if self._exchange is not None:
@@ -133,13 +141,13 @@ class HttpSocket(RequestHandler):
 
     def _too_late(self) -> None:
         if self._head_size:
-            self._refuse_head(408)
+            self.refuse_head(408)
         elif self.transport is not None and self.transport.get_write_buffer_size():
             self._expect(self._requests.limits.idle_seconds)  # the client still reads the response
         else:
             self.force_close()  # nothing was asked
 
-    def _refuse_head(self, status: int) -> None:
+    def refuse_head(self, status: int) -> None:
         """Answer a head that is not complete."""
         self._requests.refused(Head(peer=self.peer), status)
         reply, transport = plain(status), self.transport
@@ -217,8 +225,26 @@ class HttpRequests:
         self._tally.add(head.method, status)
         self._handler.refused(head, status)
 
+    def has_descriptors(self, transport: GuardedSocket) -> bool:
+        """Return whether a new socket leaves `RESERVE` file descriptors. The kernel gives out the lowest free
+        number, so a high one shows that nearly all are in use."""
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        handle = transport.get_extra_info("socket")
+        if (
+            most == resource.RLIM_INFINITY
+            or handle is None
+            or handle.fileno() < most - min(RESERVE, most // 4)
+        ):
+            return True
+        error = OSError(errno.EMFILE, f"fewer than {RESERVE} of {most} file descriptors are left")
+        self.faults.note(error, f"socket of {transport.peer} closed")
+        return False
+
     async def _handle(self, request: BaseRequest) -> StreamResponse:
         socket = cast(HttpSocket, request.protocol)
+        if request.version < HttpVersion10:  # aiohttp would answer `HTTP/0.9`
+            socket.refuse_head(400)
+            return Response()
         head = read_head(request, socket.peer)
         exchange = HttpExchange(head, request, socket)
         with socket.answering(exchange):

@@ -1,0 +1,83 @@
+"""Input that is begun and not complete is bounded for each token."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+from websockets.frames import Opcode
+
+from antiphon.remote.websocket_server import websocket_server
+from antiphon.transports.base import Inbox
+from antiphon.transports.http.exchange import Head, Limits
+from antiphon.transports.websocket import WebSocketTransport, connect_websocket
+from tests.http.raw import Raw, read_head
+from tests.http.sockets import (
+    Run,
+    handling,
+    opened,
+    until,
+    written,
+)
+
+
+def test_bodies_that_are_never_complete_are_bounded_for_each_token(run: Run) -> None:
+    def check(head: Head) -> Any:
+        return head.headers.get("Authorization", "nobody")
+
+    async def scenario() -> None:
+        limits = Limits(body=60_000, held=100_000)
+        async with handling(check=check, limits=limits) as (server, _):
+            raws = [Raw(server.port, "one") for _ in range(5)]
+            statuses: list[int] = []
+            half = raws[0].request("POST", b" " * 50_000, path="/")[:-10_000]
+            sockets = [await asyncio.open_connection("127.0.0.1", server.port) for _ in raws]
+            for _, writer in sockets:
+                writer.write(half)
+            answers = [asyncio.ensure_future(read_head(reader)) for reader, _ in sockets]
+            for answer in asyncio.as_completed(answers):
+                statuses.append((await answer)[0])
+                if len(statuses) == 3:
+                    break
+            assert statuses == [429, 429, 429]
+            whole = await Raw(server.port, "other").ask("POST", b" " * 50_000, path="/")
+            assert whole.status == 200, "another token has its own"
+            for answer, (_, writer) in zip(answers, sockets, strict=True):
+                answer.cancel()
+                writer.transport.abort()
+            await asyncio.gather(*answers, return_exceptions=True)
+            await until(lambda: not server.sockets)
+            assert (await raws[0].ask("POST", b" " * 50_000, path="/")).status == 200
+
+    run(scenario())
+
+
+def test_messages_that_are_never_complete_are_bounded_for_each_token(run: Run) -> None:
+    async def scenario() -> None:
+        ended: list[str] = []
+
+        async def serve(transport: WebSocketTransport) -> None:
+            while await Inbox(transport).take():
+                pass
+            ended.append(transport.end_reason)
+
+        limits = Limits(held=100_000)
+        async with websocket_server(serve, opens=False, limits=limits) as server:
+            links = [await opened(server.port) for _ in range(5)]
+            for number, (_, writer) in enumerate(links):
+                if number % 2:
+                    writer.write(written(b"x" * 50_000)[:-10_000])
+                else:
+                    for _ in range(40):
+                        writer.write(written(b"x" * 1000, Opcode.CONT if _ else Opcode.TEXT, fin=False))
+            await until(lambda: len(ended) == 3)
+            assert all("1013 too much is being sent with this token" in why for why in ended)
+            for _, writer in links:
+                writer.transport.abort()
+            await until(lambda: not server.sockets)
+            client = await connect_websocket(f"ws://127.0.0.1:{server.port}/acp")
+            client.send(json.dumps("x" * 90_000).encode())
+            await client.aclose()
+
+    run(scenario())
