@@ -11,7 +11,7 @@ import pytest
 
 from antiphon.client import connect
 from antiphon.jsonrpc.sse import EventDecoder
-from antiphon.transports import http_client
+from antiphon.remote import http_client
 from tests.client.cutting import way_to
 from tests.proxy.proxies import DEADLINE, NAME, find_program
 from tests.proxy.stage import INITIALIZE, Stage, staged

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from antiphon.errors import SpawnFailed
-from antiphon.transports import processes
+from antiphon.transports.processes import process as processes
 from antiphon.transports.processes.process import Process, signal_name
 
 DEADLINE = 60.0
