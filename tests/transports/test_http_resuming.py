@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from tests.requirements.marks import requirement
+
 from antiphon.remote.frames import outline
 from antiphon.remote.stream_resume import Resuming
 from antiphon.transports.http.event_stream import Kind, Mark, Put
-from tests.requirements.marks import requirement
 
 SINCE, NEWEST = Mark(10), Mark(20)
 
