@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from antiphon.agent import Agent, AgentSession, AgentTurn
+    from antiphon.client import START, Client, ClientSession, ClientTurn, Permissions, connect
     from antiphon.connection import Connection, Role
     from antiphon.errors import (
         AntiphonError,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 _WHERE = {
     "antiphon.agent": ("Agent", "AgentSession", "AgentTurn"),
+    "antiphon.client": ("START", "Client", "ClientSession", "ClientTurn", "Permissions", "connect"),
     "antiphon.connection": ("Connection", "Role"),
     "antiphon.errors": (
         "AntiphonError", "AuthRequired", "CallFailed", "LinkLost", "LocalError", "RemoteError",
@@ -49,6 +51,7 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "START",
     "UNSET",
     "Agent",
     "AgentSession",
@@ -57,16 +60,21 @@ __all__ = [
     "AntiphonError",
     "AuthRequired",
     "CallFailed",
+    "Client",
+    "ClientSession",
+    "ClientTurn",
     "Connection",
     "Dialect",
     "LinkLost",
     "LocalError",
     "MemoryStore",
     "OptIns",
+    "Permissions",
     "RemoteError",
     "RequestError",
     "Role",
     "SQLiteStore",
     "Unknown",
     "UnsetType",
+    "connect",
 ]

@@ -110,7 +110,7 @@ async def opened(
         stack.push_async_callback(theirs.aclose)
         client = Client(ours, **options)
         await stack.enter_async_context(client.connection)
-        opening = asyncio.ensure_future(client.initialize())
+        opening = asyncio.ensure_future(client._initialize())
         agent.send(id=(await agent.expect("initialize"))["id"], result=answer)
         await opening
         yield client, agent

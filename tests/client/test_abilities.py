@@ -34,14 +34,14 @@ async def test_content_that_was_not_offered_is_refused_before_it_is_sent(
 
 async def test_an_empty_prompt_and_an_unknown_block_are_refused() -> None:
     async with by_hand(1) as (session, _):
-        with pytest.raises(LocalError, match="needs some content"):
+        with pytest.raises(LocalError, match="needs at least one"):
             await session.prompt()
         with pytest.raises(LocalError, match="hologram"):
             await session.prompt(Unknown({"type": "hologram"}))
 
 
 def test_text_and_links_may_always_be_sent() -> None:
-    Abilities().check([v2.TextContent(text="hi"), LINK])
+    Abilities().check_content([v2.TextContent(text="hi"), LINK])
 
 
 async def test_what_a_v1_agent_offers_is_known_in_the_words_of_both_versions() -> None:
@@ -91,7 +91,7 @@ async def test_what_a_session_cannot_have_is_refused(version: int) -> None:
             await client.new_session("/", additional_directories=["/tmp"])
         with pytest.raises(LocalError, match="MCP servers of type 'http'"):
             await client.new_session("/", mcp_servers=[HTTP])
-        with pytest.raises(LocalError, match="not an absolute path"):
+        with pytest.raises(LocalError, match="must be an absolute path"):
             await client.new_session("/", mcp_servers=[v2.McpServerStdio(name="m", command="true")])
         client.abilities.check_setup([STDIO], [])
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from antiphon.client import Permission, Permissions
-from antiphon.client.answered import REMEMBERED, Answered
 from antiphon.client.elicitation import Elicitation
+from antiphon.client.session.questions import REMEMBERED, AnswerMemory
 from antiphon.schema import v2
 from tests.client.driving import ByHand, by_hand
 from tests.client.test_eliciting import Answers
@@ -83,7 +83,7 @@ async def test_a_form_is_filled_in_once() -> None:
 
 
 def test_the_last_answers_are_remembered_and_no_more() -> None:
-    answered = Answered()
+    answered = AnswerMemory()
     result = v2.ElicitationDeclineAction()
     for n in range(REMEMBERED + 5):
         answered.keep("s", str(n), result)

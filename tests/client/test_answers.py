@@ -90,7 +90,7 @@ async def test_an_option_that_was_not_offered_is_a_mistake_of_the_callback() -> 
     async def wrong(permission: Permission) -> str:
         return "17"
 
-    with pytest.raises(LocalError, match="none of the options"):
+    with pytest.raises(LocalError, match="not an offered option"):
         await Permissions(ask=wrong).decide(asked())
 
 

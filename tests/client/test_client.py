@@ -38,7 +38,7 @@ async def test_sessions_are_listed_closed_and_deleted(way: str) -> None:
         assert [info.cwd async for info in client.list_sessions(cwd="/tmp")] == ["/tmp"]
         await other.close()
         assert client.sessions == [session]
-        with pytest.raises(LocalError, match="was left"):
+        with pytest.raises(LocalError, match="has left"):
             await other.prompt("still there?")
         await client.delete_session(other.id)
         await client.delete_session(session.id)
@@ -58,7 +58,7 @@ async def test_closing_ends_what_is_open_even_if_the_agent_says_nothing() -> Non
         assert [event.turn async for event in events] == [turn]
         agent.say("anybody?")  # for nobody any more
         await agent.settled(session)
-        assert len(session.client.opening._early) == 0
+        assert len(session.client._opener._early) == 0
 
 
 async def test_a_refusal_to_close_is_an_error_and_the_session_stays() -> None:
@@ -103,7 +103,7 @@ async def test_an_attached_client_follows_a_session_and_leaves_it_going_on(way: 
                 while followed.messages[-1].text != "TWO" or followed.state != "idle":
                     await anext(events)
             assert other.sessions == []
-            with pytest.raises(LocalError, match="was left"):
+            with pytest.raises(LocalError, match="has left"):
                 await followed.prompt("three")
             async with other.attach(session.id, cwd="/", after=cursor) as later:
                 assert [message.text for message in later.messages] == ["two", "TWO"]
@@ -160,11 +160,11 @@ def test_what_is_no_version_or_dialect_is_refused() -> None:
 async def test_what_is_remembered_of_sessions_that_were_left_is_bounded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("antiphon.client.sessions.LEFT", 3)
-    monkeypatch.setattr("antiphon.client.sessions.KNOWN", 4)
+    monkeypatch.setattr("antiphon.client.client.LEFT", 3)
+    monkeypatch.setattr("antiphon.client.client.KNOWN", 4)
     async with asyncio.timeout(DEADLINE), connect(Agent("many")) as client:
         sessions = [await client.new_session("/") for _ in range(6)]
         for session in sessions:
             await session.close()
-        assert [client.has_left(session.id) for session in sessions] == [False] * 3 + [True] * 3
+        assert [client._has_left(session.id) for session in sessions] == [False] * 3 + [True] * 3
         assert list(client._folders) == [session.id for session in sessions[2:]]

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from antiphon.agent import Agent, AgentSession, AgentTurn
-from antiphon.client import ClientSession
-from antiphon.client.configuring import arranged
+from antiphon.client import ClientSession, arranged
 from antiphon.errors import CallFailed, InvalidParams, InvalidResult, LinkLost, LocalError
 from antiphon.schema import v2
 from antiphon.schema.wire import Unknown

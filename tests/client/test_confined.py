@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from antiphon.client import confined
-from antiphon.client.confined import Confined
+from antiphon.client.workspace import files as confined
+from antiphon.client.workspace.files import ConfinedFiles
 from antiphon.errors import AntiphonError, InvalidParams, RequestError, ResourceNotFound
 from tests.requirements.marks import requirement
 
@@ -23,8 +23,8 @@ def root(tmp_path: Path) -> Path:
     return made
 
 
-def files(*roots: Path, most: int = 1000) -> Confined:
-    return Confined(map(str, roots), most=most)
+def files(*roots: Path, most: int = 1000) -> ConfinedFiles:
+    return ConfinedFiles(map(str, roots), most=most)
 
 
 def read(root: Path, path: object, line: int | None = None, limit: int | None = None, **options: Any) -> str:
@@ -74,7 +74,7 @@ def test_what_is_too_large_is_refused_and_can_be_read_in_parts(root: Path) -> No
 def test_a_line_is_not_looked_for_without_end(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(confined, "SCANNED", 100)
     (root / "f").write_text("\n" * 200)
-    with pytest.raises(InvalidParams, match="too far"):
+    with pytest.raises(InvalidParams, match="bytes into the file"):
         read(root, root / "f", 150, 1)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from antiphon.agent import Agent, AgentTurn
 from antiphon.client import Abilities, File
-from antiphon.client.content import EMBEDDED_BYTES, blocks
+from antiphon.client.session.content import EMBEDDED_BYTES, content_blocks
 from antiphon.errors import LocalError
 from antiphon.schema import v2
 from tests.client.driving import WAYS, driven
@@ -29,12 +29,12 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_each_kind_of_file_is_sent_as_what_it_is(folder: Path) -> None:
-    assert blocks([File(folder / "a.png")], ALL) == [
+    assert content_blocks([File(folder / "a.png")], ALL) == [
         v2.ImageContent(data=base64.b64encode(b"\x89PNG").decode(), mime_type="image/png")
     ]
-    (audio,) = blocks([File(folder / "a.wav")], ALL)
+    (audio,) = content_blocks([File(folder / "a.wav")], ALL)
     assert isinstance(audio, v2.AudioContent)
-    (embedded,) = blocks([File(folder / "a.py")], ALL)
+    (embedded,) = content_blocks([File(folder / "a.py")], ALL)
     uri = (folder / "a.py").as_uri()
     resource = v2.TextResourceContents(uri=uri, text="one\r\ntwo\n", mime_type="text/x-python")
     assert embedded == v2.EmbeddedResource(resource=resource)
@@ -42,7 +42,7 @@ def test_each_kind_of_file_is_sent_as_what_it_is(folder: Path) -> None:
 
 @pytest.mark.parametrize("name", ["a.png", "a.wav", "a.py", "a.bin"])
 def test_what_the_agent_cannot_take_is_linked(folder: Path, name: str) -> None:
-    (linked,) = blocks([File(folder / name)], NONE)
+    (linked,) = content_blocks([File(folder / name)], NONE)
     assert isinstance(linked, v2.ResourceLink)
     assert (linked.uri, linked.name) == ((folder / name).as_uri(), name)
     assert linked.size == (folder / name).stat().st_size
@@ -50,19 +50,19 @@ def test_what_the_agent_cannot_take_is_linked(folder: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["a.bin", "long.txt"])
 def test_what_is_no_text_or_too_long_is_linked(folder: Path, name: str) -> None:
-    (linked,) = blocks([File(folder / name)], ALL)
+    (linked,) = content_blocks([File(folder / name)], ALL)
     assert isinstance(linked, v2.ResourceLink)
 
 
 def test_a_type_can_be_given(folder: Path) -> None:
-    (image,) = blocks([File(folder / "a.bin", mime_type="image/webp")], ALL)
+    (image,) = content_blocks([File(folder / "a.bin", mime_type="image/webp")], ALL)
     assert isinstance(image, v2.ImageContent)
     assert image.mime_type == "image/webp"
 
 
 def test_a_file_that_is_not_there_is_our_mistake(tmp_path: Path) -> None:
     with pytest.raises(LocalError, match="cannot be read: No such file"):
-        blocks([File(tmp_path / "gone")], ALL)
+        content_blocks([File(tmp_path / "gone")], ALL)
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -79,7 +79,7 @@ async def offered(version: int | None, answers: Any) -> tuple[Any, Any]:
     agent = ByHand(theirs)
     client = Client(ours, version=version, answers=answers)
     async with client.connection:
-        opening = asyncio.ensure_future(client.initialize())
+        opening = asyncio.ensure_future(client._initialize())
         params = (await agent.expect("initialize"))["params"]
         await theirs.aclose()
         with pytest.raises(LinkLost):
@@ -157,7 +157,7 @@ async def test_an_address_is_shown_whole_and_may_be_completed(version: int) -> N
         assert elicitation.host == "example.com"
         assert elicitation.agent == ("unknown agent" if version == 1 else "agent")
         assert elicitation.fields == ()
-        assert elicitation.problems({"a": 1}) == {"a": "is not asked for"}
+        assert elicitation.problems({"a": 1}) == {"a": "is not a field of this form"}
         waiting = asyncio.ensure_future(elicitation.completed())
         agent.send(method="elicitation/complete", params={"elicitationId": "another"})
         await agent.settled(session)

@@ -219,7 +219,7 @@ async def test_an_unknown_state_is_unknown_and_accounts_are_never_logged(
 async def test_a_terminal_is_advertised_only_where_it_was_said(version: int | None) -> None:
     for said in (False, True):
         async with unopened(version=version, terminal_login=said) as (client, agent):
-            agent.meanwhile(client.initialize())
+            agent.meanwhile(client._initialize())
             params = (await agent.request("initialize"))["params"]
             assert params["clientCapabilities"].get("auth") == ({"terminal": True} if said else None)
             if version != 1:
@@ -229,14 +229,14 @@ async def test_a_terminal_is_advertised_only_where_it_was_said(version: int | No
 @requirement("AUTH-14")
 async def test_only_a_command_can_be_started_again() -> None:
     for target in (gated(), "ws://127.0.0.1:1/acp"):
-        with pytest.raises(LocalError, match="only a command"):
+        with pytest.raises(LocalError, match="needs a command"):
             async with connect(target, terminal_login=True):
                 pass
     answer = opening(2, authMethods=METHODS[2])
     async with opened(answer=answer) as (client, _):  # offered without being asked for
-        with pytest.raises(LocalError, match="started here"):
+        with pytest.raises(LocalError, match="needs an agent"):
             await client.login_in_terminal("console")
-        with pytest.raises(LocalError, match="for no terminal"):
+        with pytest.raises(LocalError, match="needs no terminal"):
             await client.login_in_terminal("key")
 
 

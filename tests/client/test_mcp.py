@@ -234,7 +234,7 @@ async def test_a_variable_named_twice_is_refused_before_it_is_sent(version: int)
 @pytest.mark.parametrize("version", [1, 2])
 async def test_a_server_given_twice_is_refused_before_it_is_sent(version: int) -> None:
     async with opened(version, ABLE[version]) as (client, agent):
-        with pytest.raises(LocalError, match="one name"):
+        with pytest.raises(LocalError, match="need different names"):
             await client.new_session("/", mcp_servers=[stdio("x"), AcpServer("x", echo)])
         await begun(client, agent, stdio("x"), stdio("y"))
 

@@ -8,7 +8,8 @@ from itertools import permutations
 import pytest
 
 from antiphon.agent import Agent, AgentTurn
-from antiphon.client import Permission, Permissions, prompting
+from antiphon.client import Permission, Permissions
+from antiphon.client.protocol import prompt_calls
 from antiphon.errors import CallFailed, InvalidResult, LinkLost
 from antiphon.schema import v2
 from tests.client.driving import WAYS, by_hand, driven, kinds, updates_of
@@ -221,7 +222,7 @@ async def test_an_answer_is_held_for_the_turn_complete_that_was_promised() -> No
 async def test_a_turn_complete_is_waited_for_while_the_agent_is_still_at_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(prompting, "OVERDUE", 0.8)
+    monkeypatch.setattr(prompt_calls, "OVERDUE", 0.8)
     async with by_hand(1, COMPLETES) as (session, agent):
         turn = await session.prompt("hi")
         id = await agent.prompted()
@@ -315,7 +316,7 @@ async def test_whoever_gives_up_on_a_prompt_takes_it_back() -> None:
         assert (await agent.expect("$/cancel_request"))["params"] == {"requestId": id}
         agent.send(id=id, error={"code": -32800, "message": "Request cancelled"})
         await agent.settled(session)
-        assert session._view.spans.all() == []
+        assert session._core.tracker.turns.unfinished() == []
 
 
 async def test_words_break_a_silence() -> None:

@@ -158,7 +158,7 @@ async def test_what_is_queued_while_the_agent_is_away_is_there_once(way_of: str)
     worker = Worker()
     async with reached(worker, way_of) as (client, way):
         session = await client.new_session("/")
-        if not session.spoken.tells_every_end:
+        if not session._core.dialect.reports_every_end:
             return  # there is no queue for such a client
         way.closed = True
         way.cut()
@@ -270,10 +270,10 @@ async def test_who_gives_up_says_why(way_of: str) -> None:
         way.cut()
         end = await turn.drained()
         assert end.cut is not None
-        assert "given up after 0.1 s" in end.cut
-        with pytest.raises(LinkLost, match="given up"):
+        assert "gave up after 0.1 s" in end.cut
+        with pytest.raises(LinkLost, match="gave up"):
             await session.prompt("more")
-        with pytest.raises(LinkLost, match="given up"):
+        with pytest.raises(LinkLost, match="gave up"):
             await client.link.connected()
         assert client.link.state is LinkState.GONE
         assert states[0] is LinkState.RECONNECTING

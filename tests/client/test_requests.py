@@ -14,7 +14,7 @@ import pytest
 from antiphon import OptIns
 from antiphon.agent import Agent, AgentTurn
 from antiphon.client import ClientSession, TurnEnd, connect
-from antiphon.client.requests import REMEMBERED, Requests
+from antiphon.client.session.turn import REMEMBERED, TurnsByRequest
 from antiphon.errors import CallFailed, LocalError
 from antiphon.hub import Hub
 from antiphon.schema import v2
@@ -88,7 +88,7 @@ async def test_an_unknown_id_is_refused(way: str) -> None:
 
 
 def test_so_many_ends_are_remembered() -> None:
-    requests = Requests()
+    requests = TurnsByRequest()
     for id in range(REMEMBERED + 1):
         requests.end(id, TurnEnd(stop_reason=v2.StopReason.END_TURN))
     assert len(requests._ends) == REMEMBERED

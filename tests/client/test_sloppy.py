@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from antiphon.client import ClientSession, ClientTurn, Permissions, SessionEvent, prompting
+from antiphon.client import ClientSession, ClientTurn, Permissions, SessionEvent
+from antiphon.client.protocol import prompt_calls
 from antiphon.errors import LinkLost
 from antiphon.schema import v2
 from antiphon.schema.wire import Unknown
@@ -175,14 +176,14 @@ async def test_a_permission_for_an_unknown_tool_call_is_asked_and_answered(flags
 async def test_a_promised_turn_complete_that_never_comes_is_waited_for_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(prompting, "OVERDUE", 0.2)
+    monkeypatch.setattr(prompt_calls, "OVERDUE", 0.2)
     async with sloppy("--turn-complete") as session:
         turn = await session.prompt("no_completion")
         with caplog.at_level(logging.WARNING, "antiphon.client"):
             end = await turn.drained()
         assert (end.stop_reason, end.cut, turn.text) == ("end_turn", None, "over")
-        assert "promised turn_complete" in caplog.text
-        monkeypatch.setattr(prompting, "OVERDUE", 60.0)
+        assert "turn_complete missing" in caplog.text
+        monkeypatch.setattr(prompt_calls, "OVERDUE", 60.0)
         async with asyncio.timeout(5):
             await (await session.prompt("no_completion")).drained()
             another = await session.client.new_session()

@@ -10,6 +10,7 @@ import pytest
 
 from antiphon.agent import Agent, AgentTurn
 from antiphon.client import ClientTurn, TurnEnd
+from antiphon.client.session.turn import PHASES, TurnInput, TurnPhase
 from antiphon.errors import LinkLost
 from antiphon.schema import v2
 from tests.client.driving import WAYS, by_hand, driven, kinds, updates_of
@@ -111,16 +112,17 @@ async def test_a_message_is_told_when_a_question_follows_it() -> None:
 
 
 async def test_a_turn_ends_once() -> None:
-    turn = ClientTurn(None)  # type: ignore[arg-type]
-    turn.finish(TurnEnd(stop_reason=v2.StopReason.END_TURN))
-    turn.finish(TurnEnd.cut_short("too late"))
+    async with by_hand() as (session, _):
+        turn = ClientTurn(session._core)
+    turn._finish(TurnEnd(stop_reason=v2.StopReason.END_TURN))
+    turn._finish(TurnEnd.interrupted("too late"))
     assert (await turn.drained()).stop_reason == "end_turn"
     assert [update async for update in turn.updates()] == []
 
 
 def test_an_end_that_was_cut_short_says_why_and_is_an_error() -> None:
     for reason in ("it died", LinkLost("it died", stderr=["ouch"])):
-        end = TurnEnd.cut_short(reason)
+        end = TurnEnd.interrupted(reason)
         assert (end.cut, end.stop_reason, end.cancelled) == ("it died", "error", False)
 
 
@@ -145,3 +147,7 @@ async def test_a_turn_that_nobody_holds_is_not_kept() -> None:
         await session.client.connection.notify("_mark", {})
         gc.collect()
         assert gone() is None
+
+
+def test_every_pair_of_phase_and_input_has_an_entry() -> None:
+    assert set(PHASES) == {(phase, input) for phase in TurnPhase for input in TurnInput}

@@ -117,10 +117,10 @@ async def test_a_session_is_watched_from_the_call_on_and_not_from_the_first_step
 async def test_a_watcher_that_is_dropped_is_forgotten() -> None:
     async with by_hand() as (session, _):
         events = session.events()
-        assert len(session._view._watchers) == 1
+        assert len(session._core.tracker._watchers) == 1
         del events
         gc.collect()
-        assert len(session._view._watchers) == 0
+        assert len(session._core.tracker._watchers) == 0
 
 
 async def test_watching_ends_with_the_link_and_not_before_its_last_words() -> None:

@@ -15,8 +15,8 @@ import psutil
 import pytest
 
 from antiphon.client import ClientSession, Workspace, connect
-from antiphon.client import workspace as settings
-from antiphon.client.terminals import Output
+from antiphon.client.workspace import workspace as settings
+from antiphon.client.workspace.terminals import Output
 from antiphon.schema import v1
 from tests.client.driving import DEADLINE, ByHand, opened
 from tests.connection.scripted import V1_ANSWER
@@ -76,7 +76,7 @@ async def offered(
         finally:
             listening.cancel()
             await asyncio.gather(listening, return_exceptions=True)
-            await client.offering.aclose()
+            await client._workspace.aclose()
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -140,7 +140,7 @@ async def test_what_is_offered_is_said_and_what_is_not_is_no_method(
 @requirement("INIT-18")
 async def test_without_a_workspace_nothing_is_offered() -> None:
     async with opened(1) as (client, agent):
-        assert client.offering.capabilities == {}
+        assert client._workspace.capabilities == {}
         answer = await agent.request(1, "fs/read_text_file", {"sessionId": "s", "path": "/etc/hosts"})
         assert answer["error"]["code"] == -32601
 
@@ -416,7 +416,7 @@ async def test_however_much_is_written_only_so_much_is_told() -> None:
             self.ended = True
 
     watching = Watching()
-    session = Workspace().open("/", watches=watching)
+    session = Workspace().open("/", observer=watching)
     line = "yes | head -c 20000000; printf end"
     async with asyncio.timeout(DEADLINE):
         made = await session.serve(
@@ -461,7 +461,7 @@ async def test_nothing_runs_on_when_the_session_or_the_client_ends(tmp_path: Pat
         elif end == "link":
             await agent.transport.aclose()
         else:
-            await client.offering.aclose()
+            await client._workspace.aclose()
         await until(lambda: all(map(gone, pids)))
 
 
@@ -507,6 +507,6 @@ async def test_a_client_that_is_killed_leaves_nothing_running(tmp_path: Path) ->
 
 
 def test_what_is_told_is_base64_of_the_very_bytes() -> None:
-    from antiphon.client.offering import _encoded
+    from antiphon.client.workspace.offer import _encoded
 
     assert base64.b64decode(_encoded(b"\xff\n" * 100)) == b"\xff\n" * 100

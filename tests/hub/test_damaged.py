@@ -100,7 +100,7 @@ async def test_damaged_sessions_are_marked_refused_and_kept_and_others_are_serve
         assert (await faults(client))["newer"] == "newer", "opening it has shown that"
         async with client.attach("whole", cwd="/w") as session:
             assert session.messages[0].text.startswith("word 2 word 3")
-            timeline = await session.extension("timeline")
+            timeline = await session.call_antiphon("timeline")
             assert "items" in timeline
         told = await client.connection.call("_antiphon/transcript", {"sessionId": "middle"})
         assert "word 3" in told["content"]

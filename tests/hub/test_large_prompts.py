@@ -117,7 +117,7 @@ async def bounded(version: int, bound: int) -> AsyncIterator[ClientSession]:
     transport = await ChildTransport.spawn(measuring(version), bound=bound)
     client = Client(transport)
     async with asyncio.timeout(DEADLINE), client.connection:
-        await client.initialize()
+        await client._initialize()
         yield await client.new_session("/")
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from antiphon.client import connect, prompting
+from antiphon.client import connect
+from antiphon.client.session import tracker
 from antiphon.hub import Hub, sending
 from tests.hub.habits import Frame, Habit, end_turn
 from tests.hub.running import DEADLINE
@@ -30,7 +31,7 @@ ORDER = pytest.mark.parametrize("order", ORDERS)
 @pytest.fixture(autouse=True)
 def concluded_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer behind the end of a turn is the last of these agents' frames: nothing is to be waited for."""
-    for module in (sending, prompting):
+    for module in (sending, tracker):
         monkeypatch.setattr(module, "CONCLUDE_AFTER", 0.05)
 
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from antiphon.client import Client, ClientSession, Permissions, connect
-from antiphon.client.subagents import Subagent
+from antiphon.client import Client, ClientSession, Permissions, Subagent, connect
 from tests.hub.test_logins import AGENTS, CLIENTS, RICH, Answers
 from tests.hub.test_processes import hub_of
 from tests.hub.test_sharing import settled

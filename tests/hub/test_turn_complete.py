@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from antiphon.client import prompting
+from antiphon.client.protocol import prompt_calls
 from antiphon.errors import StoreError
 from antiphon.hub import Hub
 from antiphon.schema.version import ours_in
@@ -99,7 +99,7 @@ async def test_both_clients_get_one_whatever_the_agent_sends(
 ) -> None:
     answered = text.split()[-1] in ("result", "error", "die")
     if not answered or (promises and text == "say result"):
-        monkeypatch.setattr(prompting, "OVERDUE", 0.3)  # the agent leaves out its answer, or what it promised
+        monkeypatch.setattr(prompt_calls, "OVERDUE", 0.3)  # an answer or a promised update never comes
     async with two_clients([*COMPLETING, *promises]) as (session, one, other):
         one.prompt(7, session, text)
         answer = await one.answer_to(7)
@@ -122,11 +122,11 @@ async def test_an_agent_that_left_one_out_is_not_waited_for_in_another_session(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each session has a process of the agent for itself."""
-    monkeypatch.setattr(prompting, "OVERDUE", 0.3)
+    monkeypatch.setattr(prompt_calls, "OVERDUE", 0.3)
     async with two_clients([*COMPLETING, "--promises"]) as (session, one, other):
         one.prompt(7, session, "say result")
         await one.answer_to(7)
-        monkeypatch.setattr(prompting, "OVERDUE", 60.0)
+        monkeypatch.setattr(prompt_calls, "OVERDUE", 60.0)
         another = (await other.call("new", "session/new", cwd="/", mcpServers=[]))["sessionId"]
         other.prompt(8, another, "say result")
         await other.answer_to(8)

@@ -8,6 +8,7 @@ import sys
 import antiphon
 
 PUBLIC = {
+    "START",
     "UNSET",
     "Agent",
     "AgentSession",
@@ -16,18 +17,23 @@ PUBLIC = {
     "AntiphonError",
     "AuthRequired",
     "CallFailed",
+    "Client",
+    "ClientSession",
+    "ClientTurn",
     "Connection",
     "Dialect",
     "LinkLost",
     "LocalError",
     "MemoryStore",
     "OptIns",
+    "Permissions",
     "RemoteError",
     "RequestError",
     "Role",
     "SQLiteStore",
     "Unknown",
     "UnsetType",
+    "connect",
 }
 
 

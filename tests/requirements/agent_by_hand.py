@@ -199,7 +199,7 @@ async def opened(
 ) -> AsyncIterator[tuple[Client, AgentByHand]]:
     """A client that is connected to an agent of a version, which can do everything unless told otherwise."""
     async with unopened(**options) as (client, agent):
-        initializing = agent.meanwhile(client.initialize())
+        initializing = agent.meanwhile(client._initialize())
         agent.answer(await agent.request("initialize"), answer or opening(version, capabilities))
         await initializing
         yield client, agent

@@ -11,9 +11,7 @@ from collections.abc import Awaitable, Callable, Collection
 from antiphon.cli.describing import kind_text
 from antiphon.cli.filling import Filling, Typist
 from antiphon.cli.screens import Screen
-from antiphon.client import Elicitation, Permission, Permissions
-from antiphon.client.answers import Ask
-from antiphon.client.elicitation import Reply
+from antiphon.client import Ask, Elicitation, Permission, Permissions, Reply
 from antiphon.schema import v2
 from antiphon.text_safety import safe_line
 

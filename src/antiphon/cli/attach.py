@@ -41,7 +41,7 @@ def run_attach(
             reconnect=Reconnect(find=lambda: find_hub(hub, token, data)),
             on_link=attached.linked,
         ) as client:
-            await attached.follow(await _chosen(client, session, agent))
+            await attached.follow(client, await _chosen(client, session, agent))
 
     code = run_told(work)
     return attached.code if code in (Exit.DONE, Exit.CANCELLED) else code
@@ -84,8 +84,8 @@ class Attached:
         self._shown = 0
         self._showed = asyncio.Condition()
 
-    async def follow(self, session: ClientSession) -> None:
-        self.screen.open(session)
+    async def follow(self, client: Client, session: ClientSession) -> None:
+        self.screen.open(client, session)
         events = session.events()  # from here on
         self._shown = session.fold.last_seq
         left = asyncio.Event()

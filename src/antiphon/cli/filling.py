@@ -8,8 +8,7 @@ from typing import Any, Protocol
 from antiphon.cli.describing import question_lines
 from antiphon.cli.screens import Screen
 from antiphon.cli.sheets import Sheet
-from antiphon.client import Elicitation
-from antiphon.client.elicitation import Reply
+from antiphon.client import Elicitation, Reply
 from antiphon.engine.forms import (
     BooleanField,
     ChoiceField,

@@ -9,7 +9,7 @@ from typing import Any
 from antiphon.cli.describing import block_text
 from antiphon.cli.home_paths import homely
 from antiphon.cli.plain import LONGEST_NOTE, Plain
-from antiphon.client import ClientSession, QuestionNews, SessionEvent
+from antiphon.client import Client, ClientSession, QuestionNews, SessionEvent
 from antiphon.engine.transcript import Message, MessageType, is_deletion
 from antiphon.engine.who import Present, Who, sender_in
 from antiphon.schema import v2
@@ -28,8 +28,8 @@ class Following(Plain):
         super().__init__(sys.stdout, sys.stderr)
         self._others: dict[str, str] = {}
 
-    def open(self, session: ClientSession) -> None:
-        self.begin(session.client, session)
+    def open(self, client: Client, session: ClientSession) -> None:
+        self.begin(client, session)
         said = [message for message in session.messages if message.type is not MessageType.THOUGHT]
         if len(said) > SHOWN:
             self.note(f"{len(said) - SHOWN} more before: antiphon sessions show {session.id}")

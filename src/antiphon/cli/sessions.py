@@ -59,7 +59,7 @@ def run_show(*, session: str, hub: str | None, token: str | None, data: str | No
                     sys.stdout.write(
                         f"[{safe_line(str(call.status), limit=40)}] {safe_line(call.title or call.id)}\n"
                     )
-                timeline = await opened.extension("timeline")
+                timeline = await opened.call_antiphon("timeline")
                 for item in timeline["items"]:
                     if item["kind"] == "turn":
                         sys.stdout.write(_turn_line(item))

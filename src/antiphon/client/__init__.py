@@ -1,27 +1,30 @@
-"""For people who drive agents: any agent, of whichever version, in a few lines and without a sleep."""
+"""For programs that drive agents of any ACP version."""
 
-from antiphon.client.abilities import Abilities
-from antiphon.client.answers import Permission, Permissions
 from antiphon.client.client import Client
-from antiphon.client.configuring import arranged
 from antiphon.client.connect import connect
-from antiphon.client.content import File
-from antiphon.client.elicitation import Elicitation
+from antiphon.client.elicitation import Elicitation, Reply
 from antiphon.client.icons import IconImage, fetch_icon, icon_data, usable_icons
-from antiphon.client.links import Link, LinkState
-from antiphon.client.mcp import AcpServer, McpRequest
-from antiphon.client.mcp_child import McpChild, mcp_child
-from antiphon.client.others import QuestionNews
-from antiphon.client.queueing import QueuedPrompt
-from antiphon.client.reconnecting import Reconnect
-from antiphon.client.session import ClientSession
-from antiphon.client.subagents import Subagent
-from antiphon.client.turn import ClientTurn, SessionEvent, TurnEnd
-from antiphon.client.workspace import SessionWorkspace, Workspace
+from antiphon.client.link import Link, LinkState
+from antiphon.client.mcp.child import McpChild, mcp_child
+from antiphon.client.mcp.servers import AcpServer, McpRequest
+from antiphon.client.permissions import Ask, Permission, Permissions
+from antiphon.client.protocol.abilities import Abilities
+from antiphon.client.protocol.turn_end import TurnEnd
+from antiphon.client.reconnect import Reconnect
+from antiphon.client.session.config_options import arranged
+from antiphon.client.session.content import File
+from antiphon.client.session.presence import QuestionNews
+from antiphon.client.session.queue import QueuedPrompt
+from antiphon.client.session.resume_point import START
+from antiphon.client.session.session import ClientSession, Subagent
+from antiphon.client.session.turn import ClientTurn, SessionEvent
+from antiphon.client.workspace.workspace import SessionWorkspace, Workspace
 
 __all__ = [
+    "START",
     "Abilities",
     "AcpServer",
+    "Ask",
     "Client",
     "ClientSession",
     "ClientTurn",
@@ -37,6 +40,7 @@ __all__ = [
     "QuestionNews",
     "QueuedPrompt",
     "Reconnect",
+    "Reply",
     "SessionEvent",
     "SessionWorkspace",
     "Subagent",

@@ -1,4 +1,4 @@
-"""connect: a client for an agent, wherever it is."""
+"""connect: creates a client for an agent: a command, an address, or an agent in this process."""
 
 from __future__ import annotations
 
@@ -9,39 +9,42 @@ import ssl
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from typing import Any, Protocol, TypeGuard
+from typing import Any, Literal, Protocol, TypeGuard
 
-from antiphon.client.answers import Decides
 from antiphon.client.client import OPT_INS, Client
-from antiphon.client.links import Link
+from antiphon.client.link import Link
 from antiphon.client.logins import Launch
-from antiphon.client.reconnecting import Reconnect, Reconnecting
-from antiphon.client.session import ClientSession
-from antiphon.client.view import Follows
-from antiphon.client.workspace import Workspace
+from antiphon.client.permissions import PermissionDecider
+from antiphon.client.reconnect import Reconnect, Reconnector
+from antiphon.client.session.session import ClientSession
+from antiphon.client.session.tracker import Follower
+from antiphon.client.workspace.workspace import Workspace
 from antiphon.connection.tap import Tap
 from antiphon.errors import LinkLost, LocalError
-from antiphon.schema.version import OptIns
+from antiphon.schema.version import Dialect, OptIns
 from antiphon.transports.address import ADDRESSES
 from antiphon.transports.base import Transport
 from antiphon.transports.memory import memory_pair
 
 
-class Serves(Protocol):
-    """An agent in this process."""
+class InProcessAgent(Protocol):
+    """An agent in this process, such as `Agent`."""
 
     def serving(self) -> Any: ...
 
     async def serve(self, transport: Transport) -> None: ...
 
 
+Target = Sequence[str] | str | InProcessAgent
+
+
 @asynccontextmanager
 async def connect(
-    target: Sequence[str] | str | Serves,
+    target: Target,
     *,
     version: int | None = None,
-    dialect: str | None = None,
-    answers: Decides | None = None,
+    dialect: Dialect | Literal["v1", "v2", "v2-proposed"] | None = None,
+    answers: PermissionDecider | None = None,
     silence: float | None = None,
     token: str | None = None,
     tls: ssl.SSLContext | None = None,
@@ -56,43 +59,52 @@ async def connect(
     terminal_login: bool = False,
     on_stderr: Callable[[str], None] | None = None,
     tap: Tap | None = None,
-    relay: Callable[[ClientSession], Follows] | None = None,
+    relay: Callable[[ClientSession], Follower] | None = None,
     reconnect: Reconnect | bool = True,
     on_link: Callable[[Link], None] | None = None,
 ) -> AsyncIterator[Client]:
     """Connect to an agent: a command to start, an address (`ws://`, `wss://`, `http://`, `https://`), or an
     `Agent` in this process.
 
-    `version` insists on ACP 1 or 2; otherwise the newest that the agent speaks is used. `answers` decides on
-    permission requests, which are rejected otherwise. `token` is shown to an address, and `tls` says whose
-    certificates count there. `silence` is how many seconds a turn may pass without a
-    word. `env` is added to the environment of a command, which is started in `cwd`. With `numbered`, an agent
-    that can do it numbers its updates (`session.cursor`), to be attached to after one of them. `workspace`
-    offers files and terminals to an agent of v1.
-    `terminal_login` says that this process has a terminal to log in in (`client.login_in_terminal`).
-    `name` and `client_id` are what the other clients of a session see of this one; the id is made up unless
-    it is given, by who wants to be the same one in another process.
-    `relay` makes what follows a session in its lane, for who passes everything on.
-    A client of an address comes back by itself when its link is lost, and goes on with its sessions;
-    `reconnect` says how, or `False` that it does not. `on_link` is told of it (`client.link`).
+    version: the only ACP version to accept, 1 or 2. By default the newest that the agent speaks.
+    dialect: the only dialect to accept; implies the version.
+    answers: decides on permission requests. By default they are rejected.
+    silence: seconds without an update after which a turn ends.
+    token: the bearer token for an address.
+    tls: the TLS settings for an address.
+    env: variables that are added to the environment of a command.
+    cwd: the folder that a command is started in.
+    name, client_version: how the agent and other clients see this client.
+    client_id: its id for other clients. By default a new one; give the same one to be the same client later.
+    opt_ins: what to ask a v1 agent for.
+    numbered: ask the agent to number its updates (`session.cursor`), to attach after one of them.
+    workspace: files and terminals for a v1 agent.
+    terminal_login: this process has a terminal for logins (`client.login_in_terminal`).
+    on_stderr: called with each line that a command writes to its stderr.
+    tap: receives a copy of all frames.
+    relay: makes the follower of each session, for a hub.
+    reconnect: how a client of an address reconnects when its link is lost; False: not at all.
+    on_link: called when the state of the link changes (`client.link`).
     """
     command = _command(target)
     if terminal_login and command is None:
-        raise LocalError("only a command can be started again in a terminal")  # AUTH-14
+        raise LocalError(
+            "terminal_login needs a command, which can be started again in a terminal"
+        )  # AUTH-14
     async with AsyncExitStack() as stack:
 
         async def begin() -> Client:
             transport = await _reach(
                 target, stack, token=token, tls=tls, env=env, cwd=cwd, on_stderr=on_stderr
             )
-            reconnecting = None
+            reconnector = None
             if _is_address(target) and reconnect is not False and relay is None:
                 policy = Reconnect() if reconnect is True else reconnect
-                reconnecting = Reconnecting(
+                reconnector = Reconnector(
                     transport, policy, partial(_reach_again, policy, target, token, tls)
                 )
-                transport = reconnecting.transport
-            stack.push_async_callback(transport.aclose)  # also where nothing comes of it
+                transport = reconnector.transport
+            stack.push_async_callback(transport.aclose)  # also if the client cannot be initialized
             client = Client(
                 transport,
                 version=version,
@@ -108,23 +120,23 @@ async def connect(
                 terminal_login=terminal_login,
                 tap=tap,
                 relay=relay,
-                lasting=reconnecting is not None,
+                lasting=reconnector is not None,
                 on_link=on_link,
             )
-            stack.push_async_callback(client.offering.aclose)
+            stack.push_async_callback(client._workspace.aclose)
             await stack.enter_async_context(client.connection)
-            await client.initialize()
-            if reconnecting is not None:
-                await stack.enter_async_context(reconnecting.serving(client))
+            await client._initialize()
+            if reconnector is not None:
+                await stack.enter_async_context(reconnector.serving(client))
             if terminal_login and command is not None:
-                client.launch = Launch(tuple(command), env or {}, cwd, begin)
+                client._launch = Launch(tuple(command), env or {}, cwd), begin
             return client
 
         yield await begin()
 
 
-def _command(target: Sequence[str] | str | Serves) -> list[str] | None:
-    """What is started for a target, if it is a command."""
+def _command(target: Target) -> list[str] | None:
+    """The command line of a target, if it is a command."""
     if _is_address(target):
         return None
     if isinstance(target, str):
@@ -132,7 +144,7 @@ def _command(target: Sequence[str] | str | Serves) -> list[str] | None:
     return list(target) if isinstance(target, Sequence) else None
 
 
-def _is_address(target: Sequence[str] | str | Serves) -> TypeGuard[str]:
+def _is_address(target: Target) -> TypeGuard[str]:
     return isinstance(target, str) and target.startswith(ADDRESSES)
 
 
@@ -153,13 +165,13 @@ async def _reach_again(
     if policy.find is not None:
         found = policy.find()
         if found is None:
-            raise LinkLost("there is nobody to be reached")
+            raise LinkLost("the address of the agent is not known now")
         address, token = found
     return await _open(address, token, tls)
 
 
 async def _reach(
-    target: Sequence[str] | str | Serves,
+    target: Target,
     stack: AsyncExitStack,
     *,
     token: str | None,
@@ -171,7 +183,7 @@ async def _reach(
     if _is_address(target):
         return await _open(target, token, tls)
     if token is not None:
-        raise LocalError("a token is for an address, such as `wss://` or `https://`")
+        raise LocalError("a token needs an address, such as `wss://` or `https://`")
     if isinstance(target, str | Sequence):
         from antiphon.transports.processes.child import ChildTransport
 

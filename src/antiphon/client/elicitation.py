@@ -4,43 +4,41 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
 from msgspec import UNSET
 
+from antiphon.client.session.session import ClientSession
 from antiphon.engine.elicitations import FORM, URL, Elicited, mode_of
 from antiphon.engine.forms import Field, Form
 from antiphon.engine.tools import ToolCall
 from antiphon.errors import FormInvalid, LocalError
 from antiphon.schema import v2
 
-if TYPE_CHECKING:
-    from antiphon.client.client import Client
-    from antiphon.client.session import ClientSession
-
 Reply: TypeAlias = v2.ElicitationAcceptAction | v2.ElicitationDeclineAction | v2.ElicitationCancelAction
 
 
 class Elicitation:
-    """What is asked. A callback returns `accept(…)`, `decline()` or `cancel()`; `None` cancels too.
+    """A form or an address. A callback returns `accept(…)`, `decline()` or `cancel()`; None cancels too.
 
-    Show `agent`, so that the user knows who asks, and let the answers be seen before they are sent. An
-    address is shown whole, with its `host`, and opened only once the user agrees, where the agent cannot look
-    on; nothing here ever fetches it (ELIC-14).
+    Show `agent`, so that the user knows which agent asks, and show the answers before they are sent. Show an
+    address whole, with its `host`, and open it only once the user agrees, where the agent cannot observe it.
+    Nothing here fetches it (ELIC-14).
     """
 
     def __init__(
         self,
-        client: Client,
+        agent: str,
         request: Elicited,
         *,
         session: ClientSession | None = None,
         question_id: str = "",
     ) -> None:
-        self.client = client
+        self.agent = agent
+        """The name of the agent that asks."""
         self.session = session
-        """The session it belongs to; `None` where it belongs to a request of ours (ELIC-04)."""
+        """The session it belongs to; None if it belongs to a request of this client (ELIC-04)."""
         self.question_id = question_id
         self.request = request
         self._form = Form(request.requested_schema) if isinstance(request, v2.ElicitationFormMode) else None
@@ -56,18 +54,13 @@ class Elicitation:
         return self.request.message
 
     @property
-    def agent(self) -> str:
-        """Who asks, as far as it said."""
-        return self.client.agent_name if self.session is None else self.session.agent_name
-
-    @property
     def request_id(self) -> v2.RequestId | None:
-        """The request of ours that it belongs to, where it belongs to none of our sessions."""
+        """The request of this client that it belongs to; None if it belongs to a session."""
         return None if self.request.request_id is UNSET else self.request.request_id
 
     @property
     def tool_call(self) -> ToolCall | None:
-        """The tool call it belongs to, as far as it is known."""
+        """The tool call that it belongs to, as far as it is known."""
         call = self.request.tool_call_id
         return None if call is None or self.session is None else self.session.fold.tools.get(call)
 
@@ -75,18 +68,18 @@ class Elicitation:
 
     @property
     def fields(self) -> tuple[Field, ...]:
-        """What a form asks for, in its order; an address has none."""
+        """The fields of a form, in its order; empty for an address."""
         return () if self._form is None else self._form.fields
 
     @property
     def defaults(self) -> dict[str, Any]:
-        """What a form holds before anybody has changed it (ELIC-17)."""
+        """The default values of a form (ELIC-17)."""
         return {} if self._form is None else self._form.defaults
 
     def problems(self, values: Mapping[str, Any]) -> dict[str, str]:
-        """What is wrong with these values, by field; nothing, if they can be sent."""
+        """The problems of these values by field; empty if they can be sent."""
         known = {field.name for field in self.fields}
-        unknown = {name: "is not asked for" for name in values if name not in known}
+        unknown = {name: "is not a field of this form" for name in values if name not in known}
         return (
             unknown
             if self._form is None
@@ -97,12 +90,12 @@ class Elicitation:
 
     @property
     def url(self) -> str | None:
-        """The whole address, for the user to see before agreeing."""
+        """The whole address, to show before the user agrees."""
         return self.request.url if isinstance(self.request, v2.ElicitationUrlMode) else None
 
     @property
     def host(self) -> str | None:
-        """Whom the address leads to, in letters that cannot be mistaken for others."""
+        """The host of the address, in letters that cannot be mistaken for others."""
         try:
             host = None if self.url is None else urlsplit(self.url).hostname
             return None if host is None else host.encode("idna").decode()
@@ -110,20 +103,20 @@ class Elicitation:
             return None
 
     async def completed(self) -> bool:
-        """Wait until the agent says that what was to be done at the address is done. False, where it cannot
-        say so any more."""
+        """Wait until the agent reports that the user is done at the address. False if it cannot report that
+        any more."""
         return await asyncio.shield(self._completed)
 
-    def complete(self, *, done: bool) -> None:
-        """`elicitation/complete` came, or never will."""
+    def _complete(self, *, done: bool) -> None:
+        """`elicitation/complete` came, or will never come."""
         if not self._completed.done():
             self._completed.set_result(done)
 
     # --- answers -----------------------------------------------------------------------------------
 
     def accept(self, values: Mapping[str, Any] | None = None, /, **named: Any) -> Reply:
-        """Answer with these values; what is not given has its default, and `None` leaves a field out. For an
-        address, it says that the user agreed to open it. Raises `FormInvalid`."""
+        """Answer with these values. A field that is not given has its default; None leaves a field out. For
+        an address it says that the user agreed to open it. Raises `FormInvalid`."""
         given = {**self.defaults, **(values or {}), **named}
         given = {name: value for name, value in given.items() if value is not None}
         problems = self.problems(given)
@@ -134,29 +127,30 @@ class Elicitation:
         return v2.ElicitationAcceptAction(content=self._form.read(given, accept_unchecked=True).values)
 
     def decline(self) -> Reply:
-        """The user does not want to."""
+        """The user declines."""
         return v2.ElicitationDeclineAction()
 
     def cancel(self) -> Reply:
-        """The user did not choose."""
+        """The user did not decide."""
         return v2.ElicitationCancelAction()
 
 
-class Elicits(Protocol):
-    """Answers elicitations. What decides on permissions may do this too; then the agent is told so."""
+class ElicitationDecider(Protocol):
+    """Answers elicitations. A decider on permissions may have these too: the agent then learns that
+    elicitations are supported."""
 
     elicits: Collection[str]
-    """The modes that it can show to the user, `form` and `url`; only forms, if it does not say."""
+    """The modes that it can show to the user: `form`, `url`. Without this attribute only forms."""
 
     async def elicit(self, elicitation: Elicitation) -> Reply | None:
-        """What to answer; `None` cancels."""
+        """The answer. None cancels."""
 
 
-def modes(answers: object) -> frozenset[str]:
-    """The modes that can be answered (ELIC-01)."""
-    if not callable(getattr(answers, "elicit", None)):
+def elicitation_modes(decider: object) -> frozenset[str]:
+    """The elicitation modes that a decider can answer (ELIC-01)."""
+    if not callable(getattr(decider, "elicit", None)):
         return frozenset()
-    named = frozenset(getattr(answers, "elicits", (FORM,)))
+    named = frozenset(getattr(decider, "elicits", (FORM,)))
     if not named <= {FORM, URL}:
-        raise LocalError(f"there are no elicitations of mode {', '.join(sorted(named - {FORM, URL}))}")
+        raise LocalError(f"elicitation modes are {FORM!r} and {URL!r}, got {sorted(named)}")
     return named

@@ -1,43 +1,54 @@
-"""Icons that an agent names: which of them may be shown, and how one is read or fetched (CONT-05).
+"""Icons that an agent names: which ones a client may show, and how it gets their images (CONT-05).
 
 An icon is a `data:` address with an image in it, or an `https:` address. It is fetched without credentials of
-any kind, and no redirect leads to another origin: what an agent names must not make a client tell more of its
-user than that it looked.
+any kind, and no redirect leads to another origin: an icon must not reveal more of a user than that a client
+fetched it.
 """
 
 from __future__ import annotations
 
+import asyncio
 import binascii
+import contextlib
+import io
 import ssl
 from collections.abc import Iterable
-from urllib.parse import SplitResult, unquote_to_bytes, urlsplit
+from typing import TYPE_CHECKING, Any
+from urllib.parse import SplitResult, unquote_to_bytes, urljoin, urlsplit
 
 from msgspec import Struct
 
 from antiphon.errors import IconFailed
 from antiphon.schema import v2
 
+if TYPE_CHECKING:
+    from http.client import HTTPResponse
+
 LARGEST = 256 * 1024
-"""Bytes of an icon that are read; a larger one is none."""
+"""The largest icon in bytes."""
+
+MOST_REDIRECTS = 5
+_REDIRECTS = (301, 302, 303, 307, 308)
+_READ = 2 * LARGEST + 64 * 1024
+"""Bytes of an answer that are read: its head, and a body that may come in small chunks."""
 
 
 class IconImage(Struct, frozen=True):
-    """What an icon shows."""
+    """The image of an icon."""
 
     mime_type: str
     data: bytes
 
 
 def usable_icons(icons: Iterable[v2.Icon] | None) -> list[v2.Icon]:
-    """Those that may be shown: an image that is in its address, or an `https:` address without credentials.
-    No other is to be looked at."""
+    """The icons that a client may show: `data:` images, and `https:` addresses without credentials."""
     return [
-        icon for icon in icons or () if icon_data(icon) is not None or https_address(icon.src) is not None
+        icon for icon in icons or () if icon_data(icon) is not None or _https_address(icon.src) is not None
     ]
 
 
 def icon_data(icon: v2.Icon) -> IconImage | None:
-    """The image of a `data:` icon; `None` where it has none, or too large a one."""
+    """The image of a `data:` icon; None if it has none or is too large."""
     scheme, _, rest = icon.src.partition(":")
     about, comma, payload = rest.partition(",")
     if scheme.lower() != "data" or not comma or len(payload) > 3 * LARGEST:
@@ -57,21 +68,27 @@ def icon_data(icon: v2.Icon) -> IconImage | None:
 async def fetch_icon(
     icon: v2.Icon, *, context: ssl.SSLContext | None = None, timeout: float = 10.0
 ) -> IconImage:
-    """The image of an icon, fetched if need be: without cookies, logins or a referrer, and only from the
-    origin that its address names. Raises `IconFailed` where it may not be shown or cannot be had."""
+    """The image of an icon, fetched if necessary: without cookies, logins or a referrer, and only from the
+    origin of its address. Raises `IconFailed` if it may not be shown or cannot be fetched."""
     there = icon_data(icon)
     if there is not None:
         return there
-    address = https_address(icon.src)
+    address = _https_address(icon.src)
     if address is None:
-        raise IconFailed("an icon is an image in a `data:` address, or an `https:` address")
-    from antiphon.client.icon_fetching import fetch  # few clients show icons
+        raise IconFailed(f"an icon needs a `data:` image or an `https:` address, got {icon.src[:100]!r}")
+    from http.client import HTTPException  # few clients show icons
 
-    return await fetch(address, context, timeout)
+    try:
+        async with asyncio.timeout(timeout):
+            return await _follow(address, context or ssl.create_default_context())
+    except TimeoutError as error:
+        raise IconFailed(f"the icon did not arrive within {timeout:g} s") from error
+    except (OSError, HTTPException, ValueError) as error:
+        raise IconFailed(f"the icon cannot be fetched: {error}") from error
 
 
-def https_address(src: str) -> SplitResult | None:
-    """An address that an icon may be fetched from."""
+def _https_address(src: str) -> SplitResult | None:
+    """The address, if an icon may be fetched from it."""
     try:
         parts = urlsplit(src)
         _ = parts.port
@@ -79,3 +96,73 @@ def https_address(src: str) -> SplitResult | None:
         return None
     named = "@" in parts.netloc  # a name and a password are credentials
     return parts if parts.scheme == "https" and parts.hostname and not named else None
+
+
+async def _follow(address: SplitResult, context: ssl.SSLContext) -> IconImage:
+    for _ in range(MOST_REDIRECTS + 1):
+        response = await _get(address, context)
+        if response.status not in _REDIRECTS:
+            return _image(response)
+        following = _https_address(urljoin(address.geturl(), response.headers.get("Location", "")))
+        if following is None or _origin(following) != _origin(address):
+            raise IconFailed("the icon redirects to another origin")
+        address = following
+    raise IconFailed("the icon redirects too often")
+
+
+def _origin(address: SplitResult) -> tuple[str | None, int]:
+    return address.hostname, address.port or 443
+
+
+async def _get(address: SplitResult, context: ssl.SSLContext) -> HTTPResponse:
+    host, port = _origin(address)
+    target = (address.path or "/") + (f"?{address.query}" if address.query else "")
+    head = [
+        f"GET {target} HTTP/1.1",
+        f"Host: {address.netloc}",
+        "Accept: image/*",
+        "Accept-Encoding: identity",
+        "Connection: close",
+    ]
+    if any(character <= " " or character == "\x7f" for character in target + address.netloc):
+        raise IconFailed(f"the address of the icon is not a URI: {address.geturl()[:100]!r}")
+    reader, writer = await asyncio.open_connection(host, port, ssl=context, limit=_READ)
+    try:
+        writer.write(("\r\n".join(head) + "\r\n\r\n").encode("ascii"))
+        answer = b""
+        while part := await reader.read(64 * 1024):
+            answer += part
+            if len(answer) > _READ:
+                raise IconFailed(f"the icon is larger than {LARGEST} bytes")
+    finally:
+        writer.close()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()
+    from http.client import HTTPResponse
+
+    received: Any = _Received(answer)
+    response = HTTPResponse(received)
+    response.begin()
+    return response
+
+
+class _Received:
+    """Received bytes in place of a socket."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def makefile(self, *_: Any) -> io.BytesIO:
+        return io.BytesIO(self._data)
+
+
+def _image(response: HTTPResponse) -> IconImage:
+    if response.status != 200:
+        raise IconFailed(f"the icon cannot be fetched: the server answered {response.status}")
+    mime_type = response.headers.get_content_type()
+    if not mime_type.startswith("image/"):
+        raise IconFailed(f"the icon must be an image, got {mime_type}")
+    data = response.read()
+    if len(data) > LARGEST:
+        raise IconFailed(f"the icon is larger than {LARGEST} bytes")
+    return IconImage(mime_type, data)

@@ -10,7 +10,6 @@ import logging
 from typing import TYPE_CHECKING
 
 from antiphon.agent.annotation_methods import annotation_id
-from antiphon.client.annotations import annotate, remove_annotation
 from antiphon.engine.annotations import Annotation
 from antiphon.errors import AntiphonError
 
@@ -33,10 +32,9 @@ async def _relay(session: HubSession, annotation: Annotation, *, removed: bool) 
         return
     try:
         if removed:
-            await remove_annotation(course.session, annotation_id(annotation.id), by=annotation.by)
+            await course.session._core.remove_annotation(annotation_id(annotation.id), by=annotation.by)
         else:
-            await annotate(
-                course.session,
+            await course.session._core.annotate(
                 there,
                 annotation.value,
                 kind=annotation.kind,

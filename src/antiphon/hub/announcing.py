@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from antiphon.agent import Agent
 from antiphon.agent.agent import ALWAYS, CONTENT
-from antiphon.client.abilities import Abilities
+from antiphon.client.protocol.abilities import Abilities
 from antiphon.engine.events import Delivery
 
 

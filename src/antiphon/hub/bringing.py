@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from antiphon.client import ClientSession
-from antiphon.client.spoken import SpokenV1
+from antiphon.client.protocol.dialect_v1 import AgentDialectV1
 from antiphon.engine.session import Session
 from antiphon.engine.transcript import MessageType
 from antiphon.hub.mcp_offers import Provision
@@ -72,8 +72,9 @@ async def open_again(upstream: Upstream, session_id: str, place: Place) -> Clien
 
 def go_on(session: ClientSession, fold: Session) -> None:
     """Ids that are made for a v1 agent's messages follow those that the session has (invariant 7)."""
-    if isinstance(session.spoken, SpokenV1):
-        session.spoken.upgrade.holds((message.type, message.id) for message in fold.messages)
+    dialect = session._core.dialect
+    if isinstance(dialect, AgentDialectV1):
+        dialect.upgrade.holds((message.type, message.id) for message in fold.messages)
 
 
 def news(session: ClientSession, fold: Session) -> list[v2.SessionUpdate]:

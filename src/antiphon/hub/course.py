@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 from antiphon.client import ClientSession, ClientTurn, Permission, SessionEvent
 from antiphon.client.elicitation import Elicitation
-from antiphon.client.spoken import as_v2
+from antiphon.client.protocol.dialect import text_chunk_v2
 from antiphon.connection.fault_log import FaultLog
 from antiphon.engine.transcript import TYPE_OF, MessageChunk
 from antiphon.errors import LinkLost
@@ -67,12 +67,12 @@ class Course:
     @property
     def inserts(self) -> bool:
         """Whether the agent takes prompts while it works; a v1 agent does not."""
-        return not self.session.spoken.answers_at_the_end
+        return not self.session._core.dialect.answers_at_end
 
     @property
     def names_prompts(self) -> bool:
         """Whether the agent has ids of its own for prompts; for a v1 agent they are made by the bridge."""
-        return not self.session.spoken.answers_at_the_end
+        return not self.session._core.dialect.answers_at_end
 
     def lead(self, hears: Hears, *, early: bool, begun: Callable[[], None] = lambda: None) -> None:
         """To this session, from here on; with `early`, also what came until now. `begun` is called between
@@ -186,7 +186,7 @@ class Course:
             self._hears.agent_streamed_text(chunks)
         else:
             for chunk in chunks:
-                self.streamed(as_v2(chunk))
+                self.streamed(text_chunk_v2(chunk))
 
     def left(self, reason: LinkLost | str) -> None:
         if self.ended is None:

@@ -17,6 +17,7 @@ from antiphon.agent.link import Link
 from antiphon.agent.permits import askable
 from antiphon.agent.session import AgentSession
 from antiphon.client import Client
+from antiphon.connection import Connection
 from antiphon.errors import AntiphonError, CallFailed, MethodNotFound, RequestError
 from antiphon.hub.course import LONGEST_WAIT, Course
 from antiphon.hub.faults import to_request_error
@@ -39,8 +40,8 @@ class Extended(HubSessions):
             return await self.own(link, method, params)
         session = session_in(link, params)
         try:
-            client, there = await self._reach(session)
-            result = await client.connection.call(method, _renamed(params, there))
+            connection, there = await self._reach(session)
+            result = await connection.call(method, _renamed(params, there))
         except (AntiphonError, OSError) as error:
             raise to_request_error(error) from error
         return _renamed(result, _back(params, there))
@@ -52,15 +53,15 @@ class Extended(HubSessions):
     async def extension_notified(self, link: Link, method: str, params: Any) -> None:
         if method.startswith(OURS):
             return
-        client, there = await self._reach(session_in(link, params))
-        await client.connection.notify(method, _renamed(params, there))
+        connection, there = await self._reach(session_in(link, params))
+        await connection.notify(method, _renamed(params, there))
 
-    async def _reach(self, session: AgentSession | None) -> tuple[Client, str | None]:
+    async def _reach(self, session: AgentSession | None) -> tuple[Connection, str | None]:
         """The agent, and the id that it knows the session by, if one is named."""
         if isinstance(session, HubSession):
             course = await session.standing.bring()
-            return course.session.client, course.session.id
-        return (await self.upstreams.spare(self.default)).client, None
+            return course.session.client.connection, course.session.id
+        return (await self.upstreams.spare(self.default)).client.connection, None
 
 
 class Passed:
@@ -100,7 +101,7 @@ class Passed:
         if course is not None:
             course.notified(method, params)
         else:
-            self._client.opening.keep(named, lambda: self._notified(method, params))
+            self._client._opener.keep(named, lambda: self._notified(method, params))
 
     def _tell_all(self, method: str, params: Any) -> None:
         """To every client once, behind what it is sent of each of the agent's sessions that it follows."""
@@ -115,7 +116,7 @@ class Passed:
         for course in self._upstream.courses:  # the client that begins one may not be there yet
             course.notified(method, params)
         if not self._upstream.courses:
-            self._client.opening.keep_unnamed(lambda: self._tell_all(method, params))
+            self._client._opener.keep_unnamed(lambda: self._tell_all(method, params))
 
     async def _clients(self, method: str, params: Any) -> tuple[str | None, str | None, list[Link]]:
         """The session that is named there, and here, and who is attached to it."""
@@ -138,7 +139,7 @@ class Passed:
         wait is bounded, because the agent may need the answer to open the session."""
         with suppress(TimeoutError):
             async with asyncio.timeout(LONGEST_WAIT):
-                await self._client.opening.until(lambda: bool(courses()))
+                await self._client._opener.wait_until(lambda: bool(courses()))
                 for course in courses():
                     await course.followed()
 

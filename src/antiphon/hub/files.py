@@ -15,8 +15,14 @@ from antiphon.agent.client_terminals import create_terminal, send_release
 from antiphon.agent.permits import askable
 from antiphon.agent.reaching import Can, reads, runs, writes
 from antiphon.bridge.dialects import V1Writer
-from antiphon.client.terminals import Watches
-from antiphon.client.workspace import READ, TERMINALS, WRITE, SessionWorkspace, Workspace
+from antiphon.client.workspace import (
+    READ,
+    TERMINALS,
+    WRITE,
+    SessionWorkspace,
+    TerminalObserver,
+    Workspace,
+)
 from antiphon.engine.session import Session
 from antiphon.errors import (
     AntiphonError,
@@ -62,9 +68,13 @@ class EditorWorkspace(Workspace):
         self._find = find
 
     def open(
-        self, cwd: str, additional_directories: Sequence[str] = (), *, watches: Watches | None = None
+        self,
+        cwd: str,
+        additional_directories: Sequence[str] = (),
+        *,
+        observer: TerminalObserver | None = None,
     ) -> SessionWorkspace:
-        return EditorFiles(self, cwd, additional_directories, watches, self._find)
+        return EditorFiles(self, cwd, additional_directories, observer, self._find)
 
 
 class EditorFiles(SessionWorkspace):
@@ -75,10 +85,10 @@ class EditorFiles(SessionWorkspace):
         offered: Workspace,
         cwd: str,
         additional_directories: Sequence[str],
-        watches: Watches | None,
+        observer: TerminalObserver | None,
         find: Find,
     ) -> None:
-        super().__init__(offered, cwd, additional_directories, watches)
+        super().__init__(offered, cwd, additional_directories, observer)
         self._find = find
         self._theirs: dict[str, EditorTerminal] = {}
         """The terminals that editors run, by the ids that the agent knows."""
@@ -118,9 +128,11 @@ class EditorFiles(SessionWorkspace):
         voice = link.voices.get(session.id)
         if voice is not None and isinstance(voice.writer, V1Writer):
             voice.writer.downgrade.tools.own(id, theirs)  # it shows it by its own id
-        self._theirs[id] = EditorTerminal(link, params.session_id, theirs, shown_as=id, watches=self._watches)
-        if self._watches is not None:
-            self._watches.created(id, params)
+        self._theirs[id] = EditorTerminal(
+            link, params.session_id, theirs, shown_as=id, observer=self._observer
+        )
+        if self._observer is not None:
+            self._observer.created(id, params)
         return v1.CreateTerminalResponse(terminal_id=id)
 
     def close(self) -> None:
@@ -139,13 +151,13 @@ class EditorTerminal:
         terminal_id: v1.TerminalId,
         *,
         shown_as: str,
-        watches: Watches | None,
+        observer: TerminalObserver | None,
     ) -> None:
         self._link = link
         self._session_id = session_id
         self._terminal_id = terminal_id
         self._id = shown_as
-        self._watches = watches
+        self._observer = observer
         self._text = ""
         self._over = False
 
@@ -182,18 +194,18 @@ class EditorTerminal:
 
     def _show(self, output: v1.TerminalOutputResponse) -> None:
         text, before = output.output, self._text
-        if self._watches is not None and text != before and not self._over:
+        if self._observer is not None and text != before and not self._over:
             if text.startswith(before):
-                self._watches.wrote(self._id, text[len(before) :].encode())
+                self._observer.wrote(self._id, text[len(before) :].encode())
             else:  # the start of it was dropped
-                self._watches.shows(self._id, text.encode())
+                self._observer.shows(self._id, text.encode())
         self._text = text
         if output.exit_status is not None:
             self._exited(output.exit_status)
 
     def _exited(self, status: v1.TerminalExitStatus | v1.WaitForTerminalExitResponse) -> None:
-        if not self._over and self._watches is not None:
-            self._watches.exited(self._id, exit_code=status.exit_code, signal=status.signal)
+        if not self._over and self._observer is not None:
+            self._observer.exited(self._id, exit_code=status.exit_code, signal=status.signal)
         self._over = True
 
     def leave(self) -> None:

@@ -41,7 +41,7 @@ async def fork_there(
             additional_directories=wanted.additional_directories,
             meta=None if there_at is None else {META_KEY: {"messageId": there_at}},
         )
-        begin = course.session.client.begin_session
+        begin = upstream.client._begin
         session = await begin(there, servers, prepare=lambda fork: go_on(fork, source.fold))
     except (CallFailed, InvalidResult, LinkLost, LocalError, RequestError) as error:
         logger.warning("the agent does not fork session %s: %s", source.id, error)

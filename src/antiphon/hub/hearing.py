@@ -13,7 +13,7 @@ from msgspec import UNSET, structs
 from antiphon.agent.extending import tell_clients
 from antiphon.agent.titles import is_title_chosen
 from antiphon.client import ClientTurn, SessionEvent
-from antiphon.client.spoken import STREAMED
+from antiphon.client.protocol.dialect import STREAMED
 from antiphon.engine.events import Translated, Updated
 from antiphon.engine.folding import is_state
 from antiphon.engine.transcript import MessageChunk

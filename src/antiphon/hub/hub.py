@@ -18,7 +18,7 @@ from antiphon.agent import Agent
 from antiphon.agent.link import LAST_UPDATES, Link
 from antiphon.agent.permits import Permit
 from antiphon.client import Client
-from antiphon.client.spoken import CompletionPromise
+from antiphon.client.protocol.dialect_v1 import CompletionPromise
 from antiphon.engine.events import Delivery, Updated
 from antiphon.engine.who import Present
 from antiphon.errors import AntiphonError, LocalError
@@ -343,7 +343,7 @@ class Hub(Extended):
         passed, offered = Passed(upstream), Offered(upstream)
 
         def begin(client: Client) -> None:
-            client.completion_promise = self._completion_promises[name]
+            client._completion_promise = self._completion_promises[name]
             passed.begin(client)
             offered.begin(client)
 

@@ -52,7 +52,7 @@ async def restore_options(
         for option in chosen
         if (id := config_id(option)) is not None and (value := _value(option)) is not None
     }
-    unsure = set(session.assume_config(chosen)) if reopened else set()
+    unsure = set(session._core.config.assume(list(chosen))) if reopened else set()
     tries = dict.fromkeys(wanted, 0)
 
     def is_due(id: str, value: Value) -> bool:

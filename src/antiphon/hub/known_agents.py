@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
-from antiphon.client.abilities import Abilities
+from antiphon.client.protocol.abilities import Abilities
 from antiphon.errors import InvalidResult
 from antiphon.hub.targets import Target
 from antiphon.private_files import write_private

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec import Struct, structs
 
 from antiphon.agent.logins import Login
-from antiphon.client.abilities import Abilities
+from antiphon.client.protocol.abilities import Abilities
 from antiphon.errors import AntiphonError, CallFailed, LocalError, MethodNotFound, RequestError
 from antiphon.hub.faults import to_request_error
 from antiphon.hub.upstream import Upstream

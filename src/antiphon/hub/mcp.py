@@ -25,7 +25,7 @@ class Offered:
 
     def begin(self, client: Client) -> None:
         self._client = client
-        client.providing.elsewhere = self._serve
+        client._mcp.elsewhere = self._serve
 
     async def _serve(self, params: Any, inbound: Inbound) -> Any:
         told = params.server_id

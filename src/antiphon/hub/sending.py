@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec import UNSET, Struct, structs
 
 from antiphon.client import ClientTurn
-from antiphon.client.content import blocks
+from antiphon.client.session.content import content_blocks
 from antiphon.engine.events import Delivery, Updated
 from antiphon.engine.prompt_states import PromptState
 from antiphon.engine.prompts import Entry, Next, Takes
@@ -181,7 +181,7 @@ class Sending:
             content.insert(0, v2.TextContent(text=story))
         if not self._handed:
             self._forget_end()
-        turn = ClientTurn(course.session, content)
+        turn = ClientTurn(course.session._core, content)
         handed = self._handed[turn] = Handed(
             entry=entry,
             turn=turn,
@@ -190,8 +190,10 @@ class Sending:
             settled=asyncio.get_running_loop().create_future(),
         )
         try:
-            turn.prompt = handed.written = blocks(content, course.session.abilities)
-            accepted = course.session.start_prompt(turn, delivery=self._mode(entry, course), meta=entry.meta)
+            turn.prompt = handed.written = content_blocks(content, course.session.abilities)
+            accepted = course.session._core.start_prompt(
+                turn, delivery=self._mode(entry, course), meta=entry.meta
+            )
         except LinkLost:
             return  # what was sent is rejected with the rest
         except LocalError as error:
@@ -260,7 +262,7 @@ class Sending:
             self._withdrawn = True  # it is about to be written
             return self._task
         handed = found[0]
-        if not handed.asked_back and not course.session.take_back_prompt(handed.turn):
+        if not handed.asked_back and not course.session._core.prompts.request_withdrawal(handed.turn):
             return None
         handed.asked_back = True
         handed.cancel_turn = handed.cancel_turn or cancel_turn

@@ -143,7 +143,7 @@ class Standing:
             self.chain.append(session.id)
         if again:
             bringing.go_on(session, self._session.fold)
-        self._session.opened_meta = without_ours(session.opened_meta) or {}  # OBS-02
+        self._session.opened_meta = without_ours(session._core.opened_meta) or {}  # OBS-02
         self.upstream, self.course = upstream, course
         self._session.sending.promised.learn(self._session.fold.messages)
         self._session.forget_questions()

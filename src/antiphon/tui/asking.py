@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from antiphon.client import ClientSession, Elicitation, Permission, Permissions
-from antiphon.client.elicitation import Reply
+from antiphon.client import ClientSession, Elicitation, Permission, Permissions, Reply
 from antiphon.schema import v2
 
 

@@ -11,8 +11,7 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static
 
-from antiphon.client import Elicitation
-from antiphon.client.elicitation import Reply
+from antiphon.client import Elicitation, Reply
 from antiphon.engine.forms import UnknownField
 from antiphon.errors import FormInvalid
 from antiphon.tui.dialogs import CSS

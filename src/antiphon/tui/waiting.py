@@ -35,7 +35,7 @@ class Waiting(Protocol):
 
 
 def waiting_of(session: ClientSession) -> Waiting:
-    able = session.abilities.queue and session.spoken.tells_every_end
+    able = session.can_queue
     return AtAgent(session) if able else Here()
 
 
@@ -64,7 +64,7 @@ class AtAgent:
 
     async def edit(self, id: str, text: str) -> None:
         content = [v2.TextContent(text=text)]
-        await self._session.extension("replace_inject", messageId=id, content=content)
+        await self._session.call_antiphon("replace_inject", messageId=id, content=content)
 
     async def move(self, id: str, by: int) -> None:
         ids = [entry.id for entry in self.entries]
@@ -74,10 +74,10 @@ class AtAgent:
         if 0 <= to < len(ids):
             behind = ids[to] if by < 0 else ids[to + 1] if to + 1 < len(ids) else None
             before = {} if behind is None else {"before": behind}
-            await self._session.extension("move_inject", messageId=id, **before)
+            await self._session.call_antiphon("move_inject", messageId=id, **before)
 
     async def withdraw(self, id: str) -> None:
-        await self._session.extension("revoke_inject", messageId=id)
+        await self._session.call_antiphon("revoke_inject", messageId=id)
 
 
 class Here:

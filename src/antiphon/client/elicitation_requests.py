@@ -1,0 +1,133 @@
+"""ElicitationRequests: handles `elicitation/create` and `elicitation/complete` of one agent."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from msgspec import UNSET
+
+from antiphon.bridge.upgrade_questions import elicitation as elicitation_v2
+from antiphon.bridge.upgrade_questions import elicitation_answer as answer_v1
+from antiphon.client.elicitation import Elicitation, Reply, elicitation_modes
+from antiphon.client.session.session import ClientSession
+from antiphon.engine.elicitations import CREATE_ELICITATION, Elicited, counted, mode_of
+from antiphon.errors import InvalidParams, LocalError
+from antiphon.jsonrpc.peer import Inbound
+from antiphon.schema import v2
+from antiphon.schema.wire import Unknown
+
+logger = logging.getLogger("antiphon.client")
+
+COMPLETE_ELICITATION = "elicitation/complete"
+CANCEL = v2.ElicitationCancelAction()
+
+
+class ElicitationRequests:
+    def __init__(
+        self,
+        decider: Callable[[], Any],
+        find: Callable[[str, Inbound], Awaitable[ClientSession | None]],
+        *,
+        v1: Callable[[], bool],
+        agent_name: Callable[[], str],
+    ) -> None:
+        """decider: an `ElicitationDecider`, or an object that does not answer elicitations.
+        find: returns the session of a request; None if the agent withdrew a request of a left session.
+        v1: whether the agent speaks v1."""
+        self._decider = decider
+        self._find = find
+        self._v1 = v1
+        self._agent_name = agent_name
+        self._modes = elicitation_modes(decider())
+        self._visits: dict[str, Elicitation] = {}
+        """The addresses that the agent has not reported as completed."""
+
+    @property
+    def capabilities(self) -> dict[str, Any]:
+        """The part of `initialize`, alike in both versions; empty if nobody answers."""
+        return {"elicitation": {mode: {} for mode in sorted(self._modes)}} if self._modes else {}
+
+    @property
+    def handlers(self) -> dict[str, Callable[[Any, Inbound], Awaitable[Any]]]:
+        return {CREATE_ELICITATION: self._create}
+
+    @property
+    def unbegun(self) -> dict[str, Callable[[Any], Any]]:
+        """The answer to a request that was withdrawn before it began."""
+        return {CREATE_ELICITATION: lambda _: answer_v1(CANCEL) if self._v1() else CANCEL}
+
+    @property
+    def notifications(self) -> dict[str, Callable[[Any], None]]:
+        return {COMPLETE_ELICITATION: self._complete}
+
+    async def _create(self, params: Any, inbound: Inbound) -> Any:
+        old = self._v1()
+        request: v2.CreateElicitationRequest = params
+        if old and not isinstance(params, Unknown):
+            request = elicitation_v2(params)
+        if isinstance(request, Unknown):
+            raise InvalidParams(f"unknown elicitation mode {request.get('mode')!r}")  # ELIC-09
+        if mode_of(request) not in self._modes:
+            raise InvalidParams(f"elicitations of mode {mode_of(request)!r} are not offered")  # ELIC-03
+        reply = await self._answer(request, inbound)
+        return answer_v1(reply) if old else reply
+
+    async def _answer(self, request: Elicited, inbound: Inbound) -> Reply:
+        if request.session_id is UNSET:
+            return await self._answer_for_request(request, inbound)
+        session = await self._find(request.session_id, inbound)
+        if session is None:
+            return CANCEL
+        reply: Reply = await session._core.questions.ask_elicitation(request, inbound)
+        return reply
+
+    async def _answer_for_request(self, request: Elicited, inbound: Inbound) -> Reply:
+        elicitation = Elicitation(self._agent_name(), request)
+        deciding = asyncio.ensure_future(self.decide(elicitation))
+        try:
+            return await asyncio.shield(deciding)
+        except asyncio.CancelledError:
+            deciding.cancel()
+            if not inbound.cancelled:
+                raise  # the link ends
+            return CANCEL
+
+    async def decide(self, elicitation: Elicitation) -> Reply:
+        """Ask the decider. Cancel if it fails or its answer does not fit the form (ELIC-17)."""
+        visit = elicitation.request if isinstance(elicitation.request, v2.ElicitationUrlMode) else None
+        if visit is not None:
+            self._visits[visit.elicitation_id] = elicitation
+        given: v2.CreateElicitationResponse | None = None
+        try:
+            reply = await self._decider().elicit(elicitation)
+            if not isinstance(reply, Reply | None):
+                raise LocalError(
+                    f"an elicitation is answered with its accept, decline or cancel, got {reply!r}"
+                )
+            given = CANCEL if reply is None else counted(elicitation.request, reply)
+            if given is None:
+                logger.error("elicitation answer does not fit the form; the elicitation is cancelled")
+        except Exception:
+            logger.exception("elicitation decider failed; the elicitation is cancelled")
+        finally:
+            if visit is not None and not isinstance(given, v2.ElicitationAcceptAction):
+                self._forget(visit.elicitation_id, elicitation)
+        return CANCEL if given is None or isinstance(given, Unknown) else given
+
+    def _forget(self, elicitation_id: str, elicitation: Elicitation) -> None:
+        if self._visits.get(elicitation_id) is elicitation:
+            del self._visits[elicitation_id]
+        elicitation._complete(done=False)
+
+    def _complete(self, params: Any) -> None:
+        elicitation = self._visits.pop(params.elicitation_id, None)
+        if elicitation is not None:  # ELIC-12: an id that is not known, or not any more, means nothing
+            elicitation._complete(done=True)
+
+    def link_lost(self) -> None:
+        """The agent cannot report completions any more."""
+        while self._visits:
+            self._visits.popitem()[1]._complete(done=False)

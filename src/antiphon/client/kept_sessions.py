@@ -1,0 +1,100 @@
+"""Requests about the sessions that an agent keeps: list, archive, title, status, delete."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any, Literal
+
+from antiphon.bridge import requests_v1
+from antiphon.bridge.spelling import normalize_state
+from antiphon.client.protocol.abilities import Abilities
+from antiphon.connection import Connection
+from antiphon.errors import CallFailed, LocalError, ResourceNotFound
+from antiphon.schema import v1, v2
+
+Archived = Literal["exclude", "include", "only"]
+
+
+class KeptSessions:
+    def __init__(self, connection: Connection, abilities: Abilities, *, v1: bool) -> None:
+        """`v1`: the agent speaks v1."""
+        self._connection = connection
+        self._abilities = abilities
+        self._v1 = v1
+
+    async def list(self, *, cwd: str | None, archived: Archived | None) -> AsyncIterator[v2.SessionInfo]:
+        if not self._abilities.listing:
+            raise LocalError("this agent cannot list sessions")  # SESS-29
+        filter = None if archived is None else self._filter(archived)
+        cursor: v2.SessionListCursor | None = None
+        while True:
+            request = v2.ListSessionsRequest(cwd=cwd, cursor=cursor, archived=filter)
+            params: Any = requests_v1.list_sessions(request) if self._v1 else request
+            page = await self._connection.call("session/list", params)
+            if self._v1:
+                page = requests_v1.listed_sessions(page)
+            for info in page.sessions:
+                yield info
+            cursor = page.next_cursor
+            if cursor is None or (self._v1 and not cursor):
+                return  # SESS-34
+
+    def _filter(self, archived: str) -> v2.SessionArchiveFilter:
+        filter = v2.SessionArchiveFilter(archived)
+        if not filter.known:
+            raise LocalError(f"`archived` must be 'exclude', 'include' or 'only', got {archived!r}")
+        self._check_archive()  # SESS-54
+        return filter
+
+    def _check_archive(self) -> None:
+        if not self._abilities.archive:
+            raise LocalError("this agent archives no sessions")  # SESS-53
+
+    async def archive(self, session_id: str) -> None:
+        self._check_archive()
+        params = v2.ArchiveSessionRequest(session_id=v2.SessionId(session_id))
+        await self._connection.call("session/archive", params)
+
+    async def unarchive(self, session_id: str) -> None:
+        self._check_archive()
+        params = v2.UnarchiveSessionRequest(session_id=v2.SessionId(session_id))
+        await self._connection.call("session/unarchive", params)
+
+    async def status(self, session_id: str) -> v2.SessionStatusResponse:
+        if not self._abilities.status:
+            raise LocalError("this agent does not report the status of sessions")
+        params = v2.SessionStatusRequest(session_id=v2.SessionId(session_id))
+        answer = await self._connection.call("session/status", params)
+        status = v2.SessionStatus(answer.status)
+        state = None if isinstance(answer, v1.SessionStatusResponse) else answer.state
+        return v2.SessionStatusResponse(
+            status=status if status.known else v2.SessionStatus.SAVED,  # SESS-55
+            state=normalize_state(state) if isinstance(state, v2.StateUpdate) else state,
+            meta=answer.meta,
+        )
+
+    async def set_title(self, session_id: str, title: str) -> str:
+        if not self._abilities.title:
+            raise LocalError("this agent takes no titles")
+        if not title.strip():
+            raise LocalError(f"a title must not be blank, got {title!r}")  # SESS-57
+        request = v2.SetSessionTitleRequest(session_id=v2.SessionId(session_id), title=title)
+        stored: str = (await self._connection.call("session/set_title", request)).title
+        return stored
+
+    async def close(self, session_id: str) -> None:
+        if not self._abilities.close:
+            raise LocalError("this agent cannot close sessions")  # SESS-29
+        await self._end("session/close", v2.CloseSessionRequest(session_id=v2.SessionId(session_id)))
+
+    async def delete(self, session_id: str) -> None:
+        if not self._abilities.delete:
+            raise LocalError("this agent cannot delete sessions")  # SESS-29
+        await self._end("session/delete", v2.DeleteSessionRequest(session_id=v2.SessionId(session_id)))
+
+    async def _end(self, method: str, params: Any) -> None:
+        try:
+            await self._connection.call(method, params)
+        except CallFailed as error:
+            if error.error.code != ResourceNotFound.code:
+                raise  # SESS-45: a session that does not exist counts as closed

@@ -1,0 +1,1 @@
+"""MCP servers that a client offers to its agent over ACP."""

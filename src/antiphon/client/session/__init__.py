@@ -1,0 +1,1 @@
+"""One session of an agent, as a client uses it."""

@@ -1,0 +1,310 @@
+"""PendingQuestions: the questions that an agent has put to this client and that have no answer yet.
+
+A question is answered once: by the decider, or as `cancelled` when its turn is cancelled or over, or when the
+agent withdraws it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, Protocol
+
+from msgspec import Raw
+
+from antiphon.client.protocol.dialect import AgentDialect, AgentEvent
+from antiphon.client.session.tracker import SessionTracker
+from antiphon.engine.elicitations import CREATE_ELICITATION, Elicited
+from antiphon.engine.events import NOTHING, QuestionClosed, QuestionEnd, QuestionOpened
+from antiphon.engine.questions import REQUEST_PERMISSION
+from antiphon.engine.reading import encode, is_readable
+from antiphon.jsonrpc.peer import Inbound
+from antiphon.schema import v2
+from antiphon.schema.version import ours_in
+
+CANCELLED = v2.CancelledPermissionOutcome()
+REMEMBERED = 256
+
+
+class Decider(Protocol):
+    """Decides on the questions of a session."""
+
+    async def decide_permission(
+        self, session_id: str, question_id: str, request: v2.RequestPermissionRequest
+    ) -> v2.RequestPermissionResponse | None:
+        """None cancels."""
+
+    async def decide_elicitation(
+        self, session_id: str, question_id: str, request: Elicited
+    ) -> v2.CreateElicitationResponse | None:
+        """None cancels."""
+
+
+class AnswerMemory:
+    """The last answers of this client, by session and the agent's question id.
+
+    A client that answers just as the link is lost cannot know whether the answer arrived. A hub that did not
+    get it asks again under the same question id, and the user has decided already.
+    """
+
+    def __init__(self) -> None:
+        self._results: dict[tuple[str, str], Any] = {}
+
+    def get(self, session_id: str, question_id: str | None) -> Any:
+        """The result that was given; None if there is none."""
+        return None if question_id is None else self._results.get((session_id, question_id))
+
+    def keep(self, session_id: str, question_id: str | None, result: Any) -> None:
+        if question_id is not None:
+            self._results[session_id, question_id] = result
+            if len(self._results) > REMEMBERED:
+                del self._results[next(iter(self._results))]
+
+
+class _Asked:
+    """A question that is open."""
+
+    def __init__(
+        self,
+        question_id: str,
+        *,
+        agents_id: str | None,
+        tool_call_id: str | None,
+        terminal_id: str | None,
+        cancelled: Any,
+        outside_turns: bool,
+    ) -> None:
+        self.question_id = question_id
+        self.agents_id = agents_id
+        """The agent's id of it, which is the same if it is asked again."""
+        self.tool_call_id = tool_call_id
+        self.terminal_id = terminal_id
+        self.cancelled = cancelled
+        """The result that means that nobody decided."""
+        self.outside_turns = outside_turns
+        self.origin = NOTHING
+        """How a v1 agent wrote it, for a hub."""
+        self.result: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self.deciding: asyncio.Task[None] | None = None
+
+
+class PendingQuestions:
+    def __init__(
+        self,
+        session_id: str,
+        tracker: SessionTracker,
+        dialect: AgentDialect,
+        decider: Decider,
+        memory: AnswerMemory,
+        handle: Callable[[Iterable[AgentEvent]], None],
+        *,
+        v1: bool,
+    ) -> None:
+        """`handle` applies what the dialect returns. `v1`: the agent speaks v1."""
+        self._session_id = session_id
+        self._tracker = tracker
+        self._dialect = dialect
+        self._decider = decider
+        self._memory = memory
+        self._handle = handle
+        self._v1 = v1
+        self._keeps_origin = v1 and tracker.follower is not None
+        self._open: dict[str, _Asked] = {}
+        self._deciding: set[asyncio.Task[None]] = set()
+        self._cancelled: set[asyncio.Task[None]] = set()
+        """Deciding tasks of a lost link that were cancelled and may not have ended."""
+        self._count = 0
+
+    @property
+    def open(self) -> bool:
+        """Whether the agent waits for an answer."""
+        return bool(self._open)
+
+    @property
+    def foreground_calls(self) -> list[str]:
+        """The tool calls of the foreground that wait for an answer."""
+        return [asked.tool_call_id for asked in self._foreground() if asked.tool_call_id is not None]
+
+    async def ask_permission(self, params: Any, inbound: Inbound) -> Any:
+        """Handle `session/request_permission`. It begins in the lane, and waits for the answer outside."""
+        asked, request, answer = self._read_permission(params)
+        if request is None:
+            return answer(CANCELLED)
+        if self._keeps_origin and inbound.params is not None and is_readable(inbound.params):
+            asked.origin = inbound.params
+        decide = self._decider.decide_permission
+        self._begin(
+            asked,
+            REQUEST_PERMISSION,
+            request,
+            lambda: decide(self._session_id, asked.question_id, request),
+        )
+        return answer((await self._result(asked, inbound)).outcome)
+
+    def permission_withdrawn(self, params: Any) -> Any:
+        """Answer a permission request that the agent cancelled before it began. It is published as cancelled,
+        and nobody is asked (PERM-V2-09)."""
+        asked, request, answer = self._read_permission(params)
+        if request is not None:
+            self._begin(asked, REQUEST_PERMISSION, request, None)
+        return answer(CANCELLED)
+
+    def _read_permission(
+        self, params: Any
+    ) -> tuple[_Asked, v2.RequestPermissionRequest | None, Callable[[Any], Any]]:
+        """A permission request in v2 terms, and the function that makes an answer to it."""
+        question_id = self._new_id()
+        question = self._dialect.permission_asked(params, question_id)
+        self._handle(question.updates)
+        tool_call_id = terminal_id = None
+        match None if question.params is None else question.params.subject:
+            case v2.ToolCallPermissionSubject(tool_call=call):
+                tool_call_id = call.tool_call_id
+            case v2.CommandPermissionSubject() as command:
+                tool_call_id, terminal_id = command.tool_call_id, command.terminal_id
+        asked = _Asked(
+            question_id,
+            agents_id=_agents_id(params),
+            tool_call_id=tool_call_id,
+            terminal_id=terminal_id,
+            cancelled=v2.RequestPermissionResponse(outcome=CANCELLED),
+            # PERM-V2-10: asked while nothing is worked on or waits, it is not known to belong to a turn.
+            outside_turns=not self._v1 and not self._tracker.turns.unfinished(),
+        )
+        return asked, question.params, question.answer
+
+    async def ask_elicitation(self, request: Elicited, inbound: Inbound) -> Any:
+        """Handle `elicitation/create` of this session."""
+        asked = _Asked(
+            self._new_id(),
+            agents_id=_agents_id(request),
+            tool_call_id=request.tool_call_id,
+            terminal_id=None,
+            cancelled=v2.ElicitationCancelAction(),
+            outside_turns=not self._tracker.turns.unfinished(),  # ELIC-20: then it depends on no turn
+        )
+        decide = self._decider.decide_elicitation
+        self._begin(
+            asked,
+            CREATE_ELICITATION,
+            request,
+            lambda: decide(self._session_id, asked.question_id, request),
+        )
+        return await self._result(asked, inbound)
+
+    def _new_id(self) -> str:
+        self._count += 1
+        return f"question-{self._count}"
+
+    async def _result(self, asked: _Asked, inbound: Inbound) -> Any:
+        try:
+            return await asyncio.shield(asked.result)
+        except asyncio.CancelledError:
+            if not inbound.cancelled:
+                raise  # the link ends
+            self._close(asked, None)  # PERM-V2-09: withdrawn by the agent, and answered all the same
+            return asked.cancelled
+
+    def _begin(
+        self, asked: _Asked, method: str, params: Any, decide: Callable[[], Coroutine[Any, Any, Any]] | None
+    ) -> None:
+        question_id, call = asked.question_id, asked.tool_call_id
+        self._open[question_id] = asked
+        background = self._is_background(asked)
+        span = self._tracker.turns.open
+        self._tracker.apply_question(
+            QuestionOpened(
+                question_id=question_id,
+                method=method,
+                params=Raw(encode(params)),
+                tool_call_id=call,
+                terminal_id=asked.terminal_id,
+                origin=asked.origin,
+            ),
+            background=background,
+        )
+        # PROMPT-V1-12: it was asked before the agent received the cancel.
+        if decide is None or (span is not None and span.cancelled and not background):
+            self._close(asked, None)
+            return
+        if (call is not None or method == CREATE_ELICITATION) and not background:
+            self._handle(self._dialect.question_opened(question_id, call or question_id))
+        asked.deciding = asyncio.get_running_loop().create_task(self._decide(asked, decide))
+        self._deciding.add(asked.deciding)
+        asked.deciding.add_done_callback(self._deciding.discard)
+
+    async def _decide(self, asked: _Asked, decide: Callable[[], Coroutine[Any, Any, Any]]) -> None:
+        result = None
+        try:
+            if self._cancelled:
+                await asyncio.wait(self._cancelled)  # one of them may be about the same question
+                self._cancelled.clear()
+            result = self._memory.get(self._session_id, asked.agents_id)
+            if result is None:
+                result = await decide() or asked.cancelled
+                self._memory.keep(self._session_id, asked.agents_id, result)
+        finally:  # also if the decider was itself cancelled
+            self._close(asked, result)
+
+    def _close(self, asked: _Asked, result: Any) -> None:
+        """Answer a question, unless it was answered before. None answers as cancelled."""
+        if self._open.pop(asked.question_id, None) is None:
+            return
+        if asked.deciding is not None and asked.deciding is not asyncio.current_task():
+            asked.deciding.cancel()
+        result = asked.cancelled if result is None else result
+        asked.result.set_result(result)
+        self._tracker.note_activity()  # the agent has waited for this client so far
+        end = QuestionEnd.CANCELLED if result == asked.cancelled else QuestionEnd.ANSWERED
+        published, by = Raw(encode(result)), None
+        elsewhere = self._tracker.others.take_end(asked.agents_id)
+        if elsewhere is not None and elsewhere.by is not None and end is QuestionEnd.CANCELLED:
+            end, published, by = QuestionEnd.ANSWERED, elsewhere.result, elsewhere.by
+        self._tracker.apply_question(
+            QuestionClosed(question_id=asked.question_id, end=end, result=published, by=by),
+            background=self._is_background(asked),
+        )
+        self._handle(self._dialect.question_closed(asked.question_id))
+
+    def cancel_foreground(self) -> None:
+        """Answer the questions of the foreground as `cancelled`, at once (PROMPT-V1-12, PERM-V1-03,
+        PERM-V2-10). Questions of background work stay open."""
+        if self._tracker.turns.open is None and not self._v1:
+            return  # nothing is foreground
+        for asked in self._foreground():
+            self._close(asked, None)
+
+    def cancel_all(self) -> None:
+        """Answer everything as cancelled: the session is over at the agent."""
+        for asked in list(self._open.values()):
+            self._close(asked, None)
+
+    def link_lost(self) -> None:
+        """The agent cannot receive these answers. It asks again what is still open after that."""
+        self._cancelled.update(asked.deciding for asked in self._open.values() if asked.deciding is not None)
+        self.cancel_all()
+
+    def leave(self) -> None:
+        """Stop deciding, and answer nothing: other clients may have been asked too."""
+        self._open.clear()
+        for task in self._deciding:
+            task.cancel()
+
+    def _foreground(self) -> list[_Asked]:
+        return [
+            asked
+            for asked in self._open.values()
+            if not asked.outside_turns
+            and not self._is_background(asked)
+            and not self._tracker.shows_background_terminal(asked.tool_call_id)
+        ]
+
+    def _is_background(self, asked: _Asked) -> bool:
+        """As of now: background work may be listed as such after it has asked (PERM-V2-10)."""
+        return self._tracker.is_background(asked.tool_call_id, asked.terminal_id)
+
+
+def _agents_id(params: Any) -> str | None:
+    """The agent's id of a question, if it has one."""
+    id = ours_in(params.meta).get("questionId")
+    return id if isinstance(id, str) else None
