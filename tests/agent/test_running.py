@@ -305,7 +305,7 @@ async def test_work_that_ignores_its_cancellation_does_not_keep_the_process(
                 while True:
                     await talk.until(lambda frame: False)
             await process.aclose()
-    assert "does not end although it was cancelled; the process ends without it" in "\n".join(process.stderr)
+    assert "tasks do not end although they were cancelled" in "\n".join(process.stderr)
     async with SQLiteStore(store) as kept, await LiveSession.open(kept, id, clock=lambda: 0) as live:
         assert live.fold.state is TurnState.IDLE
         last = live.fold.turns.last

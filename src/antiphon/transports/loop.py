@@ -32,12 +32,17 @@ def hold_standard_descriptors() -> None:
 def run(main: Coroutine[Any, Any, T]) -> T:
     """Run `main` to its end, as `asyncio.run` does. What it leaves behind is cancelled; what goes on all the
     same ends with the process."""
+    return _run(main, exit_code=lambda: 1)
+
+
+def _run(main: Coroutine[Any, Any, T], *, exit_code: Callable[[], int]) -> T:
+    """`exit_code` is that of a process which ends although some of its tasks do not."""
     hold_standard_descriptors()
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         try:
             return runner.run(main)
         finally:
-            _end_what_is_left(runner.get_loop())
+            _end_what_is_left(runner.get_loop(), exit_code)
 
 
 def run_until_signal(main: Coroutine[Any, Any, None], *, on_signal: Callable[[], None]) -> None:
@@ -68,7 +73,8 @@ def run_until_signal(main: Coroutine[Any, Any, None], *, on_signal: Callable[[],
 
     try:
         with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
-            run(watched())
+            # After a signal the process ends as it was asked to, even if a task takes too long.
+            _run(watched(), exit_code=lambda: 0 if received else 1)
     finally:
         if received:
             for number in STOP_SIGNALS:
@@ -94,7 +100,7 @@ def run_until_stopped(main: Coroutine[Any, Any, None], *, grace: float = GRACE) 
     run_until_signal(cancellable(), on_signal=cancel)
 
 
-def _end_what_is_left(loop: asyncio.AbstractEventLoop) -> None:
+def _end_what_is_left(loop: asyncio.AbstractEventLoop, exit_code: Callable[[], int]) -> None:
     """Before the runner does it, which would wait for it for ever."""
     left = asyncio.all_tasks(loop)
     for task in left:
@@ -102,17 +108,17 @@ def _end_what_is_left(loop: asyncio.AbstractEventLoop) -> None:
     if left:
         _, stubborn = loop.run_until_complete(asyncio.wait(left, timeout=LAST))
         if stubborn:
-            _end_without(stubborn)
+            _end_without(stubborn, exit_code())
 
 
-def _end_without(tasks: Collection[asyncio.Task[Any]]) -> None:
-    """Something was cancelled and does not end: nobody else can stop this process any more."""
-    names = ", ".join(sorted(task.get_name() for task in tasks))
+def _end_without(tasks: Collection[asyncio.Task[Any]], exit_code: int = 1) -> None:
+    """End the process although cancelled tasks do not end: nothing else can stop it any more."""
+    names = ", ".join(sorted(getattr(task.get_coro(), "__qualname__", task.get_name()) for task in tasks))
     with contextlib.suppress(Exception):
-        sys.stderr.write(f"{names} does not end although it was cancelled; the process ends without it\n")
+        sys.stderr.write(f"tasks do not end although they were cancelled: {names}; the process ends now\n")
         sys.stderr.flush()
         sys.stdout.flush()
-    os._exit(1)
+    os._exit(exit_code)
 
 
 def _loop_factory() -> Any:
