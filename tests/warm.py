@@ -29,9 +29,9 @@ from typing import IO
 ROOT = Path(__file__).parents[1]
 COMMANDS = (
     "antiphon.cli.attach",
-    "antiphon.cli.moving",
-    "antiphon.cli.prompting",
-    "antiphon.cli.rendering",
+    "antiphon.cli.transfer",
+    "antiphon.cli.prompt",
+    "antiphon.cli.output.painted",
     "antiphon.cli.serve",
     "antiphon.cli.sessions",
     "antiphon.cli.tokens",

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from antiphon.cli import main
-from antiphon.cli.explaining import read_help, set_examples
+from antiphon.cli.commands.help import read_help, set_examples
 from tests.cli.command_lines import check_command_line
 
 Path = tuple[str, ...]

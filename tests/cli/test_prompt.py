@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from antiphon.cli.agents import known_agents
-from antiphon.cli.exits import Exit
+from antiphon.cli.exit_codes import Exit
 from tests.cli.command import ANTIPHON, COMPLETE, HERE, SHOWCASE, prompt, raw_agent
 from tests.requirements.marks import requirement
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from antiphon.cli.exits import Exit
+from antiphon.cli.exit_codes import Exit
 from tests.cli.command import ANTIPHON, DEADLINE, SHOWCASE, Terminal
 
 DEAF = ["sh", "-c", 'trap "" INT TERM; exec "$0" "$@"', *ANTIPHON]

@@ -183,7 +183,7 @@ def test_what_cannot_be_done_is_one_line(tmp_path: Path) -> None:
         (1, "No such file", ("import", tmp_path / "none")),
         (2, "where its hub keeps it", ("import", file, "--hub", "127.0.0.1:9")),
         (1, "there is no session", ("export", "none")),
-        (1, "nobody listens there", ("export", "none", "--hub", "127.0.0.1:9", "--token", "x")),
+        (1, "the connection was refused", ("export", "none", "--hub", "127.0.0.1:9", "--token", "x")),
         (1, "there is no session", ("fork", "none")),
     ):
         result = sessions(*arguments, data=data)  # type: ignore[arg-type]
@@ -206,7 +206,7 @@ async def test_a_hub_elsewhere_gives_an_owner_the_same_file(tmp_path: Path) -> N
         refused = sessions(
             "export", session_id, "-o", tmp_path / "no", "--hub", hub.acp, "--token", secret, data=tmp_path
         )
-        assert (refused.returncode, "this token may not do that" in refused.stderr) == (1, True)
+        assert (refused.returncode, "this token does not permit that" in refused.stderr) == (1, True)
         assert not (tmp_path / "no").exists()
     assert done("import", far, data=tmp_path / "other") == session_id
     await compared(data, tmp_path / "other", session_id)

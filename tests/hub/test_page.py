@@ -339,4 +339,4 @@ def test_a_link_is_made_by_owners_of_a_hub_that_runs(tmp_path: Path) -> None:
         secret = create_token(tmp_path / "tokens.json", "bob", Role.CONTROLLER)
         refused = antiphon(tmp_path, "link", "--hub", hub.acp, ANTIPHON_TOKEN=secret)
         assert (refused.returncode, refused.stdout) == (1, "")
-        assert "may not do that" in refused.stderr
+        assert "does not permit that" in refused.stderr

@@ -110,15 +110,15 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (["--agent", "nothing"], 2, "'nothing' is not NAME=CMD"),
-        (["--agent", "=sh"], 2, "'' is no name for an agent"),
-        (["--agent", "a/b=sh"], 2, "'a/b' is no name for an agent"),
-        (["--agent", "a=sh", "--agent", "a=sh"], 2, "two agents of the name 'a'"),
-        (["--agent", "a=sh 'x"], 2, "the command of 'a' cannot be read"),
+        (["--agent", "nothing"], 2, "'nothing' is not of the form NAME=CMD"),
+        (["--agent", "=sh"], 2, "'' is not a name for an agent"),
+        (["--agent", "a/b=sh"], 2, "'a/b' is not a name for an agent"),
+        (["--agent", "a=sh", "--agent", "a=sh"], 2, "two agents have the name 'a'"),
+        (["--agent", "a=sh 'x"], 2, "cannot parse the command of 'a'"),
         (["--agent", "a= "], 2, "the command of 'a' is empty"),
         (["--agent", "a=no-such-agent"], 127, "there is no command 'no-such-agent'"),
         (["--", "no-such-agent"], 127, "there is no command 'no-such-agent'"),
-        (["--acp-version", "3"], 2, "'3' is not 1 or 2"),
+        (["--acp-version", "3"], 2, "'3' is not 1, 2"),
         (["--acp-version", "b=1"], 2, "names b, which is no agent here"),
         (["--port", "70000"], 2, "70000 is not in the range"),
         (["--ready-file", "/no/such/folder/f"], 2, "there is no folder /no/such/folder"),
@@ -172,9 +172,9 @@ def test_the_ready_file_is_there_while_the_hub_is(tmp_path: Path) -> None:
         assert (unknown.returncode, "there is no session" in unknown.stderr) == (1, True)
         wrong = run("acp", "--hub", told["acp"], ANTIPHON_TOKEN="wrong")
         assert (wrong.returncode, wrong.stdout) == (1, "")
-        assert wrong.stderr.startswith("antiphon: the hub does not know this token (401): ")
+        assert wrong.stderr.startswith("antiphon: the hub rejected the token (401): ")
         strange = run("sessions", "list", "--hub", "gopher://hub", ANTIPHON_TOKEN=hub.token)
-        assert (strange.returncode, "no address of a hub" in strange.stderr) == (2, True)
+        assert (strange.returncode, "is not the address of a hub" in strange.stderr) == (2, True)
         again = run("serve", "--port", "0", "--data", str(tmp_path))
         assert (again.returncode, f"process {hub.process.pid}" in again.stderr) == (1, True)
     assert not ready.exists()

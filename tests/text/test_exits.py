@@ -16,7 +16,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from antiphon.cli import output
+from antiphon.cli.commands.options import HubPlace
+from antiphon.cli.output import streams
 from antiphon.schema import v2
 from antiphon.transcripts import account, to_html, to_markdown
 from tests.cli.command import ANTIPHON, Terminal, environment, prompt
@@ -104,12 +105,12 @@ def test_the_sessions_of_a_hostile_hub(
             yield info
 
     @asynccontextmanager
-    async def reached(*_: Any, **__: Any) -> AsyncIterator[Any]:
+    async def open_client(*_: Any, **__: Any) -> AsyncIterator[Any]:
         yield SimpleNamespace(list_sessions=listed)
 
-    monkeypatch.setattr(SESSIONS, "reached", reached)
-    monkeypatch.setattr(sys, "stdout", output.safe_stream(sys.stdout))
-    SESSIONS.run_list(json=json_lines, hub=None, token=None, data=None)
+    monkeypatch.setattr(SESSIONS, "open_client", open_client)
+    monkeypatch.setattr(sys, "stdout", streams.safe_stream(sys.stdout))
+    SESSIONS.run_list(json=json_lines, place=HubPlace())
     shown = capsys.readouterr().out
     check(shown)
     assert len(shown.splitlines()) == len(infos)

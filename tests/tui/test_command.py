@@ -48,7 +48,7 @@ def test_without_a_terminal_it_names_the_commands_that_need_none(tmp_path: Path)
 def test_on_a_dumb_terminal_too(tmp_path: Path) -> None:
     code, said = in_terminal("chat", "--data", str(tmp_path), TERM="dumb")
     assert code == 2
-    assert "no terminal to draw on" in said
+    assert "antiphon chat needs a terminal" in said
 
 
 def test_without_textual_it_says_what_to_install(tmp_path: Path) -> None:

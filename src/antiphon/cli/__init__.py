@@ -1,47 +1,47 @@
-"""The `antiphon` command: one file per command, each loaded when it is called."""
+"""The `antiphon` command. `commands` has the command lines; the work is loaded when one is called."""
 
 import click
 
-from antiphon.cli import completion as completion_script
-from antiphon.cli import output
-from antiphon.cli.chat_command import chat
-from antiphon.cli.explaining import Menu
-from antiphon.cli.hub_commands import acp, attach, serve, sessions
-from antiphon.cli.link_command import link
-from antiphon.cli.prompt import prompt
-from antiphon.cli.signals import accept_stop_signals
-from antiphon.cli.token_commands import token
+from antiphon.cli.commands import completion as shell_completion
+from antiphon.cli.commands.chat import chat
+from antiphon.cli.commands.help import CommandGroup
+from antiphon.cli.commands.hub import acp, attach, link, serve
+from antiphon.cli.commands.prompt import prompt
+from antiphon.cli.commands.sessions import sessions
+from antiphon.cli.commands.token import token
+from antiphon.cli.output import streams
+from antiphon.cli.program import accept_stop_signals
 
 HELP = """\
-Antiphon: Agent Client Protocol sessions. One session, many voices.
+Antiphon runs Agent Client Protocol sessions: one session, many clients.
 
 \b
 Examples:
-  antiphon                                    what one can do with it
+  antiphon                                    the first steps
   antiphon prompt "plan"                      the built-in agent, offline
-  antiphon prompt "Explain this" -- claude    a real agent at work
-  antiphon chat -- claude                     the same, on the whole terminal
-  antiphon serve -- claude                    behind a hub, for many clients
-  antiphon attach                             a session of that hub, here
-  antiphon acp                                the hub, as your editor's agent
-  antiphon token create ann --role observer   let somebody else in
+  antiphon prompt "Explain this" -- claude    one turn of a real agent
+  antiphon chat -- claude                     the same in a full-screen terminal UI
+  antiphon serve -- claude                    a hub that serves it to many clients
+  antiphon attach                             a session of that hub in this terminal
+  antiphon acp                                the hub as the agent of your editor
+  antiphon token create ann --role observer   access for somebody else
 
-`antiphon COMMAND --help` has more of them.
+`antiphon COMMAND --help` shows more.
 """
 REHEARSE = """\
-Run the built-in agent over stdin and stdout.
+Run the built-in agent over stdin and stdout, to try a client with.
 
-It is offline and deterministic, and no language model: something to try a client with.
+The agent is offline and deterministic. It is no language model.
 
 \b
 Examples:
-  antiphon prompt "plan" -- antiphon rehearse   any client starts it so
-  antiphon rehearse --data sessions             it keeps its sessions
+  antiphon prompt "plan" -- antiphon rehearse   any client can start it like this
+  antiphon rehearse --data sessions             it stores its sessions
 """
 
 
 @click.group(
-    cls=Menu,
+    cls=CommandGroup,
     help=HELP,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -49,23 +49,23 @@ Examples:
 @click.version_option(package_name="antiphon")
 @click.pass_context
 def main(ctx: click.Context) -> None:
-    output.install()
+    streams.install()
     accept_stop_signals()
     if ctx.invoked_subcommand is None:
-        from antiphon.cli.front import show_front
+        from antiphon.cli.start_screen import print_start_screen
 
-        show_front()
+        print_start_screen()
 
 
 for _command in (chat, prompt, serve, attach, acp, sessions, link, token):
     main.add_command(_command)
 
 
-@main.command(help=REHEARSE, short_help="The built-in agent over stdio, to try a client with.")
+@main.command(help=REHEARSE, short_help="Run the built-in agent over stdio, to try a client with.")
 @click.option(
     "--data",
     type=click.Path(file_okay=False),
-    help="Keep sessions in this folder; without it they are gone with the process.",
+    help="Store sessions in this folder. Without it they end with the process.",
 )
 def rehearse(data: str | None) -> None:
     from antiphon.cli.rehearse import run_rehearsal
@@ -73,7 +73,7 @@ def rehearse(data: str | None) -> None:
     run_rehearsal(data)
 
 
-@main.command(help=completion_script.HELP, short_help="Let your shell complete all this.")
-@click.argument("shell", required=False, type=click.Choice(list(completion_script.SHELLS)))
+@main.command(help=shell_completion.HELP, short_help="Print the completion script for your shell.")
+@click.argument("shell", required=False, type=click.Choice(list(shell_completion.SHELLS)))
 def completion(shell: str | None) -> None:
-    completion_script.run_completion(main, shell)
+    shell_completion.run_completion(main, shell)

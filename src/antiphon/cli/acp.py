@@ -17,12 +17,19 @@ from pathlib import Path
 from typing import Any
 
 from antiphon.cli.agents import resolve
-from antiphon.cli.exits import Exit, Failure
-from antiphon.cli.lasting_hub import LastingHub
-from antiphon.cli.own_command import here
-from antiphon.cli.patience import A_MOMENT, AT_A_HUB, noted_wait, print_note
-from antiphon.cli.reaching import find_hub, run_told
-from antiphon.cli.trust import tls_for
+from antiphon.cli.commands.options import HubPlace
+from antiphon.cli.editor_link import ReconnectingHub
+from antiphon.cli.exit_codes import Exit, Failure
+from antiphon.cli.hub_client import (
+    A_MOMENT,
+    AT_A_HUB,
+    find_hub,
+    noted_wait,
+    print_note,
+    run_reporting,
+    tls_for,
+)
+from antiphon.cli.program import command_line
 from antiphon.client import Reconnect
 from antiphon.errors import LinkLost
 from antiphon.hub import HubFolder, Running
@@ -43,23 +50,21 @@ def run_acp(
     agent: Sequence[str],
     session: str | None,
     busy: str,
-    hub: str | None,
-    token: str | None,
-    data: str | None,
+    place: HubPlace,
 ) -> Exit:
     async def work() -> None:
         if sys.stdin.isatty():
-            note = f"it speaks ACP, for editors; `{here('attach')}` is for people, Ctrl-C ends this"
-            print(f"antiphon: {note}", file=sys.stderr)
-        found = find_hub(hub, token, data)
-        folder = HubFolder(data)
+            advice = f"try `{command_line('attach')}` instead, or end it with Ctrl-C"
+            print(f"antiphon: this command speaks ACP on stdin and stdout; {advice}", file=sys.stderr)
+        found = find_hub(place)
+        folder = HubFolder(place.data)
         started = found is None
         if found is None:
             with noted_wait("waiting for the hub to start"):
                 running = await start_hub(folder, agent, busy=busy)
             found = running.acp, running.token
         name = called(agent) if agent else None
-        known = folder.running() if hub is None else None
+        known = folder.running() if place.hub is None else None
         if name is not None and known is not None and name not in known.agents:
             raise Failure(
                 f"the hub that runs (process {known.pid}) has no agent {name!r}, but "
@@ -69,7 +74,7 @@ def run_acp(
         from antiphon.transports.stdio import StdioTransport
 
         async def again() -> Transport:
-            found = find_hub(hub, token, data)
+            found = find_hub(place)
             if found is None and started:
                 running = await start_hub(folder, agent, busy=busy)
                 found = running.acp, running.token
@@ -78,11 +83,11 @@ def run_acp(
             return await open_link(*found)
 
         ours = await StdioTransport.open()
-        theirs = LastingHub(await open_link(*found), again, Reconnect())
+        theirs = ReconnectingHub(await open_link(*found), again, Reconnect())
         async with theirs.serving():
-            await Relay(ours, theirs, agent=name, session=session).run()
+            await EditorRelay(ours, theirs, agent=name, session=session).run()
 
-    return run_told(work)
+    return run_reporting(work)
 
 
 async def open_link(address: str, token: str) -> Transport:
@@ -127,7 +132,7 @@ def _spawn(folder: HubFolder, agent: Sequence[str], log: Path, *, busy: str) -> 
         )
 
 
-class Relay:
+class EditorRelay:
     def __init__(
         self, editor: Transport, hub: Transport, *, agent: str | None = None, session: str | None = None
     ) -> None:

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
-from antiphon.cli.exits import Exit, Failure
+from antiphon.cli.exit_codes import Exit, Failure
 from antiphon.transports.address import ADDRESSES
 
 

@@ -1,20 +1,22 @@
-"""`antiphon attach`: a session of the hub, followed in the terminal; lines typed are prompts, or answers."""
+"""`antiphon attach`: follow a session of the hub in the terminal; typed lines are prompts or answers."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import sys
+import threading
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import suppress
 from typing import Any
 
-from antiphon.cli.asking import make_answers
-from antiphon.cli.exits import Exit, Failure
-from antiphon.cli.following import Following
-from antiphon.cli.reaching import find_hub, find_session, own_name, reached, run_told
-from antiphon.cli.typed import Typed
+from antiphon.cli.commands.options import HubPlace
+from antiphon.cli.exit_codes import Exit, Failure
+from antiphon.cli.hub_client import find_hub, find_session, open_client, run_reporting, user_name
+from antiphon.cli.output.attached import AttachedScreen
+from antiphon.cli.questions import make_answers
 from antiphon.client import Client, ClientSession, ClientTurn, Link, LinkState, Reconnect, SessionEvent
 from antiphon.errors import CallFailed
 from antiphon.text_safety import safe_line
@@ -25,25 +27,21 @@ def run_attach(
     session: str | None,
     agent: str | None,
     name: str | None,
-    hub: str | None,
-    token: str | None,
-    data: str | None,
+    place: HubPlace,
 ) -> Exit:
-    attached = Attached()
+    attached = AttachRun()
 
     async def work() -> None:
-        async with reached(
-            hub,
-            token,
-            data,
+        async with open_client(
+            place,
             answers=make_answers("ask", attached.screen, attached.typed),
-            name=name or own_name(),
-            reconnect=Reconnect(find=lambda: find_hub(hub, token, data)),
+            name=name or user_name(),
+            reconnect=Reconnect(find=lambda: find_hub(place)),
             on_link=attached.linked,
         ) as client:
             await attached.follow(client, await _chosen(client, session, agent))
 
-    code = run_told(work)
+    code = run_reporting(work)
     return attached.code if code in (Exit.DONE, Exit.CANCELLED) else code
 
 
@@ -73,10 +71,10 @@ async def _latest(client: Client) -> ClientSession:
     return await client.load_session(first.session_id, first.cwd)
 
 
-class Attached:
+class AttachRun:
     def __init__(self) -> None:
-        self.screen = Following()
-        self.typed = Typed()
+        self.screen = AttachedScreen()
+        self.typed = TypedLines()
         self.code = Exit.DONE
         """How the last turn that was piped in has ended; who leaves a terminal has done what he wanted."""
         self._turns: set[ClientTurn] = set()
@@ -114,7 +112,7 @@ class Attached:
 
     def linked(self, link: Link) -> None:
         if link.state is LinkState.RECONNECTING and not link.attempts:
-            self.screen.note("the hub cannot be reached; it is tried again")
+            self.screen.note("cannot reach the hub; trying again")
         elif link.up:
             self.screen.note("the hub is back")
 
@@ -163,3 +161,46 @@ class Attached:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+class TypedLines:
+    """The lines of stdin, which may be anything. A thread that nobody waits for reads them."""
+
+    def __init__(self) -> None:
+        self.one_at_a_time = asyncio.Lock()
+        self._lines: asyncio.Queue[str | None] = asyncio.Queue()
+        self._answer: asyncio.Future[str | None] | None = None
+
+    def start(self) -> None:
+        threading.Thread(
+            target=self._read, args=(asyncio.get_running_loop(),), name="typing", daemon=True
+        ).start()
+
+    def _read(self, loop: asyncio.AbstractEventLoop) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is gone, and so is whoever waited
+            for line in sys.stdin:
+                loop.call_soon_threadsafe(self._take, line.strip())
+            loop.call_soon_threadsafe(self._lines.put_nowait, None)
+
+    def _take(self, line: str) -> None:
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result(line)
+        else:
+            self._lines.put_nowait(line)
+
+    async def next(self) -> str | None:
+        """The next line that answers nothing; `None` behind the last one."""
+        return await self._lines.get()
+
+    # For who asks
+
+    def forget(self) -> None:
+        """Nothing that was typed before a question answers it: that is a prompt."""
+
+    async def line(self) -> str | None:
+        """The next line, as an answer. It never ends: who leaves decides nothing for the others."""
+        self._answer = asyncio.get_running_loop().create_future()
+        try:
+            return await self._answer
+        finally:
+            self._answer = None

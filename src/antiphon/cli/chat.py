@@ -1,6 +1,6 @@
-"""`antiphon chat`: finds what to talk with, and starts the terminal UI over it.
+"""`antiphon chat`: find a hub or an agent, and start the terminal UI.
 
-The UI is loaded by its name: it stands beside this package, not below it, and needs what not everybody has.
+The UI is imported by name, because it needs Textual, which is an extra.
 """
 
 from __future__ import annotations
@@ -13,11 +13,19 @@ from importlib.util import find_spec
 from typing import Any
 
 from antiphon.cli.agents import resolve
-from antiphon.cli.exits import Exit, Failure
-from antiphon.cli.own_command import here
-from antiphon.cli.patience import AT_A_HUB, noted_wait
-from antiphon.cli.reaching import find_hub, find_session, own_name, run_told
-from antiphon.cli.trust import tls_for
+from antiphon.cli.commands.options import HubPlace
+from antiphon.cli.exit_codes import Exit, Failure
+from antiphon.cli.hub_client import (
+    AT_A_HUB,
+    find_hub,
+    find_session,
+    no_hub,
+    noted_wait,
+    run_reporting,
+    tls_for,
+    user_name,
+)
+from antiphon.cli.program import command_line
 from antiphon.client import Client, Reconnect
 from antiphon.errors import LinkLost
 from antiphon.hub import HubFolder
@@ -28,33 +36,33 @@ def run_chat(
     session: str | None,
     agent: Sequence[str],
     name: str | None,
-    hub: str | None,
-    token: str | None,
-    data: str | None,
+    place: HubPlace,
 ) -> Exit:
     code = 0
 
     async def work() -> None:
         nonlocal code
-        _check_terminal(data)
+        _check_terminal(place.data)
         tui: Any = _load()
         asked = {
-            "name": name or own_name(),
+            "name": name or user_name(),
             "cwd": os.getcwd(),
-            "history": HubFolder(data).path / "prompts.jsonl",
+            "history": HubFolder(place.data).path / "prompts.jsonl",
         }
         if agent:
             if session not in (None, "new"):
-                raise Failure("SESSION is one of the hub's; an AGENT after -- has its own", Exit.USAGE)
+                raise Failure(
+                    "give either SESSION, which is a session of the hub, or an AGENT after --", Exit.USAGE
+                )
             with noted_wait(f"waiting for {agent[0]} to start") as started:
                 chat = tui.Chat(
                     target=resolve(agent), place=agent[0], new=True, on_connected=started, **asked
                 )
                 code = await _directly(tui, chat)
             return
-        found = find_hub(hub, token, data)
+        found = find_hub(place)
         if found is None and session is not None:
-            raise Failure(f"no hub runs in {HubFolder(data).path}: start one with `{here('serve', data)}`")
+            raise no_hub(place)
         if found is None:
             from antiphon.rehearsal import make_agent
 
@@ -75,7 +83,7 @@ def run_chat(
                 tls=tls_for(address),
                 version=2,
                 place=address,
-                reconnect=Reconnect(find=lambda: find_hub(hub, token, data)),
+                reconnect=Reconnect(find=lambda: find_hub(place)),
                 session=None if session in (None, "new") else named,
                 new=session == "new",
                 on_connected=reached,
@@ -83,7 +91,7 @@ def run_chat(
             )
             code = await tui.run_chat(chat)
 
-    told = run_told(work)
+    told = run_reporting(work)
     return told if told is not Exit.DONE else Exit.ERROR if code else Exit.DONE
 
 
@@ -91,7 +99,7 @@ async def _directly(tui: Any, chat: Any) -> int:
     try:
         code: int = await tui.run_chat(chat)
     except LinkLost as error:
-        words = f" (its last words: {error.stderr[-1]})" if error.stderr else ""
+        words = f" (last line on stderr: {error.stderr[-1]})" if error.stderr else ""
         raise Failure(f"{chat.place} ended: {error.reason}{words}") from None
     return code
 
@@ -101,8 +109,8 @@ def _check_terminal(data: str | None) -> None:
     if sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb":
         return
     raise Failure(
-        f"there is no terminal to draw on: `{here('attach', data)}` follows a session as plain lines, and "
-        f"`{here('prompt')} TEXT` asks once",
+        f"antiphon chat needs a terminal: `{command_line('attach', data)}` follows a session as plain text, "
+        f"and `{command_line('prompt')} TEXT` sends one prompt",
         Exit.USAGE,
     )
 
@@ -110,5 +118,7 @@ def _check_terminal(data: str | None) -> None:
 def _load() -> Any:
     """Raises `Failure`."""
     if find_spec("textual") is None:
-        raise Failure("this needs Textual: install it with `pip install 'antiphon[tui]'`", Exit.ERROR)
+        raise Failure(
+            "antiphon chat needs Textual: install it with `pip install 'antiphon[tui]'`", Exit.ERROR
+        )
     return import_module("antiphon.tui")

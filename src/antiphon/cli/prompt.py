@@ -1,131 +1,392 @@
-"""`antiphon prompt`: what can be said on its command line. What it does is loaded when it is called."""
+"""`antiphon prompt`: one turn with an agent: started, shown, interrupted and ended."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import logging
+import os
+import re
+import signal
 import sys
+import time
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version as installed_version
+from typing import Any
 
-import click
-
-from antiphon.cli.exits import Exit
-from antiphon.cli.options import WithAgent, ca_option
-
-HELP = """\
-Ask an agent something, and watch it work.
-
-TEXT is the prompt. Without it, or as "-", it is read from stdin. Everything after -- is the AGENT: the name
-of a known one, a command to run, or a ws:// address. Without AGENT the built-in one answers, offline.
-
-\b
-Examples:
-  antiphon prompt "plan"                             the built-in agent
-  antiphon prompt "Why is the build red?" -- claude
-  antiphon prompt "Add a test" --allow edit -- codex
-  git diff | antiphon prompt - -- gemini > review.md
-  antiphon prompt "What is this?" --file plan.png -- opencode
-  antiphon prompt "hello" --json -- ./my-agent --acp
-
-On a terminal the answer is painted as it streams. Elsewhere what the agent says goes to stdout and what it
-does to stderr. What it asks is asked on the terminal, where there is one. Ctrl-C cancels the turn and waits
-for the agent; a second one kills it.
-"""
-
-
-class PromptCommand(WithAgent):
-    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
-        return ["[OPTIONS]", "[TEXT]", "[-- AGENT…]"]
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        from antiphon.cli.agents import known_agents
-
-        with formatter.section("Known agents"):
-            formatter.write_dl(
-                [
-                    (one.name, " ".join(one.command) + "  (installed)" * one.installed)
-                    for one in known_agents().values()
-                ]
-            )
-        with formatter.section("Exit codes"):
-            formatter.write_dl([(str(int(code)), code.meaning) for code in Exit])
-
-
-@click.command(cls=PromptCommand, help=HELP, short_help="Ask an agent something, and watch it work.")
-@click.argument("words", metavar="[TEXT]", nargs=-1)
-@click.option(
-    "--cwd",
-    default=".",
-    metavar="FOLDER",
-    type=click.Path(exists=True, file_okay=False, resolve_path=True),
-    help="Where the session works; here, unless said otherwise.",
+from antiphon.cli.agents import KnownAgent, known_agent, resolve
+from antiphon.cli.error_lines import error_line
+from antiphon.cli.exit_codes import Exit, Failure
+from antiphon.cli.hub_client import noted_wait, tls_for, trust
+from antiphon.cli.output.screen import Screen, make_screen
+from antiphon.cli.output.streams import log_handler
+from antiphon.cli.questions import Terminal, make_answers
+from antiphon.client import Client, ClientSession, ClientTurn, File, SessionEvent, TurnEnd, connect
+from antiphon.errors import (
+    AntiphonError,
+    AuthRequired,
+    CallFailed,
+    LinkLost,
+    LocalError,
+    SpawnFailed,
+    UnsupportedVersion,
 )
-@click.option(
-    "--file",
-    "files",
-    multiple=True,
-    metavar="PATH",
-    type=click.Path(exists=True, dir_okay=False, readable=True),
-    help="Attach a file: embedded or linked, as the agent can take it. Can be given again.",
-)
-@click.option("--version", type=click.Choice(["1", "2"]), help="Insist on this version of ACP.")
-@click.option(
-    "--allow",
-    type=click.Choice(["none", "read", "edit", "all", "ask"]),
-    help="What the agent may do when it asks: nothing; read and search; also edit, delete and move files; "
-    "everything; or ask you each time. Without it: ask on a terminal, none elsewhere.",
-)
-@click.option(
-    "--json",
-    is_flag=True,
-    help="Print one event a line as JSON: kind, seq, whether it is of this turn, and the update as in "
-    "ACP 2; the end last.",
-)
-@click.option(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="SECONDS",
-    help="Cancel the turn if it has not ended by then.",
-)
-@ca_option
-@click.option("-v", "--verbose", is_flag=True, help="Also show what the agent writes to its stderr.")
-@click.pass_context
-def prompt(
-    ctx: click.Context,
-    words: tuple[str, ...],
-    cwd: str,
-    files: tuple[str, ...],
-    version: str | None,
-    allow: str | None,
-    json: bool,
-    timeout: float | None,
-    verbose: bool,
-) -> None:
-    if len(words) > 1:
-        raise click.UsageError(f"TEXT is one argument, so quote it; an agent comes after --: -- {words[-1]}")
-    text = _text(words)
-    from antiphon.cli.prompting import Request, run_prompt
+from antiphon.text_safety import safe_line
+from antiphon.transports.address import ADDRESSES
 
-    code = run_prompt(
-        Request(
-            text=text,
-            files=files,
-            agent=ctx.meta["agent"],
-            cwd=cwd,
-            version=None if version is None else int(version),
-            allow=allow,
-            json=json,
-            timeout=timeout,
-            verbose=verbose,
-        )
-    )
-    ctx.exit(code)
+LAST_CHANCE = 2.0
+"""Seconds an agent has to confirm that it stopped, once the time is up."""
+HURRY = 0.2
+"""Seconds an agent has to end by itself when it is to be killed."""
+A_MOMENT = 64
+"""Events that are shown at a stretch."""
+_NODE_TRAILER = re.compile(r"Node\.js v\d")
 
 
-def _text(words: tuple[str, ...]) -> str:
-    if words and words[0] != "-":
-        text = words[0]
-    elif not words and sys.stdin.isatty():
-        raise click.UsageError('say something: antiphon prompt "TEXT", or pipe it in')
-    else:
-        text = sys.stdin.buffer.read().decode("utf-8", "replace").strip("\n")
-    if not text.strip():
-        raise click.UsageError("the prompt is empty")
-    return text
+@dataclass(frozen=True)
+class PromptRequest:
+    """What was asked for on the command line."""
+
+    text: str
+    files: Sequence[str]
+    agent: Sequence[str]
+    cwd: str
+    version: int | None
+    allow: str | None
+    json: bool
+    timeout: float | None
+    verbose: bool
+
+
+def run_prompt(request: PromptRequest) -> Exit:
+    """The whole command; its exit code."""
+    _quiet_logging(verbose=request.verbose)
+    terminal = Terminal.find()
+    if request.allow == "ask" and terminal is None:
+        print("antiphon: --allow ask needs a terminal to ask at", file=sys.stderr)
+        return Exit.USAGE
+    screen = make_screen(json=request.json)
+    try:
+        return asyncio.run(PromptRun(request, screen, terminal).run())
+    except Failure as failure:
+        with contextlib.suppress(BrokenPipeError):
+            screen.failed(str(failure), code=failure.code)
+        print(f"antiphon: {safe_line(str(failure), limit=600)}", file=sys.stderr)
+        return failure.code
+    except BrokenPipeError:
+        # Whoever read our output has had enough, and Python must not try again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.ERROR
+
+
+class PromptRun:
+    """One connection, one session, one turn, and the signals that come in between."""
+
+    def __init__(self, request: PromptRequest, screen: Screen, terminal: Terminal | None) -> None:
+        self._request = request
+        self._screen = screen
+        self._answers = make_answers(request.allow, screen, terminal)
+        self._known: KnownAgent | None = known_agent(request.agent) if request.agent else None
+        self._name = self._called()
+        self._turn: ClientTurn | None = None
+        self._beside: OtherEvents | None = None
+        self._client: Client | None = None
+        self._doing = "starting"
+        self._interrupts = 0
+        self._timed_out = False
+        self._stopped: Exit | None = None
+        """Why our own task was cancelled, once it was."""
+        self._code: Exit | None = None
+        self._failure: Failure | None = None
+        self._main: asyncio.Task[Any] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def _called(self) -> str:
+        """What the agent is called as long as it has not told its name."""
+        agent = self._request.agent
+        if not agent:
+            return "the built-in agent"
+        if self._known is not None:
+            return self._known.name
+        return agent[0] if "://" in agent[0] else os.path.basename(agent[0])
+
+    async def run(self) -> Exit:
+        """Raises `Failure` for what ends it otherwise than by the agent's word."""
+        loop = asyncio.get_running_loop()
+        self._main = asyncio.current_task()
+        handlers: dict[signal.Signals, Callable[[], None]] = {
+            signal.SIGINT: self._interrupt,
+            signal.SIGTERM: self._terminate,
+        }
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # `nohup` asks for that
+            handlers[signal.SIGHUP] = self._terminate
+        for number, handler in handlers.items():
+            loop.add_signal_handler(number, handler)
+        if self._request.timeout is not None:
+            loop.call_later(self._request.timeout, self._time_is_up)
+        try:
+            async with self._screen:
+                return await self._talk()
+        except asyncio.CancelledError:
+            if self._stopped is None:
+                raise
+            if self._code is not None:  # it had ended, only the agent had not
+                return self._outcome()
+            raise self._stopping(self._stopped) from None
+        except (AntiphonError, OSError) as error:
+            if isinstance(error, BrokenPipeError):
+                raise
+            if self._stopped is not None:
+                raise self._stopping(self._stopped) from None
+            raise self._explain(error) from None
+
+    # --- the turn ----------------------------------------------------------------------------------
+
+    async def _talk(self) -> Exit:
+        request = self._request
+        self._screen.waiting(f"starting {self._name}")
+        target = _target(request.agent)
+        with noted_wait(f"waiting for {self._name} to start", self._screen.note) as started:
+            await self._converse(target, started)
+        self._show_rest()  # what the agent said as it ended
+        return self._outcome()
+
+    async def _converse(self, target: Any, started: Callable[[], None]) -> None:
+        request = self._request
+        async with connect(
+            target,
+            token=_token(target),
+            tls=tls_for(target) if isinstance(target, str) else None,
+            version=request.version,
+            answers=self._answers,
+            name="antiphon",
+            client_version=installed_version("antiphon"),
+            on_stderr=self._on_stderr if request.verbose else None,
+        ) as client:
+            started()
+            self._client = client
+            self._doing = "opening a session"
+            if request.agent and self._known is None and client.info is not None:
+                self._name = safe_line(client.info.name, limit=60)
+            session = await client.new_session(request.cwd)
+            self._screen.begin(client, session)
+            self._doing = "prompting"
+            await self._play(session)
+
+    def _outcome(self) -> Exit:
+        if self._failure is not None:
+            raise self._failure
+        assert self._code is not None
+        return self._code
+
+    async def _play(self, session: ClientSession) -> None:
+        began = time.monotonic()
+        beside = self._beside = OtherEvents(session)
+        self._start(beside.listen())
+        files = [File(path) for path in self._request.files]
+        turn = self._turn = await session.prompt(self._request.text, *files)
+        self._doing = "working"
+        shown = 0
+        async for event in turn.events():
+            for other in await beside.before(event):
+                self._screen.show(other, mine=False)
+            self._screen.show(event, mine=True)
+            shown += 1
+            if shown % A_MOMENT == 0:
+                await asyncio.sleep(0)  # a backlog leaves room for Ctrl-C
+        end = await turn.drained()
+        self._show_rest()
+        self._failure = self._judge(end)
+        self._code = Exit.of_stop_reason(end.stop_reason) if self._failure is None else self._failure.code
+        self._screen.end(end, seconds=time.monotonic() - began, code=self._code)
+
+    def _show_rest(self) -> None:
+        for other in () if self._beside is None else self._beside.rest():
+            self._screen.show(other, mine=False)
+
+    def _judge(self, end: TurnEnd) -> Failure | None:
+        """What is to be told of an end beside its stop reason."""
+        if self._timed_out:
+            return self._stopping(Exit.TIMEOUT)
+        if end.cut is not None and not end.cancelled:
+            lost = None if self._client is None else self._client.lost
+            return Failure(f"{self._name} broke off in its turn: {end.cut}{_last_words(lost)}")
+        if end.error is not None and end.error.code == AuthRequired.code:
+            return self._login(end.error.message)
+        if end.error is not None:
+            return Failure(f"{self._name} failed: {end.error.message} ({int(end.error.code)})")
+        if end.stop_reason == "error":
+            return Failure(f"{self._name} failed, and did not say why")
+        return None
+
+    # --- interruptions -----------------------------------------------------------------------------
+
+    def _interrupt(self) -> None:
+        """Ctrl-C: the first asks the agent to stop, the second does not ask."""
+        self._interrupts += 1
+        if self._turn is None or self._turn.end is not None:
+            self._stop(Exit.CANCELLED)
+        elif self._interrupts == 1:
+            self._screen.waiting("cancelling")
+            self._screen.note("cancelling; Ctrl-C again kills the agent")
+            self._cancel_turn()
+        else:
+            self._stop(Exit.KILLED)
+
+    def _terminate(self) -> None:
+        self._stop(Exit.TERMINATED)
+
+    def _time_is_up(self) -> None:
+        if self._turn is None or self._turn.end is not None:
+            self._stop(Exit.TIMEOUT)
+            return
+        self._timed_out = True
+        self._cancel_turn()
+        asyncio.get_running_loop().call_later(LAST_CHANCE, self._stop, Exit.TIMEOUT)
+
+    def _cancel_turn(self) -> None:
+        async def cancel(turn: ClientTurn) -> None:
+            with contextlib.suppress(LinkLost):
+                await turn.cancel()
+
+        assert self._turn is not None
+        self._start(cancel(self._turn))
+
+    def _stop(self, code: Exit) -> None:
+        """End it all: the first cancel closes the link to the agent, the second makes that short."""
+        assert self._main is not None
+        if self._stopped is None:
+            self._stopped = code
+        self._main.cancel()
+        asyncio.get_running_loop().call_later(HURRY, self._main.cancel)
+
+    def _stopping(self, code: Exit) -> Failure:
+        if code is Exit.TIMEOUT:
+            seconds = f"{self._request.timeout:g} s"
+            return Failure(f"{self._name} was not done after {seconds} ({self._doing})", code)
+        if code is Exit.TERMINATED:
+            return Failure(f"terminated while {self._doing}", code)
+        if code is Exit.KILLED:
+            return Failure(f"killed {self._name} before it confirmed that it stopped", code)
+        return Failure(f"cancelled while {self._doing}", code)
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def _on_stderr(self, line: str) -> None:
+        if line.strip():
+            self._screen.note(f"{self._name}: {safe_line(line, limit=400)}")
+
+    # --- what went wrong ---------------------------------------------------------------------------
+
+    def _explain(self, error: AntiphonError | OSError) -> Failure:
+        """One line for what ended it before the turn did."""
+        name = self._name
+        if isinstance(error, SpawnFailed):
+            return Failure(error.detail, Exit.NOT_FOUND)
+        if isinstance(error, LinkLost):
+            return Failure(self._lost(error))
+        if isinstance(error, CallFailed):
+            told = error.error
+            if told.code == AuthRequired.code:
+                return self._login(told.message)
+            if told.code == UnsupportedVersion.code:
+                return self._versions(told.message)
+            detail = f"{told.message} ({told.code}){self._no_agent()}"
+            return Failure(f"{name} failed while {self._doing}: {detail}")
+        if self._doing == "starting" and "version" in str(error):
+            return self._versions(str(error))
+        if isinstance(error, LocalError):
+            return Failure(str(error))
+        if isinstance(error, OSError):
+            return Failure(f"cannot reach {name}: {error.strerror or error}")
+        return Failure(f"{name} failed while {self._doing}: {error}")
+
+    def _lost(self, error: LinkLost) -> str:
+        if self._name.startswith(ADDRESSES):
+            return error_line(error)
+        return f"{self._name} ended while {self._doing}: {error.reason}{_last_words(error)}{self._no_agent()}"
+
+    def _no_agent(self) -> str:
+        """Advice for what ends before it says a word: it may be no agent, the way it is called."""
+        unknown = self._request.agent and self._known is None and self._doing == "starting"
+        return "; does it speak ACP? Many need an option for that, such as --acp" if unknown else ""
+
+    def _versions(self, detail: str) -> Failure:
+        wanted = self._request.version
+        asked = "ACP 1 or 2" if wanted is None else f"ACP {wanted}"
+        advice = "" if wanted is None else f"; try without --version {wanted}"
+        return Failure(f"{self._name} does not speak {asked}: {detail}{advice}")
+
+    def _login(self, detail: str) -> Failure:
+        how = f"; log in with: {self._known.login}" if self._known else ""
+        return Failure(f"{self._name} wants you to log in first: {detail}{how}", Exit.LOGIN)
+
+
+def _target(agent: Sequence[str]) -> Any:
+    if agent:
+        return resolve(agent)
+    from antiphon.rehearsal import make_agent
+
+    return make_agent()
+
+
+def _token(target: Any) -> str | None:
+    """For an address: what the environment has for it, or a hub that runs there."""
+    if not isinstance(target, str):
+        return None
+    from antiphon.hub import HubFolder
+
+    running = HubFolder().running()
+    if running is None or running.acp != target:
+        return os.environ.get("ANTIPHON_TOKEN")
+    trust(running.ca)
+    return os.environ.get("ANTIPHON_TOKEN") or running.token
+
+
+def _last_words(lost: LinkLost | None) -> str:
+    """The last line that a process wrote to stderr, where it wrote one."""
+    lines = [line for line in (lost.stderr if lost else ()) if not _NODE_TRAILER.match(line)]
+    return f" (its last words: {safe_line(lines[-1])})" if lines else ""
+
+
+def _quiet_logging(*, verbose: bool) -> None:
+    """What the library logs is for whoever asks for it."""
+    logger = logging.getLogger("antiphon")
+    logger.propagate = False
+    logger.addHandler(log_handler() if verbose else logging.NullHandler())
+
+
+class OtherEvents:
+    """Hears everything, and gives what the turn did not hear its place among what it did."""
+
+    def __init__(self, session: ClientSession) -> None:
+        self._events = session.events()  # from here on it misses nothing
+        self._heard = deque(session.notices)
+        self._told: set[int] = set()
+
+    async def listen(self) -> None:
+        """Run it as a task."""
+        async for event in self._events:
+            self._heard.append(event)
+
+    async def before(self, event: SessionEvent) -> list[SessionEvent]:
+        """What came beside the turn before this event of it."""
+        if not self._heard or self._heard[-1].seq < event.seq:
+            await asyncio.sleep(0)  # the session tells the same right after the turn
+        self._told.add(event.seq)
+        return list(self._until(event.seq))
+
+    def rest(self) -> list[SessionEvent]:
+        return list(self._until(None))
+
+    def _until(self, seq: int | None) -> Iterator[SessionEvent]:
+        while self._heard and (seq is None or self._heard[0].seq <= seq):
+            event = self._heard.popleft()
+            if event.seq not in self._told:
+                yield event

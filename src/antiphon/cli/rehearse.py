@@ -1,11 +1,11 @@
-"""`antiphon rehearse`: the built-in agent over stdio."""
+"""`antiphon rehearse`: run the built-in agent over stdio."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-from antiphon.cli.own_command import here
+from antiphon.cli.program import command_line
 from antiphon.private_files import make_private_folder
 from antiphon.rehearsal import make_agent
 from antiphon.stores.base import Store
@@ -14,10 +14,8 @@ from antiphon.stores.sqlite import SQLiteStore
 
 def run_rehearsal(data: str | None) -> None:
     if sys.stdin.isatty():
-        print(
-            f"antiphon: it speaks ACP, for clients; `{here('prompt')} plan` is for people, Ctrl-C ends this",
-            file=sys.stderr,
-        )
+        advice = f"try `{command_line('prompt')} plan` instead, or end it with Ctrl-C"
+        print(f"antiphon: this command speaks ACP on stdin and stdout; {advice}", file=sys.stderr)
     store: Store | None = None
     if data is not None:
         folder = Path(data)

@@ -1,9 +1,11 @@
-"""`antiphon serve`: a hub, from the command line."""
+"""`antiphon serve`: run a hub, and print how to use it."""
 
 from __future__ import annotations
 
+import json
 import logging
 import os
+import shlex
 import socket
 import ssl
 import sys
@@ -16,11 +18,11 @@ from typing import Any
 import click
 import msgspec
 
-from antiphon.cli.advice import tell
 from antiphon.cli.agents import resolve
-from antiphon.cli.exits import Exit, Failure
-from antiphon.cli.instructions import BUILT_IN, instructions
-from antiphon.cli.output import set_up_logging, write_styled
+from antiphon.cli.error_lines import print_error
+from antiphon.cli.exit_codes import Exit, Failure
+from antiphon.cli.output.streams import set_up_logging, write_styled
+from antiphon.cli.program import own_command, short_path
 from antiphon.errors import AntiphonError
 from antiphon.hub import Hub, HubFolder, Running
 from antiphon.hub.access.limits import HubLimits
@@ -35,7 +37,7 @@ PORT = 8642
 
 
 @dataclass(frozen=True)
-class Serving:
+class ServeOptions:
     """What was asked for on the command line."""
 
     agents: Sequence[tuple[str, Sequence[str]]]
@@ -82,18 +84,18 @@ class Serving:
         return HubLimits(**{name: value for name, value in given.items() if value is not None})
 
 
-def run_serve(serving: Serving) -> Exit:
+def run_serve(serving: ServeOptions) -> Exit:
     set_up_logging(logging.INFO if serving.verbose else logging.WARNING)
     logging.getLogger("websockets").setLevel(logging.WARNING)
     try:
         with ExitStack() as stack:
             _serve(serving, stack)
     except (Failure, AntiphonError, OSError) as failure:
-        return tell(failure)
+        return print_error(failure)
     return Exit.DONE
 
 
-def _serve(serving: Serving, stack: ExitStack) -> None:
+def _serve(serving: ServeOptions, stack: ExitStack) -> None:
     folder = HubFolder(serving.data)
     agents = named_agents(serving.agents, serving.agent) or {BUILT_IN: built_in(folder)}
     strange = set(serving.version) - {"", *agents}
@@ -153,7 +155,7 @@ def _serve(serving: Serving, stack: ExitStack) -> None:
     hub.run(f"{host}:{port}", on_ready=ready, tls=tls, insecure=serving.insecure_bind)
 
 
-def _name(serving: Serving) -> str:
+def _name(serving: ServeOptions) -> str:
     """By which this machine reaches it: where it listens everywhere, over TLS the one of its certificate."""
     if serving.host not in ("0.0.0.0", "::"):
         return serving.host
@@ -166,15 +168,15 @@ def _bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _tls(serving: Serving) -> ssl.SSLContext | None:
-    """Raises `Failure` where it would be reached in the clear, and nobody said so."""
+def _tls(serving: ServeOptions) -> ssl.SSLContext | None:
+    """Return the TLS context. Raises `Failure` if other machines could connect without TLS by accident."""
     if serving.tls_cert is None:
         if serving.tls_key is not None:
             raise Failure("--tls-key needs its --tls-cert", Exit.USAGE)
         if not serving.insecure_bind and not is_loopback(serving.host):
             raise Failure(
-                f"{serving.host} can be reached from elsewhere: give --tls-cert and --tls-key, or say "
-                "--insecure-bind, and everybody on the way can read along and take the token",
+                f"other machines can reach {serving.host}: give --tls-cert and --tls-key, or "
+                "--insecure-bind, which lets everybody on the network path read the traffic and the token",
                 Exit.USAGE,
             )
         return None
@@ -187,7 +189,7 @@ def _tls(serving: Serving) -> ssl.SSLContext | None:
 
 
 def _prepare(ready_file: Path, stack: ExitStack) -> Path:
-    """It is there exactly while the hub can be reached."""
+    """Remove the ready file of an earlier hub, and ours at the end: it exists while clients can connect."""
     if not ready_file.parent.is_dir():
         raise Failure(f"there is no folder {ready_file.parent} for the ready file", Exit.USAGE)
 
@@ -214,7 +216,7 @@ def named_agents(named: Sequence[tuple[str, Sequence[str]]], agent: Sequence[str
     agents: dict[str, Any] = {called(agent): resolve(agent)} if agent else {}
     for name, command in named:
         if name in agents:
-            raise Failure(f"there are two agents of the name {name!r}", Exit.USAGE)
+            raise Failure(f"two agents have the name {name!r}", Exit.USAGE)
         agents[name] = resolve(command)
     return agents
 
@@ -222,3 +224,62 @@ def named_agents(named: Sequence[tuple[str, Sequence[str]]], agent: Sequence[str
 def built_in(folder: HubFolder) -> list[str]:
     """The command of the built-in agent. It keeps its sessions beside the hub's, and so outlives a crash."""
     return [sys.executable, "-m", "antiphon", "rehearse", "--data", str(folder.path / BUILT_IN)]
+
+
+BUILT_IN = "rehearsal"
+
+
+def instructions(running: Running, folder: HubFolder, link: str | None, *, default: bool) -> str:
+    """Tell what to do next, once the hub runs.
+
+    link: lets a browser in, as an owner; `None` where these lines may be kept, as in a log file
+    default: the hub works in the folder where commands look by themselves
+    """
+    program = shlex.join(own_command())
+    data = "" if default else f" --data {shlex.quote(str(folder.path))}"
+    agents, try_it = ", ".join(running.agents), ""
+    if running.agents == [BUILT_IN]:
+        agents += " (the built-in agent: offline, no language model)"
+        try_it = ", say  /tour  or  plan  or  run date ,"
+    command, *rest = own_command(absolute=True)
+    editor = {"command": command, "args": [*rest, "acp", *shlex.split(data)]}
+    title = click.style("Antiphon hub", bold=True)
+    rows = [
+        (f"{program} link{data}", "another link, for another browser"),
+        (f"{program} attach new{data}", "another session"),
+        (f"{program} sessions list{data}", "all of them; also show, rename, delete"),
+    ]
+    if default:  # where its token is found
+        rows.append((f'{program} prompt "plan" -- {running.acp}', "one turn, with an exit code"))
+    width = max(len(command) for command, _ in rows)
+    more = "\n  ".join(f"{command:<{width}}   {about}" for command, about in rows)
+    if link is None:
+        opening = f"""For the page, get a link that lets one browser in:
+
+      {click.style(f"{program} link{data}", bold=True)}"""
+    else:
+        opening = f"""Open this in a browser. It is good once, for five minutes:
+
+      {click.style(link, bold=True)}"""
+    return f"""
+  {title}
+  agents     {agents}
+  address    {running.acp}
+  sessions   {short_path(str(folder.path))}
+
+  {opening}
+
+  Or open two more terminals. In both of them:
+
+      {click.style(f"{program} attach{data}", bold=True)}
+
+  Type in any{try_it} and see the same turn in all of them.
+
+  {more}
+
+  In an editor that speaks ACP, as a custom agent (Zed: agent_servers in its settings):
+
+      {click.style(json.dumps({"antiphon": editor}), bold=True)}
+
+  Ctrl-C ends the hub. Its sessions stay.
+"""

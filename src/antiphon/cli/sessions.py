@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from json import dumps
 from typing import Any
+from urllib.parse import quote, urlsplit
 
 import msgspec
 
-from antiphon.cli.exits import Exit
-from antiphon.cli.reaching import find_session, reached, run_told
+from antiphon.cli.commands.options import HubPlace
+from antiphon.cli.exit_codes import Exit
+from antiphon.cli.hub_client import find_hub, find_session, open_client, run_reporting
 from antiphon.engine.transcript import Message, MessageType
+from antiphon.hub.access.origins import read_public_url
 from antiphon.schema import v2
 from antiphon.schema.version import ours_in
 from antiphon.text_safety import printed_text, safe_json, safe_line
@@ -19,9 +23,9 @@ from antiphon.transcripts.words import DELETED, annotation_lines
 SPEAKERS = {MessageType.USER: ">", MessageType.AGENT: "", MessageType.THOUGHT: "~"}
 
 
-def run_list(*, json: bool, hub: str | None, token: str | None, data: str | None) -> Exit:
+def run_list(*, json: bool, place: HubPlace) -> Exit:
     async def work() -> None:
-        async with reached(hub, token, data, store=True) as client:
+        async with open_client(place, store=True) as client:
             found = [info async for info in client.list_sessions()]
         for info in found:
             if json:
@@ -34,7 +38,7 @@ def run_list(*, json: bool, hub: str | None, token: str | None, data: str | None
         if not found:
             print("There are no sessions yet: `antiphon attach new` makes one.", file=sys.stderr)
 
-    return run_told(work)
+    return run_reporting(work)
 
 
 def _about(info: v2.SessionInfo) -> str:
@@ -48,9 +52,9 @@ def _about(info: v2.SessionInfo) -> str:
     )
 
 
-def run_show(*, session: str, hub: str | None, token: str | None, data: str | None) -> Exit:
+def run_show(*, session: str, place: HubPlace) -> Exit:
     async def work() -> None:
-        async with reached(hub, token, data, store=True) as client:
+        async with open_client(place, store=True) as client:
             info = await find_session(client, session)
             async with client.attach(info.session_id, cwd=info.cwd) as opened:
                 for message in opened.messages:
@@ -64,7 +68,7 @@ def run_show(*, session: str, hub: str | None, token: str | None, data: str | No
                     if item["kind"] == "turn":
                         sys.stdout.write(_turn_line(item))
 
-    return run_told(work)
+    return run_reporting(work)
 
 
 def _message_lines(message: Message) -> str:
@@ -87,19 +91,40 @@ def _turn_line(turn: dict[str, Any]) -> str:
     )
 
 
-def run_rename(*, session: str, title: str, hub: str | None, token: str | None, data: str | None) -> Exit:
+def run_rename(*, session: str, title: str, place: HubPlace) -> Exit:
     async def work() -> None:
-        async with reached(hub, token, data, store=True) as client:
+        async with open_client(place, store=True) as client:
             info = await find_session(client, session)
             sys.stdout.write(safe_line(await client.set_title(info.session_id, title)) + "\n")
 
-    return run_told(work)
+    return run_reporting(work)
 
 
-def run_delete(*, session: str, hub: str | None, token: str | None, data: str | None) -> Exit:
+def run_delete(*, session: str, place: HubPlace) -> Exit:
     async def work() -> None:
-        async with reached(hub, token, data, store=True) as client:
+        async with open_client(place, store=True) as client:
             info = await find_session(client, session)
             await client.delete_session(info.session_id)
 
-    return run_told(work)
+    return run_reporting(work)
+
+
+def run_link(*, role: str, sessions: Sequence[str], place: HubPlace) -> Exit:
+    async def work() -> None:
+        asked: dict[str, Any] = {"role": role, **({"sessions": list(sessions)} if sessions else {})}
+        async with open_client(place) as client:
+            found = find_hub(place)
+            made = await client.connection.call("_antiphon/link", asked)
+        opened = f"&session={quote(sessions[0], safe='')}" if len(sessions) == 1 else ""
+        page = _page("" if found is None else found[0])
+        if "url" in made:  # checked, because it is text from the hub
+            page = f"{read_public_url(made['url'])}/"
+        print(f"{page}#login={made['code']}{opened}")
+
+    return run_reporting(work)
+
+
+def _page(address: str) -> str:
+    """Return the address of the page for the WebSocket address of a hub."""
+    parts = urlsplit(address)
+    return f"http{'s' if parts.scheme == 'wss' else ''}://{parts.netloc}/"

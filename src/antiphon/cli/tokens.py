@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from antiphon.cli.advice import tell
-from antiphon.cli.exits import Exit
+from antiphon.cli.error_lines import print_error
+from antiphon.cli.exit_codes import Exit
 from antiphon.errors import LocalError
 from antiphon.hub.access.audit import Audit
 from antiphon.hub.access.roles import Role
@@ -72,5 +72,5 @@ def _told(work: Callable[[HubFolder], None], data: str | None) -> Exit:
     try:
         work(HubFolder(data))
     except (LocalError, OSError) as error:
-        return tell(error)
+        return print_error(error)
     return Exit.DONE

@@ -1,0 +1,145 @@
+"""Shell completion: the script of `antiphon completion`, and the values it offers for each argument."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem, get_completion_class
+
+Items = list[CompletionItem]  # generic in later versions of click only
+Completer = Callable[[click.Context, click.Parameter, str], Items]
+
+PATIENCE = 1.0
+"""Seconds that a hub elsewhere gets to answer: who presses Tab waits for it."""
+
+
+def silent(completer: Callable[[click.Context, str], Iterable[CompletionItem]]) -> Completer:
+    """Nothing that goes wrong may be written over the line that somebody types."""
+
+    @wraps(completer)
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
+        try:
+            return list(completer(ctx, incomplete))
+        except Exception:
+            return []
+
+    return complete
+
+
+@silent
+def sessions(ctx: click.Context, incomplete: str) -> Iterable[CompletionItem]:
+    """By the beginning of an id, or by words of the title."""
+    found = list(_sessions(ctx))
+    starting = [one for one in found if one[0].startswith((incomplete, f"sess_{incomplete}"))]
+    titled = [one for one in found if incomplete.lower() in one[1].lower()]
+    return [CompletionItem(id, help=title) for id, title in starting or titled]
+
+
+def _sessions(ctx: click.Context) -> Iterable[tuple[str, str]]:
+    """Ids and titles, the newest first: of the hub that was named, else of what is in the data folder."""
+    if ctx.params.get("hub"):
+        yield from _from_hub(ctx.params)
+        return
+    from antiphon.stores.sqlite_glance import glance
+    from antiphon.text_safety import safe_line
+
+    for one in glance(_folder(ctx).sessions):
+        if not one.meta.keys() & {"subagentOf", "archived"}:
+            yield one.session_id, safe_line(one.title or one.cwd, limit=60)
+
+
+def _from_hub(given: dict[str, Any]) -> list[tuple[str, str]]:
+    import asyncio
+    import logging
+
+    from antiphon.cli.commands.options import HubPlace
+    from antiphon.cli.hub_client import open_client
+    from antiphon.text_safety import safe_line
+
+    logging.disable()
+    place = HubPlace(given.get("hub"), given.get("token"), given.get("data"))
+
+    async def ask() -> list[tuple[str, str]]:
+        async with (
+            asyncio.timeout(PATIENCE),
+            open_client(place, notes=False) as client,
+        ):
+            return [
+                (info.session_id, safe_line(info.title or info.cwd, limit=60))
+                async for info in client.list_sessions()
+            ]
+
+    return asyncio.run(ask())
+
+
+@silent
+def tokens(ctx: click.Context, incomplete: str) -> Iterable[CompletionItem]:
+    from antiphon.hub.access.tokens import read_tokens
+
+    for token in read_tokens(_folder(ctx).tokens):
+        if token.name.startswith(incomplete):
+            yield CompletionItem(token.name, help=str(token.role))
+
+
+@silent
+def agents_of_hub(ctx: click.Context, incomplete: str) -> Iterable[CompletionItem]:
+    """Those of the hub that runs here."""
+    running = _folder(ctx).running()
+    names = [] if running is None else running.agents
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+def agents(words: list[str], incomplete: str) -> Items:
+    """What comes behind `--`: an agent by name, those that are installed first, or a program's file."""
+    from antiphon.cli.agents import known_agents
+
+    if words:
+        return [CompletionItem(incomplete, type="file")]
+    known = sorted(known_agents().values(), key=lambda one: not one.installed)
+    found = [
+        CompletionItem(one.name, help=one.title if one.installed else f"{one.title} (not installed)")
+        for one in known
+        if one.name.startswith(incomplete)
+    ]
+    return found or [CompletionItem(incomplete, type="file")]
+
+
+def _folder(ctx: click.Context) -> Any:
+    from antiphon.hub.folder import HubFolder
+
+    return HubFolder(ctx.params.get("data"))
+
+
+HELP = """\
+Print the script that lets a shell complete `antiphon` commands with Tab.
+
+It completes commands and options, the ids of sessions (also by words of their titles), agents behind -- and
+the names of tokens. Without SHELL, it is the one you use.
+
+\b
+Examples:
+  eval "$(antiphon completion bash)"    in ~/.bashrc
+  eval "$(antiphon completion zsh)"     in ~/.zshrc, behind compinit
+  antiphon completion fish | source     in ~/.config/fish/config.fish
+"""
+SHELLS = {
+    "bash": 'put  eval "$(antiphon completion bash)"  into ~/.bashrc',
+    "zsh": 'put  eval "$(antiphon completion zsh)"  into ~/.zshrc, behind compinit',
+    "fish": "put  antiphon completion fish | source  into ~/.config/fish/config.fish",
+}
+"""The shells there is a script for, and where it goes."""
+
+
+def run_completion(main: click.Command, shell: str | None) -> None:
+    shell = shell or os.path.basename(os.environ.get("SHELL", ""))
+    found = get_completion_class(shell) if shell in SHELLS else None
+    if found is None:
+        raise click.UsageError(f"say which shell: {', '.join(SHELLS)}")
+    click.echo(found(main, {}, "antiphon", "_ANTIPHON_COMPLETE").source())
+    if sys.stdout.isatty():
+        click.echo(f"To have it in every shell, {SHELLS[shell]}.", err=True)

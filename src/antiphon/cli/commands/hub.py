@@ -1,0 +1,207 @@
+"""The command lines of `antiphon serve`, `acp`, `attach` and `link`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from antiphon.cli.commands import completion
+from antiphon.cli.commands.help import HelpCommand
+from antiphon.cli.commands.options import (
+    AgentCommand,
+    access_options,
+    busy_option,
+    data_option,
+    hub_options,
+    name_option,
+    read_agents,
+    read_versions,
+)
+
+SERVE = """\
+Run a hub: it serves agents to many clients at once.
+
+The hub stores its sessions. They outlive clients, connections and the hub itself. Everything after --
+is the AGENT: the name of a known agent, a command, or a ws:// address. The default is the built-in agent.
+
+\b
+Examples:
+  antiphon serve                                  the built-in agent, to try it
+  antiphon serve -- claude
+  antiphon serve --agent claude=claude-agent-acp --agent mine="./my-agent --acp"
+  antiphon serve --port 0 --ready-file hub.json   any free port; hub.json has the address
+
+Clients need the token in the file `token` of the data folder. The commands on this machine read it by
+themselves. On SIGTERM the hub lets running turns end, then stops the agents.
+"""
+ACP = """\
+Connect an editor to the hub: an ACP agent over stdin and stdout.
+
+Configure this command as a custom agent in an editor that speaks ACP. It finds the hub by its data folder, or
+by --hub and --token (ANTIPHON_HUB, ANTIPHON_TOKEN). If no hub runs, it starts one that serves AGENT.
+
+\b
+Examples:
+  antiphon acp                        the hub's sessions in the editor
+  antiphon acp -- claude              sessions of that agent
+  antiphon acp --session sess_42      the editor's new session is sess_42
+"""
+ATTACH = """\
+Follow a session of the hub in the terminal, together with its other clients.
+
+SESSION is an id, the beginning of one, or "new". Without it, the latest session is followed, or a new one if
+there is none. Lines that you type are prompts, or answers to the agent's questions. Ctrl-C cancels your turn,
+or leaves if you have none; Ctrl-D leaves. The session continues without you.
+
+\b
+Examples:
+  antiphon attach                        the latest session
+  antiphon attach new --agent claude     a new session with one of the hub's agents
+  antiphon attach 4f2a                   the session whose id begins with 4f2a
+  echo "plan" | antiphon attach          sends a prompt, shows the turn and ends with it
+"""
+LINK = """\
+Print a link that lets a browser into the hub, once, within five minutes.
+
+The browser that opens it stays logged in for a week, with the role of the link: an owner may do everything, a
+controller may prompt and answer, an observer may watch. `antiphon token list` lists the browsers, and
+`antiphon token revoke` logs one out.
+
+\b
+Examples:
+  antiphon link                                     for your own browser
+  antiphon link --role observer --session sess_42   for somebody who may watch one session
+"""
+
+
+@click.command(cls=AgentCommand, help=SERVE, short_help="Run a hub that serves agents to many clients.")
+@click.option(
+    "--agent",
+    "agents",
+    multiple=True,
+    metavar="NAME=CMD",
+    callback=read_agents,
+    help="An agent by name. May be repeated; clients choose.",
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    metavar="N",
+    help="The port to listen on; 0 picks a free one. Default: 8642, or a free one if that is in use.",
+)
+@data_option
+@click.option(
+    "--ready-file",
+    type=click.Path(dir_okay=False),
+    metavar="F",
+    help="Write this file once clients can connect: JSON with `url`, `acp` and `token`, for you only.",
+)
+@click.option("--turn-complete", is_flag=True, help="Send `turn_complete` to every v1 client.")
+@click.option(
+    "--unattended",
+    type=click.Choice(["wait", "reject", "allow-read"]),
+    default="wait",
+    show_default=True,
+    help="What the hub does with an agent's question if no client may answer it. allow-read approves tools "
+    "that only read (read, search, think).",
+)
+@busy_option
+@click.option("--share", is_flag=True, help="Run one process for all sessions of an agent, not one for each.")
+@click.option(
+    "--idle",
+    type=click.FloatRange(min=0),
+    default=900,
+    show_default=True,
+    metavar="SECONDS",
+    help="Stop an agent that was idle for this long, if it can load its session again; 0 for never.",
+)
+@click.option(
+    "--start",
+    type=click.FloatRange(min=0, min_open=True),
+    default=30,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long an agent may take to start.",
+)
+@click.option(
+    "--files",
+    type=click.Choice(["editor", "hub", "none"]),
+    default="editor",
+    show_default=True,
+    help="Whose files and terminals v1 agents use. editor: those of an attached editor that offers them, "
+    "otherwise the hub's. hub: always the hub's. none: the agent uses its own.",
+)
+@click.option(
+    "--acp-version",
+    "version",
+    multiple=True,
+    metavar="[NAME=]N",
+    callback=read_versions,
+    help="Require ACP 1 or 2, from all agents or from one.",
+)
+@access_options
+@click.option("-v", "--verbose", is_flag=True, help="Also print what the agents write to stderr.")
+@click.pass_context
+def serve(ctx: click.Context, /, **given: Any) -> None:
+    from antiphon.cli.serve import ServeOptions, run_serve
+
+    ctx.exit(run_serve(ServeOptions(agent=ctx.meta["agent"], **given)))
+
+
+@click.command(cls=AgentCommand, help=ACP, short_help="Connect an editor to the hub, over stdio.")
+@click.option(
+    "--session",
+    metavar="ID",
+    help="Give the editor this session when it asks for a new one.",
+    shell_complete=completion.sessions,
+)
+@busy_option
+@hub_options
+@click.pass_context
+def acp(ctx: click.Context, /, **given: Any) -> None:
+    from antiphon.cli.acp import run_acp
+
+    ctx.exit(run_acp(agent=ctx.meta["agent"], **given))
+
+
+@click.command(cls=HelpCommand, help=ATTACH, short_help="Follow a session of the hub in the terminal.")
+@click.argument("session", required=False, shell_complete=completion.sessions)
+@click.option(
+    "--agent",
+    metavar="NAME",
+    help="Start a session with this agent of the hub.",
+    shell_complete=completion.agents_of_hub,
+)
+@name_option
+@hub_options
+@click.pass_context
+def attach(ctx: click.Context, /, **given: Any) -> None:
+    from antiphon.cli.attach import run_attach
+
+    ctx.exit(run_attach(**given))
+
+
+@click.command(cls=HelpCommand, help=LINK, short_help="Print a link that lets a browser into the hub.")
+@click.option(
+    "--role",
+    type=click.Choice(["observer", "controller", "owner"]),
+    default="owner",
+    show_default=True,
+    help="What the browser may do.",
+)
+@click.option(
+    "--session",
+    "sessions",
+    multiple=True,
+    metavar="ID",
+    help="Limit it to this session. May be repeated.",
+    shell_complete=completion.sessions,
+)
+@hub_options
+@click.pass_context
+def link(ctx: click.Context, /, **given: Any) -> None:
+    from antiphon.cli.sessions import run_link
+
+    ctx.exit(run_link(**given))

@@ -1,0 +1,201 @@
+"""The command lines of `antiphon sessions`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from antiphon.cli.commands import completion
+from antiphon.cli.commands.help import CommandGroup
+from antiphon.cli.commands.options import hub_options
+
+SESSIONS = """\
+List, show, rename, delete, export, import and fork the sessions of a hub, whether it runs or not.
+
+A session is named by its id, or by the first characters of its id.
+
+\b
+Examples:
+  antiphon sessions list                       the newest first
+  antiphon sessions show 4f2a                  the conversation of the session whose id begins with 4f2a
+  antiphon sessions export 4f2a -o talk.html   a page to read
+"""
+LIST = """\
+List the sessions, the newest first: id, time, agent, state, clients, title and folder.
+
+\b
+Examples:
+  antiphon sessions list
+  antiphon sessions list --json | head -1      the newest, for a script
+  antiphon sessions list --hub 192.0.2.7:8642  another machine's hub, with its token in ANTIPHON_TOKEN
+"""
+SHOW = """\
+Print the messages and tool calls of a session, and its turns with the requests that they answer.
+
+\b
+Examples:
+  antiphon sessions show 4f2a
+  antiphon sessions show 4f2a | less
+"""
+RENAME = """\
+Change the title of a session.
+
+\b
+Examples:
+  antiphon sessions rename 4f2a "The red build"
+"""
+DELETE = """\
+Delete a session and its whole conversation.
+
+\b
+Examples:
+  antiphon sessions delete 4f2a         asks before it deletes
+  antiphon sessions delete 4f2a --yes   does not ask, for a script
+"""
+EXPORT = """\
+Write a session to one file, to import it elsewhere or to read it.
+
+The hub may run and the session may work; later events are not in the file. Without --format, the ending of
+the file's name decides; without -o, the file is named after the session. Of a damaged session, the
+readable part is written and the missing parts are named.
+
+\b
+Examples:
+  antiphon sessions export 4f2a                    a file to import on another machine
+  antiphon sessions export 4f2a -o talk.html       a page to read and to pass on
+  antiphon sessions export 4f2a --format markdown -o -
+"""
+IMPORT = """\
+Import a session from an exported file and print its id.
+
+A damaged file is refused as a whole, with the place of the damage. The hub may run; it lists the session at
+once. The session's agent loads it if it knows it. Otherwise the agent gets the conversation as text.
+
+\b
+Examples:
+  antiphon sessions import 4f2a.antiphon
+  antiphon sessions import 4f2a.antiphon --partial           the part before the damage
+  antiphon sessions import 4f2a.antiphon --as copy --cwd .   a copy that works in this folder
+  ssh HOST antiphon sessions export 4f2a -o - | antiphon sessions import -
+"""
+FORK = """\
+Start a new session that continues from another one, and print its id.
+
+Without --at it continues from the last point at which the session was idle.
+
+\b
+Examples:
+  antiphon sessions fork 4f2a
+  antiphon sessions fork 4f2a --at msg_31c0   after that message
+"""
+session_argument = click.argument("session", shell_complete=completion.sessions)
+
+
+@click.group(
+    cls=CommandGroup, help=SESSIONS, short_help="List, show, rename, delete, export, import or fork sessions."
+)
+def sessions() -> None:
+    pass
+
+
+@sessions.command("list", help=LIST, short_help="List the sessions, the newest first.")
+@click.option("--json", is_flag=True, help="Print one JSON object per session and line.")
+@hub_options
+@click.pass_context
+def list_sessions(ctx: click.Context, /, **given: Any) -> None:
+    from antiphon.cli.sessions import run_list
+
+    ctx.exit(run_list(**given))
+
+
+@sessions.command(help=SHOW, short_help="Print the conversation of a session.")
+@session_argument
+@hub_options
+@click.pass_context
+def show(ctx: click.Context, /, **given: Any) -> None:
+    from antiphon.cli.sessions import run_show
+
+    ctx.exit(run_show(**given))
+
+
+@sessions.command(help=RENAME, short_help="Change the title of a session.")
+@session_argument
+@click.argument("title")
+@hub_options
+@click.pass_context
+def rename(ctx: click.Context, /, **given: Any) -> None:
+    from antiphon.cli.sessions import run_rename
+
+    ctx.exit(run_rename(**given))
+
+
+@sessions.command(help=DELETE, short_help="Delete a session.")
+@session_argument
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@hub_options
+@click.pass_context
+def delete(ctx: click.Context, /, session: str, yes: bool, **given: Any) -> None:
+    if not yes:
+        if not sys.stdin.isatty():
+            raise click.UsageError("cannot ask for confirmation, because stdin is no terminal: give --yes")
+        click.confirm(f"Delete {session} for ever?", abort=True)
+    from antiphon.cli.sessions import run_delete
+
+    ctx.exit(run_delete(session=session, **given))
+
+
+@sessions.command(help=EXPORT, short_help="Write a session to one file, to move or read it.")
+@session_argument
+@click.option("-o", "--output", type=click.Path(), metavar="FILE", help="The file to write; - for stdout.")
+@click.option(
+    "--format",
+    type=click.Choice(["antiphon", "markdown", "html"]),
+    help="antiphon: a file to import. markdown, html: a transcript to read.",
+)
+@hub_options
+@click.pass_context
+def export(ctx: click.Context, /, **given: Any) -> None:
+    from antiphon.cli.transfer import run_export
+
+    ctx.exit(run_export(**given))
+
+
+@sessions.command("import", help=IMPORT, short_help="Import a session from an exported file.")
+@click.argument("file", type=click.Path())
+@click.option("--as", "named", metavar="ID", help="Import it as a copy with this session id.")
+@click.option(
+    "--agent",
+    metavar="NAME",
+    help="The agent of the hub that works for it from now on.",
+    shell_complete=completion.agents_of_hub,
+)
+@click.option(
+    "--cwd",
+    type=click.Path(file_okay=False, resolve_path=True),
+    metavar="DIR",
+    help="The session's folder on this machine, if it is another one.",
+)
+@click.option(
+    "--partial",
+    is_flag=True,
+    help="If the session was damaged when it was exported, import the part before the damage.",
+)
+@hub_options
+@click.pass_context
+def import_(ctx: click.Context, /, **given: Any) -> None:
+    from antiphon.cli.transfer import run_import
+
+    ctx.exit(run_import(**given))
+
+
+@sessions.command(help=FORK, short_help="Start a session that continues from another one.")
+@session_argument
+@click.option("--at", metavar="MESSAGE", help="The id of the message after which it continues.")
+@hub_options
+@click.pass_context
+def fork(ctx: click.Context, /, **given: Any) -> None:
+    from antiphon.cli.transfer import run_fork
+
+    ctx.exit(run_fork(**given))

@@ -1,0 +1,231 @@
+"""Connections to a hub: by its address, by the folder of a running hub, or by its store."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import logging
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from urllib.parse import urlsplit
+
+from antiphon.cli.commands.options import HubPlace
+from antiphon.cli.error_lines import print_error
+from antiphon.cli.exit_codes import Exit, Failure
+from antiphon.cli.program import command_line
+from antiphon.client import Client, Permission, connect
+from antiphon.errors import AntiphonError, StoreCorrupt
+from antiphon.hub import HubFolder
+from antiphon.hub.access.origins import is_loopback
+
+if TYPE_CHECKING:
+    import ssl
+
+A_MOMENT = 5.0
+"""Seconds after which a user who waits is told what for."""
+AT_A_HUB = "waiting for the hub to answer; its agent may still be starting"
+
+_trusted: list[str] = []
+
+
+class Identified(Protocol):
+    @property
+    def session_id(self) -> str: ...
+
+
+S = TypeVar("S", bound=Identified)
+
+
+def find_hub(place: HubPlace) -> tuple[str, str] | None:
+    """Return the address and the token of the hub, or `None` if no hub runs. Raises `Failure`."""
+    folder, token = HubFolder(place.data), place.token
+    if place.hub is not None:
+        address = hub_address(place.hub)
+        local = is_loopback(urlsplit(address).hostname or "")  # our token is sent to no other machine
+        if token is None and local and (folder.path / "token").exists():
+            token = folder.token
+        if token is None:
+            raise Failure(
+                f"the hub at {address} needs a token: set ANTIPHON_TOKEN, or give --token; "
+                "`antiphon token create NAME`, on the hub's machine, makes one",
+                Exit.USAGE,
+            )
+        return address, token
+    running = folder.running()
+    if running is None:
+        return None
+    trust(running.ca)
+    return running.acp, token or running.token
+
+
+def hub_address(given: str) -> str:
+    """Return the WebSocket address for an address, a page's address or `HOST:PORT`. Raises `Failure`."""
+    scheme, _, rest = given.rpartition("://")
+    rest = rest.rstrip("/")
+    if not rest or scheme not in ("", "ws", "wss", "http", "https"):
+        raise Failure(f"{given!r} is not the address of a hub; expected e.g. 127.0.0.1:8642", Exit.USAGE)
+    secure = "s" if scheme in ("wss", "https") else ""
+    return f"ws{secure}://{rest}" if "/" in rest else f"ws{secure}://{rest}/acp"
+
+
+def user_name() -> str:
+    """Return the name that other clients of a session see."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # the user id has no name
+        return "antiphon"
+
+
+# --- certificates ------------------------------------------------------------------------------
+
+
+def trust(file: str | None) -> None:
+    """Trust the certificates in a file in addition to the system's."""
+    if file and file not in _trusted:
+        _trusted.append(file)
+
+
+def tls_for(address: str) -> ssl.SSLContext | None:
+    """Return the TLS context for an address, or `None` for the default one. Raises `Failure`."""
+    if not _trusted or not address.startswith(("wss://", "https://")):
+        return None
+    import ssl
+
+    context = ssl.create_default_context()
+    for file in _trusted:
+        try:
+            context.load_verify_locations(file)
+        except (OSError, ssl.SSLError) as error:
+            raise Failure(f"cannot read certificates from {file}: {error}", Exit.USAGE) from error
+    return context
+
+
+# --- connections -------------------------------------------------------------------------------
+
+
+def print_note(text: str) -> None:
+    print(f"antiphon: {text}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def noted_wait(what: str, note: Callable[[str], None] = print_note) -> Iterator[Callable[[], None]]:
+    """Note `what` if the block takes longer than a moment. Calling the yielded function prevents it."""
+    timer = asyncio.get_running_loop().call_later(A_MOMENT, note, what)
+    try:
+        yield timer.cancel
+    finally:
+        timer.cancel()
+
+
+class LeaveOpen:
+    """Answers no question: a command that only looks into a session must not reject for its users."""
+
+    async def decide(self, permission: Permission) -> None:
+        await asyncio.get_running_loop().create_future()
+
+
+@asynccontextmanager
+async def open_client(
+    place: HubPlace, *, store: bool = False, notes: bool = True, **connecting: Any
+) -> AsyncIterator[Client]:
+    """Connect to the hub. Raises `Failure`.
+
+    store: if no hub runs, serve the sessions that it has stored
+    notes: tell the user on stderr when the hub is slow or its store is damaged
+    connecting: passed on to `connect`
+    """
+    connecting = {"answers": LeaveOpen(), **connecting}
+    found = find_hub(place)
+    if found is None:
+        if not store:
+            raise no_hub(place)
+        async with _open_store(place, notes=notes, **connecting) as client:
+            yield client
+        return
+    address, secret = found
+    connecting = {"reconnect": False, **connecting}
+    with noted_wait(AT_A_HUB, print_note if notes else lambda _: None) as connected:
+        async with connect(address, token=secret, tls=tls_for(address), version=2, **connecting) as client:
+            connected()
+            yield client
+
+
+@asynccontextmanager
+async def _open_store(place: HubPlace, *, notes: bool, **connecting: Any) -> AsyncIterator[Client]:
+    from antiphon.hub import Hub
+    from antiphon.stores import SQLiteStore
+
+    folder = stored_sessions(place)
+    with folder.held():
+        store = SQLiteStore(folder.sessions)
+        try:
+            await store.open()
+        except StoreCorrupt as error:
+            await store.aclose()
+            store = SQLiteStore(folder.sessions, read_only=True)
+            try:
+                await store.open()
+            except StoreCorrupt:
+                await store.aclose()
+                raise Failure(
+                    f"{error}, and no session in it can be read: move the file away, "
+                    "or name another folder with --data DIR"
+                ) from None
+            if notes:
+                print_note(f"{error}; it is opened read-only")
+        async with connect(Hub({}, store=store), version=2, **connecting) as client:
+            yield client
+
+
+def no_hub(place: HubPlace) -> Failure:
+    folder = HubFolder(place.data).path
+    return Failure(f"no hub runs in {folder}: start one with `{command_line('serve', place.data)}`")
+
+
+def stored_sessions(place: HubPlace) -> HubFolder:
+    """Return the folder of a hub that has stored sessions. Raises `Failure`."""
+    folder = HubFolder(place.data)
+    if not folder.sessions.exists():
+        serve = command_line("serve", place.data)
+        raise Failure(
+            f"there are no sessions in {folder.path}: `{serve}` starts a hub that stores them there"
+        )
+    return folder
+
+
+async def find_session(client: Client, named: str) -> Any:
+    """Return the session with this id, or the only one whose id begins with it. Raises `Failure`."""
+    return find_by_id([info async for info in client.list_sessions(archived="include")], named)
+
+
+def find_by_id(found: Sequence[S], named: str) -> S:
+    """Return the item with this session id, or the only one whose id begins with it. Raises `Failure`."""
+    begins = [info for info in found if info.session_id.startswith((named, f"sess_{named}"))]
+    near = [info for info in found if info.session_id == named] or (begins if len(named) >= 4 else [])
+    if len(near) == 1:
+        return near[0]
+    if near:
+        raise Failure(f"{len(near)} session ids begin with {named!r}: give more characters", Exit.USAGE)
+    advice = "give at least four characters" if begins else f"`{command_line('sessions list')}` lists them"
+    raise Failure(f"there is no session {named!r}: {advice}")
+
+
+def run_reporting(work: Callable[[], Awaitable[None]]) -> Exit:
+    """Run `work`, report an error as one line on stderr, and return the exit code."""
+    logging.getLogger("antiphon").addHandler(logging.NullHandler())
+    logging.getLogger("antiphon").propagate = False
+
+    async def main() -> None:
+        await work()
+
+    try:
+        asyncio.run(main())
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        return Exit.CANCELLED
+    except BrokenPipeError:
+        return Exit.ERROR
+    except (Failure, AntiphonError, OSError) as error:
+        return print_error(error)
+    return Exit.DONE

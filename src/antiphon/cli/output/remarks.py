@@ -1,0 +1,133 @@
+"""Remarks: what happens in a turn beside words, tools and plans, one line each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from antiphon.cli.output.descriptions import block_text, ending, notice_text
+from antiphon.client import ClientSession
+from antiphon.engine.configuration import offered_values
+from antiphon.schema import v2
+from antiphon.schema.wire import UNSET
+from antiphon.text_safety import safe_line
+
+_COMPACTION = {
+    "in_progress": "the agent compacts its context",
+    "completed": "context compacted",
+    "failed": "the context could not be compacted",
+    "cancelled": "the context was not compacted",
+}
+
+
+class Remarks:
+    """Reads updates in their order: what is worth a line is what has changed."""
+
+    def __init__(self) -> None:
+        self._session_id = ""
+        self._title: str | None = None
+        self._options: dict[str, str] = {}
+        self._compactions: dict[str, tuple[str, str]] = {}
+        """How each stands, and its summary."""
+        self._subagents: dict[str, tuple[str, str]] = {}
+        """What each is called, and how it stands."""
+        self._note: tuple[str, str, str] | None = None
+        """The message between sessions that is being written: its id, whose it is, and its text."""
+
+    def begin(self, session: ClientSession) -> None:
+        """What is so from the start is nothing new."""
+        self._session_id = session.id
+        self._title = session.title
+        self._options = dict(map(_chosen, session.config_options))
+
+    def of(self, update: Any) -> Iterator[str]:
+        """What to say of an update."""
+        if isinstance(update, v2.SessionMessageChunk):
+            yield from self._write(update.message_id, block_text(update.content))
+            return
+        yield from self.rest()
+        if isinstance(update, v2.Notice):
+            yield notice_text(update)
+        elif isinstance(update, v2.SessionInfoUpdate):
+            yield from self._titled(update.title)
+        elif isinstance(update, v2.ConfigOptionUpdate):
+            yield from self._configured(update.config_options)
+        elif isinstance(update, v2.CompactionUpdate | v2.CompactionSummaryChunk):
+            yield from self._compacted(update)
+        elif isinstance(update, v2.SubagentUpdate):
+            yield from self._delegated(update)
+        elif isinstance(update, v2.SessionMessage):
+            yield from self._message(update)
+
+    def rest(self) -> Iterator[str]:
+        """What was begun and is complete, because something else follows or nothing does."""
+        if self._note is not None:
+            _, whose, text = self._note
+            self._note = None
+            if text.strip():
+                yield f"{whose}: {safe_line(text)}"
+
+    def _titled(self, title: Any) -> Iterator[str]:
+        if title is not UNSET and title != self._title:
+            self._title = title
+            if title:
+                yield f"the session is called {safe_line(title)}"
+
+    def _configured(self, options: Sequence[Any]) -> Iterator[str]:
+        before, self._options = self._options, dict(map(_chosen, options))
+        for name, value in self._options.items():
+            if before.get(name, value) != value:  # what was not known before has not changed
+                yield f"{name}: {value}"
+
+    def _compacted(self, update: v2.CompactionUpdate | v2.CompactionSummaryChunk) -> Iterator[str]:
+        before, summary = self._compactions.get(update.compaction_id, ("", ""))
+        if isinstance(update, v2.CompactionSummaryChunk):
+            self._compactions[update.compaction_id] = before, summary + block_text(update.content)
+            return
+        if isinstance(update.summary, list):
+            summary = "\n".join(map(block_text, update.summary))
+        status = str(update.status)
+        self._compactions[update.compaction_id] = status, summary
+        if status != before and status in _COMPACTION:
+            told = update.error or "" if status == "failed" else summary
+            yield _COMPACTION[status] + (f": {safe_line(told)}" if told else "")
+
+    def _delegated(self, update: v2.SubagentUpdate) -> Iterator[str]:
+        name, before = self._subagents.get(update.session_id, ("", ""))
+        name = safe_line(update.title) if update.title else name or "a subagent"
+        now = before or "at work"
+        if isinstance(update.state, v2.StateUpdate):
+            idle = update.state.state == v2.State.IDLE
+            now = ending(update.state.stop_reason or None) if idle else "at work"
+        self._subagents[update.session_id] = name, now
+        if now != before:
+            about = f" ({safe_line(update.description)})" if update.description else ""
+            yield f"subagent {name}{about}: {now}"
+
+    def _message(self, update: v2.SessionMessage) -> Iterator[str]:
+        whose = "between subagents"
+        if update.sender_session_id == self._session_id:
+            whose = f"to {self._called(update.recipient_session_id)}"
+        elif update.sender_session_id is not UNSET:
+            whose = f"from {self._called(update.sender_session_id)}"
+        self._note = update.message_id, whose, ""
+        yield from self._write(update.message_id, "\n".join(map(block_text, update.content or ())))
+
+    def _write(self, message_id: str, text: str) -> Iterator[str]:
+        if self._note is None or self._note[0] != message_id:
+            yield from self.rest()
+            self._note = message_id, "between subagents", ""
+        self._note = message_id, self._note[1], self._note[2] + text
+
+    def _called(self, session_id: Any) -> str:
+        return self._subagents.get(session_id, ("a subagent", ""))[0]
+
+
+def _chosen(option: Any) -> tuple[str, str]:
+    """A config option by its name, and the name of its value."""
+    if isinstance(option, dict):
+        return safe_line(str(option.get("name", ""))), safe_line(str(option.get("currentValue", "")))
+    if isinstance(option, v2.SessionConfigBoolean):
+        return safe_line(option.name), "on" if option.current_value else "off"
+    names = {value.value: value.name for value in offered_values(option)}
+    return safe_line(option.name), safe_line(names.get(option.current_value, option.current_value))

@@ -1,0 +1,114 @@
+"""The streams that the command prints to: whatever text reaches them is made safe to show.
+
+`install` puts a `SafeStream` in place of `sys.stdout` and `sys.stderr`. Everything that is printed passes it:
+messages, logs, tracebacks, and what libraries print. Only three things do not, and each has its reason:
+`sys.stdout.buffer` takes JSON, which escapes by itself; `write_styled` adds colours of ours to safe text; and
+`safe_console` makes a rich console whose segments are made safe one by one, because rich writes escapes of
+its own.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+from typing import TYPE_CHECKING, Any, TextIO, cast
+
+from antiphon.text_safety import SafeWriter, safe_line, safe_text
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.theme import Theme
+
+_STYLE = re.compile(r"(\x1b\[[0-9;]*m)")
+
+
+class SafeStream:
+    """A text stream that writes nothing but safe text to another one."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        self._writer = SafeWriter()
+
+    def write(self, text: str) -> int:
+        self.stream.write(self._writer.write(text))
+        return len(text)
+
+    def writelines(self, lines: Any) -> None:
+        for line in lines:
+            self.write(line)
+
+    def write_styled(self, text: str) -> None:
+        """Write text with colours of ours; the caller has made foreign parts safe before it added them."""
+        self.stream.write(self._writer.finish())
+        parts = (part if _STYLE.fullmatch(part) else safe_text(part) for part in _STYLE.split(text))
+        self.stream.write("".join(parts))
+
+    def flush(self) -> None:
+        if held := self._writer.finish():
+            self.stream.write(held)
+        self.stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+
+def install() -> None:
+    """Make everything that this process prints safe to show."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None or isinstance(stream, SafeStream):
+            continue
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # names of hidden characters are not ASCII
+        setattr(sys, name, safe_stream(stream))
+
+
+def safe_stream(stream: TextIO) -> TextIO:
+    return stream if isinstance(stream, SafeStream) else cast(TextIO, SafeStream(stream))
+
+
+def write_styled(stream: TextIO, text: str) -> None:
+    """Write text with colours of ours, without them where they would not be seen as such."""
+    if not stream.isatty():
+        text = _STYLE.sub("", text)
+    safe = cast(Any, safe_stream(stream))
+    safe.write_styled(text)
+    safe.flush()
+
+
+def set_up_logging(level: int) -> None:
+    logging.basicConfig(level=level, handlers=[log_handler("%(name)s: %(message)s")])
+
+
+def log_handler(format: str = "%(message)s") -> logging.Handler:
+    """Log to stderr, one line each: what others wrote cannot pass for a line of the log."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(LogFormatter(format))
+    return handler
+
+
+class LogFormatter(logging.Formatter):
+    """Puts a message on one line; a traceback keeps its lines."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  # the name that logging calls
+        record.message = safe_line(record.message, limit=2_000)
+        return super().formatMessage(record)
+
+
+def safe_console(theme: Theme) -> Console:
+    """A rich console on stdout that shows safe text and no links that differ from their text."""
+    from rich.console import Console
+
+    from antiphon.cli.output.console import SafeRenderHook
+
+    stream = sys.stdout.stream if isinstance(sys.stdout, SafeStream) else sys.stdout
+    console = Console(theme=theme, highlight=False, file=stream)
+    console.push_render_hook(SafeRenderHook())
+    return console
+
+
+def safe_renderable(renderable: RenderableType) -> RenderableType:
+    from antiphon.cli.output.console import SafeRenderable
+
+    return SafeRenderable(renderable)

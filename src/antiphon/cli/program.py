@@ -1,0 +1,55 @@
+"""This process: how it was called, where its home folder is, and which signals end it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import signal
+import sys
+from pathlib import Path
+
+
+def own_command(*, absolute: bool = False) -> list[str]:
+    """The shortest words that lead to this very program."""
+    script = Path(sys.argv[0])
+    if script.name == "__main__.py":
+        return [_short(Path(sys.executable), absolute), "-m", "antiphon"]
+    found = shutil.which(script.name)
+    if not absolute and found is not None and os.path.realpath(found) == os.path.realpath(script):
+        return [script.name]
+    return [_short(script, absolute)]
+
+
+def command_line(command: str, data: str | None = None) -> str:
+    """A command of ours, as it is called from here."""
+    place = "" if data is None else f" --data {shlex.quote(data)}"
+    return f"{shlex.join(own_command())} {command}{place}"
+
+
+def _short(path: Path, absolute: bool) -> str:
+    whole = Path(os.path.abspath(path))  # not resolved: an environment is known by its link
+    if absolute or not whole.is_relative_to(Path.cwd()):
+        return str(whole)
+    near = str(whole.relative_to(Path.cwd()))
+    return near if os.sep in near else os.path.join(os.curdir, near)
+
+
+def short_path(path: str) -> str:
+    """Shorten the home folder to `~`."""
+    home = os.path.expanduser("~")
+    return "~" + path[len(home) :] if path == home or path.startswith(home + os.sep) else path
+
+
+def accept_stop_signals() -> None:
+    """Let SIGINT and SIGTERM end this process although it was started with them ignored.
+
+    A shell without job control starts its background commands with SIGINT ignored. SIGHUP stays ignored
+    where it was: `nohup` asks for that.
+    """
+    for number, handler in (
+        (signal.SIGINT, signal.default_int_handler),
+        (signal.SIGTERM, signal.SIG_DFL),
+    ):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, handler)

@@ -1,0 +1,275 @@
+"""`antiphon sessions export|import|fork`: copy sessions between hubs and files."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+
+from antiphon.cli.commands.options import HubPlace
+from antiphon.cli.exit_codes import Exit, Failure
+from antiphon.cli.hub_client import find_by_id, find_session, open_client, run_reporting, stored_sessions
+from antiphon.client import Client
+from antiphon.errors import CallFailed, ResourceNotFound, SessionExists, StoreCorrupt, StoreFull
+from antiphon.hub import HubFolder
+from antiphon.hub.settling import agent_of, settled
+from antiphon.moving import FileRefused, Missing, export_session, import_session, tell_session
+from antiphon.stores.base import PAGE_BYTES, Batch, Page, SessionRecord
+from antiphon.stores.sqlite import SQLiteStore
+from antiphon.text_safety import safe_line, safe_text
+from antiphon.transcripts import Account, to_html, to_markdown
+
+ENDINGS = {"antiphon": ".antiphon", "markdown": ".md", "html": ".html"}
+WRITERS: dict[str, Callable[[Account], Iterator[str]]] = {"markdown": to_markdown, "html": to_html}
+RESERVE = 256 * 1024 * 1024
+"""Bytes of the disk that an import leaves free: a hub may be at work there."""
+
+
+def run_export(*, session: str, output: str | None, format: str | None, place: HubPlace) -> Exit:
+    kind = format or _format_of(output)
+
+    async def work() -> None:
+        if place.hub is not None:
+            await _export_from_hub(session, output, kind, place)
+            return
+        async with SQLiteStore(stored_sessions(place).sessions, read_only=True) as store:
+            record = await _find(store, session)
+            with _written(output, record.session_id + ENDINGS[kind]) as file:
+                missing = _Missing()
+                if kind == "antiphon":
+                    await export_session(store, record.session_id, file.write, report=missing.add)
+                else:
+                    agent = agent_of(record)
+                    told = await tell_session(store, record.session_id, agent=agent, report=missing.add)
+                    _write_text(file, WRITERS[kind](told))
+            missing.tell()
+
+    return run_reporting(work)
+
+
+async def _export_from_hub(session: str, output: str | None, kind: str, place: HubPlace) -> None:
+    """Its journal is for owners; what a transcript has, every client may know."""
+    async with open_client(place) as client:
+        info = await find_session(client, session)
+        missing = _Missing()
+        with _written(output, info.session_id + ENDINGS[kind]) as file:
+            if kind == "antiphon":
+                await export_session(HubJournals(client), info.session_id, file.write, report=missing.add)
+            else:
+                asked = {"sessionId": info.session_id, "format": kind}
+                told = await client.connection.call("_antiphon/transcript", asked)
+                _write_text(file, iter([told["content"]]))
+                missing.lines += [f"session {info.session_id}: {found}" for found in told.get("missing", ())]
+        missing.tell()
+
+
+class _Missing:
+    """What an export could not read, told on stderr once the file is written."""
+
+    SHOWN = 20
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def add(self, missing: Missing) -> None:
+        self.lines.append(f"session {missing.session_id}: {missing}")
+
+    def tell(self) -> None:
+        if not self.lines:
+            return
+        lines = ["damaged: the file has what could be read", *self.lines[: self.SHOWN]]
+        if len(self.lines) > self.SHOWN:
+            lines.append(f"and {len(self.lines) - self.SHOWN} more places")
+        for line in lines:
+            print(f"antiphon: {safe_line(line, limit=300)}", file=sys.stderr)
+
+
+def _format_of(output: str | None) -> str:
+    """As its name ends."""
+    ending = "" if output is None else Path(output).suffix.lower()
+    return {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html"}.get(
+        ending, "antiphon"
+    )
+
+
+def run_import(
+    *,
+    file: str,
+    named: str | None,
+    agent: str | None,
+    cwd: str | None,
+    partial: bool,
+    place: HubPlace,
+) -> Exit:
+    async def work() -> None:
+        if place.hub is not None:
+            raise Failure(
+                "a session is imported where its hub keeps it, by --data and without --hub", Exit.USAGE
+            )
+        folder = HubFolder(place.data)
+        folder.make()
+
+        def check() -> None:
+            if shutil.disk_usage(folder.path).free < RESERVE:
+                raise StoreFull(f"there is no room for this session in {folder.path}")
+
+        with _opened(file) as source:
+            async with SQLiteStore(folder.sessions) as store:
+                try:
+                    record = await import_session(
+                        store,
+                        source,
+                        session_id=named,
+                        cwd=cwd,
+                        partial=partial,
+                        settle=lambda record: settled(record, agent=agent, copy=named is not None),
+                        check=check,
+                    )
+                except FileRefused as refused:
+                    raise Failure(f"{file} is refused: {refused}") from None
+                except SessionExists as exists:
+                    raise Failure(f"{exists}: give it another id with --as ID") from None
+        sys.stdout.write(safe_line(record.session_id) + "\n")
+        _tell_where(record)
+
+    return run_reporting(work)
+
+
+def _tell_where(record: SessionRecord) -> None:
+    if not os.path.isdir(record.cwd):
+        note = f"its folder {record.cwd} is not here: import it with --cwd DIR to have it work elsewhere"
+        print(f"antiphon: {safe_line(note, limit=600)}", file=sys.stderr)
+
+
+def run_fork(*, session: str, at: str | None, place: HubPlace) -> Exit:
+    async def work() -> None:
+        async with open_client(place, store=True) as client:
+            info = await find_session(client, session)
+            async with client.attach(info.session_id, cwd=info.cwd) as opened:
+                message = None if at is None else _message(opened, at)
+                forked = await opened.fork(at=message)
+                sys.stdout.write(safe_line(forked.id) + "\n")
+
+    return run_reporting(work)
+
+
+def _message(session: Any, named: str) -> str:
+    """The message of this id, or whose id begins so. Raises `Failure`."""
+    ids = list(dict.fromkeys(str(message.id) for message in session.messages))
+    near = [id for id in ids if id == named] or [id for id in ids if id.startswith(named) and len(named) >= 4]
+    if len(near) == 1:
+        return near[0]
+    if near:
+        raise Failure(f"{len(near)} messages begin with {named!r}: write more of it", Exit.USAGE)
+    last = "; ".join(
+        f"{message.id} {safe_line(message.text, limit=40)!r}" for message in session.messages[-4:]
+    )
+    raise Failure(
+        f"there is no message {named!r} in it; the last ones are {last}" if last else "it has no messages"
+    )
+
+
+async def _find(store: SQLiteStore, named: str) -> SessionRecord:
+    exact = await store.get(named)
+    if exact is not None:
+        return exact
+    found: list[SessionRecord] = []
+    after = None
+    while True:
+        page = await store.list(after=after)
+        found += page.records
+        after = page.next
+        if after is None:
+            return find_by_id(found, named)
+
+
+_UNUSUAL = re.compile(r"[^A-Za-z0-9._-]")
+LONGEST_NAME = 200
+"""Characters of a file name that is made of a session id."""
+
+
+@contextmanager
+def _written(output: str | None, usual: str) -> Iterator[BinaryIO]:
+    """Where to write: a file that is there whole or not at all, for its owner's eyes, or stdout for `-`."""
+    if output == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    path = Path(_UNUSUAL.sub("_", usual)[-LONGEST_NAME:] if output is None else output)
+    if output is None and path.exists():
+        raise Failure(f"there is a file {path} already: name another, or this one, with -o", Exit.USAGE)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            yield file
+        os.replace(beside, path)
+    except OSError as error:
+        raise Failure(f"{path} cannot be written: {error.strerror}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            beside.unlink()
+    print(f"antiphon: wrote {path}", file=sys.stderr)
+
+
+@contextmanager
+def _opened(file: str) -> Iterator[BinaryIO]:
+    if file == "-":
+        yield sys.stdin.buffer
+        return
+    try:
+        with open(file, "rb") as opened:
+            yield opened
+    except OSError as error:
+        raise Failure(f"{file} cannot be read: {error.strerror}") from error
+
+
+def _write_text(file: BinaryIO, pieces: Iterator[str]) -> None:
+    for piece in pieces:
+        file.write(safe_text(piece).encode())
+
+
+JOURNAL = "_antiphon/journal"
+
+
+class HubJournals:
+    """As much of a store as an export needs."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def get(self, session_id: str) -> SessionRecord | None:
+        try:
+            page = await self._page(session_id, 0)
+        except CallFailed as error:
+            if error.error.code == ResourceNotFound.code:
+                return None
+            raise
+        return msgspec.convert(page["record"], SessionRecord)
+
+    async def read(self, session_id: str, after: int, *, limit_bytes: int = PAGE_BYTES) -> Page:
+        """Pages are as large as the hub makes them."""
+        page = await self._page(session_id, after)
+        damage = page.get("damage")
+        if isinstance(damage, dict):
+            found, resume = str(damage.get("found")), damage.get("resume")
+            raise StoreCorrupt(
+                f"session {session_id} is damaged: {found}",
+                found=found,
+                resume=resume if isinstance(resume, int) else None,
+            )
+        events = tuple(line.encode() for line in page["events"])
+        batches = (Batch(after + 1, events),) if events else ()
+        return Page(batches, after + len(events), page["last"])
+
+    async def _page(self, session_id: str, after: int) -> dict[str, Any]:
+        page = await self._client.connection.call(JOURNAL, {"sessionId": session_id, "after": after})
+        assert isinstance(page, dict)
+        return page
