@@ -5,7 +5,9 @@ client no engine, and an agent in memory no database. The types of a protocol ve
 `antiphon.schema.v1` and `antiphon.schema.v2`, and are loaded when that version is agreed.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from antiphon.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from antiphon.agent import Agent, AgentSession, AgentTurn
@@ -25,29 +27,19 @@ if TYPE_CHECKING:
     from antiphon.stores.memory import MemoryStore
     from antiphon.stores.sqlite import SQLiteStore
 
-_WHERE = {
-    "antiphon.agent": ("Agent", "AgentSession", "AgentTurn"),
-    "antiphon.client": ("START", "Client", "ClientSession", "ClientTurn", "Permissions", "connect"),
-    "antiphon.connection": ("Connection", "Role"),
-    "antiphon.errors": (
+__getattr__ = lazy_names(__name__, {
+    "agent": ("Agent", "AgentSession", "AgentTurn"),
+    "client": ("START", "Client", "ClientSession", "ClientTurn", "Permissions", "connect"),
+    "connection": ("Connection", "Role"),
+    "errors": (
         "AntiphonError", "AuthRequired", "CallFailed", "LinkLost", "LocalError", "RemoteError",
         "RequestError",
     ),
-    "antiphon.schema.version": ("Agreement", "Dialect", "OptIns"),
-    "antiphon.schema.wire": ("UNSET", "Unknown", "UnsetType"),
-    "antiphon.stores.memory": ("MemoryStore",),
-    "antiphon.stores.sqlite": ("SQLiteStore",),
-}  # fmt: skip
-
-
-def __getattr__(name: str) -> Any:
-    for module, names in _WHERE.items():
-        if name in names:
-            from importlib import import_module
-
-            found = globals()[name] = getattr(import_module(module), name)
-            return found
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    "schema.version": ("Agreement", "Dialect", "OptIns"),
+    "schema.wire": ("UNSET", "Unknown", "UnsetType"),
+    "stores.memory": ("MemoryStore",),
+    "stores.sqlite": ("SQLiteStore",),
+})  # fmt: skip
 
 
 __all__ = [

@@ -15,7 +15,7 @@ from msgspec import Raw
 
 from antiphon.engine.events import Event, Updated
 from antiphon.errors import LocalError, SessionExists, SessionUnknown, StoreFull
-from antiphon.hub.settling import agent_of, settled
+from antiphon.hub.imported_records import imported_record, recorded_agent
 from antiphon.live.reading import read_session
 from antiphon.moving import import_session
 from antiphon.moving.parts import FileRefused
@@ -111,12 +111,14 @@ async def test_an_import_that_is_stopped_leaves_nothing(tmp_path: Path) -> None:
 
 async def test_a_copy_or_one_with_another_agent_does_not_stand_on_the_agents_session() -> None:
     file = await exported()
-    record, _, _ = await imported(file, settle=settled)
+    record, _, _ = await imported(file, settle=imported_record)
     assert record.meta["hub"] == {"agent": "a", "sessions": ["x"]}
-    record, _, _ = await imported(file, session_id="t", settle=lambda record: settled(record, copy=True))
+    record, _, _ = await imported(
+        file, session_id="t", settle=lambda record: imported_record(record, copy=True)
+    )
     assert record.meta["hub"] == {"agent": "a", "sessions": []}
-    record, _, _ = await imported(file, settle=lambda record: settled(record, agent="b"))
-    assert (agent_of(record), record.meta["hub"]["sessions"]) == ("b", [])
+    record, _, _ = await imported(file, settle=lambda record: imported_record(record, agent="b"))
+    assert (recorded_agent(record), record.meta["hub"]["sessions"]) == ("b", [])
 
 
 LONG = """

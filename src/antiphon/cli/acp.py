@@ -32,14 +32,11 @@ from antiphon.cli.hub_client import (
 from antiphon.cli.program import command_line
 from antiphon.client import Reconnect
 from antiphon.errors import LinkLost
-from antiphon.hub import HubFolder, Running
-from antiphon.hub.targets import called
-from antiphon.jsonrpc.frames import on_one_line
-from antiphon.jsonrpc.oversized import failure_of
+from antiphon.hub import HubFolder, Running, default_agent_name
+from antiphon.jsonrpc import failure_of, on_one_line
 from antiphon.private_files import open_private
-from antiphon.schema.version import META_KEY
-from antiphon.transports.base import Transport
-from antiphon.transports.processes.environment import child_environment
+from antiphon.schema import META_KEY
+from antiphon.transports import Transport, child_environment
 
 STARTING = 30.0
 """Seconds that a hub gets to start."""
@@ -63,7 +60,7 @@ def run_acp(
             with noted_wait("waiting for the hub to start"):
                 running = await start_hub(folder, agent, busy=busy)
             found = running.acp, running.token
-        name = called(agent) if agent else None
+        name = default_agent_name(agent) if agent else None
         known = folder.running() if place.hub is None else None
         if name is not None and known is not None and name not in known.agents:
             raise Failure(
@@ -71,7 +68,7 @@ def run_acp(
                 f"{', '.join(known.agents)}: end it, or start it with "
                 f"--agent {name}={shlex.quote(shlex.join(agent))}"
             )
-        from antiphon.transports.stdio import StdioTransport
+        from antiphon.transports import StdioTransport
 
         async def again() -> Transport:
             found = find_hub(place)
@@ -91,7 +88,7 @@ def run_acp(
 
 
 async def open_link(address: str, token: str) -> Transport:
-    from antiphon.transports.websocket import connect_websocket
+    from antiphon.transports import connect_websocket
 
     return await connect_websocket(
         address, headers={"Authorization": f"Bearer {token}"}, tls=tls_for(address)

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from antiphon.cli.exit_codes import Exit, Failure
-from antiphon.transports.address import ADDRESSES
+from antiphon.transports import ADDRESSES
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,9 @@ from msgspec import Struct, field
 from antiphon.cli.exit_codes import Failure
 from antiphon.client import Reconnect
 from antiphon.errors import AntiphonError, LinkLost, LinkRefused
-from antiphon.jsonrpc.frames import UNREADABLE
-from antiphon.jsonrpc.lines import Received
-from antiphon.jsonrpc.oversized import Overlong, failure_of
-from antiphon.schema.version import META_KEY
-from antiphon.transports.base import Receive, Transport
-from antiphon.transports.lasting import LastingTransport
+from antiphon.jsonrpc import UNREADABLE, Overlong, Received, failure_of
+from antiphon.schema import META_KEY
+from antiphon.transports import LastingTransport, Receive, Transport
 
 AWAY = {"code": -32603, "message": "The hub is away", "data": {"reason": "away"}}
 OPENS = ("session/new", "session/load", "session/resume", "session/fork")

@@ -17,8 +17,7 @@ from antiphon.cli.exit_codes import Exit, Failure
 from antiphon.cli.program import command_line
 from antiphon.client import Client, Permission, connect
 from antiphon.errors import AntiphonError, StoreCorrupt
-from antiphon.hub import HubFolder
-from antiphon.hub.access.origins import is_loopback
+from antiphon.hub import HubFolder, is_loopback
 
 if TYPE_CHECKING:
     import ssl

@@ -34,7 +34,7 @@ from antiphon.errors import (
     UnsupportedVersion,
 )
 from antiphon.text_safety import safe_line
-from antiphon.transports.address import ADDRESSES
+from antiphon.transports import ADDRESSES
 
 LAST_CHANCE = 2.0
 """Seconds an agent has to confirm that it stopped, once the time is up."""

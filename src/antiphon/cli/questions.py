@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from antiphon.cli.output.descriptions import kind_text, question_lines
 from antiphon.cli.output.screen import FormView, Screen
 from antiphon.client import Ask, Elicitation, Permission, Permissions, Reply
-from antiphon.engine.forms import (
+from antiphon.engine import (
     BooleanField,
     ChoiceField,
     ChoicesField,

@@ -8,8 +8,7 @@ from pathlib import Path
 from antiphon.cli.program import command_line
 from antiphon.private_files import make_private_folder
 from antiphon.rehearsal import make_agent
-from antiphon.stores.base import Store
-from antiphon.stores.sqlite import SQLiteStore
+from antiphon.stores import SQLiteStore, Store
 
 
 def run_rehearsal(data: str | None) -> None:

@@ -24,13 +24,9 @@ from antiphon.cli.exit_codes import Exit, Failure
 from antiphon.cli.output.streams import set_up_logging, write_styled
 from antiphon.cli.program import own_command, short_path
 from antiphon.errors import AntiphonError
-from antiphon.hub import Hub, HubFolder, Running
-from antiphon.hub.access.limits import HubLimits
-from antiphon.hub.access.origins import is_loopback
-from antiphon.hub.access.tokens import read_tokens
-from antiphon.hub.targets import called
+from antiphon.hub import Hub, HubFolder, HubLimits, Running, default_agent_name, is_loopback, read_tokens
 from antiphon.private_files import write_private
-from antiphon.stores.sqlite import SQLiteStore
+from antiphon.stores import SQLiteStore
 from antiphon.web import page
 
 PORT = 8642
@@ -213,7 +209,7 @@ def _free(host: str) -> int:
 
 def named_agents(named: Sequence[tuple[str, Sequence[str]]], agent: Sequence[str]) -> dict[str, Any]:
     """The agents of a hub by name. Raises `Failure`."""
-    agents: dict[str, Any] = {called(agent): resolve(agent)} if agent else {}
+    agents: dict[str, Any] = {default_agent_name(agent): resolve(agent)} if agent else {}
     for name, command in named:
         if name in agents:
             raise Failure(f"two agents have the name {name!r}", Exit.USAGE)

@@ -13,12 +13,11 @@ import msgspec
 from antiphon.cli.commands.options import HubPlace
 from antiphon.cli.exit_codes import Exit
 from antiphon.cli.hub_client import find_hub, find_session, open_client, run_reporting
-from antiphon.engine.transcript import Message, MessageType
-from antiphon.hub.access.origins import read_public_url
-from antiphon.schema import v2
-from antiphon.schema.version import ours_in
+from antiphon.engine import Message, MessageType
+from antiphon.hub import read_public_url
+from antiphon.schema import ours_in, v2
 from antiphon.text_safety import printed_text, safe_json, safe_line
-from antiphon.transcripts.words import DELETED, annotation_lines
+from antiphon.transcripts import DELETED, annotation_lines
 
 SPEAKERS = {MessageType.USER: ">", MessageType.AGENT: "", MessageType.THOUGHT: "~"}
 

@@ -11,10 +11,7 @@ from datetime import datetime
 from antiphon.cli.error_lines import print_error
 from antiphon.cli.exit_codes import Exit
 from antiphon.errors import LocalError
-from antiphon.hub.access.audit import Audit
-from antiphon.hub.access.roles import Role
-from antiphon.hub.access.tokens import create_token, read_tokens, revoke_token
-from antiphon.hub.folder import HubFolder
+from antiphon.hub import Audit, HubFolder, Role, create_token, read_tokens, revoke_token
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)([smhdw])")

@@ -19,11 +19,9 @@ from antiphon.cli.exit_codes import Exit, Failure
 from antiphon.cli.hub_client import find_by_id, find_session, open_client, run_reporting, stored_sessions
 from antiphon.client import Client
 from antiphon.errors import CallFailed, ResourceNotFound, SessionExists, StoreCorrupt, StoreFull
-from antiphon.hub import HubFolder
-from antiphon.hub.settling import agent_of, settled
+from antiphon.hub import HubFolder, imported_record, recorded_agent
 from antiphon.moving import FileRefused, Missing, export_session, import_session, tell_session
-from antiphon.stores.base import PAGE_BYTES, Batch, Page, SessionRecord
-from antiphon.stores.sqlite import SQLiteStore
+from antiphon.stores import PAGE_BYTES, Batch, Page, SessionRecord, SQLiteStore
 from antiphon.text_safety import safe_line, safe_text
 from antiphon.transcripts import Account, to_html, to_markdown
 
@@ -47,7 +45,7 @@ def run_export(*, session: str, output: str | None, format: str | None, place: H
                 if kind == "antiphon":
                     await export_session(store, record.session_id, file.write, report=missing.add)
                 else:
-                    agent = agent_of(record)
+                    agent = recorded_agent(record)
                     told = await tell_session(store, record.session_id, agent=agent, report=missing.add)
                     _write_text(file, WRITERS[kind](told))
             missing.tell()
@@ -130,7 +128,7 @@ def run_import(
                         session_id=named,
                         cwd=cwd,
                         partial=partial,
-                        settle=lambda record: settled(record, agent=agent, copy=named is not None),
+                        settle=lambda record: imported_record(record, agent=agent, copy=named is not None),
                         check=check,
                     )
                 except FileRefused as refused:

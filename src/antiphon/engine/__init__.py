@@ -1,1 +1,49 @@
 """The session: pure, v2 vocabulary only. Commands return what to append; `Session.apply` folds it."""
+
+from typing import TYPE_CHECKING
+
+from antiphon.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from antiphon.engine.annotations import ANNOTATION_UPDATES
+    from antiphon.engine.compactions import Compaction
+    from antiphon.engine.configuration import offered_values
+    from antiphon.engine.forms import (
+        BooleanField,
+        ChoiceField,
+        ChoicesField,
+        Field,
+        IntegerField,
+        NumberField,
+        Option,
+        TextField,
+        Unchecked,
+        Unfit,
+        UnknownField,
+    )
+    from antiphon.engine.plans import Plan
+    from antiphon.engine.terminals import Terminal
+    from antiphon.engine.tools import ToolCall
+    from antiphon.engine.transcript import TYPE_OF, Message, MessageType, is_deletion
+    from antiphon.engine.turn import TurnState
+    from antiphon.engine.who import Present, Who, sender_in
+
+__all__ = [
+    "ANNOTATION_UPDATES", "TYPE_OF", "BooleanField", "ChoiceField", "ChoicesField", "Compaction",
+    "Field", "IntegerField", "Message", "MessageType", "NumberField", "Option", "Plan", "Present",
+    "Terminal", "TextField", "ToolCall", "TurnState", "Unchecked", "Unfit", "UnknownField", "Who",
+    "is_deletion", "offered_values", "sender_in",
+]  # fmt: skip
+__getattr__ = lazy_names(__name__, {
+    "annotations": ("ANNOTATION_UPDATES",),
+    "compactions": ("Compaction",),
+    "configuration": ("offered_values",),
+    "forms": ("BooleanField", "ChoiceField", "ChoicesField", "Field", "IntegerField", "NumberField",
+        "Option", "TextField", "Unchecked", "Unfit", "UnknownField"),
+    "plans": ("Plan",),
+    "terminals": ("Terminal",),
+    "tools": ("ToolCall",),
+    "transcript": ("TYPE_OF", "Message", "MessageType", "is_deletion"),
+    "turn": ("TurnState",),
+    "who": ("Present", "Who", "sender_in"),
+})  # fmt: skip

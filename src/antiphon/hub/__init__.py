@@ -1,19 +1,33 @@
 """The hub: any agent, many clients, one durable session."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from antiphon.hub.folder import HubFolder, Running
+from antiphon.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from antiphon.hub.access.audit import Audit
+    from antiphon.hub.access.limits import HubLimits
+    from antiphon.hub.access.origins import is_loopback, read_public_url
+    from antiphon.hub.access.roles import Role
+    from antiphon.hub.access.tokens import create_token, read_tokens, revoke_token
+    from antiphon.hub.folder import HubFolder, Running
     from antiphon.hub.hub import Hub
+    from antiphon.hub.imported_records import imported_record, recorded_agent
+    from antiphon.hub.targets import default_agent_name
 
-__all__ = ["Hub", "HubFolder", "Running"]
-
-
-def __getattr__(name: str) -> Any:
-    # Who only looks into a hub's folder (`antiphon token list`, a shell that completes) needs no event loop.
-    if name == "Hub":
-        from antiphon.hub.hub import Hub
-
-        return Hub
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__all__ = [
+    "Audit", "Hub", "HubFolder", "HubLimits", "Role", "Running", "create_token",
+    "default_agent_name", "imported_record", "is_loopback", "read_public_url", "read_tokens",
+    "recorded_agent", "revoke_token",
+]  # fmt: skip
+__getattr__ = lazy_names(__name__, {
+    "hub": ("Hub",),
+    "folder": ("HubFolder", "Running"),
+    "access.audit": ("Audit",),
+    "access.limits": ("HubLimits",),
+    "access.origins": ("is_loopback", "read_public_url"),
+    "access.roles": ("Role",),
+    "access.tokens": ("create_token", "read_tokens", "revoke_token"),
+    "imported_records": ("imported_record", "recorded_agent"),
+    "targets": ("default_agent_name",),
+})  # fmt: skip

@@ -45,7 +45,7 @@ from antiphon.hub.reports import FORMATS, Reports
 from antiphon.hub.resting import Resting
 from antiphon.hub.session_room import SessionRoom
 from antiphon.hub.store_check import StoreCheck
-from antiphon.hub.targets import Target, called, read_address, read_target
+from antiphon.hub.targets import Target, default_agent_name, read_address, read_target
 from antiphon.hub.upstream import Upstream
 from antiphon.hub.upstreams import Upstreams
 from antiphon.schema import v2
@@ -138,7 +138,7 @@ class Hub(Extended):
             turn_complete=turn_complete,
             login_required=False,  # that is for the agents to say
         )
-        named = agents if isinstance(agents, Mapping) else {called(agents): agents}
+        named = agents if isinstance(agents, Mapping) else {default_agent_name(agents): agents}
         self.agents = {name: read_target(target) for name, target in named.items()}
         self.default = next(iter(self.agents), "")
         self.cwd = _own_folder()

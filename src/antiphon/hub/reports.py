@@ -21,7 +21,7 @@ from antiphon.agent.keeping import record_of
 from antiphon.engine.who import Present, Who
 from antiphon.errors import InvalidParams, RequestError, StoreCorrupt
 from antiphon.hub.access.limits import LIMITED
-from antiphon.hub.settling import agent_of
+from antiphon.hub.imported_records import recorded_agent
 from antiphon.hub.timeline import Item, Timeline
 from antiphon.moving import Missing, salvage, tell_session
 from antiphon.stores.base import HIGHEST, SessionRecord, Store
@@ -79,7 +79,7 @@ class Reports:
             account = await tell_session(
                 self._store,
                 session_id,
-                agent=agent_of(record),
+                agent=recorded_agent(record),
                 report=lambda found: missing.append(str(found)),
             )
             content = await asyncio.to_thread(_joined, write(account))

@@ -18,8 +18,8 @@ _RUNNERS = re.compile(r"(python|pypy|node|bun|deno|npx|uvx|uv|env|sh|bash|run|ex
 """Words of a command line that say how something is run, and not what."""
 
 
-def called(target: Target) -> str:
-    """A name for what nobody has named: that of the program, or of the script that it runs."""
+def default_agent_name(target: Target) -> str:
+    """Name an agent after its program, or after the script that the program runs."""
     words = read_target(target)
     if not isinstance(words, list):
         return "agent"

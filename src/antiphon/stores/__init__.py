@@ -1,23 +1,32 @@
-"""Stores: they keep the journals of sessions and know nothing of what an event says."""
+"""Stores keep the journals of sessions and do not interpret events."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from antiphon.stores.base import Batch, Listing, Page, Parts, RecordPatch, SessionRecord, Store
-from antiphon.stores.memory import MemoryStore
+from antiphon.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from antiphon.stores.base import (
+        PAGE_BYTES,
+        Batch,
+        Listing,
+        Page,
+        Parts,
+        RecordPatch,
+        SessionRecord,
+        Store,
+    )
+    from antiphon.stores.memory import MemoryStore
     from antiphon.stores.sqlite import SQLiteStore
+    from antiphon.stores.sqlite_glance import glance
 
 __all__ = [
-    "Batch", "Listing", "MemoryStore", "Page", "Parts", "RecordPatch", "SQLiteStore", "SessionRecord",
-    "Store",
+    "PAGE_BYTES", "Batch", "Listing", "MemoryStore", "Page", "Parts", "RecordPatch", "SQLiteStore",
+    "SessionRecord", "Store", "glance",
 ]  # fmt: skip
-
-
-def __getattr__(name: str) -> Any:
-    # sqlite3 is loaded by those who use it: an agent that keeps its sessions in memory starts without.
-    if name == "SQLiteStore":
-        from antiphon.stores.sqlite import SQLiteStore
-
-        return SQLiteStore
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_names(__name__, {
+    "base": ("PAGE_BYTES", "Batch", "Listing", "Page", "Parts", "RecordPatch", "SessionRecord",
+        "Store"),
+    "memory": ("MemoryStore",),
+    "sqlite": ("SQLiteStore",),
+    "sqlite_glance": ("glance",),
+})  # fmt: skip

@@ -80,7 +80,7 @@ def _link(url: str, name: str) -> str:
 def _call(entry: Entry, account: Account) -> Iterator[str]:
     call: ToolCall = entry.what
     mark = words.MARKS.get(str(call.status), "●")
-    kind = words.kind(call)
+    kind = words.kind_words(call)
     yield f"{mark} **{inline(kind or 'tool')}** {code(words.call_title(call))} ({inline(words.status(call))})"
     for asked in account.answers.get(call.id, ()):
         yield f"Answer: {inline(words.answer(asked))}"
@@ -101,7 +101,7 @@ def _call(entry: Entry, account: Account) -> Iterator[str]:
 
 
 def _diff(diff: v2.Diff, cwd: str) -> Iterator[str]:
-    changes = [words.change(change, cwd) for change in diff.changes]
+    changes = [words.change_words(change, cwd) for change in diff.changes]
     if changes:
         yield ", ".join(map(code, changes))
     if diff.patch is not None:

@@ -137,7 +137,7 @@ def _call(entry: Entry, account: Account) -> Iterator[str]:
     mark = words.MARKS.get(str(call.status), "●")
     state = {"✓": "good", "✗": "bad", "⊘": "off"}.get(mark, "busy")
     head = f'<span class="mark" title="{escape(words.status(call))}">{mark}</span>'
-    if kind := words.kind(call):
+    if kind := words.kind_words(call):
         head += f'<span class="kind">{escape(kind)}</span>'
     command = " command" if call.kind == "execute" else ""
     head += f'<span class="what{command}" dir="auto">{escape(words.call_title(call))}</span>'
@@ -185,7 +185,7 @@ _NOISE = ("diff --git", "index ", "new file mode", "deleted file mode", "similar
 
 
 def _diff(diff: v2.Diff, cwd: str) -> str:
-    changes = "\n".join(words.change(change, cwd) for change in diff.changes)
+    changes = "\n".join(words.change_words(change, cwd) for change in diff.changes)
     head = f'<p class="where" dir="auto">{escape(changes)}</p>\n' if changes else ""
     if diff.patch is None:
         return head

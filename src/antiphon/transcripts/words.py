@@ -131,7 +131,7 @@ def call_title(call: ToolCall) -> str:
     return safe_line(call.title or call.name or call.id)
 
 
-def kind(call: ToolCall) -> str:
+def kind_words(call: ToolCall) -> str:
     return "" if call.kind == "other" else safe_line(str(call.kind), limit=40).replace("_", " ")
 
 
@@ -156,7 +156,7 @@ def answer(asked: Asked) -> str:
     return f"{safe_line(asked.outcome)}{by}"
 
 
-def change(change: Any, cwd: str) -> str:
+def change_words(change: Any, cwd: str) -> str:
     """A change of a file without a patch, in words."""
     if isinstance(change, dict):
         return safe_line(f"{change.get('operation', 'change')} {change.get('path', '')}")

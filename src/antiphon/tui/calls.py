@@ -11,10 +11,9 @@ from rich.text import Text
 from textual.strip import Strip
 
 from antiphon.client import ClientSession
-from antiphon.engine.terminals import Terminal
-from antiphon.engine.tools import ToolCall
+from antiphon.engine import Terminal, ToolCall
 from antiphon.schema import v2
-from antiphon.transcripts import words
+from antiphon.transcripts import call_title, change_words, exit_text, kind_words
 from antiphon.tui.entries import Entry, indented
 from antiphon.tui.patches import patch_lines
 from antiphon.tui.plain import plain_line, plain_output, said
@@ -56,7 +55,7 @@ class CallEntry(Entry):
         call = self.call
         if call is None:
             return ""
-        parts = [words.call_title(call)]
+        parts = [call_title(call)]
         for content in call.content:
             if isinstance(content, v2.Content):
                 parts.append(said([content.content]))
@@ -83,12 +82,12 @@ class CallEntry(Entry):
         colour = {"completed": palette.good, "failed": palette.bad, "cancelled": palette.wait}.get(
             status, palette.accent
         )
-        about = [words.kind(call)]
+        about = [kind_words(call)]
         if status in ("failed", "cancelled", "paused", "pending"):
             about.append(status)
         behind = "  " + " · ".join(word for word in about if word)
         look = palette.ink if call.final else f"bold {palette.ink}"
-        title = Text(plain_line(words.call_title(call)), look, no_wrap=True)
+        title = Text(plain_line(call_title(call)), look, no_wrap=True)
         title.truncate(max(page.width - 2 - len(behind), 8), overflow="ellipsis")
         return Text.assemble((f"{MARKS.get(status, '●')} ", colour), title, (behind.rstrip(), palette.soft))
 
@@ -124,7 +123,7 @@ class CallEntry(Entry):
             return [
                 line
                 for change in diff.changes[:MOST]
-                for line in page.text(plain_line(words.change(change, self._session.cwd)), page.palette.soft)
+                for line in page.text(plain_line(change_words(change, self._session.cwd)), page.palette.soft)
             ]
         limit = 4 * GLIMPSE if self.folded else MOST
         return patch_lines(diff.patch.text, self._session.cwd, page, limit=limit)
@@ -146,7 +145,7 @@ class CallEntry(Entry):
             lines.append(Text(f"⋮ {hidden:,} lines before", palette.ansi[8]))
             all_lines = all_lines[-most:]
         lines += all_lines
-        ending = words.exit_text(terminal)
+        ending = exit_text(terminal)
         if ending and ending != "still running":
             lines.append(Text(ending, palette.ansi[1]))
         made = []

@@ -13,10 +13,9 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 
 from antiphon.client import ClientSession, SessionEvent
-from antiphon.engine.turn import TurnState
+from antiphon.engine import TurnState
 from antiphon.errors import AntiphonError
-from antiphon.schema import v2
-from antiphon.schema.wire import Unknown
+from antiphon.schema import Unknown, v2
 from antiphon.tui.commands_popup import CommandsPopup
 from antiphon.tui.composer import Composer
 from antiphon.tui.dialogs import AskLine

@@ -10,8 +10,8 @@ from rich.style import Style
 from rich.text import Text
 from textual.strip import Strip
 
-from antiphon.engine.transcript import Message, MessageType
-from antiphon.transcripts.words import DELETED, annotation_lines
+from antiphon.engine import Message, MessageType
+from antiphon.transcripts import DELETED, annotation_lines
 from antiphon.tui.plain import plain, plain_line, said
 from antiphon.tui.prose import Page, Prose
 

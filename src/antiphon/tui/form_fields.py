@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Checkbox, Input, RadioButton, RadioSet, Select, SelectionList, Static
 
-from antiphon.engine.forms import (
+from antiphon.engine import (
     BooleanField,
     ChoiceField,
     ChoicesField,

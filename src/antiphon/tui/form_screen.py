@@ -12,7 +12,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static
 
 from antiphon.client import Elicitation, Reply
-from antiphon.engine.forms import UnknownField
+from antiphon.engine import UnknownField
 from antiphon.errors import FormInvalid
 from antiphon.tui.dialogs import CSS
 from antiphon.tui.form_fields import FormField

@@ -9,7 +9,7 @@ from textual.app import App
 from textual.content import Content
 
 from antiphon.client import ClientSession, arranged
-from antiphon.engine.configuration import offered_values
+from antiphon.engine import offered_values
 from antiphon.schema import v2
 from antiphon.tui.dialogs import Choose
 from antiphon.tui.plain import plain_line

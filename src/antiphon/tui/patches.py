@@ -9,7 +9,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from antiphon.transcripts.words import near
+from antiphon.transcripts import near
 from antiphon.tui.patch_rows import patch_rows
 from antiphon.tui.plain import plain, plain_line
 from antiphon.tui.prose import Page

@@ -12,7 +12,7 @@ from textual.filter import LineFilter
 
 from antiphon.schema import v2
 from antiphon.text_safety import hidden, printed_text, safe_line, safe_text
-from antiphon.transcripts.words import block_words
+from antiphon.transcripts import block_words
 
 _TYPED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 

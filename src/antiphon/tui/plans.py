@@ -8,7 +8,7 @@ from typing import Any
 from rich.text import Text
 from textual.strip import Strip
 
-from antiphon.engine.plans import Plan
+from antiphon.engine import Plan
 from antiphon.schema import v2
 from antiphon.tui.entries import Entry, indented
 from antiphon.tui.palette import Palette

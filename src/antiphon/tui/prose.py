@@ -28,9 +28,7 @@ from rich.text import Text
 from rich.theme import Theme
 from textual.strip import Strip
 
-from antiphon.transcripts.reading_limits import is_readable
-from antiphon.transcripts.words import is_safe_link
-from antiphon.transcripts.writing import Writing
+from antiphon.transcripts import Writing, is_readable, is_safe_link
 from antiphon.tui.palette import Palette
 from antiphon.tui.plain import plain, plain_output
 

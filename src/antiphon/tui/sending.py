@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from antiphon.client import ClientSession
-from antiphon.engine.turn import TurnState
+from antiphon.engine import TurnState
 from antiphon.tui.waiting import Here, Waits, waiting_of
 
 

@@ -15,8 +15,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from antiphon.errors import AntiphonError, CallFailed, LinkLost
-from antiphon.schema import v2
-from antiphon.schema.version import ours_in
+from antiphon.schema import ours_in, v2
 from antiphon.tui.dialogs import AskLine, Confirm
 from antiphon.tui.foot import Foot
 from antiphon.tui.plain import plain_line

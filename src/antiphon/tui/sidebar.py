@@ -12,7 +12,7 @@ from textual.widgets import Static
 
 from antiphon.client import ClientSession
 from antiphon.schema import v2
-from antiphon.transcripts.words import near
+from antiphon.transcripts import near
 from antiphon.tui.palette import Palette, palette_of
 from antiphon.tui.patches import counts
 from antiphon.tui.plain import plain_line

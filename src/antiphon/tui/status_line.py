@@ -9,8 +9,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from antiphon.client import ClientSession, Link, LinkState
-from antiphon.engine.configuration import offered_values
-from antiphon.engine.turn import TurnState
+from antiphon.engine import TurnState, offered_values
 from antiphon.schema import v2
 from antiphon.tui.plain import plain_line
 

@@ -7,14 +7,9 @@ from functools import partial
 from typing import Any
 
 from antiphon.client import ClientSession, SessionEvent
-from antiphon.engine.annotations import ANNOTATION_UPDATES
-from antiphon.engine.compactions import Compaction
-from antiphon.engine.plans import Plan
-from antiphon.engine.tools import ToolCall
-from antiphon.engine.transcript import TYPE_OF, Message, MessageType
-from antiphon.schema import v2
-from antiphon.schema.wire import Unknown
-from antiphon.transcripts.words import ENDINGS, call_title
+from antiphon.engine import ANNOTATION_UPDATES, TYPE_OF, Compaction, Message, MessageType, Plan, ToolCall
+from antiphon.schema import Unknown, v2
+from antiphon.transcripts import ENDINGS, call_title
 from antiphon.tui.calls import CallEntry
 from antiphon.tui.entries import Entry, MessageEntry, NoteEntry, ThoughtEntry
 from antiphon.tui.plain import plain_line, said

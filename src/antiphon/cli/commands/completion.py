@@ -45,7 +45,7 @@ def _sessions(ctx: click.Context) -> Iterable[tuple[str, str]]:
     if ctx.params.get("hub"):
         yield from _from_hub(ctx.params)
         return
-    from antiphon.stores.sqlite_glance import glance
+    from antiphon.stores import glance
     from antiphon.text_safety import safe_line
 
     for one in glance(_folder(ctx).sessions):
@@ -79,7 +79,7 @@ def _from_hub(given: dict[str, Any]) -> list[tuple[str, str]]:
 
 @silent
 def tokens(ctx: click.Context, incomplete: str) -> Iterable[CompletionItem]:
-    from antiphon.hub.access.tokens import read_tokens
+    from antiphon.hub import read_tokens
 
     for token in read_tokens(_folder(ctx).tokens):
         if token.name.startswith(incomplete):
@@ -110,7 +110,7 @@ def agents(words: list[str], incomplete: str) -> Items:
 
 
 def _folder(ctx: click.Context) -> Any:
-    from antiphon.hub.folder import HubFolder
+    from antiphon.hub import HubFolder
 
     return HubFolder(ctx.params.get("data"))
 

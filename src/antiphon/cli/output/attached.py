@@ -10,11 +10,10 @@ from antiphon.cli.output.descriptions import block_text
 from antiphon.cli.output.plain import LONGEST_NOTE, PlainScreen
 from antiphon.cli.program import short_path
 from antiphon.client import Client, ClientSession, QuestionNews, SessionEvent
-from antiphon.engine.transcript import Message, MessageType, is_deletion
-from antiphon.engine.who import Present, Who, sender_in
+from antiphon.engine import Message, MessageType, Present, Who, is_deletion, sender_in
 from antiphon.schema import v2
 from antiphon.text_safety import printed_text, safe_line
-from antiphon.transcripts.words import DELETED
+from antiphon.transcripts import DELETED
 
 SHOWN = 20
 """Messages of before that are shown to who comes."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from antiphon.client import ClientSession
-from antiphon.engine.transcript import is_deletion
+from antiphon.engine import is_deletion
 from antiphon.schema import v2
 from antiphon.text_safety import printed_text, safe_line, safe_text
 

@@ -31,7 +31,7 @@ from antiphon.cli.program import short_path
 from antiphon.client import Client, ClientSession, Permission, SessionEvent, TurnEnd
 from antiphon.schema import v2
 from antiphon.text_safety import SafeWriter, safe_line
-from antiphon.transcripts.writing import Piece, Writing
+from antiphon.transcripts import Piece, Writing
 
 FRAMES = 12
 """Times a second that the bottom is painted."""

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple, TextIO
 
 from antiphon.cli.output.descriptions import OutputPart, kind_text, question_lines, tool_output
 from antiphon.client import Permission
-from antiphon.schema import v2
-from antiphon.schema.wire import Unknown
+from antiphon.schema import Unknown, v2
 from antiphon.text_safety import safe_line, safe_text
 
 MOST = 40

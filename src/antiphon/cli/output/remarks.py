@@ -7,9 +7,8 @@ from typing import Any
 
 from antiphon.cli.output.descriptions import block_text, ending, notice_text
 from antiphon.client import ClientSession
-from antiphon.engine.configuration import offered_values
-from antiphon.schema import v2
-from antiphon.schema.wire import UNSET
+from antiphon.engine import offered_values
+from antiphon.schema import UNSET, v2
 from antiphon.text_safety import safe_line
 
 _COMPACTION = {
