@@ -13,8 +13,8 @@ from typing import Any
 from textual.pilot import Pilot
 
 from antiphon.client import Link, connect
-from antiphon.tui import Asking, ChatApp
-from antiphon.tui.chat_screen import ChatScreen
+from antiphon.tui import ChatApp, PendingQuestions
+from antiphon.tui.screens.chat import ChatScreen
 
 DEADLINE = 60.0
 
@@ -98,7 +98,7 @@ async def staged(
 ) -> AsyncIterator[Stage]:
     """The UI over an agent (a command, an address, an agent in this process), with a session on the screen, a
     new one or `session` (its id and folder); with neither, the list of them."""
-    asking = Asking()
+    asking = PendingQuestions()
     apps: list[ChatApp] = []
 
     def linked(link: Link) -> None:

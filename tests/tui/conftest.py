@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tools.terminal_stage import Stage, staged
 
-from antiphon.tui import question_card
+from antiphon.tui.widgets import question_card
 
 AGENT = [sys.executable, str(Path(__file__).parent / "agent.py")]
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input, RadioSet, SelectionList
 
-from antiphon.tui import question_card
-from antiphon.tui.calls import CallEntry
-from antiphon.tui.foot import Foot
-from antiphon.tui.form_screen import FormScreen
-from antiphon.tui.help_screen import HelpScreen
 from antiphon.tui.history import History
-from antiphon.tui.window import LAID_OUT, MOST
+from antiphon.tui.screens.form import FormScreen
+from antiphon.tui.screens.help import HelpScreen
+from antiphon.tui.story.tool_calls import CallEntry
+from antiphon.tui.story.window import LAID_OUT, MOST
+from antiphon.tui.widgets import question_card
+from antiphon.tui.widgets.key_bar import KeyBar
 from tests.tui.conftest import AGENT, scene
 
 
@@ -333,7 +333,7 @@ async def test_help_and_themes() -> None:
         await stage.shows("steer: into the turn that is at work")
         await stage.pilot.press("escape")
         await stage.shows("F1 Help")
-        await stage.pilot.click(Foot, offset=(stage.text.split("\n")[-1].index("Help"), 0))
+        await stage.pilot.click(KeyBar, offset=(stage.text.split("\n")[-1].index("Help"), 0))
         await stage.until(lambda: isinstance(stage.app.screen, HelpScreen))
         await stage.pilot.press("escape")
         await stage.pilot.press("ctrl+t")

@@ -19,12 +19,12 @@ from rich.segment import Segment
 from tools.terminal_stage import Stage
 
 from antiphon.client import connect
-from antiphon.tui.chat_screen import ChatScreen
-from antiphon.tui.form_screen import FormScreen
-from antiphon.tui.palette import DARK
-from antiphon.tui.plans import PlanEntry
-from antiphon.tui.prose import Page
-from antiphon.tui.window import MOST
+from antiphon.tui.screens.chat import ChatScreen
+from antiphon.tui.screens.form import FormScreen
+from antiphon.tui.story.plans import PlanEntry
+from antiphon.tui.story.window import MOST
+from antiphon.tui.text.markdown import Page
+from antiphon.tui.text.palette import DARK
 from tests.hub.running import served
 from tests.tui.conftest import scene
 

@@ -12,7 +12,7 @@ import pytest
 from tools.terminal_stage import Stage
 
 from antiphon.client import Reconnect
-from antiphon.tui.sessions_screen import SessionList, SessionsScreen
+from antiphon.tui.screens.sessions import SessionList, SessionsScreen
 from tests.hub.running import Served, served
 from tests.tui.conftest import AGENT, scene
 

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from antiphon.tui.app import ChatApp
-from antiphon.tui.chat_screen import ChatScreen
-from antiphon.tui.composer import Composer
-from antiphon.tui.form_screen import FormScreen
-from antiphon.tui.keys import KEYS, bound
-from antiphon.tui.question_card import QuestionCard
-from antiphon.tui.queue_panel import QueuePanel
-from antiphon.tui.sessions_screen import SessionList, SessionsScreen
-from antiphon.tui.transcript import Transcript
+from antiphon.tui.screens.chat import ChatScreen
+from antiphon.tui.screens.form import FormScreen
+from antiphon.tui.screens.help import KEYS, bound
+from antiphon.tui.screens.sessions import SessionList, SessionsScreen
+from antiphon.tui.widgets.composer import Composer
+from antiphon.tui.widgets.question_card import QuestionCard
+from antiphon.tui.widgets.queue_panel import QueuePanel
+from antiphon.tui.widgets.transcript import Transcript
 
 DOCS = Path(__file__).parents[2] / "docs" / "chat.md"
 WHERE: dict[str, tuple[type[Any], ...]] = {

@@ -13,12 +13,12 @@ from rich.segment import Segment
 from textual.color import Color
 
 from antiphon.schema import v2
-from antiphon.tui.palette import DARK, LIGHT, Palette
-from antiphon.tui.patches import patch_lines
-from antiphon.tui.plain import SafeLines, plain, plain_line, plain_output, typed
-from antiphon.tui.prose import SHOWN, Page, Prose
-from antiphon.tui.sessions_screen import _lines as session_lines
-from antiphon.tui.sgr import coloured
+from antiphon.tui.screens.sessions import _lines as session_lines
+from antiphon.tui.text.markdown import SHOWN, MarkdownText, Page
+from antiphon.tui.text.palette import DARK, LIGHT, Palette
+from antiphon.tui.text.patches import patch_lines
+from antiphon.tui.text.plain import SafeLines, plain, plain_line, plain_output, typed
+from antiphon.tui.text.terminal_colours import coloured
 from tests.text.forbidden import forbidden
 from tests.transcripts.hostile import TEXTS
 
@@ -26,7 +26,7 @@ PAGE = Page(40, DARK)
 
 
 def lines(text: str) -> list[str]:
-    prose = Prose()
+    prose = MarkdownText()
     prose.write(text)
     return [line.text.rstrip() for line in prose.lines(PAGE)]
 
@@ -57,14 +57,14 @@ def test_the_last_filter_keeps_the_cells_of_a_line() -> None:
 def test_whatever_a_text_is_its_lines_are_as_wide_as_counted(text: str) -> None:
     for line in [*lines(text), *(line.plain for line in coloured(text, DARK.ansi))]:
         assert forbidden(line) == []
-    prose = Prose()
+    prose = MarkdownText()
     prose.write(text)
     assert all(cell_len(line.text) <= PAGE.width for line in prose.lines(PAGE))
 
 
 @given(st.sampled_from(TEXTS), st.integers(1, 9))
 def test_markdown_is_the_same_however_it_comes(text: str, size: int) -> None:
-    prose = Prose()
+    prose = MarkdownText()
     for at in range(0, len(text), size):
         prose.write(text[at : at + size])
     assert [line.text.rstrip() for line in prose.lines(PAGE)] == lines(text)
@@ -76,7 +76,7 @@ def test_markdown_is_laid_out() -> None:
 
 
 def test_a_message_that_is_too_long_is_cut_and_says_so() -> None:
-    prose = Prose()
+    prose = MarkdownText()
     for _ in range(100):
         prose.write("word " * 20_000)
     shown = prose.lines(PAGE)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tools.tmux import Terminal
 
-from antiphon.tui.question_card import TOO_SOON
+from antiphon.tui.widgets.question_card import TOO_SOON
 from tests.hub.running import served
 from tests.tui.conftest import AGENT
 

@@ -17,14 +17,14 @@ from textual.widgets import TextArea
 from antiphon.client import Client, ClientSession
 from antiphon.errors import AntiphonError, CallFailed, LinkLost
 from antiphon.schema import v2
-from antiphon.tui.asking import Asking
-from antiphon.tui.chat_screen import ChatScreen
-from antiphon.tui.dialogs import Choose
-from antiphon.tui.help_screen import HelpScreen
 from antiphon.tui.history import History
-from antiphon.tui.palette import first_theme, themes
-from antiphon.tui.plain import SafeLines, plain_line
-from antiphon.tui.sessions_screen import SessionsScreen
+from antiphon.tui.questions import PendingQuestions
+from antiphon.tui.screens.chat import ChatScreen
+from antiphon.tui.screens.dialogs import Choose
+from antiphon.tui.screens.help import HelpScreen
+from antiphon.tui.screens.sessions import SessionsScreen
+from antiphon.tui.text.palette import first_theme, themes
+from antiphon.tui.text.plain import SafeLines, plain_line
 
 AGAIN = 2.0
 """Seconds in which a second Ctrl-C quits."""
@@ -58,7 +58,7 @@ class ChatApp(App[None]):
     def __init__(
         self,
         client: Client,
-        asking: Asking,
+        asking: PendingQuestions,
         *,
         cwd: str,
         place: str = "",

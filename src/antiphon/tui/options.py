@@ -11,8 +11,8 @@ from textual.content import Content
 from antiphon.client import ClientSession, arranged
 from antiphon.engine import offered_values
 from antiphon.schema import v2
-from antiphon.tui.dialogs import Choose
-from antiphon.tui.plain import plain_line
+from antiphon.tui.screens.dialogs import Choose
+from antiphon.tui.text.plain import plain_line
 
 Known = v2.SessionConfigSelect | v2.SessionConfigBoolean
 

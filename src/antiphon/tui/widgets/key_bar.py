@@ -28,11 +28,11 @@ class Shown(NamedTuple):
         return cell_len(f" {self.name} {self.word} ")
 
 
-class Foot(Widget):
+class KeyBar(Widget):
     ALLOW_SELECT = False
     COMPONENT_CLASSES: ClassVar[set[str]] = {"foot--key", "foot--word"}
     DEFAULT_CSS = """
-    Foot {
+    KeyBar {
         dock: bottom; height: 1; background: $surface;
         & .foot--key { color: $footer-key-foreground; text-style: bold; }
         & .foot--word { color: $footer-description-foreground; }

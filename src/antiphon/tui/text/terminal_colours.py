@@ -8,7 +8,7 @@ from rich.color import Color
 from rich.style import Style
 from rich.text import Text
 
-from antiphon.tui.plain import plain_output
+from antiphon.tui.text.plain import plain_output
 
 _SGR = re.compile(r"\x1b\[([0-9;:]*)m")
 _ATTRIBUTES = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "reverse", 9: "strike"}

@@ -11,7 +11,7 @@ from typing import Any
 
 from antiphon.client import Client, Link, Reconnect, connect
 from antiphon.tui.app import ChatApp
-from antiphon.tui.asking import Asking
+from antiphon.tui.questions import PendingQuestions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ class Chat:
 
 async def run_chat(chat: Chat) -> int:
     """Until somebody leaves. Raises what `connect` raises; gives the exit code."""
-    asking = Asking()
+    asking = PendingQuestions()
     apps: list[ChatApp] = []
 
     def linked(link: Link) -> None:

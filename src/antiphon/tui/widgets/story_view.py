@@ -1,5 +1,4 @@
-"""A story on the screen: a widget that draws the lines of a window on it, and moves the window when one
-scrolls out of it."""
+"""A widget that draws the window of a story and moves it while the user scrolls."""
 
 from __future__ import annotations
 
@@ -14,11 +13,31 @@ from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
-from antiphon.tui.palette import palette_of
-from antiphon.tui.prose import Page
-from antiphon.tui.story import Story
-from antiphon.tui.strips import marked, styled
-from antiphon.tui.window import LAID_OUT, MOST, Window
+from antiphon.tui.story.story import Story
+from antiphon.tui.story.window import LAID_OUT, MOST, Window
+from antiphon.tui.text.markdown import Page
+from antiphon.tui.text.palette import palette_of
+
+
+def marked(line: Strip, needle: str, look: Style) -> Strip:
+    """With the first place where it has these words, in small letters, in that look."""
+    text = line.text.casefold()
+    found = text.find(needle) if needle else -1
+    if found < 0 or len(text) != len(line.text):
+        return line
+    return styled(line, found, found + len(needle), look)
+
+
+def styled(line: Strip, start: int, end: int, look: Style) -> Strip:
+    """With these of its characters in that look; -1 is the end of the line."""
+    length = len(line.text)
+    end = length if end == -1 else min(end, length)
+    if start >= end:
+        return line
+    left, right = line.index_to_cell_position(start), line.index_to_cell_position(end)
+    inside = Strip([Segment(text, (style or Style()) + look) for text, style, _ in line.crop(left, right)])
+    return Strip([*line.crop(0, left), *inside, *line.crop(right)])
+
 
 MEASURE = 100
 """Columns of text that one reads with ease."""

@@ -12,8 +12,8 @@ from textual.strip import Strip
 
 from antiphon.engine import Message, MessageType
 from antiphon.transcripts import DELETED, annotation_lines
-from antiphon.tui.plain import plain, plain_line, said
-from antiphon.tui.prose import Page, Prose
+from antiphon.tui.text.markdown import MarkdownText, Page
+from antiphon.tui.text.plain import plain, plain_line, said
 
 
 class Entry(ABC):
@@ -58,17 +58,17 @@ class MessageEntry(Entry):
         self.message = message
         self._mine = mine
         self._name = name
-        self._prose = Prose()
+        self._prose = MarkdownText()
         self._shown = ""
 
     @property
     def text(self) -> str:
         return DELETED if self.message.deleted else said(self.message.content)
 
-    def _read(self) -> Prose:
+    def _read(self) -> MarkdownText:
         text = self.text
         if not text.startswith(self._shown):
-            self._prose, self._shown = Prose(), ""  # it was replaced
+            self._prose, self._shown = MarkdownText(), ""  # it was replaced
         self._prose.write(text[len(self._shown) :])
         self._shown = text
         return self._prose

@@ -13,10 +13,10 @@ from textual.widgets import Static
 from antiphon.client import ClientSession
 from antiphon.schema import v2
 from antiphon.transcripts import near
-from antiphon.tui.palette import Palette, palette_of
-from antiphon.tui.patches import counts
-from antiphon.tui.plain import plain_line
-from antiphon.tui.plans import step_text, steps
+from antiphon.tui.story.plans import step_text, steps
+from antiphon.tui.text.palette import Palette, palette_of
+from antiphon.tui.text.patches import counts
+from antiphon.tui.text.plain import plain_line
 
 MOST = 200
 ROOM = 100

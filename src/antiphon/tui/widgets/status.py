@@ -1,7 +1,8 @@
-"""One line that says how things stand: state, queue, usage, clients, link."""
+"""The lines around a session: its header, its status, and the keys at the foot."""
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Any
 
@@ -11,7 +12,33 @@ from textual.widgets import Static
 from antiphon.client import ClientSession, Link, LinkState
 from antiphon.engine import TurnState, offered_values
 from antiphon.schema import v2
-from antiphon.tui.plain import plain_line
+from antiphon.tui.text.plain import plain_line
+
+
+class SessionHeader(Static):
+    DEFAULT_CSS = """
+    SessionHeader {
+        height: 1; padding: 0 2; background: $surface; text-wrap: nowrap; text-overflow: ellipsis;
+    }
+    """
+
+    def __init__(self, **named: Any) -> None:
+        super().__init__("", markup=False, **named)
+
+    def show(self, session: ClientSession) -> None:
+        agent = plain_line(session.agent_name, limit=60)
+        self.update(
+            Content.assemble(
+                (plain_line(session.title or "New session", limit=120), "bold"),
+                ("   " + " · ".join(part for part in (agent, _home(session.cwd)) if part), "$foreground 60%"),
+            )
+        )
+
+
+def _home(path: str) -> str:
+    home = os.path.expanduser("~")
+    short = "~" + path[len(home) :] if path == home or path.startswith(home + os.sep) else path
+    return plain_line(short, limit=120)
 
 
 class StatusLine(Static):

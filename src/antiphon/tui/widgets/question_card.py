@@ -16,8 +16,8 @@ from textual.widgets.option_list import Option
 
 from antiphon.client import Elicitation, Permission
 from antiphon.schema import v2
-from antiphon.tui.asking import Pending
-from antiphon.tui.plain import plain, plain_line
+from antiphon.tui.questions import PendingQuestion
+from antiphon.tui.text.plain import plain, plain_line
 
 TOO_SOON = 0.4
 """Seconds in which a key was meant for something else: what was typed before does not answer a question."""
@@ -50,14 +50,14 @@ class QuestionCard(Vertical):
     class Chosen(Message):
         """An answer was chosen: an option of a permission, or one of `fill`, `agree`, `decline`."""
 
-        def __init__(self, pending: Pending, choice: v2.PermissionOption | str) -> None:
+        def __init__(self, pending: PendingQuestion, choice: v2.PermissionOption | str) -> None:
             super().__init__()
             self.pending = pending
             self.choice = choice
 
     def __init__(self, **named: Any) -> None:
         super().__init__(**named)
-        self.pending: Pending | None = None
+        self.pending: PendingQuestion | None = None
         self._about = Static("", markup=False)
         self._scroll = VerticalScroll(self._about, can_focus=False)
         self._options = OptionList(markup=False)
@@ -68,7 +68,7 @@ class QuestionCard(Vertical):
         yield self._scroll
         yield self._options
 
-    def show(self, pending: Pending | None, *, more: int = 0) -> None:
+    def show(self, pending: PendingQuestion | None, *, more: int = 0) -> None:
         """Put a question, or none."""
         fresh = pending is not self.pending
         self.pending = pending

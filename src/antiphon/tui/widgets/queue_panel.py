@@ -11,8 +11,8 @@ from textual.message import Message
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from antiphon.tui.plain import plain_line
-from antiphon.tui.waiting import Waits
+from antiphon.tui.prompts import QueuedEntry
+from antiphon.tui.text.plain import plain_line
 
 MOST = 100
 
@@ -38,7 +38,7 @@ class QueuePanel(OptionList):
     class Wanted(Message):
         """Something is to be done with an entry: `edit`, `withdraw`, `move`, or `resume` for all."""
 
-        def __init__(self, what: str, entry: Waits, by: int = 0) -> None:
+        def __init__(self, what: str, entry: QueuedEntry, by: int = 0) -> None:
             super().__init__()
             self.what = what
             self.entry = entry
@@ -46,9 +46,9 @@ class QueuePanel(OptionList):
 
     def __init__(self, **named: Any) -> None:
         super().__init__(markup=False, **named)
-        self.entries: list[Waits] = []
+        self.entries: list[QueuedEntry] = []
 
-    def show(self, entries: Sequence[Waits]) -> None:
+    def show(self, entries: Sequence[QueuedEntry]) -> None:
         shown = list(entries)[:MOST]
         if shown == self.entries:
             return
@@ -61,7 +61,7 @@ class QueuePanel(OptionList):
         self.highlighted = places[0] if places else (min(at or 0, len(shown) - 1) if shown else None)
         self.display = bool(shown)
 
-    def _pointed(self) -> Waits | None:
+    def _pointed(self) -> QueuedEntry | None:
         at = self.highlighted
         return None if at is None or at >= len(self.entries) else self.entries[at]
 
@@ -87,7 +87,7 @@ class QueuePanel(OptionList):
         self.action_edit()
 
 
-def _line(number: int, entry: Waits) -> Content:
+def _line(number: int, entry: QueuedEntry) -> Content:
     return Content.assemble(
         (f"{number} waits  ", "$accent"),
         (f"{entry.sender}: " if entry.sender else "", "$warning"),

@@ -1,10 +1,10 @@
-"""One session on the screen: everything that happens in it, and everything one can do in it."""
+"""The screen of one session: transcript, questions, queue and composer."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -12,26 +12,25 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 
-from antiphon.client import ClientSession, SessionEvent
+from antiphon.client import ClientSession, Elicitation, Permission, QuestionNews, SessionEvent
 from antiphon.engine import TurnState
 from antiphon.errors import AntiphonError
 from antiphon.schema import Unknown, v2
-from antiphon.tui.commands_popup import CommandsPopup
-from antiphon.tui.composer import Composer
-from antiphon.tui.dialogs import AskLine
-from antiphon.tui.foot import Foot
-from antiphon.tui.header import SessionHeader
 from antiphon.tui.options import choose_option
-from antiphon.tui.plain import plain_line
-from antiphon.tui.question_card import QuestionCard
-from antiphon.tui.questions import Questions
-from antiphon.tui.queue_panel import QueuePanel
-from antiphon.tui.search_bar import SearchBar
-from antiphon.tui.sending import Sending
-from antiphon.tui.sidebar import Sidebar
-from antiphon.tui.status_line import StatusLine
-from antiphon.tui.story import Story
-from antiphon.tui.transcript import Transcript
+from antiphon.tui.prompts import PromptSender
+from antiphon.tui.questions import PendingQuestion
+from antiphon.tui.screens.dialogs import AskLine
+from antiphon.tui.screens.form import FormScreen
+from antiphon.tui.story.story import Story
+from antiphon.tui.text.plain import plain_line
+from antiphon.tui.widgets.composer import CommandsPopup, Composer
+from antiphon.tui.widgets.key_bar import KeyBar
+from antiphon.tui.widgets.question_card import QuestionCard
+from antiphon.tui.widgets.queue_panel import QueuePanel
+from antiphon.tui.widgets.search_bar import SearchBar
+from antiphon.tui.widgets.sidebar import Sidebar
+from antiphon.tui.widgets.status import SessionHeader, StatusLine
+from antiphon.tui.widgets.transcript import Transcript
 
 if TYPE_CHECKING:
     from antiphon.tui.app import ChatApp
@@ -72,12 +71,12 @@ class ChatScreen(Screen[None]):
     def __init__(self, session: ClientSession) -> None:
         super().__init__()
         self.session = session
-        self.sending = Sending(session)
+        self.sending = PromptSender(session)
         self._story = Story(session)
         self._events = session.events()  # from the moment of the story on
         self._scheduled = False
         self._working = False
-        self._questions = Questions(self)
+        self._questions = QuestionController(self)
         self._popup = CommandsPopup()
         self.transcript = Transcript(self._story, empty=EMPTY, id="transcript")
         self.composer = Composer(self._popup, self.app.history, id="composer")
@@ -101,7 +100,7 @@ class ChatScreen(Screen[None]):
             yield self._popup
             yield self.composer
         yield self._status
-        yield Foot()
+        yield KeyBar()
 
     def on_mount(self) -> None:
         self.composer.focus()
@@ -296,3 +295,74 @@ class ChatScreen(Screen[None]):
     def action_options(self) -> None:
         session = self.session
         choose_option(self.app, session, lambda id, value: self._start(session.set_config(id, value)))
+
+
+class QuestionController:
+    def __init__(self, screen: ChatScreen) -> None:
+        self._screen = screen
+        self._session = screen.session
+        self.card = QuestionCard()
+        self._form: FormScreen | None = None
+
+    def changed(self) -> None:
+        """One has come, or gone."""
+        screen, card = self._screen, self.card
+        pending = screen.app.asking.of(self._session)
+        first = pending[0] if pending else None
+        fresh = first is not None and first is not card.pending
+        if first is None and card.focused:
+            screen.set_focus(screen.composer)  # before it is hidden, and the focus goes anywhere
+        card.show(first, more=len(pending) - 1)
+        if self._form is not None and all(each.asked is not self._form.elicitation for each in pending):
+            self._put_away(self._form)
+        if fresh and not screen.composer.text:
+            card.take_focus()
+        elif fresh:
+            screen.notify("The agent asks: Tab leads to the answers.", markup=False)
+
+    def answer(self, pending: PendingQuestion, choice: v2.PermissionOption | str) -> None:
+        asked = pending.asked
+        if isinstance(asked, Elicitation):
+            if choice == "fill":
+                self._fill_in(pending, asked)
+                return
+            pending.reply(asked.accept() if choice == "agree" else asked.decline())
+            self._told_here("agreed" if choice == "agree" else "declined")
+        elif isinstance(choice, v2.PermissionOption):
+            assert isinstance(asked, Permission)
+            pending.reply(choice)
+            self._told_here(plain_line(choice.name, limit=120))
+        self._screen.set_focus(self._screen.composer)
+
+    def tell(self, news: QuestionNews) -> None:
+        """Note how one has ended, wherever it was answered."""
+        if news.state == "expired":
+            self._screen.note("the question has expired", tone="wait")
+        elif news.state == "answered":
+            mine = news.by is not None and news.by.client_id == self._session.client.who.client_id
+            who = "you" if mine else "somebody" if news.by is None else plain_line(news.by.name, limit=64)
+            answer = plain_line(news.option_name or news.outcome or "", limit=120)
+            self._screen.note(f"{who} answered: {answer}" if answer else f"{who} answered")
+
+    def _fill_in(self, pending: PendingQuestion, asked: Elicitation) -> None:
+        def filled(reply: Any) -> None:
+            self._form = None
+            if reply is not None and not pending.answer.done():
+                pending.reply(reply)
+                accepted = isinstance(reply, v2.ElicitationAcceptAction)
+                self._told_here("the form is filled in" if accepted else "declined")
+            self._screen.composer.focus()
+
+        self._form = FormScreen(asked)
+        self._screen.app.push_screen(self._form, filled)
+
+    def _put_away(self, form: FormScreen) -> None:
+        self._form = None
+        if form.is_attached and form.is_current:
+            form.dismiss(None)
+            self._screen.notify("The form is not needed any more.", markup=False)
+
+    def _told_here(self, answer: str) -> None:
+        """Where the agent does not tell who answered what, it is told here."""
+        if not self._session.abilities.ours.get("presence"):
+            self._screen.note(f"you answered: {answer}")

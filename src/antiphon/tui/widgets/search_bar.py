@@ -10,7 +10,7 @@ from textual.containers import Horizontal
 from textual.timer import Timer
 from textual.widgets import Input, Static
 
-from antiphon.tui.transcript import Transcript
+from antiphon.tui.widgets.transcript import Transcript
 
 SOON = 0.12
 """Seconds after a key in which a search begins, unless another key follows: a session may be long."""

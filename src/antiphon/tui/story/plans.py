@@ -10,10 +10,10 @@ from textual.strip import Strip
 
 from antiphon.engine import Plan
 from antiphon.schema import v2
-from antiphon.tui.entries import Entry, indented
-from antiphon.tui.palette import Palette
-from antiphon.tui.plain import plain_line
-from antiphon.tui.prose import Page
+from antiphon.tui.story.entries import Entry, indented
+from antiphon.tui.text.markdown import Page
+from antiphon.tui.text.palette import Palette
+from antiphon.tui.text.plain import plain_line
 
 BOXES = {"completed": "✓", "in_progress": "▸", "cancelled": "⊘"}
 MOST = 200

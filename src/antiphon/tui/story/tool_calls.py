@@ -14,11 +14,11 @@ from antiphon.client import ClientSession
 from antiphon.engine import Terminal, ToolCall
 from antiphon.schema import v2
 from antiphon.transcripts import call_title, change_words, exit_text, kind_words
-from antiphon.tui.entries import Entry, indented
-from antiphon.tui.patches import patch_lines
-from antiphon.tui.plain import plain_line, plain_output, said
-from antiphon.tui.prose import Page
-from antiphon.tui.sgr import coloured
+from antiphon.tui.story.entries import Entry, indented
+from antiphon.tui.text.markdown import Page
+from antiphon.tui.text.patches import patch_lines
+from antiphon.tui.text.plain import plain_line, plain_output, said
+from antiphon.tui.text.terminal_colours import coloured
 
 LOOKED_AT = 256 * 1024
 """Characters of an output that are looked at: the last ones of a terminal's, the first ones of other text."""

@@ -16,9 +16,9 @@ from textual.widgets.option_list import Option
 
 from antiphon.errors import AntiphonError, CallFailed, LinkLost
 from antiphon.schema import ours_in, v2
-from antiphon.tui.dialogs import AskLine, Confirm
-from antiphon.tui.foot import Foot
-from antiphon.tui.plain import plain_line
+from antiphon.tui.screens.dialogs import AskLine, Confirm
+from antiphon.tui.text.plain import plain_line
+from antiphon.tui.widgets.key_bar import KeyBar
 
 if TYPE_CHECKING:
     from antiphon.tui.app import ChatApp
@@ -79,7 +79,7 @@ class SessionsScreen(Screen[None]):
         yield self._head
         yield self._none
         yield self._list
-        yield Foot()
+        yield KeyBar()
 
     def on_mount(self) -> None:
         self.run_worker(self._watch())

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 from textual.strip import Strip
 
-from antiphon.tui.entries import Entry
-from antiphon.tui.prose import Page
-from antiphon.tui.story import Story
+from antiphon.tui.story.entries import Entry
+from antiphon.tui.story.story import Story
+from antiphon.tui.text.markdown import Page
 
 LAID_OUT = 60
 """Entries that are laid out at first, and more each time when one scrolls to the top."""

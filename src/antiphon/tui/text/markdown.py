@@ -29,8 +29,8 @@ from rich.theme import Theme
 from textual.strip import Strip
 
 from antiphon.transcripts import Writing, is_readable, is_safe_link
-from antiphon.tui.palette import Palette
-from antiphon.tui.plain import plain, plain_output
+from antiphon.tui.text.palette import Palette
+from antiphon.tui.text.plain import plain, plain_output
 
 SHOWN = 64 * 1024
 """Characters of a message that are laid out; of a longer one it is said how much more there is."""
@@ -126,7 +126,7 @@ def _syntax(palette: Palette) -> ANSISyntaxTheme:
     )
 
 
-class Prose:
+class MarkdownText:
     """A message as it grows."""
 
     def __init__(self) -> None:

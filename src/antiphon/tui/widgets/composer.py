@@ -1,19 +1,70 @@
-"""The composer: where one writes to the agent."""
+"""The composer, where the user writes to the agent, and its popup of slash commands."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
+from textual.content import Content
 from textual.message import Message
-from textual.widgets import TextArea
+from textual.widgets import OptionList, TextArea
+from textual.widgets.option_list import Option
 
-from antiphon.tui.commands_popup import CommandsPopup
+from antiphon.schema import v2
 from antiphon.tui.history import History
-from antiphon.tui.plain import typed
-from antiphon.tui.waiting import Waits
+from antiphon.tui.prompts import QueuedEntry
+from antiphon.tui.text.plain import plain_line, typed
+
+MOST = 50
+
+
+class CommandsPopup(OptionList, can_focus=False):
+    DEFAULT_CSS = """
+    CommandsPopup {
+        text-wrap: nowrap; text-overflow: ellipsis;
+        display: none; height: auto; max-height: 8; padding: 0 1; margin: 0 1;
+        border: none; background: $panel; scrollbar-size-vertical: 1;
+        & > .option-list--option-highlighted { background: $block-cursor-background; }
+    }
+    """
+
+    def __init__(self, **named: Any) -> None:
+        super().__init__(markup=False, **named)
+        self.commands: Sequence[v2.AvailableCommand] = ()
+        self._offered: list[v2.Command] = []
+
+    @property
+    def chosen(self) -> v2.Command | None:
+        """The one that is pointed to, while it is shown."""
+        if not self.display or self.highlighted is None or self.highlighted >= len(self._offered):
+            return None
+        return self._offered[self.highlighted]
+
+    def offer(self, written: str) -> None:
+        """Show what may be meant by what is written."""
+        word = written[1:].casefold()
+        wanted = written.startswith("/") and not any(character.isspace() for character in written)
+        known = [command for command in self.commands if isinstance(command, v2.Command)]
+        begins = [command for command in known if command.name.casefold().startswith(word)]
+        others = [command for command in known if word in command.name.casefold() and command not in begins]
+        self._offered = (begins + others)[:MOST] if wanted else []
+        self.clear_options()
+        longest = max((len(command.name) for command in self._offered), default=0)
+        self.add_options([Option(_line(command, min(longest, 20))) for command in self._offered])
+        self.display = bool(self._offered)
+        self.highlighted = 0 if self._offered else None
+
+
+def _line(command: v2.Command, width: int) -> Content:
+    hint = command.input.hint if isinstance(command.input, v2.TextCommandInput) else ""
+    return Content.assemble(
+        (f"/{plain_line(command.name, limit=40):<{width}}  ", "$accent"),
+        plain_line(command.description, limit=160),
+        (f"   {plain_line(hint, limit=60)}" if hint else "", "italic $foreground 55%"),
+    )
+
 
 TALLEST = 8
 
@@ -42,7 +93,7 @@ class Composer(TextArea):
         """Enter was pressed. `delivery`: what it is to do while the session works; `edited`: what it is to
         stand for in the queue."""
 
-        def __init__(self, text: str, delivery: str, edited: Waits | None) -> None:
+        def __init__(self, text: str, delivery: str, edited: QueuedEntry | None) -> None:
             super().__init__()
             self.text = text
             self.delivery = delivery
@@ -65,7 +116,7 @@ class Composer(TextArea):
         self._history = history
         self.working: Callable[[], bool] = lambda: False
         """Whether the session is at work."""
-        self.editing: Waits | None = None
+        self.editing: QueuedEntry | None = None
         """What waits in the queue, and is written anew."""
 
     async def _on_key(self, event: events.Key) -> None:
@@ -86,7 +137,7 @@ class Composer(TextArea):
         self.text = text
         self.move_cursor(self.document.end)
 
-    def write_anew(self, entry: Waits) -> None:
+    def write_anew(self, entry: QueuedEntry) -> None:
         self._edit(entry)
         self.put(entry.text)
         self.focus()
@@ -95,7 +146,7 @@ class Composer(TextArea):
         self._edit(None)
         self.put("")
 
-    def _edit(self, entry: Waits | None) -> None:
+    def _edit(self, entry: QueuedEntry | None) -> None:
         self.editing = entry
         self.set_class(entry is not None, "-editing")
 

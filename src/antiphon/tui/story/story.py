@@ -10,10 +10,10 @@ from antiphon.client import ClientSession, SessionEvent
 from antiphon.engine import ANNOTATION_UPDATES, TYPE_OF, Compaction, Message, MessageType, Plan, ToolCall
 from antiphon.schema import Unknown, v2
 from antiphon.transcripts import ENDINGS, call_title
-from antiphon.tui.calls import CallEntry
-from antiphon.tui.entries import Entry, MessageEntry, NoteEntry, ThoughtEntry
-from antiphon.tui.plain import plain_line, said
-from antiphon.tui.plans import PlanEntry
+from antiphon.tui.story.entries import Entry, MessageEntry, NoteEntry, ThoughtEntry
+from antiphon.tui.story.plans import PlanEntry
+from antiphon.tui.story.tool_calls import CallEntry
+from antiphon.tui.text.plain import plain_line, said
 
 TOLD = (Message, ToolCall, Plan, Compaction)
 TONES = {"error": "bad", "warning": "wait"}

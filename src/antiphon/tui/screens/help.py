@@ -1,11 +1,20 @@
-"""The keys, as people look them up: for the help screen, and for the documentation, which a test compares."""
+"""The help screen, and the list of keys that the documentation shows too."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
-from textual.binding import Binding
+from rich.table import Table
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from antiphon.tui.screens.dialogs import CSS
+from antiphon.tui.text.palette import palette_of
 
 KEYS: dict[str, list[tuple[str, str]]] = {
     "Anywhere": [
@@ -69,3 +78,29 @@ def bound(widget: type[Any]) -> Iterator[str]:
     for binding in widget.__dict__.get("BINDINGS", ()):
         assert isinstance(binding, Binding)
         yield from binding.key.split(",")
+
+
+class HelpScreen(ModalScreen[None]):
+    DEFAULT_CSS = (
+        CSS.format(name="HelpScreen", width=84)
+        + """
+    HelpScreen VerticalScroll { height: auto; max-height: 80vh; scrollbar-size-vertical: 1; }
+    """
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,f1,question_mark,enter", "dismiss", "Close")]
+
+    def compose(self) -> ComposeResult:
+        with Vertical(), VerticalScroll():
+            yield Static(self._table())
+
+    def _table(self) -> Table:
+        palette = palette_of(self.app)
+        table = Table.grid(padding=(0, 3, 0, 0))
+        table.add_column(style=f"bold {palette.ink}", no_wrap=True)
+        table.add_column(style=palette.soft)
+        for where, keys in KEYS.items():
+            table.add_row(Text(where, f"bold {palette.accent}"))
+            for key, what in keys:
+                table.add_row(Text(key), Text(what))
+            table.add_row("")
+        return table

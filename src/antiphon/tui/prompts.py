@@ -1,0 +1,185 @@
+"""Prompts to a session: sent at once, queued, or used to steer or interrupt a turn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, Protocol
+
+from antiphon.client import ClientSession
+from antiphon.engine import TurnState
+from antiphon.schema import v2
+from antiphon.tui.text.plain import plain_line
+
+
+@dataclass(frozen=True)
+class QueuedEntry:
+    """One of them."""
+
+    id: str
+    text: str
+    sender: str = ""
+    """Whose it is, if that is somebody else."""
+
+
+class PromptQueue(Protocol):
+    @property
+    def entries(self) -> list[QueuedEntry]: ...
+
+    async def add(self, text: str) -> None: ...
+
+    async def edit(self, id: str, text: str) -> None: ...
+
+    async def move(self, id: str, by: int) -> None: ...
+
+    async def withdraw(self, id: str) -> None: ...
+
+
+def queue_of(session: ClientSession) -> PromptQueue:
+    able = session.can_queue
+    return AgentQueue(session) if able else LocalQueue()
+
+
+class AgentQueue:
+    """They outlive this terminal, and every client of the session sees them."""
+
+    def __init__(self, session: ClientSession) -> None:
+        self._session = session
+
+    @property
+    def entries(self) -> list[QueuedEntry]:
+        found = []
+        for entry in self._session.queue_entries:
+            if isinstance(entry, dict) and isinstance(entry.get("messageId"), str):
+                found.append(
+                    QueuedEntry(entry["messageId"], _text(entry.get("content")), self._sender(entry))
+                )
+        return found
+
+    def _sender(self, entry: dict[str, Any]) -> str:
+        sender = entry.get("sender")
+        if not isinstance(sender, dict) or sender.get("clientId") == self._session.client.who.client_id:
+            return ""
+        return plain_line(str(sender.get("name", "")), limit=40)
+
+    async def add(self, text: str) -> None:
+        await self._session.queue(text)
+
+    async def edit(self, id: str, text: str) -> None:
+        content = [v2.TextContent(text=text)]
+        await self._session.call_antiphon("replace_inject", messageId=id, content=content)
+
+    async def move(self, id: str, by: int) -> None:
+        ids = [entry.id for entry in self.entries]
+        if id not in ids:
+            return
+        to = ids.index(id) + by
+        if 0 <= to < len(ids):
+            behind = ids[to] if by < 0 else ids[to + 1] if to + 1 < len(ids) else None
+            before = {} if behind is None else {"before": behind}
+            await self._session.call_antiphon("move_inject", messageId=id, **before)
+
+    async def withdraw(self, id: str) -> None:
+        await self._session.call_antiphon("revoke_inject", messageId=id)
+
+
+class LocalQueue:
+    """They wait in this terminal, and are lost with it."""
+
+    def __init__(self) -> None:
+        self._entries: list[QueuedEntry] = []
+        self._ids = count(1)
+
+    @property
+    def entries(self) -> list[QueuedEntry]:
+        return list(self._entries)
+
+    def _at(self, id: str) -> int:
+        return next(at for at, entry in enumerate(self._entries) if entry.id == id)
+
+    def take(self) -> str | None:
+        """The next one, which is about to be sent."""
+        return self._entries.pop(0).text if self._entries else None
+
+    async def add(self, text: str) -> None:
+        self._entries.append(QueuedEntry(f"here-{next(self._ids)}", text))
+
+    async def edit(self, id: str, text: str) -> None:
+        self._entries[self._at(id)] = QueuedEntry(id, text)
+
+    async def move(self, id: str, by: int) -> None:
+        at = self._at(id)
+        to = max(0, min(at + by, len(self._entries) - 1))
+        self._entries.insert(to, self._entries.pop(at))
+
+    async def withdraw(self, id: str) -> None:
+        del self._entries[self._at(id)]
+
+
+def _text(content: Any) -> str:
+    blocks = content if isinstance(content, list) else []
+    return "".join(str(block.get("text", "")) for block in blocks if isinstance(block, dict))
+
+
+class PromptSender:
+    """What a method returns is to be told; it raises what goes wrong."""
+
+    def __init__(self, session: ClientSession) -> None:
+        self._session = session
+        self._waiting = queue_of(session)
+        self.paused = False
+        """Whether the queue waits for somebody to go on with it."""
+
+    @property
+    def entries(self) -> list[QueuedEntry]:
+        return self._waiting.entries
+
+    async def send(self, text: str, delivery: str) -> str | None:
+        session = self._session
+        if session.state is TurnState.IDLE:
+            await session.prompt(text)
+            return None
+        if delivery == "queue" and session.abilities.ours.get("busy") == "agent":
+            delivery = "agent"  # the hub leaves it to the agent when a prompt is taken
+        if delivery in ("steer", "interrupt", "agent") and delivery in session.abilities.delivery:
+            await session.prompt(text, delivery=delivery)
+            return None
+        await self._waiting.add(text)
+        if delivery == "interrupt":
+            if isinstance(self._waiting, LocalQueue):
+                await self._waiting.move(self.entries[-1].id, -len(self.entries))
+            await session.cancel()
+            if not isinstance(self._waiting, LocalQueue):
+                await session.resume_queue()
+            return None
+        return "This agent cannot be steered: it waits for its turn." if delivery == "steer" else None
+
+    async def rested(self) -> str | None:
+        """The session is ready: what waits here is sent."""
+        next_one = self._waiting.take() if isinstance(self._waiting, LocalQueue) else None
+        if next_one is not None:
+            await self._session.prompt(next_one)
+        return None
+
+    async def edit(self, id: str, text: str) -> str | None:
+        if all(entry.id != id for entry in self.entries):
+            return "It was taken meanwhile; nothing was changed."
+        await self._waiting.edit(id, text)
+        return None
+
+    async def move(self, id: str, by: int) -> str | None:
+        await self._waiting.move(id, by)
+        return None
+
+    async def withdraw(self, id: str) -> str | None:
+        await self._waiting.withdraw(id)
+        return None
+
+    async def resume(self) -> str | None:
+        if not isinstance(self._waiting, LocalQueue):
+            await self._session.resume_queue()
+        return None
+
+    async def cancel(self) -> str | None:
+        await self._session.cancel()
+        return None

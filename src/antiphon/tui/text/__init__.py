@@ -1,0 +1,1 @@
+"""Text as lines of the screen: safe, wrapped and coloured."""
