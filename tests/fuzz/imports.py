@@ -18,8 +18,8 @@ import msgspec
 from antiphon.errors import AntiphonError, LocalError
 from antiphon.live.presence import rfc3339
 from antiphon.live.reading import read_session
-from antiphon.moving import export_session, import_session
-from antiphon.moving.parts import PartWriter
+from antiphon.session_files import export_session, import_session
+from antiphon.session_files.format import PartWriter
 from antiphon.stores import MemoryStore
 from antiphon.testing.store_samples import read_all
 from tests.fuzz.mutation import seeds
@@ -33,7 +33,7 @@ RECORD = (
 SEEDS = [
     *seeds("imports"),
     *(RECORD + path.read_bytes().strip() for path in sorted((TESTS / "journals" / "1").glob("*.jsonl"))),
-    *(path.read_bytes() for path in sorted((TESTS / "moving" / "recorded").glob("*.antiphon"))),
+    *(path.read_bytes() for path in sorted((TESTS / "session_files" / "recorded").glob("*.antiphon"))),
 ]
 WORDS = (
     b'"seq":',

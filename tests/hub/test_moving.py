@@ -17,8 +17,8 @@ import pytest
 
 from antiphon.engine.events import Event, SessionCreated, encode_event
 from antiphon.live.reading import read_session
-from antiphon.moving import export_session
 from antiphon.schema import v2
+from antiphon.session_files import export_session
 from antiphon.stores import Batch, SessionRecord, SQLiteStore
 from antiphon.testing.store_samples import events as some_events
 from antiphon.testing.store_samples import read_all

@@ -20,7 +20,7 @@ from antiphon.cli.hub_client import find_by_id, find_session, open_client, run_r
 from antiphon.client import Client
 from antiphon.errors import CallFailed, ResourceNotFound, SessionExists, StoreCorrupt, StoreFull
 from antiphon.hub import HubFolder, imported_record, recorded_agent
-from antiphon.moving import FileRefused, Missing, export_session, import_session, tell_session
+from antiphon.session_files import FileRefused, Missing, export_session, import_session, read_account
 from antiphon.stores import PAGE_BYTES, Batch, Page, SessionRecord, SQLiteStore
 from antiphon.text_safety import safe_line, safe_text
 from antiphon.transcripts import Account, to_html, to_markdown
@@ -46,7 +46,7 @@ def run_export(*, session: str, output: str | None, format: str | None, place: H
                     await export_session(store, record.session_id, file.write, report=missing.add)
                 else:
                     agent = recorded_agent(record)
-                    told = await tell_session(store, record.session_id, agent=agent, report=missing.add)
+                    told = await read_account(store, record.session_id, agent=agent, report=missing.add)
                     _write_text(file, WRITERS[kind](told))
             missing.tell()
 

@@ -23,7 +23,7 @@ from antiphon.errors import InvalidParams, RequestError, StoreCorrupt
 from antiphon.hub.access.limits import LIMITED
 from antiphon.hub.imported_records import recorded_agent
 from antiphon.hub.timeline import Item, Timeline
-from antiphon.moving import Missing, salvage, tell_session
+from antiphon.session_files import Missing, read_account, salvage
 from antiphon.stores.base import HIGHEST, SessionRecord, Store
 from antiphon.transcripts import Account
 
@@ -76,7 +76,7 @@ class Reports:
         record = await record_of(self._store, session_id)
         async with self._busy:
             missing: list[str] = []
-            account = await tell_session(
+            account = await read_account(
                 self._store,
                 session_id,
                 agent=recorded_agent(record),

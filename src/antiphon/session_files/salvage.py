@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Protocol
 
 from msgspec import Struct
 
 from antiphon.engine.events import Event, NewerEvent, UnreadableEvent, decode_event
 from antiphon.errors import StoreCorrupt
-from antiphon.moving.families import Journals
-from antiphon.stores.base import PAGE_BYTES, SessionRecord
+from antiphon.stores.base import PAGE_BYTES, Page, SessionRecord
+
+
+class Journals(Protocol):
+    """What an export reads from: a store, or something that leads to one."""
+
+    async def get(self, session_id: str) -> SessionRecord | None: ...
+
+    async def read(self, session_id: str, after: int, *, limit_bytes: int) -> Page: ...
 
 
 class Missing(Struct, frozen=True):

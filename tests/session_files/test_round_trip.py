@@ -17,11 +17,11 @@ from antiphon.engine.events import Event, Updated
 from antiphon.errors import LocalError, SessionExists, SessionUnknown, StoreFull
 from antiphon.hub.imported_records import imported_record, recorded_agent
 from antiphon.live.reading import read_session
-from antiphon.moving import import_session
-from antiphon.moving.parts import FileRefused
+from antiphon.session_files import import_session
+from antiphon.session_files.format import FileRefused
 from antiphon.stores import Batch, MemoryStore, SQLiteStore
 from tests.engine.journals import JOURNALS
-from tests.moving.files import CREATED, TALK, exported, imported, kept, written
+from tests.session_files.files import CREATED, TALK, exported, imported, kept, written
 
 
 @given(JOURNALS, st.integers(1, 20))
@@ -124,7 +124,7 @@ async def test_a_copy_or_one_with_another_agent_does_not_stand_on_the_agents_ses
 LONG = """
 import asyncio, resource, sys
 from antiphon.engine.events import Event, SessionCreated, encode_event
-from antiphon.moving import export_session, import_session
+from antiphon.session_files import export_session, import_session
 from antiphon.stores import Batch, SessionRecord, SQLiteStore
 
 CHUNK = (b'{"seq":%d,"at":1700000000000,"body":{"type":"update","update":{"sessionUpdate":'

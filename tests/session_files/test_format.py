@@ -10,12 +10,12 @@ import zlib
 import pytest
 
 from antiphon.engine.events import Event, encode_event
-from antiphon.moving import FileRefused, import_session
-from antiphon.moving import parts as parts_module
-from antiphon.moving.parts import PartReader, PartWriter
+from antiphon.session_files import FileRefused, import_session
+from antiphon.session_files import format as format_module
+from antiphon.session_files.format import PartReader, PartWriter
 from antiphon.stores import MemoryStore
 from tests.engine.journals import chunk
-from tests.moving.files import CREATED, TALK, exported, imported
+from tests.session_files.files import CREATED, TALK, exported, imported
 
 LONG = (*TALK, *[chunk(f"n{number}", "word " * 2000) for number in range(300)])
 
@@ -154,7 +154,7 @@ async def test_a_journal_that_is_none_is_refused() -> None:
 
 
 def test_what_is_too_large_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts_module, "BODY_LIMIT", 100)
+    monkeypatch.setattr(format_module, "BODY_LIMIT", 100)
     with pytest.raises(Exception, match="event 5 is larger"):
         PartWriter(lambda _: None).events(5, [b"x" * 101])
 

@@ -8,7 +8,7 @@ from antiphon.engine.session import Session
 from antiphon.hub.imported_records import recorded_agent
 from antiphon.live.reading import read_session
 from antiphon.stores import MemoryStore
-from tests.moving.files import imported
+from tests.session_files.files import imported
 from tests.transcripts.sample import BODIES, journal
 
 RECORDED = Path(__file__).parent / "recorded"

@@ -12,9 +12,9 @@ from antiphon.engine.events import Event, SessionCreated, decode_event, encode_e
 from antiphon.engine.subagents import SUBAGENT_OF
 from antiphon.errors import SessionExists
 from antiphon.jsonrpc.frames import UNREADABLE
-from antiphon.moving.families import rename_in
-from antiphon.moving.parts import FileRefused, MissingHead, PartReader, SessionHead
-from antiphon.moving.validation import (
+from antiphon.session_files.families import rename_in
+from antiphon.session_files.format import FileRefused, MissingHead, PartReader, SessionHead
+from antiphon.session_files.validation import (
     RECORD_BYTES,
     SESSIONS,
     Checking,

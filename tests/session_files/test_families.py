@@ -17,12 +17,12 @@ from antiphon.engine.reading import encode
 from antiphon.engine.subagents import SUBAGENT_OF
 from antiphon.errors import SessionExists, StoreFull
 from antiphon.live.reading import read_session
-from antiphon.moving import export_session, import_session
-from antiphon.moving.parts import PartWriter
+from antiphon.session_files import export_session, import_session
+from antiphon.session_files.format import PartWriter
 from antiphon.stores import MemoryStore, SQLiteStore, Store
 from antiphon.testing.store_samples import read_all, session
-from tests.moving.files import exported, written
-from tests.moving.test_parts import refusal, split
+from tests.session_files.files import exported, written
+from tests.session_files.test_format import refusal, split
 
 
 @asynccontextmanager

@@ -24,7 +24,7 @@ from antiphon.engine.session import Session
 from antiphon.engine.snapshot import parts
 from antiphon.engine.subagents import SUBAGENT_OF
 from antiphon.errors import LocalError
-from antiphon.moving.parts import FileRefused
+from antiphon.session_files.format import FileRefused
 from antiphon.stores.base import SessionRecord
 
 LATEST = 253_402_300_799_999

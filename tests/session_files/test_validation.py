@@ -12,9 +12,9 @@ from antiphon.engine.events import Event, SessionCreated, encode_event
 from antiphon.engine.subagents import SUBAGENT_OF
 from antiphon.engine.transcript import Transcript
 from antiphon.live.presence import rfc3339
-from antiphon.moving import FileRefused, import_session
-from antiphon.moving import importing as importing_module
-from antiphon.moving.parts import PartWriter
+from antiphon.session_files import FileRefused, import_session
+from antiphon.session_files import reader as reader_module
+from antiphon.session_files.format import PartWriter
 from antiphon.stores import MemoryStore
 from tests.engine.journals import chunk
 
@@ -161,7 +161,7 @@ async def test_two_files_cannot_make_a_circle() -> None:
 
 
 async def test_a_file_with_very_many_sessions_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importing_module, "SESSIONS", 3)
+    monkeypatch.setattr(reader_module, "SESSIONS", 3)
     many = [
         session(f"c{number}", meta={SUBAGENT_OF: "s"}, first={"meta": {SUBAGENT_OF: "s"}})
         for number in range(3)

@@ -1,17 +1,40 @@
-"""The sessions that go with a session: those of its subagents, found in its journal."""
+"""A session with the sessions of its subagents: they are exported and imported together."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from antiphon.engine.events import Event, Updated
-from antiphon.engine.subagents import SUBAGENT_OF
-from antiphon.moving.families import ANNOUNCED, Journals
-from antiphon.moving.salvage import Missing, salvage
+from msgspec import structs
+
+from antiphon.engine.events import Event, Updated, decode_event, encode_event
+from antiphon.engine.subagents import SUBAGENT_OF, renamed
 from antiphon.schema.repair import Malformed
 from antiphon.schema.v2.subagents import SubagentUpdate
+from antiphon.session_files.salvage import Journals, Missing, salvage
 from antiphon.stores.base import SessionRecord
+
+ANNOUNCED = b'"subagent_update"'
+_NAMING = (ANNOUNCED, b'"session_message', b'"background"')
+"""Where an event can name another session."""
+
+
+def rename_in(line: bytes, name: Callable[[str], str]) -> bytes:
+    """An event whose sessions have other names now; as it was where it names none."""
+    if not any(naming in line for naming in _NAMING):
+        return line
+    event = decode_event(line)
+    body: Any = event.body
+    if not isinstance(body, Updated):
+        return line
+    try:
+        update = renamed(body.update, name)
+    except Malformed:
+        return line  # the fold passes it over, too
+    if update is body.update or update == body.update:
+        return line
+    raw = type(body).of(update).raw
+    return encode_event(structs.replace(event, body=structs.replace(body, raw=raw)))
 
 
 async def family_of(store: Journals, record: SessionRecord) -> tuple[list[SessionRecord], bool]:

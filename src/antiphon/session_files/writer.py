@@ -8,10 +8,9 @@ from collections.abc import Callable
 import msgspec
 
 from antiphon.errors import SessionUnknown, StoreCorrupt
-from antiphon.moving.families import Journals
-from antiphon.moving.kin import family_of
-from antiphon.moving.parts import PartWriter, Write
-from antiphon.moving.salvage import Missing, salvage
+from antiphon.session_files.families import family_of
+from antiphon.session_files.format import PartWriter, Write
+from antiphon.session_files.salvage import Journals, Missing, salvage
 from antiphon.stores.base import SessionRecord
 
 PART_BYTES = 1024 * 1024

@@ -11,13 +11,13 @@ from antiphon.engine.events import AnyBody, SessionCreated, encode_event
 from antiphon.engine.journal import number
 from antiphon.engine.subagents import SUBAGENT_OF
 from antiphon.errors import SessionUnknown
-from antiphon.moving import FileRefused, Missing, export_session, import_session, tell_session
+from antiphon.session_files import FileRefused, Missing, export_session, import_session, read_account
 from antiphon.stores import Batch, MemoryStore, SessionRecord
 from antiphon.testing.store_samples import read_all
 from antiphon.transcripts import to_markdown
 from tests.engine.journals import chunk, state, update
-from tests.moving.files import CREATED, imported, kept
-from tests.moving.test_parts import split
+from tests.session_files.files import CREATED, imported, kept
+from tests.session_files.test_format import split
 
 BODIES: tuple[AnyBody, ...] = (
     CREATED,
@@ -117,14 +117,14 @@ async def test_events_of_a_later_version_are_exported_as_they_are() -> None:
 async def test_a_transcript_says_where_something_is_missing() -> None:
     store, _ = await damaged(4)
     missing: list[Missing] = []
-    text = "".join(to_markdown(await tell_session(store, "s", report=missing.append)))
+    text = "".join(to_markdown(await read_account(store, "s", report=missing.append)))
     assert [(each.first, each.last) for each in missing] == [(4, 4)]
     assert "First part." in text
     assert "Third part." in text
     assert "Second part." not in text
     assert "Something is missing here: event 4 cannot be read" in text
     store, _ = await damaged(1)
-    text = "".join(to_markdown(await tell_session(store, "s")))
+    text = "".join(to_markdown(await read_account(store, "s")))
     assert "Third part." in text
 
 

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 
 from antiphon.engine.events import Event
 from antiphon.errors import SessionUnknown
-from antiphon.moving.salvage import Missing, Stretch, salvage
+from antiphon.session_files.salvage import Missing, Stretch, salvage
 from antiphon.stores.base import Store
 from antiphon.transcripts import Account, Gathering, account
 
 LATER = "a later Antiphon wrote it"
 
 
-async def tell_session(
+async def read_account(
     store: Store,
     session_id: str,
     *,
