@@ -7,8 +7,8 @@ from antiphon.lazy_names import lazy_names
 if TYPE_CHECKING:
     from antiphon.transports.address import ADDRESSES
     from antiphon.transports.base import Receive, Transport
-    from antiphon.transports.environment import child_environment
     from antiphon.transports.lasting import LastingTransport
+    from antiphon.transports.processes.environment import child_environment
     from antiphon.transports.stdio import StdioTransport
     from antiphon.transports.websocket import connect_websocket
 
@@ -19,8 +19,8 @@ __all__ = [
 __getattr__ = lazy_names(__name__, {
     "address": ("ADDRESSES",),
     "base": ("Receive", "Transport"),
-    "environment": ("child_environment",),
     "lasting": ("LastingTransport",),
+    "processes.environment": ("child_environment",),
     "stdio": ("StdioTransport",),
     "websocket": ("connect_websocket",),
 })  # fmt: skip
