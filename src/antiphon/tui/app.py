@@ -72,8 +72,8 @@ class ChatApp(App[None]):
         super().__init__()
         self.client = client
         self.asking = asking
-        self.place = place
-        self.history = History(history)
+        self._place = place
+        self._history = History(history)
         self._cwd = cwd
         self._first = session
         self._new = new
@@ -88,7 +88,7 @@ class ChatApp(App[None]):
             self.register_theme(theme)
         self.theme = self._wanted_theme or first_theme()
         if self.lists:
-            await self.push_screen(SessionsScreen())
+            await self.push_screen(SessionsScreen(self.client, self._place, self))
         if self._first is not None:
             self.open_session(*self._first)
         elif self._new or not self.lists:
@@ -176,7 +176,7 @@ class ChatApp(App[None]):
                     self.exit(message=plain_line(_words(error)), return_code=1)
                 return
             await self._back()
-            await self.push_screen(ChatScreen(session))
+            await self.push_screen(ChatScreen(session, self.asking, self._history, self))
 
         self.run_worker(work(), exclusive=True, group="opening")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -16,11 +16,13 @@ from antiphon.client import ClientSession, Elicitation, Permission, QuestionNews
 from antiphon.engine import TurnState
 from antiphon.errors import AntiphonError
 from antiphon.schema import Unknown, v2
+from antiphon.tui.history import History
 from antiphon.tui.options import choose_option
 from antiphon.tui.prompts import PromptSender
-from antiphon.tui.questions import PendingQuestion
+from antiphon.tui.questions import PendingQuestion, PendingQuestions
 from antiphon.tui.screens.dialogs import AskLine
 from antiphon.tui.screens.form import FormScreen
+from antiphon.tui.screens.navigator import Navigator
 from antiphon.tui.story.story import Story
 from antiphon.tui.text.plain import plain_line
 from antiphon.tui.widgets.composer import CommandsPopup, Composer
@@ -31,9 +33,6 @@ from antiphon.tui.widgets.search_bar import SearchBar
 from antiphon.tui.widgets.sidebar import Sidebar
 from antiphon.tui.widgets.status import SessionHeader, StatusLine
 from antiphon.tui.widgets.transcript import Transcript
-
-if TYPE_CHECKING:
-    from antiphon.tui.app import ChatApp
 
 AT_A_STRETCH = 200
 """Events that are taken before others get their turn."""
@@ -66,20 +65,22 @@ class ChatScreen(Screen[None]):
     ]
     VERTICAL_BREAKPOINTS = [(0, "-short"), (16, "-tall")]  # noqa: RUF012  # declared so by Textual
 
-    app: ChatApp
-
-    def __init__(self, session: ClientSession) -> None:
+    def __init__(
+        self, session: ClientSession, asking: PendingQuestions, history: History, navigator: Navigator
+    ) -> None:
         super().__init__()
         self.session = session
+        self._asking = asking
+        self._navigator = navigator
         self.sending = PromptSender(session)
         self._story = Story(session)
         self._events = session.events()  # from the moment of the story on
         self._scheduled = False
         self._working = False
-        self._questions = QuestionController(self)
+        self._questions = QuestionController(self, asking)
         self._popup = CommandsPopup()
         self.transcript = Transcript(self._story, empty=EMPTY, id="transcript")
-        self.composer = Composer(self._popup, self.app.history, id="composer")
+        self.composer = Composer(self._popup, history, id="composer")
         self.composer.working = lambda: session.state is not TurnState.IDLE
         self.card = self._questions.card
         self.queue = QueuePanel()
@@ -159,7 +160,7 @@ class ChatScreen(Screen[None]):
             self.refresh_bindings()
 
     def refresh_status(self) -> None:
-        asked = len(self.app.asking.of(self.session))
+        asked = len(self._asking.of(self.session))
         editing = self.composer.editing
         notes = [f"editing {editing.id[-4:]}: esc leaves it"] if editing else []
         if self.sending.paused and self.sending.entries:
@@ -216,7 +217,7 @@ class ChatScreen(Screen[None]):
             try:
                 told = await work
             except AntiphonError as error:
-                self.app.complain(error)
+                self._navigator.complain(error)
                 if unsent and not self.composer.text:
                     self.composer.put(unsent)
             else:
@@ -255,7 +256,7 @@ class ChatScreen(Screen[None]):
             return self._writes and self.session.state is not TurnState.IDLE
         if action == "options":
             return bool(self.session.config_options)
-        return self.app.lists if action == "sessions" else True
+        return self._navigator.lists if action == "sessions" else True
 
     def cancel_turn(self) -> bool:
         """Whether there was something to cancel."""
@@ -265,7 +266,7 @@ class ChatScreen(Screen[None]):
         return True
 
     def action_sessions(self) -> None:
-        self.app.show_sessions()
+        self._navigator.show_sessions()
 
     def action_sidebar(self) -> None:
         self._sidebar.toggle()
@@ -276,11 +277,11 @@ class ChatScreen(Screen[None]):
 
     @on(Transcript.Copied)
     def _copied(self, copied: Transcript.Copied) -> None:
-        self.app.copy(copied.text)
+        self._navigator.copy(copied.text)
 
     @on(Transcript.ForkWanted)
     def _fork_wanted(self, wanted: Transcript.ForkWanted) -> None:
-        self.app.fork_open(self.session, at=wanted.message_id)
+        self._navigator.fork_open(self.session, at=wanted.message_id)
 
     def action_rename(self) -> None:
         def named(title: str | None) -> None:
@@ -298,8 +299,9 @@ class ChatScreen(Screen[None]):
 
 
 class QuestionController:
-    def __init__(self, screen: ChatScreen) -> None:
+    def __init__(self, screen: ChatScreen, asking: PendingQuestions) -> None:
         self._screen = screen
+        self._asking = asking
         self._session = screen.session
         self.card = QuestionCard()
         self._form: FormScreen | None = None
@@ -307,7 +309,7 @@ class QuestionController:
     def changed(self) -> None:
         """One has come, or gone."""
         screen, card = self._screen, self.card
-        pending = screen.app.asking.of(self._session)
+        pending = self._asking.of(self._session)
         first = pending[0] if pending else None
         fresh = first is not None and first is not card.pending
         if first is None and card.focused:

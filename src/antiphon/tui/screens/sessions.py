@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -14,14 +14,13 @@ from textual.screen import Screen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
+from antiphon.client import Client
 from antiphon.errors import AntiphonError, CallFailed, LinkLost
 from antiphon.schema import ours_in, v2
 from antiphon.tui.screens.dialogs import AskLine, Confirm
+from antiphon.tui.screens.navigator import Navigator
 from antiphon.tui.text.plain import plain_line
 from antiphon.tui.widgets.key_bar import KeyBar
-
-if TYPE_CHECKING:
-    from antiphon.tui.app import ChatApp
 
 EVERY = 1.5
 """Seconds after which it is looked again."""
@@ -65,10 +64,11 @@ class SessionsScreen(Screen[None]):
         Binding("question_mark", "app.help", "Help", show=False),
     ]
 
-    app: ChatApp
-
-    def __init__(self) -> None:
+    def __init__(self, client: Client, place: str, navigator: Navigator) -> None:
         super().__init__()
+        self._client = client
+        self._place = place
+        self._navigator = navigator
         self._infos: list[v2.SessionInfo] = []
         self._shown: list[str] = []
         self._head = Static("", id="head", markup=False)
@@ -101,7 +101,7 @@ class SessionsScreen(Screen[None]):
     async def look(self) -> None:
         """Ask what there is, and show it."""
         infos = []
-        async for info in self.app.client.list_sessions():
+        async for info in self._client.list_sessions():
             infos.append(info)
             if len(infos) >= MOST:
                 break
@@ -109,7 +109,7 @@ class SessionsScreen(Screen[None]):
         plain = [line.plain for line in lines]
         head = Content.assemble(
             ("Antiphon", "bold $accent"),
-            (f"   {_count(len(infos))} · {plain_line(self.app.place, limit=120)}", "$foreground 70%"),
+            (f"   {_count(len(infos))} · {plain_line(self._place, limit=120)}", "$foreground 70%"),
         )
         self._head.update(head)
         self._none.display = not infos
@@ -136,10 +136,10 @@ class SessionsScreen(Screen[None]):
     def action_open(self) -> None:
         info = self._pointed()
         if info is not None:
-            self.app.open_session(info.session_id, info.cwd)
+            self._navigator.open_session(info.session_id, info.cwd)
 
     def action_new(self) -> None:
-        self.app.new_session()
+        self._navigator.new_session()
 
     def action_back(self) -> None:
         if len(self.app.screen_stack) > 2:
@@ -152,7 +152,7 @@ class SessionsScreen(Screen[None]):
 
         def named(title: str | None) -> None:
             if title is not None:
-                self._do(self.app.client.set_title(info.session_id, title))
+                self._do(self._client.set_title(info.session_id, title))
 
         self.app.push_screen(AskLine("Another title", plain_line(info.title or "", limit=200)), named)
 
@@ -163,7 +163,7 @@ class SessionsScreen(Screen[None]):
 
         def confirmed(yes: bool | None) -> None:
             if yes:
-                self._do(self.app.client.delete_session(info.session_id))
+                self._do(self._client.delete_session(info.session_id))
 
         title = plain_line(info.title or info.session_id, limit=80)
         about = "What was said in it is gone for ever, for everybody."
@@ -172,14 +172,14 @@ class SessionsScreen(Screen[None]):
     def action_fork(self) -> None:
         info = self._pointed()
         if info is not None:
-            self.app.fork_session(info)
+            self._navigator.fork_session(info)
 
     def _do(self, work: Any) -> None:
         async def done() -> None:
             try:
                 await work
             except (CallFailed, LinkLost, AntiphonError) as error:
-                self.app.complain(error)
+                self._navigator.complain(error)
             await self._look_again()
 
         self.run_worker(done())
