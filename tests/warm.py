@@ -35,7 +35,7 @@ COMMANDS = (
     "antiphon.cli.serve",
     "antiphon.cli.sessions",
     "antiphon.cli.tokens",
-    "antiphon.hub.listening",
+    "antiphon.hub.http.listener",
 )
 """What is imported before the first command runs."""
 _STATUS = 16

@@ -10,6 +10,7 @@ import pytest
 
 from antiphon.agent import Agent, AgentSession, AgentTurn, AnnotationNews, MessageWriter
 from antiphon.engine.annotations import MOST_PER_MESSAGE
+from antiphon.stores.base import Store
 from antiphon.stores.sqlite import SQLiteStore
 from tests.agent.talk import Talk, client, session
 from tests.requirements.marks import requirement
@@ -24,7 +25,11 @@ def asking(version: int, **more: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def agent() -> Agent:
-    agent = Agent("annotated")
+    return greeting()
+
+
+def greeting(store: Store | None = None) -> Agent:
+    agent = Agent("annotated", store=store)
 
     @agent.on_prompt
     async def work(turn: AgentTurn) -> None:
@@ -172,8 +177,8 @@ async def test_a_copy_of_the_request_adds_nothing(agent: Agent) -> None:
         assert found.annotations(message) == []
 
 
-async def test_they_outlive_a_restart_and_go_with_a_fork(tmp_path: Path, agent: Agent) -> None:
-    agent.store = SQLiteStore(tmp_path / "kept.db")
+async def test_they_outlive_a_restart_and_go_with_a_fork(tmp_path: Path) -> None:
+    agent = greeting(SQLiteStore(tmp_path / "kept.db"))
     async with agent.serving(), session(agent, 2, **asking(2)) as (talk, id):
         message = await said(talk, id)
         note = {"sessionId": id, "messageId": message, "kind": "note", "value": "kept"}

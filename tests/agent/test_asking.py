@@ -16,7 +16,7 @@ from antiphon.agent.logins import Login
 from antiphon.engine.elicitations import CREATE_ELICITATION
 from antiphon.errors import CannotAsk, LocalError
 from antiphon.stores.memory import MemoryStore
-from tests.agent.talk import Talk, client, session
+from tests.agent.talk import Talk, client, put_away, session
 from tests.requirements.marks import requirement
 
 FORM = {"elicitation": {"form": {}}}
@@ -119,7 +119,7 @@ async def test_what_is_no_valid_consent_gives_no_value(
     version: int, result: Any, action: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     agent, came = asking(where)
-    with caplog.at_level(logging.CRITICAL, "antiphon.agent"):
+    with caplog.at_level(logging.CRITICAL, "antiphon"):
         async with session(agent, version, **able(version, FORM)) as (talk, id):
             request = await asked(talk, id)
             talk.send(id=request["id"], result=result)
@@ -136,7 +136,7 @@ async def test_what_is_no_valid_consent_gives_no_value(
 @pytest.mark.parametrize("version", [1, 2])
 async def test_a_client_that_fails_is_a_cancel(version: int, caplog: pytest.LogCaptureFixture) -> None:
     agent, came = asking(where)
-    with caplog.at_level(logging.CRITICAL, "antiphon.agent"):
+    with caplog.at_level(logging.CRITICAL, "antiphon"):
         async with session(agent, version, **able(version, FORM)) as (talk, id):
             request = await asked(talk, id)
             talk.send(id=request["id"], error={"code": -32603, "message": "no window"})
@@ -222,7 +222,7 @@ async def test_an_answer_that_is_none_does_not_decide_for_the_others(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     agent, came = asking(where)
-    with caplog.at_level(logging.CRITICAL, "antiphon.agent"):
+    with caplog.at_level(logging.CRITICAL, "antiphon"):
         async with (
             session(agent, 2, **able(2, FORM)) as (one, id),
             client(agent, 2, **able(2, FORM)) as two,
@@ -349,7 +349,7 @@ async def test_a_question_expires_with_the_process_that_asked() -> None:
         found = agent.find(id)
         assert found is not None
         await found.live.durable()
-        await agent.release(found)
+        await put_away(agent, id)
         again, _ = asking(where, store=store)
         async with client(again, 2, **able(2, FORM)) as later:
             await later.call("res", "session/resume", sessionId=id, cwd="/", mcpServers=[])
@@ -403,7 +403,7 @@ async def test_a_question_may_belong_to_a_request_before_there_is_a_session(
 
         came.clear()
         talk.send(id="bad", method=method, params={"methodId": "web"})
-        with caplog.at_level(logging.CRITICAL, "antiphon.agent"):
+        with caplog.at_level(logging.CRITICAL, "antiphon"):
             for result in ({"action": "accept", "content": {"city": 7}}, None):
                 request = await talk.request(CREATE_ELICITATION)
                 talk.send(id=request["id"], result=result)

@@ -133,7 +133,7 @@ async def test_the_agent_checks_every_answer_again(
     wrong: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     agent, came = asking(lambda turn: turn.ask("Who?", Everything))
-    with caplog.at_level(logging.CRITICAL, "antiphon.agent"):
+    with caplog.at_level(logging.CRITICAL, "antiphon"):
         async with session(agent, 2, **able(2, FORM)) as (talk, id):
             request = await asked(talk, id)
             talk.send(id=request["id"], result={"action": "accept", "content": {**GOOD, **wrong}})
@@ -153,7 +153,7 @@ async def test_what_the_struct_itself_refuses_counts_as_cancelled(
                 raise ValueError("odd")
 
     agent, came = asking(lambda turn: turn.ask("Which?", Even))
-    with caplog.at_level(logging.CRITICAL, "antiphon.agent"):
+    with caplog.at_level(logging.CRITICAL, "antiphon"):
         async with session(agent, 2, **able(2, FORM)) as (talk, id):
             request = await asked(talk, id)
             talk.send(id=request["id"], result={"action": "accept", "content": {"number": 3}})
@@ -288,7 +288,7 @@ async def test_an_answer_costs_no_more_than_its_length(caplog: pytest.LogCapture
         words: Annotated[str, Meta(pattern=r"^(\w+\s?)+$", max_length=10_000)]
 
     agent, came = asking(lambda turn: turn.ask("Say", Words))
-    with caplog.at_level(logging.CRITICAL, "antiphon.agent"):
+    with caplog.at_level(logging.CRITICAL, "antiphon"):
         async with session(agent, 2, **able(2, FORM)) as (talk, id):
             request = await asked(talk, id)
             content = {"words": "a" * 9_999 + "!"}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from antiphon.agent import Agent, AgentTurn
-from antiphon.agent.logins import Login
+from antiphon.agent.logins import Login, flow_of
 from antiphon.client import connect
 from antiphon.errors import AuthRequired, LocalError
 from antiphon.schema import v2
@@ -433,9 +433,9 @@ def test_the_agent_knows_the_login_it_was_started_for() -> None:
     @agent.terminal_login("console", name="Here", args=["--login", "now"])
     async def log_in() -> None: ...
 
-    assert agent.terminal_flow(["--model", "x", "--login", "now"]) is log_in
-    assert agent.terminal_flow(["--login"]) is None
-    assert agent.terminal_flow([]) is None
+    assert flow_of(agent._flows, ["--model", "x", "--login", "now"]) is log_in
+    assert flow_of(agent._flows, ["--login"]) is None
+    assert flow_of(agent._flows, []) is None
     with pytest.raises(LocalError, match="`args`"):
         agent.terminal_login("other", name="Other")(log_in)
     with pytest.raises(LocalError, match="list of strings"):

@@ -10,8 +10,8 @@ import pytest
 
 from antiphon import Agent, AgentTurn
 from antiphon.agent import AgentSession
-from antiphon.schema import v2
-from antiphon.stores.base import SessionRecord
+from antiphon.stores.base import Batch, SessionRecord
+from antiphon.stores.memory import MemoryStore
 from antiphon.stores.sqlite import SQLiteStore
 from tests.agent.talk import DEADLINE, Talk, client
 
@@ -80,19 +80,17 @@ async def test_what_happened_meanwhile_is_shown_behind_the_answer() -> None:
 
 
 async def test_a_client_that_was_gone_before_the_answer_finds_its_session() -> None:
-    class Slow(Agent):
-        begun: asyncio.Event
-        let_go: asyncio.Event
-        times = 0
+    begun, let_go, times = asyncio.Event(), asyncio.Event(), 0
 
-        async def create(self, params: v2.NewSessionRequest, *, maker: Any = None) -> AgentSession:
-            self.times += 1
-            self.begun.set()
-            await self.let_go.wait()
-            return await super().create(params)
+    class SlowStore(MemoryStore):
+        async def create(self, record: SessionRecord, *, batch: Batch | None = None) -> None:
+            nonlocal times
+            times += 1
+            begun.set()
+            await let_go.wait()
+            await super().create(record, batch=batch)
 
-    agent = Slow("slow")
-    agent.begun, agent.let_go = asyncio.Event(), asyncio.Event()
+    agent = Agent("slow", store=SlowStore())
     greeted: list[str] = []
     said = asyncio.Event()
 
@@ -104,28 +102,29 @@ async def test_a_client_that_was_gone_before_the_answer_finds_its_session() -> N
     async with agent.serving():
         async with client(agent) as talk:
             talk.send(id=1, method="session/new", params={"cwd": "/", "_meta": OURS})
-            await agent.begun.wait()
-        agent.let_go.set()
+            await begun.wait()
+        let_go.set()
         async with client(agent) as talk:
             id = (await new(talk, 1))["sessionId"]
             assert (await new(talk, 2))["sessionId"] == id
             async with asyncio.timeout(DEADLINE):
                 await said.wait()
-        assert agent.times == 1
+        assert times == 1
         assert greeted == [id]
 
 
 async def test_what_failed_can_be_tried_again() -> None:
-    class Failing(Agent):
-        failures = 2
+    failures = 2
 
-        async def create(self, params: v2.NewSessionRequest, *, maker: Any = None) -> AgentSession:
-            if self.failures:
-                self.failures -= 1
+    class FailingStore(MemoryStore):
+        async def create(self, record: SessionRecord, *, batch: Batch | None = None) -> None:
+            nonlocal failures
+            if failures:
+                failures -= 1
                 raise RuntimeError("not now")
-            return await super().create(params)
+            await super().create(record, batch=batch)
 
-    agent = Failing("failing")
+    agent = Agent("failing", store=FailingStore())
     async with agent.serving(), client(agent) as talk:
         for n in (1, 2):
             talk.send(id=n, method="session/new", params={"cwd": "/", "_meta": OURS})

@@ -13,7 +13,7 @@ from antiphon.errors import InvalidParams, LocalError
 from antiphon.schema import v2
 from antiphon.stores import SQLiteStore
 from antiphon.stores.memory import MemoryStore
-from tests.agent.talk import Talk, client, session
+from tests.agent.talk import Talk, client, put_away, session
 from tests.agent.test_sessions import Full
 from tests.requirements.marks import requirement
 
@@ -189,7 +189,7 @@ async def test_the_answer_carries_the_complete_list_and_everyone_gets_it(
     agent = configured()
     asked: list[tuple[str, str]] = []
 
-    @agent.option("model")
+    @agent._service.options["model"]
     async def changed(session: AgentSession, value: str) -> None:
         asked.append((session.config["model"], value))
 
@@ -285,7 +285,7 @@ async def test_an_unknown_type_with_a_string_reads_as_an_id() -> None:
 async def test_a_handler_may_refuse_and_nothing_is_changed(failure: Exception, code: int, says: str) -> None:
     agent = configured()
 
-    @agent.option("model")
+    @agent._service.options["model"]
     async def refuse(session: AgentSession, value: str) -> None:
         raise failure
 
@@ -305,7 +305,7 @@ async def test_a_change_that_is_given_up_while_the_handler_decides_changes_nothi
     agent = configured()
     begun, let_go = asyncio.Event(), asyncio.Event()
 
-    @agent.option("model")
+    @agent._service.options["model"]
     async def decide(session: AgentSession, value: str) -> None:
         begun.set()
         await let_go.wait()
@@ -358,7 +358,7 @@ async def test_closing_the_session_while_the_handler_decides_answers_both() -> N
     agent = configured()
     begun, let_go = asyncio.Event(), asyncio.Event()
 
-    @agent.option("model")
+    @agent._service.options["model"]
     async def decide(session: AgentSession, value: str) -> None:
         begun.set()
         await let_go.wait()
@@ -392,7 +392,9 @@ async def test_the_agent_sets_an_option_itself() -> None:
         with pytest.raises(KeyError):
             live.config["colour"]
         with pytest.raises(LocalError):
-            await live.update(v2.ConfigOptionUpdate(config_options=[agent.option("loud").shown] * 2))
+            await live.update(
+                v2.ConfigOptionUpdate(config_options=[agent._service.options["loud"].shown] * 2)
+            )
 
 
 @requirement("CONF-V1-01")
@@ -429,9 +431,7 @@ async def test_a_session_keeps_the_values_that_a_later_version_of_the_agent_stil
         params = {"sessionId": id, "type": "id"}
         await talk.call(1, "session/set_config_option", configId="model", value="deep", **params)
         await talk.call(2, "session/set_config_option", configId="mode", value="plan", **params)
-    found = first.find(id)
-    assert found is not None
-    await first.release(found)
+    await put_away(first, id)
     later = Agent("later", store=store)
     later.config("model", options={"deep": "Deeper", "deepest": "Deepest"}, default="deepest")
     later.config("mode", options={"code": "Code", "ask": "Ask"}, category="mode")

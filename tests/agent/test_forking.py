@@ -10,10 +10,9 @@ import pytest
 
 from antiphon.agent import Agent, AgentSession, AgentTurn
 from antiphon.live.session import LiveSession
-from antiphon.schema import v2
 from antiphon.stores.memory import MemoryStore
 from antiphon.stores.sqlite import SQLiteStore
-from tests.agent.talk import Talk, client, session
+from tests.agent.talk import Talk, client, put_away, session
 from tests.requirements.marks import requirement
 
 VERSIONS = [1, 2]
@@ -190,9 +189,7 @@ async def test_a_session_that_is_kept_is_forked_without_being_opened(kind: str, 
     talker = Talker(store=store)
     async with talker.agent.serving(), session(talker.agent) as (talk, id):
         await say(talk, id, "one")
-        live = talker.agent.find(id)
-        assert live is not None
-        await talker.agent.release(live)
+        await put_away(talker.agent, id)
         before, record = await events(store, id), await store.get(id)
         made = await talk.call("f", "session/fork", sessionId=id, cwd="/")
         assert talker.agent.find(id) is None
@@ -259,9 +256,9 @@ async def test_a_session_begun_with_a_history_is_found_whole_by_whoever_opens_it
     talker = Talker()
     async with session(talker.agent) as (talk, id):
         await say(talk, id, "one")
-        made = await talker.agent.fork(v2.ForkSessionRequest(session_id=v2.SessionId(id), cwd="/"))
-        await talker.agent.release(made)
-        live = await LiveSession.open(talker.agent.store, made.id, clock=lambda: 0)
+        made = (await talk.call("f", "session/fork", sessionId=id, cwd="/"))["sessionId"]
+        await put_away(talker.agent, made)
+        live = await LiveSession.open(talker.agent.store, made, clock=lambda: 0)
         async with live:
             assert story(live.fold) == ["one", "re: one"]
             assert live.fold.queue == []

@@ -179,7 +179,7 @@ class Run:
     def _at_rest(self) -> bool:
         fold = self.main.fold
         if fold.turn is not None:
-            return self.resting and (self.main._task is None or not self.main._cancelling)
+            return self.resting and (self.main._worker._task is None or not self.main._worker._cancelling)
         return fold.prompts.paused or not fold.queue
 
     async def journals(self) -> dict[str, list[str]]:

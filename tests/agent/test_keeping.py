@@ -242,7 +242,9 @@ async def test_a_title_is_kept_before_it_is_answered_and_not_replaced(version: i
         assert live.fold.facts.info.title == "My title"
     again = Waiting(store=SQLiteStore(tmp_path / "s.db"))
     async with again.agent.serving(), client(again.agent, version) as talk:
-        found = await again.agent.open(id)
+        await talk.call(0, "session/resume", sessionId=id, cwd="/", mcpServers=[])
+        found = again.agent.find(id)
+        assert found is not None
         assert await found.set_title("After a restart") is False
         stored = await talk.call(1, "session/set_title", sessionId=id, title="Mine again")
         assert stored == {"title": "Mine again"}

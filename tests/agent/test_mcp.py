@@ -218,8 +218,8 @@ async def test_what_is_not_offered_over_the_connection_is_not_called_there() -> 
         left.set()
         session = agent.find(session_id)
         assert session is not None
-        while session.behind.tasks:
-            await asyncio.wait(session.behind.tasks)
+        while session._worker.session.tasks.running:
+            await asyncio.wait(session._worker.session.tasks.running)
     assert came == ["files"]
 
 

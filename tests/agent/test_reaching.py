@@ -225,7 +225,7 @@ async def test_a_prompt_that_waited_is_still_the_prompters() -> None:
         await second.call("list again", "session/list")
         found = agent.find(id)
         assert found is not None
-        assert found.prompters == {}
+        assert found._worker.session.prompters == {}
     assert outcomes == ["waited", "mine"]
 
 

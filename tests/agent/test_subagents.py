@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from antiphon.agent import Agent, AgentSession, AgentTurn
-from antiphon.agent.subagents import Subagent
+from antiphon.agent.session import Subagent
 from antiphon.stores.memory import MemoryStore
 from antiphon.stores.sqlite import SQLiteStore
 from tests.agent.talk import Talk, client, session

@@ -11,7 +11,7 @@ from antiphon.agent import Agent, AgentSession, AgentTurn
 from antiphon.errors import LocalError
 from antiphon.schema import v2
 from antiphon.stores.memory import MemoryStore
-from tests.agent.talk import client, session
+from tests.agent.talk import client, put_away, session
 from tests.requirements.marks import requirement
 
 NOTICES = {"clientCapabilities": {"session": {"notices": {}}}}
@@ -252,7 +252,7 @@ async def test_one_that_was_cut_short_by_the_end_of_the_process_has_failed() -> 
         )
         await told.update(begun)
         await talk.update("compaction_update")
-    await agent.release(live(agent, id))
+    await put_away(agent, id)
     later = Agent("later", store=store)
     updates = await reopened(later, id)
     assert [update["status"] for update in updates][-1] == "failed"

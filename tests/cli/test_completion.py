@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from antiphon.hub.access.roles import Role
 from antiphon.hub.access.tokens import create_token
+from antiphon.server.method import Role
 from antiphon.stores.base import SessionRecord
 from antiphon.stores.sqlite import SQLiteStore
 from tests.cli.command import ANTIPHON, Terminal, environment

@@ -332,7 +332,8 @@ async def test_a_session_that_is_gone_is_left_and_the_others_go_on() -> None:
         doomed, other = await client.new_session("/"), await client.new_session("/")
         way.closed = True
         way.cut()
-        await worker.agent.close(worker.agent.find(doomed.id))  # type: ignore[arg-type]
+        registry = worker.agent._server.registry
+        await registry.close(registry.find(doomed.id))  # type: ignore[arg-type]
         await worker.agent.store.delete(doomed.id)
         way.closed = False
         await back(client, way, 2)

@@ -12,8 +12,8 @@ from typing import Any
 from antiphon.agent import Agent, AgentTurn
 from antiphon.errors import MethodNotFound
 from antiphon.hub import Hub
-from antiphon.hub.access.roles import Role
 from antiphon.hub.access.tokens import create_token
+from antiphon.server.method import Role
 from antiphon.stores.memory import MemoryStore
 from antiphon.transports.websocket import connect_websocket
 from tests.agent.talk import INFO, Talk

@@ -35,7 +35,7 @@ async def test_what_a_v1_agent_replays_on_load_is_not_said_twice(tmp_path: Path,
         ids = [(message.type, message.message_id) for message in back.messages]
         assert len(set(ids)) == len(ids)
         kept: Any = hub.find(session.id)
-        assert kept.standing.chain == ["old-1"]
+        assert kept.worker.binding.chain == ["old-1"]
 
 
 async def test_a_mode_and_options_that_clients_chose_are_chosen_again(tmp_path: Path) -> None:
@@ -68,4 +68,4 @@ async def test_what_the_new_agent_does_not_offer_is_left_as_it_is(tmp_path: Path
         assert back.config["model"].current_value == "large"  # it has that one, too
         assert list(back.config) == ["model"]
         kept: Any = hub.find(session.id)
-        assert len(kept.standing.chain) == 2
+        assert len(kept.worker.binding.chain) == 2

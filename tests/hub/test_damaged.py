@@ -20,12 +20,13 @@ from antiphon.engine.journal import number
 from antiphon.engine.subagents import SUBAGENT_OF
 from antiphon.errors import CallFailed
 from antiphon.hub import Hub, HubFolder
-from antiphon.hub.access.roles import Role
 from antiphon.hub.access.tokens import Grant
-from antiphon.hub.permits import HubPermit
+from antiphon.hub.access_policy import HubPolicy
 from antiphon.hub.store_check import StoreCheck
 from antiphon.live.reading import read_session
 from antiphon.schema.version import ours_in
+from antiphon.server.method import Role
+from antiphon.server.methods.table import method_of
 from antiphon.stores import Batch, MemoryStore, SessionRecord, SQLiteStore
 from antiphon.stores.base import CheckReport
 from tests.engine.journals import chunk
@@ -152,9 +153,9 @@ async def test_parents_in_a_circle_hang_no_request() -> None:
     for one, other in (("a", "b"), ("b", "a"), ("self", "self")):
         await keep(store, one, meta={SUBAGENT_OF: other})
     hub = Hub({}, store=store)
-    permit = HubPermit(hub, Grant(name="guest", role=Role.CONTROLLER, sessions=frozenset({"z"})))
+    permit = HubPolicy(hub, Grant(name="guest", role=Role.CONTROLLER, sessions=frozenset({"z"})))
     for name in ("a", "b", "self"):
-        assert not await permit._covers_parent("session/resume", name)
+        assert not await permit._covers_parent(method_of("session/resume"), name)
     async with connect(hub, version=2) as client:
         await client.delete_session("a")
         assert await store.get("a") is None

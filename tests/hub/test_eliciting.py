@@ -131,11 +131,11 @@ async def test_unattended_it_can_be_cancelled_at_once(tmp_path: Path, agent_vers
             content = [{"type": "text", "text": "form"}]
             await leaving.call("q", "_antiphon/inject", sessionId=session, mode="queue", content=content)
         kept: Any = hub.find(session)
-        kept.cancel()
+        kept.worker.cancel()
         kept.emit(kept.fold.prompts.resume())  # what waited is worked on with nobody there
         await kept.live.durable()
-        kept.advance()
-        await kept.rest(DEADLINE)
+        kept.worker.advance()
+        await kept.worker.rest(DEADLINE)
         back = await client.load_session(session, "/")
         await heard(back, "cancel None")
 

@@ -36,7 +36,7 @@ async def test_an_agent_s_own_fork_goes_on_in_its_process(
         assert [text for _, text in told(fork)] == ["say one", "heard say one", "story", "story"]
         kept: Any = hub.find(fork.id)
         source: Any = hub.find(session.id)
-        assert kept.standing.upstream is source.standing.upstream
+        assert kept.worker.binding.upstream is source.worker.binding.upstream
         await session.close()
         assert (await (await fork.prompt("say three")).drained()).stop_reason == "end_turn"
 
@@ -51,7 +51,7 @@ async def test_a_fork_at_a_message_is_the_agent_s_own_where_it_can_do_that(tmp_p
         fork = await session.fork(at=at)
         assert [text for _, text in told(fork)] == ["say one", "heard say one"]
         kept: Any = hub.find(fork.id)
-        assert kept.standing.chain
+        assert kept.worker.binding.chain
         with pytest.raises(CallFailed) as failed:
             await session.fork(at="msg_unknown")
         assert failed.value.error.data["reason"] == "unknown_message_id"

@@ -11,8 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
-from antiphon.hub.access.roles import NEEDS
 from antiphon.hub.access.tokens import revoke_token
+from antiphon.server.methods.table import METHODS
 from tests.hub.doors import DEADLINE, Doors, doors, refused
 from tests.hub.test_roles import NOT_SERVED, OURS, PARAMS, requests
 
@@ -30,10 +30,10 @@ STREAM = {"Accept": "text/event-stream"}
 
 
 def test_every_method_of_ours_is_in_the_tables() -> None:
-    files = [file for layer in ("agent", "hub") for file in (SOURCE / layer).glob("*.py")]
+    files = [file for layer in ("server", "agent", "hub") for file in (SOURCE / layer).rglob("*.py")]
     served = {name for file in files for name in re.findall(r'"(_antiphon/\w+)"', file.read_text())} - TOLD
     assert served == {method for method in OURS if method.startswith("_antiphon/")}
-    assert served <= set(NEEDS)
+    assert served <= set(METHODS)
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -64,7 +64,7 @@ async def test_a_controller_of_one_session_gets_nothing_of_what_works_for_anothe
         ]
         parent = door.hub.find(other)
         assert parent is not None
-        child = await door.hub.create_subagent(parent, "/")
+        child = await door.hub.registry.create_subagent(parent, "/")
         child.parent = parent
         async with door.talk(door.token("guest", "controller", sessions=[mine])) as talk:
             for state in ("open", "put away"):
@@ -74,7 +74,7 @@ async def test_a_controller_of_one_session_gets_nothing_of_what_works_for_anothe
                     params = {"sessionId": child.id, **PARAMS.get(method, {})}
                     wire = method.removesuffix(" for all")
                     assert await refused(talk, f"{state} {method}", wire, **params) == FORBIDDEN, method
-                await door.hub.release(child)
+                await door.hub.registry.release(child)
 
 
 # --- over HTTP -----------------------------------------------------------------------------------------

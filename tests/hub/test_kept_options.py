@@ -175,7 +175,7 @@ async def test_options_hold_after_the_agent_was_lost_or_a_notice_says_that_they_
         session = await new_session(talk)
         await choose(talk, session, kind, version)
         kept: Any = hub.find(session)
-        kept.standing.part()
+        kept.worker.leave_agent()
         if refused:
             (tmp_path / "refuse").touch()
         await prompt(talk, session)

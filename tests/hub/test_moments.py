@@ -42,7 +42,7 @@ async def test_a_prompt_is_cancelled_while_its_agent_does_not_start(tmp_path: Pa
             session = await client.load_session(session_id, "/")
             prompting = asyncio.ensure_future(session.prompt("two"))
             kept: Any = hub.find(session_id)
-            assert await until(lambda: kept.standing.busy)
+            assert await until(lambda: kept.worker.binding.busy)
             await session.cancel()
             if version == 2:
                 with pytest.raises(CallFailed, match="-32800"):
@@ -50,7 +50,7 @@ async def test_a_prompt_is_cancelled_while_its_agent_does_not_start(tmp_path: Pa
             else:
                 assert (await (await prompting).drained()).cancelled
             await session.close()
-            assert not kept.standing.busy
+            assert not kept.worker.binding.busy
 
 
 async def test_an_agent_that_dies_by_a_load_is_not_one_that_forgets(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ async def test_an_agent_that_dies_by_a_load_is_not_one_that_forgets(tmp_path: Pa
         await (await session.prompt("three")).drained()
         assert [text for _, text in told(session)][2:] == ["three", "ask small heard three"]
         kept: Any = hub.find(session_id)
-        assert kept.standing.chain == ["old-1"]  # it is where it was
+        assert kept.worker.binding.chain == ["old-1"]  # it is where it was
 
 
 async def test_prompts_and_rests_at_the_same_time(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ async def test_one_session_of_a_shared_process_rests_while_the_other_works(tmp_p
         (process,) = hub.upstreams.of("agent")
         await rest(hub)
         kept: Any = hub.find(one.id)
-        assert kept.standing.course is None
+        assert kept.worker.binding.feed is None
         await (await one.prompt("say two")).drained()
         assert hub.upstreams.of("agent") == [process]
         assert [text for _, text in told(one)][2:] == ["say two", "heard say two"]

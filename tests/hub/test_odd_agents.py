@@ -9,7 +9,7 @@ import pytest
 
 from antiphon.client import connect
 from antiphon.client.session import tracker
-from antiphon.hub import Hub, sending
+from antiphon.hub import Hub, prompt_dispatcher
 from tests.hub.habits import Frame, Habit, end_turn
 from tests.hub.running import DEADLINE
 from tests.hub.test_first_words import DIALECTS
@@ -31,7 +31,7 @@ ORDER = pytest.mark.parametrize("order", ORDERS)
 @pytest.fixture(autouse=True)
 def concluded_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer behind the end of a turn is the last of these agents' frames: nothing is to be waited for."""
-    for module in (sending, tracker):
+    for module in (prompt_dispatcher, tracker):
         monkeypatch.setattr(module, "CONCLUDE_AFTER", 0.05)
 
 

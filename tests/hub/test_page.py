@@ -22,9 +22,9 @@ from websockets.exceptions import ConnectionClosed
 from antiphon import web
 from antiphon.hub.access import cookies
 from antiphon.hub.access.cookies import Cookies, Invitation
-from antiphon.hub.access.roles import RANKS, Role
 from antiphon.hub.access.tokens import Tokens, create_token, read_tokens, revoke_token
 from antiphon.hub.http.page import POLICY
+from antiphon.server.method import RANKS, Role
 from tests import warm
 from tests.hub.doors import DEADLINE, Doors, doors, refused
 from tests.hub.running import ANTIPHON, served

@@ -34,8 +34,8 @@ async def hub_of(folder: Path, agent: Any, **how: Any) -> AsyncIterator[tuple[Hu
 
 async def rest(hub: Hub) -> None:
     """As if nothing had happened for long."""
-    await hub.resting.look(time.monotonic())
-    await hub.resting.look(time.monotonic() + LATER)
+    await hub.service.idle.look(time.monotonic())
+    await hub.service.idle.look(time.monotonic() + LATER)
 
 
 async def test_sessions_share_a_process_if_that_is_wanted_and_all_come_back_when_it_dies(

@@ -11,8 +11,8 @@ import pytest
 from antiphon.client import ClientTurn, LinkState, Permission, Permissions, Reconnect, connect
 from antiphon.errors import CallFailed, LinkLost
 from antiphon.hub import Hub
-from antiphon.hub.access.roles import Role
 from antiphon.hub.access.tokens import create_token, revoke_token
+from antiphon.server.method import Role
 from tests.client.cutting import becomes, way_to
 from tests.hub.running import AGENT, DEADLINE, served
 from tests.hub.test_sharing import VERSIONS, heard, settled, told

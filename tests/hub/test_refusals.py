@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from antiphon.hub.access.limits import HubLimits
-from antiphon.hub.access.roles import Role
 from antiphon.hub.access.tokens import OWNER, revoke_token
+from antiphon.server.method import Role
 from tests.agent.talk import Talk
 from tests.hub.doors import DEADLINE, Doors, doors, refused
 

@@ -378,8 +378,8 @@ async def test_who_does_not_read_is_told_the_last_of_it_once_it_does(tmp_path: P
                 await slow.send(json.dumps({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
                 while json.loads(await slow.recv()).get("id") != id:
                     pass
-            [link] = [link for link in door.hub.links if link.connection.agreement.extras.session_updates]
-            while not link.connection.congested:
+            [link] = [link for link in door.hub.connections if link.wire.agreement.extras.session_updates]
+            while not link.wire.congested:
                 await worked(owner, session, much)
             for number_ in range(40):
                 await owner.call(f"t{number_}", "session/set_title", sessionId=session, title=f"{number_}")
@@ -409,7 +409,7 @@ async def test_a_store_that_fails_tells_of_nothing_that_is_gone(tmp_path: Path) 
         session = await began(owner)
         await news(owner, sessionId=session)
         store.failing = True
-        door.hub.noticed(session)
+        door.hub.service.changed(session)
         await store.failed.wait()
         store.failing = False
         await owner.call("t", "session/set_title", sessionId=session, title="There")

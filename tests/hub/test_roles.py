@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from antiphon.errors import Forbidden
-from antiphon.hub.access.roles import CLOSE_FOR_ALL, EXTENSION, NEEDS, RANKS, Role, may, needed
-from antiphon.hub.permits import ACTS
 from antiphon.schema.methods import Kind, Sender, methods
+from antiphon.server.method import RANKS, Role
+from antiphon.server.methods.table import CLOSE_FOR_ALL, EXTENSION, METHODS, method_of
 from tests.hub.doors import DEADLINE, doors, refused
 
 OURS = (
@@ -81,10 +81,9 @@ def test_the_table_names_every_method_of_a_client() -> None:
         method.name for version in (1, 2) for method in methods(version) if method.sender is not Sender.AGENT
     }
     ours = {method for method in OURS if method.startswith("_antiphon/")}
-    assert known | ours | {CLOSE_FOR_ALL, EXTENSION} == set(NEEDS)
-    assert set(ACTS) <= set(NEEDS)
-    assert needed("_antiphon/unheard_of") is needed("unheard/of") is Role.OWNER
-    assert needed("_example.com/any") is Role.CONTROLLER
+    assert known | ours | {CLOSE_FOR_ALL, EXTENSION} == set(METHODS)
+    assert method_of("_antiphon/unheard_of").role is method_of("unheard/of").role is Role.OWNER
+    assert method_of("_example.com/any").role is Role.CONTROLLER
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -109,9 +108,9 @@ async def test_each_role_does_what_the_table_says_and_nothing_else(
                 if not found[method]:
                     assert error == {"code": -32003, "message": "Forbidden", "data": {"reason": "forbidden"}}
                     assert door.audit(token="somebody", method=method, outcome="forbidden")
-                elif method in ACTS:
+                elif method_of(method).is_act:
                     assert door.audit(token="somebody", method=method, outcome="allowed")
-            assert found == {method: may(role, method) for method in found}
+            assert found == {method: role.includes(method_of(method).role) for method in found}
 
 
 @pytest.mark.parametrize("role", RANKS)

@@ -98,7 +98,7 @@ async def test_a_child_is_over_when_its_agent_dies(tmp_path: Path, agent_version
             await anext(session.events())
         assert (await (await session.prompt("say more")).drained()).stop_reason == "end_turn"
         assert [told.id for told in session.subagents] == [child.id]
-        await asyncio.wait(hub._leaving or [asyncio.ensure_future(asyncio.sleep(0))])
+        await asyncio.wait(hub.registry._leaving or [asyncio.ensure_future(asyncio.sleep(0))])
         assert hub.find(child.id) is None  # it is put away
 
 

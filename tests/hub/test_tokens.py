@@ -21,9 +21,9 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from antiphon.errors import LocalError
 from antiphon.hub.access.audit import Audit
 from antiphon.hub.access.limits import HubLimits, Rate
-from antiphon.hub.access.roles import Role
 from antiphon.hub.access.tickets import Tickets
 from antiphon.hub.access.tokens import OWNER, Tokens, create_token, read_tokens, revoke_token
+from antiphon.server.method import Role
 from tests import warm
 from tests.hub.doors import DEADLINE, Doors, doors, refused
 from tests.hub.running import served

@@ -10,22 +10,22 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from websockets.asyncio.client import ClientConnection
+from websockets.asyncio.client import ClientConnection as WebSocketClient
 from websockets.asyncio.client import connect as dial
 
 from antiphon.agent import Agent, AgentTurn
-from antiphon.agent.link import Link
 from antiphon.client import connect
 from antiphon.connection import Connection
 from antiphon.hub import Hub
 from antiphon.live.attachment import Attachment
 from antiphon.live.voice import Voice
 from antiphon.remote.websocket_server import websocket_server
+from antiphon.server.connection import ClientConnection
 from antiphon.transports.websocket import WebSocketTransport
 from tests.requirements.marks import requirement
 
 DEADLINE = 60.0
-KINDS = (Link, Voice, Connection, Attachment, WebSocketTransport)
+KINDS = (ClientConnection, Voice, Connection, Attachment, WebSocketTransport)
 
 
 def echo() -> Agent:
@@ -64,7 +64,7 @@ async def reachable(kind: str, left: asyncio.Semaphore) -> AsyncIterator[tuple[A
             yield agent, f"ws://127.0.0.1:{server.port}/acp", None
 
 
-async def call(link: ClientConnection, method: str, **params: Any) -> Any:
+async def call(link: WebSocketClient, method: str, **params: Any) -> Any:
     await link.send(json.dumps({"jsonrpc": "2.0", "id": method, "method": method, "params": params}))
     while True:
         frame = json.loads(await link.recv())
@@ -97,11 +97,11 @@ async def test_a_client_that_vanishes_leaves_nothing_behind(kind: str, version: 
                 await call(link, "initialize", protocolVersion=version, **shape)
                 how = "session/load" if version == 1 else "session/resume"
                 await call(link, how, sessionId=session.id, cwd="/", mcpServers=[])
-                assert len(agent._links) == 2
+                assert len(agent._server.registry.connections) == 2
                 link.transport.abort()  # no close, no word
                 await link.wait_closed()
                 await left.acquire()
-            [one] = agent._sessions.values()
+            [one] = agent._server.registry.sessions
             assert len(one.attached()) == 1
             del link
             assert alive() == before

@@ -8,13 +8,13 @@ import pytest
 from tools.shape import Shape, measure
 
 BOUNDS = {
-    "lines without generated code": 66_000,
-    "modules in one package": 61,
-    "gerund modules": 94,
-    "deepest inheritance chain": 7,
-    "modules in one import cycle": 42,
-    "public functions with more than 8 parameters": 10,
-    "public members of one class": 75,
+    "lines without generated code": 65_500,
+    "modules in one package": 42,
+    "gerund modules": 30,
+    "deepest inheritance chain": 3,
+    "modules in one import cycle": 0,
+    "public functions with more than 8 parameters": 6,
+    "public members of one class": 43,
 }
 """The most that the tree may have of each. Lower a bound whenever the tree gets better; never raise one."""
 

@@ -167,7 +167,7 @@ class Opener:
         async with session.turn() as turn:
             await turn.say("by itself")
             if self._swift:
-                session.cancel()  # the block ends before its task can be told
+                session._worker.cancel()  # the block ends before its task can be told
             else:
                 try:
                     await asyncio.Event().wait()

@@ -1,7 +1,6 @@
 """For people who write agents: an agent in a few lines, correct in every version and dialect."""
 
 from antiphon.agent.agent import Agent
-from antiphon.agent.annotation_hook import AnnotationNews
 from antiphon.agent.asking import Answer, Consent
 from antiphon.agent.client_terminals import ClientOutput, ClientTerminal
 from antiphon.agent.formats import Email, Uri
@@ -9,9 +8,10 @@ from antiphon.agent.logins import Login
 from antiphon.agent.mcp_headers import mcp_headers
 from antiphon.agent.providers import Provider, ProviderSetting
 from antiphon.agent.reaching import TurnClient
-from antiphon.agent.session import AgentSession
+from antiphon.agent.service import AnnotationNews
+from antiphon.agent.session import AgentSession, AgentTurn
 from antiphon.agent.system_prompts import SystemPrompt
-from antiphon.agent.turn import AgentTurn, Prompt
+from antiphon.agent.worker import Prompt
 from antiphon.agent.writers import MessageWriter, ToolCallWriter
 
 __all__ = [

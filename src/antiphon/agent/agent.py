@@ -1,84 +1,61 @@
-"""Agent: a name, a prompt handler and a store; it serves as many clients and sessions as there are."""
+"""Agent: a name, a prompt handler and a store. It serves any number of clients and sessions."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
-import time
-from collections.abc import AsyncIterator, Callable, Collection, Coroutine
-from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from antiphon.agent import forking
-from antiphon.agent.annotation_hook import AnnotationHook
-from antiphon.agent.beginning import Beginning, session_id_of
-from antiphon.agent.declaring import Declaring
-from antiphon.agent.extending import Extending
-from antiphon.agent.keeping import mark_archived
-from antiphon.agent.link import Link
-from antiphon.agent.logins import Logins, run_flow
-from antiphon.agent.permits import EVERYTHING, Permit
-from antiphon.agent.session import GRACE, AgentSession, Handler, new_id
-from antiphon.agent.session_start import SessionStart
-from antiphon.agent.subagents import retire
-from antiphon.agent.system_prompts import modes, read_system_prompt
-from antiphon.agent.turn import AgentTurn
-from antiphon.engine.events import Delivery
-from antiphon.engine.snapshot import state_word
-from antiphon.engine.subagents import SUBAGENT_OF
-from antiphon.errors import (
-    AntiphonError,
-    LocalError,
-    RequestError,
-    ResourceNotFound,
-    SessionClaimed,
-    StdioClosed,
-    one_line,
+from antiphon.agent.logins import (
+    LoginHandler,
+    LogoutHandler,
+    StatusHandler,
+    TerminalFlow,
+    flow_of,
+    offer_login,
+    run_flow,
 )
-from antiphon.live.session import LiveSession
-from antiphon.live.voice import Voice
+from antiphon.agent.options import Choices, Option
+from antiphon.agent.options import declare as declare_option
+from antiphon.agent.providers import Provider
+from antiphon.agent.providers import declare as declare_provider
+from antiphon.agent.service import (
+    AnnotationHandler,
+    Extension,
+    Handler,
+    HandlerService,
+    SessionHandler,
+    handle_of,
+)
+from antiphon.agent.session import AgentSession
+from antiphon.agent.slash_commands import CommandHandler, SlashCommand, make_command
+from antiphon.agent.system_prompts import modes
+from antiphon.engine.events import Delivery
+from antiphon.errors import LocalError, StdioClosed
 from antiphon.schema import v2
-from antiphon.schema.v2.prompt import StopReason
-from antiphon.schema.version import EXTRAS
-from antiphon.stores.base import RecordPatch, SessionRecord, Store
+from antiphon.schema.wire import Unknown
+from antiphon.server.offer import CONTENT, Offer
+from antiphon.server.registry import SessionRegistry
+from antiphon.server.server import Server
+from antiphon.stores.base import Store
 from antiphon.stores.memory import MemoryStore
 from antiphon.transports.base import Transport
 from antiphon.transports.loop import run_until_stopped
 from antiphon.transports.stdio import StdioTransport
 
-CONTENT: dict[str, type] = {
-    "image": v2.ImageContent,
-    "audio": v2.AudioContent,
-    "embedded_context": v2.EmbeddedResource,
-}
-"""What an agent may accept in prompts beside text and links, by the names of its capabilities."""
-ALWAYS: tuple[type, ...] = (v2.TextContent, v2.ResourceLink)
-"""What every agent accepts in prompts (CONT-02)."""
-
-SessionHandler = Callable[[AgentSession], Coroutine[Any, Any, None]]
-
-
-def now() -> int:
-    """Milliseconds since 1970."""
-    return time.time_ns() // 1_000_000
-
-
-def _read_address(address: str) -> tuple[str, int, str]:
-    parts = urlsplit(address)
-    try:
-        if parts.scheme == "ws" and parts.hostname is not None:
-            return parts.hostname, parts.port or 0, parts.path or "/"
-    except ValueError:
-        pass  # a port that is none
-    raise LocalError(f"{address!r} is no address to serve at: it looks like ws://127.0.0.1:9000")
-
-
-ALONE = (Delivery.QUEUE, Delivery.STEER, Delivery.INTERRUPT)
+GRACE = 5.0
+"""Seconds that a handler gets to end in once it was cancelled, where nothing can wait for longer."""
+BUSY = (Delivery.QUEUE, Delivery.STEER, Delivery.INTERRUPT)
 """The deliveries that an agent carries out itself."""
 
+C = TypeVar("C", bound=CommandHandler)
+E = TypeVar("E", bound=Extension)
 
-class Agent(Declaring, Logins, Extending, AnnotationHook):
+
+class Agent:
     """`@agent.on_prompt` gives it its work, `agent.run()` serves an editor over stdio.
 
     Sessions are kept in memory unless a store is given.
@@ -105,87 +82,233 @@ class Agent(Declaring, Logins, Extending, AnnotationHook):
         `system_prompt`: clients may give one, to be added to the agent's own or, with `override`, in its
         place. `mcp_over_acp`: clients may offer MCP servers of their own over their connection.
         `stop_grace`: seconds that handlers get to end in when their session or the agent ends."""
-        super().__init__()
-        Logins.__init__(self, login_required=login_required)
-        Extending.__init__(self)
-        AnnotationHook.__init__(self)
-        self.name = name
-        self.version = version
-        self.busy = self._checked_busy(busy)
-        self.turn_complete = turn_complete
+        if busy not in BUSY:
+            raise LocalError(f"busy must be one of {', '.join(BUSY)}, got {busy!r}")
         unknown = set(accepts) - set(CONTENT)
         if unknown:
             raise LocalError(f"an agent cannot accept {', '.join(sorted(unknown))}")
-        self.accepts = frozenset(accepts)
-        self.system_prompts = modes(system_prompt)
-        self.mcp_over_acp = mcp_over_acp
-        self.stop_grace = stop_grace
-        self.mcp_kinds = frozenset({"stdio", "http"})
-        """Which MCP servers of its own machine, or that can be reached from there, a session may be given."""
-        self.takes_directories = True
-        """Whether a session may have further roots."""
-        self.announces: dict[str, Any] = {}
-        """What is said in the `_meta` of the capabilities: which extensions it has, under names of yours."""
-        self.offers: dict[str, Any] = {}
-        """What is said beside the rest under `_meta["antiphon"]` of the capabilities."""
-        self.extras = EXTRAS
-        """What clients may ask for beyond their version, and get."""
-        self.accepted: tuple[type, ...] = (*ALWAYS, *(CONTENT[name] for name in accepts))
-        self.beginning = Beginning(self)
-        self._links: set[Link] = set()
-        self.store: Store = MemoryStore() if store is None else store
-        self._own_store = store is None
-        self._ended = False
-        """Whether its store is closed, which was given for one life."""
-        self._handler: Handler | None = None
-        self._on_session: SessionHandler | None = None
-        self._sessions: dict[str, AgentSession] = {}
-        self._opening: dict[str, asyncio.Task[AgentSession]] = {}
-        self._open: dict[str, AsyncExitStack] = {}
-        self._lives = 0
-        self._leaving: set[asyncio.Task[None]] = set()
-        self._closing: dict[str, asyncio.Event] = {}
-        """The sessions that are being closed, or noted in: who opens one of them waits."""
-        self._closes: dict[AgentSession, asyncio.Task[None]] = {}
-        """The task that closes each of them; every client that asks for the close waits for it."""
+        kept: Store = MemoryStore() if store is None else store
+        keeps = not isinstance(kept, MemoryStore)
+        offer = Offer(name, version, busy=Delivery(busy), turn_complete=turn_complete, keeps=keeps)
+        offer.accepts = frozenset(accepts)
+        offer.system_prompts = modes(system_prompt)
+        offer.mcp_over_acp = mcp_over_acp
+        self._service = HandlerService(offer, login_required=login_required)
+        self._logins = self._service.logins
+        self._flows: dict[tuple[str, ...], TerminalFlow] = {}
+        self._grace = stop_grace
+        registry = SessionRegistry(kept, self._service, grace=stop_grace)
+        self._service.bind(registry)
+        self._server = Server(registry, owns_store=store is None)
 
-    def _checked_busy(self, busy: str) -> Delivery:
-        """What a plain prompt does while the session works. Raises `LocalError` for anything else."""
-        if busy not in ALONE:
-            raise LocalError(f"busy must be one of {', '.join(ALONE)}, got {busy!r}")
-        return Delivery(busy)
+    @property
+    def name(self) -> str:
+        return self._service.offer.name
+
+    @property
+    def version(self) -> str:
+        return self._service.offer.version
+
+    @property
+    def store(self) -> Store:
+        return self._server.registry.store
+
+    @property
+    def announces(self) -> dict[str, Any]:
+        """Goes into the `_meta` of the capabilities: the extensions of the agent, under names of yours."""
+        return self._service.offer.announces
+
+    @announces.setter
+    def announces(self, announces: dict[str, Any]) -> None:
+        self._service.offer.announces = announces
+
+    # --- handlers ----------------------------------------------------------------------------------
 
     def on_prompt(self, handler: Handler) -> Handler:
         """Run this for every prompt. Its return ends the turn; a stop reason it returns is reported."""
-        if self._handler is not None:
+        if self._service.handler is not None:
             raise LocalError("an agent has one prompt handler")
-        self._handler = handler
+        self._service.handler = handler
         return handler
 
     def on_session(self, handler: SessionHandler) -> SessionHandler:
         """Run this for every new session, once its client knows of it."""
-        if self._on_session is not None:
+        if self._service.on_session is not None:
             raise LocalError("an agent has one session handler")
-        self._on_session = handler
+        self._service.on_session = handler
         return handler
 
-    def opened(self, session: AgentSession) -> None:
-        """A new session's client has been answered; perhaps not for the first time."""
-        new, session.new = session.new, False
-        if new and self._on_session is not None:
-            session.soon(self._on_session(session))
+    def on_annotation(self, handler: AnnotationHandler) -> AnnotationHandler:
+        """Run this whenever a client annotates a message or removes an annotation."""
+        if self._service.on_annotation is not None:
+            raise LocalError("on_annotation was already set; an Agent has exactly one annotation handler")
+        self._service.on_annotation = handler
+        return handler
+
+    def extension(self, method: str) -> Callable[[E], E]:
+        """Decorate what answers requests of a method of your own, such as `_example.com/status`, and hears
+        its notifications. Raise `InvalidParams`, or any `RequestError`, to refuse."""
+        if not method.startswith("_") or method.startswith("_antiphon/"):
+            raise LocalError(f"{method!r} is no extension method: its name begins with `_` and what is yours")
+        if method in self._service.extensions:
+            raise LocalError(f"the extension {method!r} has its handler already")
+
+        def keep(handler: E) -> E:
+            self._service.extensions[method] = handler
+            return handler
+
+        return keep
+
+    # --- options, commands and providers -----------------------------------------------------------
+
+    def config(
+        self,
+        id: str,
+        *,
+        name: str | None = None,
+        options: Choices | None = None,
+        default: str | bool | None = None,
+        category: str | None = None,
+        description: str | None = None,
+    ) -> Option:
+        """Offer a config option in every session: a choice among `options`, or a switch, whose default is a
+        bool. One of category `mode` is the session's modes for a v1 client.
+
+        Decorate a handler with it to be asked, with the session and the value, when a client wants another
+        value: raising `InvalidParams` refuses it, with a reason that the client is told.
+        """
+        if id in self._service.options:
+            raise LocalError(f"the config option {id!r} is declared already")
+        made = self._service.options[id] = declare_option(
+            id, name=name, options=options, default=default, category=category, description=description
+        )
+        return made
+
+    def command(self, name: str, *, description: str, hint: str | None = None) -> Callable[[C], C]:
+        """Offer a slash command in every session: a prompt `/name …` runs the decorated handler, with the
+        turn and the text behind the name, in place of the prompt handler. `hint` says what to type there."""
+        if name in self._service.commands:
+            raise LocalError(f"the command {name!r} is declared already")
+        shown = make_command(name, description, hint)
+
+        def keep(handler: C) -> C:
+            self._service.commands[name] = SlashCommand(shown, handler)
+            return handler
+
+        return keep
+
+    def provider(
+        self,
+        id: str,
+        *,
+        supports: Collection[str],
+        required: bool = False,
+        api_type: str | None = None,
+        base_url: str | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> Provider:
+        """Let clients set how models are reached: by one of the protocols that it `supports`, where, and with
+        which headers. Without a `base_url` it is disabled at first. Unstable."""
+        if id in self._service.providers:
+            raise LocalError(f"the provider {id!r} is declared already")
+        made = self._service.providers[id] = declare_provider(
+            id, supports=supports, required=required, api_type=api_type, base_url=base_url, headers=headers
+        )
+        self._service.offer.has_providers = True
+        return made
+
+    # --- logins ------------------------------------------------------------------------------------
+
+    def on_login(
+        self, method_id: str, *, name: str, description: str | None = None, type: str = "agent"
+    ) -> Callable[[LoginHandler], LoginHandler]:
+        """Offer a way to log in. The handler's return lets the connection in; raise `AuthRequired` to refuse.
+        A type of your own begins with `_`; only v2 clients get to see it."""
+        if type == "agent":
+            offer_login(
+                self._logins,
+                v2.AuthMethodAgent(method_id=v2.AuthMethodId(method_id), name=name, description=description),
+                method_id,
+            )
+        elif type.startswith("_"):  # AUTH-04
+            custom = {"type": type, "methodId": method_id, "name": name}
+            described = {} if description is None else {"description": description}
+            offer_login(self._logins, Unknown({**custom, **described}), method_id)
+        else:
+            raise LocalError(f"{type!r} is no type of login; one of your own begins with `_`")
+
+        def decorate(handler: LoginHandler) -> LoginHandler:
+            self._logins.handlers[method_id] = handler
+            return handler
+
+        return decorate
+
+    def terminal_login(
+        self,
+        method_id: str,
+        *,
+        name: str,
+        description: str | None = None,
+        args: Sequence[str] = (),
+        env: Mapping[str, str] | None = None,
+    ) -> Callable[[TerminalFlow], TerminalFlow]:
+        """Offer to log in in a terminal, to clients that can open one (AUTH-13): they start this very agent
+        with these arguments behind its own and these variables over its own, and connect again once it has
+        exited with 0. What this decorates is what `agent.run()` then does instead of serving (AUTH-17)."""
+        if isinstance(args, str):
+            raise LocalError("`args` is a list of strings")
+        offer_login(
+            self._logins,
+            v2.AuthMethodTerminal(
+                method_id=v2.AuthMethodId(method_id),
+                name=name,
+                description=description,
+                args=list(args),
+                env=[v2.EnvVariable(name=key, value=value) for key, value in (env or {}).items()],
+            ),
+            method_id,
+        )
+
+        def decorate(flow: TerminalFlow) -> TerminalFlow:
+            if not args:
+                raise LocalError("a login flow is recognised by its `args`, and has none")
+            self._flows[tuple(args)] = flow
+            return flow
+
+        return decorate
+
+    def on_logout(self, handler: LogoutHandler) -> LogoutHandler:
+        """Run this when a connection logs out; it gets the login that ends, if there was one here."""
+        if self._logins.on_logout is not None:
+            raise LocalError("an agent has one logout handler")
+        self._logins.on_logout = handler
+        return handler
+
+    def on_auth_status(self, handler: StatusHandler) -> StatusHandler:
+        """Ask this who a connection is: it gets the connection's login, if there was one, and returns a state
+        (`authenticated`, `unauthenticated`, `not_required`, `unknown`) or a whole status. A connection that
+        is `authenticated` without a login, by what an earlier process kept, is let in."""
+        if self._logins.on_status is not None:
+            raise LocalError("an agent has one status handler")
+        self._logins.on_status = handler
+        return handler
+
+    async def auth_changed(self) -> None:
+        """Who is logged in may be another than before, by no login or logout here (an expired token): ask the
+        status handler again for every connection."""
+        await self._server.auth_changed()
 
     # --- serving -----------------------------------------------------------------------------------
 
     def run(self, address: str | None = None) -> None:
-        """Serve stdin and stdout until the client closes them; or, at a `ws://` address, whoever comes.
+        """Serve stdin and stdout until the client closes them; or, at a `ws://` address, any client.
         Started for a login in a terminal, it does that instead."""
-        flow = self.terminal_flow(sys.argv[1:])
+        flow = flow_of(self._flows, sys.argv[1:])
         if flow is not None:
             run_flow(flow)
         serving = self._run_stdio() if address is None else self._run_websocket(address)
         try:
-            run_until_stopped(serving, grace=self.stop_grace)
+            run_until_stopped(serving, grace=self._grace)
         except StdioClosed as error:
             sys.exit(f"{self.name}: {error}")
 
@@ -205,15 +328,9 @@ class Agent(Declaring, Logins, Extending, AnnotationHook):
             except OSError as error:
                 raise LocalError(f"cannot serve at {address}: {error.strerror or error}") from error
 
-    async def serve(self, transport: Transport, permit: Permit = EVERYTHING) -> None:
-        """Serve one client until it is gone; call it for each, inside `serving`. `permit` is what it may
-        do."""
-        link = Link(self, transport, permit)
-        self._links.add(link)
-        try:
-            await link.run()
-        finally:
-            self._links.discard(link)
+    async def serve(self, transport: Transport) -> None:
+        """Serve one client until it is gone; call it for each, inside `serving`."""
+        await self._server.serve(transport)
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[Agent]:
@@ -222,282 +339,19 @@ class Agent(Declaring, Logins, Extending, AnnotationHook):
         A store that was given is closed then, and the agent cannot be served again; in the memory of its own
         the sessions stay, and another life finds them.
         """
-        if self._ended:
-            raise LocalError("this agent's store was closed when it was last served: make another `Agent`")
-        self._lives += 1
-        try:
+        async with self._server.serving():
             yield self
-        finally:
-            self._lives -= 1
-            if not self._lives:
-                await self.beginning.aclose()
-                if self._closes:
-                    await asyncio.wait(self._closes.values())
-                self._ended = not self._own_store
-                for session in self._sessions.values():
-                    session.interrupt()  # all of them at once: each has the same time to end
-                for session in tuple(self._sessions.values()):
-                    await self.release(session)
-                if self._leaving:
-                    await asyncio.wait(self._leaving)
-                if self._ended:
-                    await self.store.aclose()
-
-    # --- sessions ----------------------------------------------------------------------------------
 
     def find(self, session_id: str) -> AgentSession | None:
-        """A session that is live here."""
-        return self._sessions.get(session_id)
+        """Return a session that is open here."""
+        return handle_of(self._server.registry.find(session_id))
 
-    def accepted_in(self, session: AgentSession) -> tuple[type, ...]:
-        """The types of content that prompts of a session may hold."""
-        return self.accepted
 
-    @property
-    def may_take_mcp_over_acp(self) -> bool:
-        """Whether a client's own MCP servers are not refused at once."""
-        return self.mcp_over_acp
-
-    def told_of(self, record: SessionRecord) -> dict[str, Any]:
-        """What a list says of a session under our own key; its state and its clients while it is open."""
-        told: dict[str, Any] = {"agent": self.name}
-        session = self.find(record.session_id)
-        if session is not None:
-            told["state"] = state_word(session.fold)
-            told["clients"] = len(session.live.presence.clients())
-        if record.fault is not None:
-            told["fault"] = {"kind": str(record.fault.kind), "found": one_line(record.fault.found)}
-        return told
-
-    def noticed(self, session_id: str) -> None:
-        """What a list says of a session may be something else now, or it is in none any more."""
-
-    async def create(self, params: v2.NewSessionRequest, *, maker: Link | None = None) -> AgentSession:
-        """Make a new session. `maker` is the client that asked for it."""
-        live = await LiveSession.create(
-            self.store,
-            session_id=session_id_of(params),
-            cwd=params.cwd,
-            additional_directories=params.additional_directories,
-            clock=now,
-            meta=self.about(params),
-        )
-        return await self._begin(live, params)
-
-    def about(self, params: v2.NewSessionRequest) -> dict[str, Any]:
-        """What is kept with a session from its first moment on."""
-        return {}
-
-    async def _begin(
-        self, live: LiveSession, params: v2.NewSessionRequest | v2.ForkSessionRequest
-    ) -> AgentSession:
-        session = await self._enter(live)
-        session.new = True
-        session.additional_directories = tuple(params.additional_directories)
-        session.mcp_servers = tuple(params.mcp_servers)
-        if params.system_prompt is not None:
-            session.system_prompt = read_system_prompt(params.system_prompt)
-        news = (*session.fold.interrupt(), *self.news(session.fold))
-        if news:
-            session.emit(news)
-            await live.durable()  # the answer tells of it
-        session.start = SessionStart.of(session.fold)
-        return session
-
-    async def fork(
-        self, params: v2.ForkSessionRequest, *, at: str | None = None, maker: Link | None = None
-    ) -> AgentSession:
-        """A new session that goes on from another one, live or kept, which is not touched: from where it was
-        last idle, or right after the message `at`, also one of the open turn. `maker` is the client that
-        asked for it."""
-        source = await forking.source(self, params.session_id, at)
-        live = await LiveSession.create(
-            self.store,
-            session_id=session_id_of(params),
-            cwd=params.cwd,
-            additional_directories=params.additional_directories,
-            clock=now,
-            meta={"forkedFrom": {"sessionId": params.session_id, "messageId": at}},
-            history=source,
-        )
-        return await self._begin(live, params)
-
-    async def create_subagent(
-        self, parent: AgentSession, cwd: str, *, session_id: str | None = None
-    ) -> AgentSession:
-        """A session that works for another one. It is kept as any, and not listed."""
-        about = {SUBAGENT_OF: parent.id}
-        live = await LiveSession.create(
-            self.store, session_id=session_id or new_id("sess"), cwd=cwd, clock=now, meta=dict(about)
-        )
-        await self.store.update(live.session_id, RecordPatch(meta=dict(about)))
-        return await self._enter(live)
-
-    async def archive(self, session_id: str) -> None:
-        """Hide a session from the usual list; work in it ends, as by a close (SESS-53)."""
-        session = self.find(session_id)
-        if session is not None:
-            await self.close(session)
-        await mark_archived(self.store, session_id, archived=True)
-        self.noticed(session_id)
-
-    async def unarchive(self, session_id: str) -> None:
-        await mark_archived(self.store, session_id, archived=False)
-        self.noticed(session_id)
-
-    async def set_up(self, session: AgentSession, params: v2.ResumeSessionRequest) -> None:
-        """What a client gives on resume is the whole of it, never added to what was (SESS-10, SESS-28)."""
-        session.additional_directories = tuple(params.additional_directories)
-        session.mcp_servers = tuple(params.mcp_servers)
-        if params.system_prompt is not None:
-            session.system_prompt = read_system_prompt(params.system_prompt)
-        roots = RecordPatch(additional_directories=session.additional_directories)
-        await self.store.update(session.id, roots)
-
-    def others(self, link: Link, session_id: str) -> bool:
-        """Whether clients of other connections follow a session."""
-        return any(other is not link and other.follows(session_id) for other in self._links)
-
-    async def close(self, session: AgentSession) -> None:
-        """`session/close`: work ends, everyone gets the last of it and leaves."""
-        if self._sessions.get(session.id) is not session:
-            return  # it was closed, or put away, meanwhile
-        if session not in self._closes:
-            session.closing = True
-            closed = self._closing.setdefault(session.id, asyncio.Event())
-            task = asyncio.get_running_loop().create_task(self._close(session, closed))
-            task.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may wait
-            self._closes[session] = task
-        # It is closed once, for all who ask, and also where who asked first is gone meanwhile.
-        await asyncio.shield(self._closes[session])
-
-    async def _close(self, session: AgentSession, closed: asyncio.Event) -> None:
-        try:
-            try:
-                await session.close()
-            finally:
-                await asyncio.gather(*(link.dismiss(session.id) for link in tuple(self._links)))
-                await self.release(session)
-        finally:
-            del self._closes[session]
-            self._closing.pop(session.id, None)
-            closed.set()
-
-    async def put_away(self, session_id: str) -> None:
-        """Wait until a session that is being closed, or put away, is."""
-        while session_id in self._closing:
-            await self._closing[session_id].wait()
-
-    async def open(self, session_id: str, *, voice: Voice | None = None) -> AgentSession:
-        """A session from the store; one that is live already is that one. A turn that was cut short by the
-        end of an earlier process ends as interrupted (invariant 4).
-
-        Where this call opens it, `voice` gets the replay while it is read, and is pinned to the session.
-        """
-        await self.put_away(session_id)
-        session = self.find(session_id)
-        if session is not None:
-            return session
-        task = self._opening.get(session_id)
-        if task is None:
-            task = self._opening[session_id] = asyncio.get_running_loop().create_task(
-                self._reopen(session_id, voice)
-            )
-            task.add_done_callback(lambda _: self._opening.pop(session_id, None))
-        return await asyncio.shield(task)
-
-    @asynccontextmanager
-    async def aside(self, session_id: str) -> AsyncIterator[LiveSession]:
-        """A session for a moment, to note something in it: one that is not open stays so, and who opens it
-        meanwhile waits."""
-        await self.put_away(session_id)
-        if session_id in self._sessions or session_id in self._opening:
-            yield (await self.open(session_id)).live
-            return
-        done = self._closing[session_id] = asyncio.Event()
-        try:
-            async with await self._bring_back(session_id, None) as live:
-                yield live
-        finally:
-            del self._closing[session_id]
-            done.set()
-
-    async def _bring_back(self, session_id: str, voice: Voice | None) -> LiveSession:
-        if await self.store.get(session_id) is None:
-            raise ResourceNotFound("no such session", data={"sessionId": session_id})
-        try:
-            preview = None if voice is None else voice.preview
-            return await LiveSession.open(self.store, session_id, clock=now, preview=preview)
-        except SessionClaimed as error:
-            raise RequestError(
-                AntiphonError.code, "The session is open in another process", data={"sessionId": session_id}
-            ) from error
-
-    async def _reopen(self, session_id: str, voice: Voice | None) -> AgentSession:
-        live = await self._bring_back(session_id, voice)
-        session = await self._enter(live)
-        session.emit(session.fold.interrupt())  # nothing that was shown ahead changes by that
-        if voice is not None:
-            voice.pin(live, session.heard, history=True)
-        session.emit(self.news(session.fold))  # behind the replay, which may have shown what was before
-        return session
-
-    async def _enter(self, live: LiveSession) -> AgentSession:
-        stack = AsyncExitStack()
-        await stack.enter_async_context(live)
-        session = self._make(live)
-        session.grace = self.stop_grace
-        session.implementation = {"name": self.name, "version": self.version}
-        session.spawn = lambda cwd: self.create_subagent(session, cwd)
-        session.retire = lambda: self._leave(retire(self, session))
-        live.on_failure = lambda: self._abandon(session)
-        session.clients = lambda: sorted(
-            (link for link in self._links if link.follows(session.id)), key=lambda link: link.serial
-        )
-        self._sessions[live.session_id] = session
-        self._open[live.session_id] = stack
-        live.on_told = live.presence.on_told = lambda: self.noticed(session.id)
-        self.noticed(session.id)
-        return session
-
-    def _make(self, live: LiveSession) -> AgentSession:
-        return AgentSession(live, self._work, self)
-
-    def _abandon(self, session: AgentSession) -> None:
-        """Its store failed: it is let go, so that it can be opened again when that works."""
-        self._leave(self.release(session))
-
-    def _leave(self, leaving: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(leaving)
-        self._leaving.add(task)
-        task.add_done_callback(self._leaving.discard)
-
-    async def release(self, session: AgentSession) -> None:
-        """Put a session away; it can be opened again."""
-        if self._sessions.get(session.id) is not session:
-            return
-        del self._sessions[session.id]
-        self.noticed(session.id)
-        stack = self._open.pop(session.id)
-        session.gone = True
-        closed = (
-            None if session.id in self._closing else self._closing.setdefault(session.id, asyncio.Event())
-        )
-        try:
-            await session.stop()
-            await stack.aclose()
-            if not session.live.failed:  # there, every client is told by its own attachment
-                await asyncio.gather(*(link.leave(session.id) for link in tuple(self._links)))
-        finally:
-            if closed is not None:
-                del self._closing[session.id]
-                closed.set()
-
-    async def _work(self, turn: AgentTurn) -> StopReason | str | None:
-        command = self.called(turn)
-        if command is not None:
-            handler, rest = command
-            return await handler(turn, rest)
-        if self._handler is None:
-            raise LocalError("this agent has no prompt handler: decorate one with `@agent.on_prompt`")
-        return await self._handler(turn)
+def _read_address(address: str) -> tuple[str, int, str]:
+    parts = urlsplit(address)
+    try:
+        if parts.scheme == "ws" and parts.hostname is not None:
+            return parts.hostname, parts.port or 0, parts.path or "/"
+    except ValueError:
+        pass  # a port that is none
+    raise LocalError(f"{address!r} is no address to serve at: it looks like ws://127.0.0.1:9000")

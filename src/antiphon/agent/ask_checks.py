@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from antiphon.agent.checks import check_value
 from antiphon.engine.forms import Form
 from antiphon.engine.patterns import Unsupported, pattern
 from antiphon.errors import LocalError
 from antiphon.schema import v2
 from antiphon.schema.repair import Malformed, repair
 from antiphon.schema.wire import Unknown
+from antiphon.server.checks import check_value
 
 SECRET = re.compile(
     r"(?:.*[_ .-])?(?:password|passwd|passphrase|passcode|secret|credentials?|private[_ .-]?key"

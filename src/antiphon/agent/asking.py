@@ -4,46 +4,23 @@ from __future__ import annotations
 
 import logging
 import secrets
-from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
+from typing import Any, Generic, TypeVar, overload
 
 from msgspec import Struct
 
-from antiphon.bridge.elicitations import answered, elicit_v1
-from antiphon.bridge.losses import Ledger
-from antiphon.engine.elicitations import (
-    CREATE_ELICITATION,
-    FORM,
-    URL,
-    Elicited,
-    counted,
-    elicitation_of,
-    mode_of,
-    read_response,
-)
-from antiphon.engine.events import QuestionClosed, QuestionEnd
-from antiphon.engine.questions import Question
-from antiphon.engine.reading import encode
-from antiphon.errors import CallFailed, CannotAsk, InvalidResult, LinkLost, LocalError
-from antiphon.jsonrpc.peer import Inbound
-from antiphon.live.voice import Voice
+from antiphon.agent.worker import HandlerWorker
+from antiphon.engine.elicitations import CREATE_ELICITATION, FORM, URL, Elicited, read_response
+from antiphon.engine.events import QuestionEnd
+from antiphon.errors import CannotAsk, LocalError
 from antiphon.schema import v2
-
-if TYPE_CHECKING:
-    from antiphon.agent.link import Link
-    from antiphon.agent.questioning import Questioning
+from antiphon.server.elicitation import CANCEL, COMPLETE, Channel, Notify
 
 logger = logging.getLogger("antiphon.agent")
 
-COMPLETE = "elicitation/complete"
-CANCEL = v2.ElicitationCancelAction()
-
 T = TypeVar("T")
 S = TypeVar("S", bound=Struct)
-Tell = Callable[[str, Any], Awaitable[None]]
-"""Sends a notification to one client."""
 
 
 class Action(StrEnum):
@@ -80,10 +57,10 @@ class Consent:
     """Whether the user agreed to visit an address. That is all an accept says: whether something was done
     there is for the agent to find out, from there (ELIC-10)."""
 
-    def __init__(self, action: Action, elicitation_id: str, tell: Tell | None) -> None:
+    def __init__(self, action: Action, elicitation_id: str, notify: Notify | None) -> None:
         self.action = action
         self.elicitation_id = elicitation_id
-        self._tell = tell
+        self._notify = notify
 
     @property
     def accepted(self) -> bool:
@@ -102,31 +79,10 @@ class Consent:
         nothing where that client is gone."""
         if not self.accepted:
             raise LocalError("nothing was agreed to that could be complete")
-        tell, self._tell = self._tell, None
-        if tell is not None:
+        notify, self._notify = self._notify, None
+        if notify is not None:
             done = v2.CompleteElicitationNotification(elicitation_id=v2.ElicitationId(self.elicitation_id))
-            await tell(COMPLETE, done)
-
-
-class Reply(NamedTuple):
-    """How a question ended, and whose answer it was."""
-
-    closed: QuestionClosed
-    voice: Voice | None = None
-
-
-class Channel(ABC):
-    """Where a question goes, and what it belongs to."""
-
-    scope: Mapping[str, Any]
-
-    @abstractmethod
-    def takes(self, mode: str) -> bool:
-        """Whether a question of this mode can be put."""
-
-    @abstractmethod
-    async def put(self, request: Elicited) -> tuple[v2.CreateElicitationResponse, Tell | None]:
-        """The answer as it counts, and the way to whom it came from."""
+            await notify(COMPLETE, done)
 
 
 class Asks:
@@ -187,10 +143,10 @@ class Asks:
         check_url(url)
         channel = self._open(URL)
         elicitation_id = v2.ElicitationId(f"elicit_{secrets.token_hex(12)}")  # ELIC-06
-        response, tell = await channel.put(
+        response, notify = await channel.put(
             v2.ElicitationUrlMode(message=message, url=url, elicitation_id=elicitation_id, **channel.scope)
         )
-        return Consent(_action(response), elicitation_id, tell)
+        return Consent(_action(response), elicitation_id, notify)
 
     def _open(self, mode: str) -> Channel:
         channel = self._channel()
@@ -199,82 +155,34 @@ class Asks:
         return channel
 
 
-class SessionChannel(Channel):
-    """To everybody who follows a session, now or later; the first answer counts."""
+class SessionChannel:
+    """To every client of a session, now or later; the first answer counts."""
 
     def __init__(
         self,
-        session: Questioning,
+        worker: HandlerWorker,
         tool_call_id: str | None = None,
         *,
         meta: dict[str, Any] | None = None,
     ) -> None:
         """`meta` goes with every question: the trace of what it is asked for (OBS-01)."""
-        self._session = session
+        self._worker = worker
         self._call = tool_call_id
-        self.scope = {
-            "session_id": v2.SessionId(session.id),
+        self.scope: Mapping[str, Any] = {
+            "session_id": v2.SessionId(worker.id),
             "tool_call_id": tool_call_id,
             "meta": meta or None,
         }
 
     def takes(self, mode: str) -> bool:
-        voices = self._session.attached()
+        voices = self._worker.session.attached()
         return not voices or any(mode in voice.modes for voice in voices)
 
-    async def put(self, request: Elicited) -> tuple[v2.CreateElicitationResponse, Tell | None]:
-        closed, voice = await self._session.pose(CREATE_ELICITATION, request, tool_call_id=self._call)
+    async def put(self, request: Elicited) -> tuple[v2.CreateElicitationResponse, Notify | None]:
+        closed, voice = await self._worker.pose(CREATE_ELICITATION, request, tool_call_id=self._call)
         if closed.end is not QuestionEnd.ANSWERED:
             return CANCEL, None
         return read_response(bytes(closed.result)), None if voice is None else voice.notify
-
-
-class RequestChannel(Channel):
-    """To the client whose request is being answered, and to nobody else (ELIC-04). It ends with the request,
-    and is no fact of any session."""
-
-    def __init__(self, link: Link, inbound: Inbound) -> None:
-        self._link = link
-        self.scope = {"request_id": inbound.id}
-
-    def takes(self, mode: str) -> bool:
-        return mode in self._link.modes
-
-    async def put(self, request: Elicited) -> tuple[v2.CreateElicitationResponse, Tell | None]:
-        params = elicit_v1(request, Ledger()) if self._link.v1 else request
-        try:
-            response = answered(await self._link.ask(CREATE_ELICITATION, params))
-        except (CallFailed, InvalidResult, LinkLost):
-            response = None
-        given = None if response is None else counted(request, response)
-        return given or CANCEL, self._tell
-
-    async def _tell(self, method: str, params: Any) -> None:
-        try:
-            await self._link.connection.notify(method, params)
-        except LinkLost:
-            logger.debug("%s was not sent: the client is gone", method)
-
-
-def heard_elicitation(
-    session: Questioning,
-    question: Question,
-    response: v2.CreateElicitationResponse | None,
-    voice: Voice | None,
-) -> bytes | None:
-    """The result that an answer of one client leads to. One that is an error or does not fit decides nothing
-    while others are still to answer, and counts as cancelled if there are none (ELIC-15, ELIC-17)."""
-    request = elicitation_of(question)
-    if request is None:
-        return None
-    given = None if response is None else counted(request, response)
-    if given is None:
-        logger.warning("an answer to an elicitation of mode %s is none", mode_of(request))
-        others = (other for other in session.attached() if other is not voice)
-        if any(other.asks(question.question_id) for other in others):
-            return None
-        given = CANCEL
-    return encode(given)
 
 
 def _action(response: v2.CreateElicitationResponse) -> Action:

@@ -13,18 +13,17 @@ import contextlib
 import secrets
 import shlex
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
+from antiphon.agent.worker import HandlerWorker
 from antiphon.bridge.dialects import V1Writer
 from antiphon.connection import Connection
 from antiphon.errors import AntiphonError, CallFailed, InvalidResult, LinkLost, LocalError
 from antiphon.schema import v1, v2
-
-if TYPE_CHECKING:
-    from antiphon.agent.link import Link
-    from antiphon.agent.session import AgentSession
+from antiphon.server.client_calls import send_release
+from antiphon.server.connection import ClientConnection
 
 LAST_UPDATES = 2.0
 """Seconds that are waited for the client to have the tool call that shows a terminal, before its release, and
@@ -40,37 +39,6 @@ class ClientOutput(Struct, frozen=True):
     """Whether the start of it was dropped."""
     exit_status: v2.TerminalExitStatus | None = None
     """How its command ended, if it has."""
-
-
-async def create_terminal(connection: Connection, params: v1.CreateTerminalRequest) -> v1.TerminalId:
-    """`terminal/create`. Whoever gives up on it leaves no terminal behind: one that is made all the same is
-    released (TERMV1-07)."""
-    made: asyncio.Future[v1.TerminalId] = asyncio.get_running_loop().create_future()
-
-    def settled(outcome: Any) -> None:
-        if made.cancelled():
-            if isinstance(outcome, v1.CreateTerminalResponse):
-                send_release(connection, params.session_id, outcome.terminal_id)
-        elif isinstance(outcome, Exception):
-            made.set_exception(outcome)
-        else:
-            made.set_result(outcome.terminal_id)
-
-    connection.begin("terminal/create", params, settled)
-    return await made
-
-
-def send_release(
-    connection: Connection, session_id: v1.SessionId, terminal_id: v1.TerminalId
-) -> asyncio.Event:
-    """`terminal/release`; the event is set when it was answered, whatever the answer is."""
-    params = v1.ReleaseTerminalRequest(session_id=session_id, terminal_id=terminal_id)
-    answered = asyncio.Event()
-    try:
-        connection.begin("terminal/release", params, lambda _: answered.set())
-    except LinkLost:
-        answered.set()  # it went with the client
-    return answered
 
 
 class ClientTerminal:
@@ -145,29 +113,33 @@ class Shown:
     """A client's terminal as one of the session's, inside a tool call."""
 
     def __init__(
-        self, session: AgentSession, link: Link, terminal_id: v1.TerminalId, tool_call_id: v2.ToolCallId
+        self,
+        worker: HandlerWorker,
+        client: ClientConnection,
+        terminal_id: v1.TerminalId,
+        tool_call_id: v2.ToolCallId,
     ) -> None:
-        self._session = session
-        self._link = link
+        self._worker = worker
+        self._client = client
         self._call_id = tool_call_id
         self._id = v2.TerminalId(f"term_{secrets.token_hex(12)}")
         self._text = ""
         self.complete = False
         """Whether its end was told, and so everything was."""
-        voice = link.voices.get(session.id)
+        voice = client.voices.get(worker.id)
         if voice is not None and isinstance(voice.writer, V1Writer):
             voice.writer.downgrade.tools.own(self._id, terminal_id)
 
     async def opened(self, command: Sequence[str], cwd: str | None) -> None:
-        await self._update(command=shlex.join(command), cwd=cwd or self._session.cwd)
+        await self._update(command=shlex.join(command), cwd=cwd or self._worker.cwd)
         shown = v2.Terminal(terminal_id=self._id)
-        await self._session.update(v2.ToolCallContentChunk(tool_call_id=self._call_id, content=shown))
+        await self._worker.update(v2.ToolCallContentChunk(tool_call_id=self._call_id, content=shown))
 
     async def read(self, output: ClientOutput) -> None:
         if not self.complete and output.text != self._text:
             if output.text.startswith(self._text):
                 data = _encoded(output.text[len(self._text) :])
-                await self._session.update(v2.TerminalOutputChunk(terminal_id=self._id, data=data))
+                await self._worker.update(v2.TerminalOutputChunk(terminal_id=self._id, data=data))
             else:  # the start of it was dropped
                 await self._update(output=v2.TerminalOutput(data=_encoded(output.text)))
             self._text = output.text
@@ -183,14 +155,14 @@ class Shown:
         """It is about to be released: its client has to have heard of it before (TOOL-V1-05)."""
         with contextlib.suppress(AntiphonError):  # the session may have ended with its store
             await self.exited(UNKNOWN)
-            voice = self._link.voices.get(self._session.id)
+            voice = self._client.voices.get(self._worker.id)
             if voice is not None:
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(LAST_UPDATES):
                         await voice.caught_up()
 
     async def _update(self, **fields: Any) -> None:
-        await self._session.update(v2.TerminalUpdate(terminal_id=self._id, **fields))
+        await self._worker.update(v2.TerminalUpdate(terminal_id=self._id, **fields))
 
 
 def _status(status: v1.TerminalExitStatus | v1.WaitForTerminalExitResponse) -> v2.TerminalExitStatus:

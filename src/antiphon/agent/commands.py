@@ -6,17 +6,14 @@ import base64
 import secrets
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec import UNSET, Struct
 
-from antiphon.agent.checks import check_update
+from antiphon.agent.worker import HandlerWorker
 from antiphon.errors import SpawnFailed
 from antiphon.schema import v2
+from antiphon.server.checks import check_update
 from antiphon.transports.processes.process import Process, signal_name
-
-if TYPE_CHECKING:
-    from antiphon.agent.session import AgentSession
 
 CANCELLABLE = v2.TerminalCapabilities(cancel=v2.TerminalCancelCapabilities())
 
@@ -29,7 +26,7 @@ class Ended(Struct, frozen=True):
 
 
 async def run_command(
-    session: AgentSession,
+    worker: HandlerWorker,
     tool_call_id: v2.ToolCallId,
     command: Sequence[str],
     *,
@@ -43,7 +40,7 @@ async def run_command(
     opened = v2.TerminalUpdate(
         terminal_id=terminal_id,
         command=shlex.join(command),
-        cwd=cwd or session.cwd,
+        cwd=cwd or worker.cwd,
         size=UNSET if size is None else v2.TerminalSize(cols=size[0], rows=size[1]),
         capabilities=v2.TerminalCapabilities(cancel=v2.TerminalCancelCapabilities())
         if cancellable
@@ -52,11 +49,11 @@ async def run_command(
     shown = v2.ToolCallContentChunk(tool_call_id=tool_call_id, content=v2.Terminal(terminal_id=terminal_id))
     check_update(opened)  # TERMV2-07: before anything runs
     try:
-        process = Process(command, cwd=cwd or session.cwd, env=env, size=size)
+        process = Process(command, cwd=cwd or worker.cwd, env=env, size=size)
     except SpawnFailed:
         gone = v2.TerminalExitStatus(exit_code=127)
         for update in (opened, shown, _exited(terminal_id, gone, cancellable=cancellable)):
-            await session.update(update)
+            await worker.update(update)
         raise
     cancelled = False
 
@@ -66,19 +63,19 @@ async def run_command(
         process.terminate()
 
     if cancellable:
-        session.cancels.terminals[terminal_id] = cancel
+        worker.cancels.terminals[terminal_id] = cancel
     try:
-        await session.update(opened)
-        await session.update(shown)
+        await worker.update(opened)
+        await worker.update(shown)
         while data := await process.read():
             encoded = base64.b64encode(data).decode()  # TERMV2-05: each chunk stands on its own
-            await session.update(v2.TerminalOutputChunk(terminal_id=terminal_id, data=encoded))
+            await worker.update(v2.TerminalOutputChunk(terminal_id=terminal_id, data=encoded))
         await process.wait()
     finally:
-        session.cancels.terminals.pop(terminal_id, None)
+        worker.cancels.terminals.pop(terminal_id, None)
         await process.aclose()
         code = await process.wait()
-        await session.update(_exited(terminal_id, _status(code), cancellable=cancellable))
+        await worker.update(_exited(terminal_id, _status(code), cancellable=cancellable))
     return Ended(code, cancelled)
 
 

@@ -6,21 +6,18 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
+from antiphon.agent.worker import HandlerWorker
 from antiphon.errors import LocalError
 from antiphon.schema import v2
-
-if TYPE_CHECKING:
-    from antiphon.agent.telling import Telling
 
 FAILED = "The compaction failed"
 """All that a client is told of an exception: what is in it may be private."""
 
 
 class CompactionWriter:
-    def __init__(self, session: Telling) -> None:
-        self._session = session
+    def __init__(self, worker: HandlerWorker) -> None:
+        self._worker = worker
         self.compaction_id = v2.CompactionId(f"compaction_{secrets.token_hex(12)}")
         self._running = False
 
@@ -29,7 +26,7 @@ class CompactionWriter:
         if not self._running:
             raise LocalError("the compaction has ended")
         block = v2.TextContent(text=content) if isinstance(content, str) else content
-        await self._session.update(v2.CompactionSummaryChunk(compaction_id=self.compaction_id, content=block))
+        await self._worker.update(v2.CompactionSummaryChunk(compaction_id=self.compaction_id, content=block))
 
     async def fail(self, error: str = FAILED) -> None:
         """End it as failed, for a reason that users may read."""
@@ -40,7 +37,7 @@ class CompactionWriter:
         self._running = True
         in_progress = v2.CompactionStatus.IN_PROGRESS
         try:
-            await self._session.update(
+            await self._worker.update(
                 v2.CompactionUpdate(compaction_id=self.compaction_id, status=in_progress)
             )
             yield
@@ -65,4 +62,4 @@ class CompactionWriter:
             ended = v2.CompactionUpdate(
                 compaction_id=self.compaction_id, status=status, summary=None, error=error
             )
-        await self._session.update(ended)
+        await self._worker.update(ended)

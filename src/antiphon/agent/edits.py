@@ -5,15 +5,12 @@ Each change is a published upsert of the message, so every client follows it. Th
 
 from __future__ import annotations
 
-from abc import abstractmethod
-
-from antiphon.agent.telling import Telling
 from antiphon.agent.upserts import as_blocks, replacement
+from antiphon.agent.worker import HandlerWorker
 from antiphon.engine.annotations import Annotation
 from antiphon.engine.revisions import Revision, Version, VersionSearch, meta_patch, revision_in
 from antiphon.engine.transcript import WHOLE, Message, MessageType
 from antiphon.errors import LocalError
-from antiphon.live.session import LiveSession
 from antiphon.schema import v2
 
 _CHUNK: dict[MessageType, type[v2.UserMessageChunk | v2.AgentMessageChunk | v2.AgentThoughtChunk]] = {
@@ -23,47 +20,44 @@ _CHUNK: dict[MessageType, type[v2.UserMessageChunk | v2.AgentMessageChunk | v2.A
 }
 
 
-class Edits(Telling):
-    """The part of a session that changes messages by their ids.
+class MessageEdits:
+    """Changes messages of a session by their ids.
 
     `role` tells messages apart that share an id: `user`, `agent` or `thought`. Without it the agent's message
     is meant, then the user's, then the thought."""
 
-    @property
-    @abstractmethod
-    def live(self) -> LiveSession: ...
+    def __init__(self, worker: HandlerWorker) -> None:
+        self._worker = worker
 
-    async def replace_message(
+    async def replace(
         self, message_id: str, *content: str | v2.ContentBlock, role: str | None = None
     ) -> None:
         """Replace the content of a message that was sent before, in whatever turn. An id that is not known is
         that of a new message of the agent's."""
         message = self._find(message_id, role)
         type = MessageType(role or MessageType.AGENT) if message is None else message.type
-        await self.update(replacement(message, type, message_id, as_blocks(content)))
+        await self._worker.update(replacement(message, type, message_id, as_blocks(content)))
 
-    async def append_message(
-        self, message_id: str, *content: str | v2.ContentBlock, role: str | None = None
-    ) -> None:
+    async def append(self, message_id: str, *content: str | v2.ContentBlock, role: str | None = None) -> None:
         """Append to a message that was sent before, as one edit that can be undone."""
         message = self._get(message_id, role)
         meta = meta_patch(message, revision_in(message.meta).next())
-        await self.update(WHOLE[message.type](message_id=message.id, meta=meta))
+        await self._worker.update(WHOLE[message.type](message_id=message.id, meta=meta))
         for block in as_blocks(content):
-            await self.update(_CHUNK[message.type](message_id=message.id, content=block))
+            await self._worker.update(_CHUNK[message.type](message_id=message.id, content=block))
 
-    async def delete_message(self, message_id: str, *, role: str | None = None) -> None:
+    async def delete(self, message_id: str, *, role: str | None = None) -> None:
         """Delete a message: its content is gone for every client, and a mark stays in its place."""
         message = self._get(message_id, role)
         if not message.deleted:
             await self._show(message, revision_in(message.meta).next(), Version([], deleted=True))
 
-    async def undo_edit(self, message_id: str, *, role: str | None = None) -> bool:
+    async def undo(self, message_id: str, *, role: str | None = None) -> bool:
         """Undo the last edit of a message, also a deletion; whether there was one. The version before it is
         read from the journal. A fork has no versions older than itself."""
         return await self._go(message_id, role, -1)
 
-    async def redo_edit(self, message_id: str, *, role: str | None = None) -> bool:
+    async def redo(self, message_id: str, *, role: str | None = None) -> bool:
         """Redo the edit that was undone last, unless the message was edited since; whether there was one."""
         return await self._go(message_id, role, 1)
 
@@ -90,10 +84,10 @@ class Edits(Telling):
 
     async def _version(self, message: Message, number: int) -> Version | None:
         search = VersionSearch(message.type, message.id, number)
-        cursor, last = message.position - 1, self.fold.last_seq
-        await self.live.durable(last)
+        cursor, last = message.position - 1, self._worker.fold.last_seq
+        await self._worker.live.durable(last)
         while cursor < last:
-            events = await self.live.after(cursor)
+            events = await self._worker.live.after(cursor)
             for event in events:
                 search.read(event)
             cursor = events[-1].seq
@@ -102,12 +96,12 @@ class Edits(Telling):
     async def _show(self, message: Message, revision: Revision, version: Version) -> None:
         meta = meta_patch(message, revision, deleted=version.deleted)
         upsert = WHOLE[message.type](message_id=message.id, content=version.content, meta=meta)
-        await self.update(upsert)
+        await self._worker.update(upsert)
 
     def _find(self, message_id: str, role: str | None) -> Message | None:
         if role is None:
-            return self.fold.transcript.find(message_id)
-        return self.fold.message(MessageType(role), message_id)
+            return self._worker.fold.transcript.find(message_id)
+        return self._worker.fold.message(MessageType(role), message_id)
 
     def _get(self, message_id: str, role: str | None) -> Message:
         message = self._find(message_id, role)

@@ -4,15 +4,13 @@ when a client wants another value."""
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
-from antiphon.agent.checks import check_value
+from antiphon.agent.session import AgentSession
 from antiphon.engine.configuration import fault, offered_values, takes, with_value
 from antiphon.errors import LocalError
 from antiphon.schema import v2
-
-if TYPE_CHECKING:
-    from antiphon.agent.session import AgentSession
+from antiphon.server.checks import check_value
 
 Choices: TypeAlias = (
     Mapping[str, str]
@@ -23,7 +21,7 @@ Choices: TypeAlias = (
 """Values and their names, `{"fast": "Fast"}`; in groups, `{"Small": {"fast": "Fast"}}`; or, where they have
 descriptions, as the wire has them."""
 
-OptionHandler: TypeAlias = "Callable[[AgentSession, Any], Awaitable[None]]"
+OptionHandler: TypeAlias = Callable[[AgentSession, Any], Awaitable[None]]
 H = TypeVar("H", bound=OptionHandler)
 
 

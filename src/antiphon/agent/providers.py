@@ -9,18 +9,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
 from antiphon.errors import InvalidParams, LocalError
-from antiphon.jsonrpc.peer import Inbound
-from antiphon.schema import v1, v2
-
-if TYPE_CHECKING:
-    from antiphon.agent.agent import Agent
-    from antiphon.agent.link import Handlers, Link
+from antiphon.schema import v2
 
 
 class ProviderSetting(Struct, frozen=True, kw_only=True):
@@ -67,8 +62,20 @@ class Provider:
         self._handler = handler
         return handler
 
-    async def change(self, wanted: ProviderSetting | None) -> None:
-        """All that was set before is replaced. Raises `InvalidParams` for what cannot be."""
+    @property
+    def setting(self) -> tuple[v2.LlmProtocol, str] | None:
+        """The protocol and the address that are in use; `None` where it is disabled."""
+        return None if self.current is None else (self.current.api_type, self.current.base_url)
+
+    async def set(self, api_type: v2.LlmProtocol, base_url: str, headers: dict[str, str]) -> None:
+        """Replace what was set before. Raises `InvalidParams`."""
+        await self._change(ProviderSetting(api_type=api_type, base_url=base_url, headers=headers))
+
+    async def disable(self) -> None:
+        """Raises `InvalidParams` where the agent cannot do without it."""
+        await self._change(None)
+
+    async def _change(self, wanted: ProviderSetting | None) -> None:
         if wanted is None and self.required:
             raise InvalidParams(f"the provider {self.id!r} is required")
         if wanted is not None:
@@ -116,49 +123,3 @@ def _check(setting: ProviderSetting, supported: Collection[v2.LlmProtocol]) -> N
         address = urlsplit("")
     if address.scheme not in ("http", "https") or not address.netloc:
         raise InvalidParams("a base URL is an `http:` or `https:` address")
-
-
-def handlers(link: Link) -> Handlers:
-    """None of them where no provider is declared: then they are no methods of this agent (PROV-01)."""
-    agent = link.agent
-    if not agent.providers:
-        return {}
-
-    async def listed(params: Any, inbound: Inbound) -> Any:
-        types: Any = v1 if link.v1 else v2
-        return types.ListProvidersResponse(
-            providers=[_info(provider, types) for provider in agent.providers.values()]
-        )
-
-    async def set_provider(params: Any, inbound: Inbound) -> Any:
-        wanted = ProviderSetting(
-            api_type=v2.LlmProtocol(params.api_type), base_url=params.base_url, headers=params.headers
-        )
-        await _find(agent, params.provider_id).change(wanted)
-        return {}
-
-    async def disable(params: Any, inbound: Inbound) -> Any:
-        await _find(agent, params.provider_id).change(None)
-        return {}
-
-    return {"providers/list": listed, "providers/set": set_provider, "providers/disable": disable}
-
-
-def _find(agent: Agent, id: str) -> Provider:
-    if id not in agent.providers:
-        raise InvalidParams(f"there is no provider {id!r}")
-    return agent.providers[id]
-
-
-def _info(provider: Provider, types: Any) -> Any:
-    current = provider.current
-    return types.ProviderInfo(
-        provider_id=types.ProviderId(provider.id),
-        supported=list(map(types.LlmProtocol, provider.supported)),
-        required=provider.required,
-        current=None
-        if current is None
-        else types.ProviderCurrentConfig(
-            api_type=types.LlmProtocol(current.api_type), base_url=current.base_url
-        ),
-    )

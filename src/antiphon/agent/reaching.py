@@ -2,42 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from antiphon.agent.checks import check_path
-from antiphon.agent.client_terminals import ClientTerminal, Shown, create_terminal
-from antiphon.agent.permits import askable
+from antiphon.agent.client_terminals import ClientTerminal, Shown
+from antiphon.agent.worker import HandlerWorker
+from antiphon.agent.writers import ToolCallWriter
 from antiphon.errors import LocalError
 from antiphon.schema import v1
-
-if TYPE_CHECKING:
-    from antiphon.agent.link import Link
-    from antiphon.agent.session import AgentSession
-    from antiphon.agent.writers import ToolCallWriter
-
-Can = Callable[[v1.ClientCapabilities], bool]
-
-
-def reads(able: v1.ClientCapabilities) -> bool:
-    return able.fs.read_text_file
-
-
-def writes(able: v1.ClientCapabilities) -> bool:
-    return able.fs.write_text_file
-
-
-def runs(able: v1.ClientCapabilities) -> bool:
-    return able.terminal
+from antiphon.server.checks import check_path
+from antiphon.server.client_calls import Can, create_terminal, reads, runs, writes
+from antiphon.server.connection import ClientConnection
 
 
 class TurnClient:
     """The client whose prompt opened a turn; where that one cannot do something, or is gone, the first of
     those attached that can. What nobody offers raises `LocalError`, what a client refuses `CallFailed`."""
 
-    def __init__(self, session: AgentSession, prompter: Link | None) -> None:
-        self._session = session
+    def __init__(self, worker: HandlerWorker, prompter: ClientConnection | None) -> None:
+        self._worker = worker
         self._prompter = prompter
 
     @property
@@ -90,9 +74,9 @@ class TurnClient:
             cwd=cwd,
             output_byte_limit=output_limit,
         )
-        terminal_id = await create_terminal(link.connection, params)
-        shown = None if call is None else Shown(self._session, link, terminal_id, call.tool_call_id)
-        terminal = ClientTerminal(link.connection, self._id, terminal_id, shown)
+        terminal_id = await create_terminal(link.wire, params)
+        shown = None if call is None else Shown(self._worker, link, terminal_id, call.tool_call_id)
+        terminal = ClientTerminal(link.wire, self._id, terminal_id, shown)
         try:
             if shown is not None:
                 await shown.opened(command, cwd)
@@ -105,19 +89,19 @@ class TurnClient:
 
     @property
     def _id(self) -> v1.SessionId:
-        return v1.SessionId(self._session.id)
+        return v1.SessionId(self._worker.id)
 
     async def _call(self, can: Can, what: str, method: str, params: Any) -> Any:
         return await self._able(can, what).ask(method, params)
 
-    def _able(self, can: Can, what: str) -> Link:
+    def _able(self, can: Can, what: str) -> ClientConnection:
         link = self._find(can)
         if link is None:
             raise LocalError(f"no client of this session lets its agent {what}")  # FS-01, TERMV1-01, FS-05
         return link
 
-    def _find(self, can: Can) -> Link | None:
-        links = askable(self._session)
+    def _find(self, can: Can) -> ClientConnection | None:
+        links = self._worker.session.askable()
         if self._prompter in links:
             links = [self._prompter, *links]
         return next((link for link in links if link.v1_client is not None and can(link.v1_client)), None)

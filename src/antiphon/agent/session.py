@@ -1,165 +1,97 @@
-"""AgentSession: one session of an agent, and the turns it works through.
+"""AgentSession, AgentTurn and Subagent: what handlers work with.
 
-Everything that happens goes through the live session's journal; this file decides when a prompt is taken,
-runs the handler of its turn as a task, and turns a cancel into a task cancellation.
+The three refer to each other, so they are one module. All of them are handles of a `HandlerWorker`.
 """
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import logging
 import os
-import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any, NoReturn
 
-from msgspec import Raw
+from msgspec import UNSET, UnsetType
 
-from antiphon.agent.background import Background, Work
-from antiphon.agent.cancelling import Cancels, Scope
-from antiphon.agent.checks import check_update, check_value
-from antiphon.agent.declaring import Declaring
-from antiphon.agent.edits import Edits
-from antiphon.agent.extending import ask_clients, tell_clients
+from antiphon.agent.asking import Asks, SessionChannel
+from antiphon.agent.background import Work, start_background
+from antiphon.agent.compacting import CompactionWriter
+from antiphon.agent.config_values import ConfigValues
+from antiphon.agent.edits import MessageEdits
 from antiphon.agent.mcp import McpServer, using
-from antiphon.agent.permits import EVERYTHING, Permit, askable
-from antiphon.agent.questioning import Questioning
-from antiphon.agent.session_start import SessionStart
-from antiphon.agent.system_prompts import SystemPrompt
-from antiphon.agent.turn import AgentTurn, Prompt, StopTurn
-from antiphon.engine.configuration import Value
-from antiphon.engine.events import AnyBody, Delivery, QuestionClosed, RequestId, Updated
-from antiphon.engine.prompts import Entry, Outcome, Takes
+from antiphon.agent.reaching import TurnClient
+from antiphon.agent.references import Referable
+from antiphon.agent.system_prompts import SystemPrompt, read_system_prompt
+from antiphon.agent.tokens import add_tokens
+from antiphon.agent.worker import HandlerWorker, OpenTurn, Prompt, StopTurn
+from antiphon.agent.writers import MessageWriter, ToolCallWriter, tool_call
+from antiphon.engine.annotations import Annotation
+from antiphon.engine.configuration import Value, find_option, set_value, takes
 from antiphon.engine.session import Session
-from antiphon.engine.subagents import SUBAGENT_OF
-from antiphon.engine.turn import INTERRUPTED
-from antiphon.engine.who import Named, who_of
-from antiphon.errors import (
-    AntiphonError,
-    AuthRequired,
-    CannotAsk,
-    EventRefused,
-    LocalError,
-    SessionUnknown,
-    StoreError,
-)
+from antiphon.errors import LocalError
 from antiphon.live.session import LiveSession
 from antiphon.schema import v2
-from antiphon.schema.v2.prompt import StopReason
+from antiphon.schema.version import META_KEY
+from antiphon.server.elicitation import Channel
+from antiphon.server.extensions import ask_first
+from antiphon.server.following import follow
+from antiphon.server.ids import new_id
+from antiphon.server.session_facts import is_title_chosen, options_of
 
-if TYPE_CHECKING:
-    from antiphon.agent.link import Link
-    from antiphon.agent.subagents import Subagent
-
-logger = logging.getLogger("antiphon.agent")
-
-Handler = Callable[[AgentTurn], Awaitable[StopReason | str | None]]
-GRACE = 5.0
-"""Seconds that a handler gets to end in once it was cancelled, where nothing can wait for longer."""
-INTERNAL = v2.Error(code=v2.ErrorCode.INTERNAL_ERROR, message=AntiphonError.summary)
+OWN_LIST = {META_KEY: {"ownList": True}}
+"""Marks commands that a session was given for itself: they outlive the process that gave them."""
 
 
-def new_id(kind: str) -> str:
-    """An id that is unique and says what it is of."""
-    return f"{kind}_{secrets.token_hex(12)}"
+class AgentSession:
+    """One session of an agent, as its handlers use it."""
 
-
-class AgentSession(Questioning, Edits):
-    def __init__(self, live: LiveSession, handler: Handler, declared: Declaring | None = None) -> None:
-        Questioning.__init__(self)
-        Edits.__init__(self, declared)
-        self._live = live
-        self._handler = handler
-        self._turn: AgentTurn | None = None
-        self._task: asyncio.Task[None] | None = None
-        self._cancelling = False
-        self._begun = False
-        self._opened: Scope | None = None
-        """The block that an open turn without a prompt is."""
-        self._ended = asyncio.Event()
-        self._ended.set()
-        self.additional_directories: tuple[str, ...] = ()
-        """The roots beside `cwd`, as the last client to set them up gave them (SESS-10)."""
-        self.mcp_servers: tuple[v2.McpServer, ...] = ()
-        """The MCP servers the client wants the agent to use (MCPCFG-01, MCPCFG-10)."""
-        self.system_prompt: SystemPrompt | None = None
-        """What the last client to give one wants the model to be told (SESS-58); it is not kept."""
-        self.clients: Callable[[], list[Link]] = list
-        """The connections of those who follow the session now, the oldest first."""
-        self.prompters: dict[str, Link] = {}
-        """Whose prompts wait to be taken, by their message ids."""
-        self.cancels = Cancels()
-        """What clients may cancel by itself, just now."""
-        self.behind = Background(self)
-        """What it works on outside of its turns."""
-        self.parent: AgentSession | None = None
-        """The session that this one works for, while it does (SUB-01)."""
-        self.cancellable = True
-        """Whether a client may cancel it; of one that works for another, only where that was announced."""
-        self.joining: set[asyncio.Future[None]] = set()
-        """Clients that are about to follow it because they follow its parent."""
-        self.new = False
-        """Whether no client knows of it yet."""
-        self.closing = False
-        """Whether it is being closed: nothing new is begun in it."""
-        self.start: SessionStart | None = None
-        """Where the client that begins it starts to follow; `None` once that client is attached."""
-        self.gone = False
-        """Whether it was put away."""
-        self.grace = GRACE
-        """Seconds that what is at work gets to end in, when the session is closed or put away."""
-        self._interrupted = False
-        self.spawn: Callable[[str], Awaitable[AgentSession]]
-        """Makes a session in a folder that works for this one."""
-        self.retire: Callable[[], None]
-        """Puts it away once those who follow it have got the last of it."""
-        self.opened_meta: dict[str, Any] = {}
-        """What goes beside the answer to who begins it."""
-        self.implementation: dict[str, Any] = {}
-        """Name and version of the agent."""
+    def __init__(self, worker: HandlerWorker, find_command: Callable[[str], v2.Command]) -> None:
+        """`find_command` returns a declared command by its name, or raises `LocalError`."""
+        self._worker = worker
+        self._find_command = find_command
+        self._edits = MessageEdits(worker)
 
     @property
     def id(self) -> str:
-        return self._live.session_id
-
-    @property
-    def leaves_it_to_agent(self) -> bool:
-        """Whether prompts may be handed to another agent, which decides what they do while it works."""
-        return False
-
-    @property
-    def introduction(self) -> dict[str, Any]:
-        """What is said of it under our own key to who begins or joins it, and wants to know who is there."""
-        return {}
+        return self._worker.id
 
     @property
     def live(self) -> LiveSession:
-        return self._live
+        return self._worker.live
 
     @property
     def fold(self) -> Session:
         """Everything this session holds: messages, tool calls, plans, its queue and its state."""
-        return self._live.fold
-
-    @property
-    def forked_from(self) -> str | None:
-        """The session that this one goes on from."""
-        assert self.fold.created is not None
-        forked = self.fold.created.meta.get("forkedFrom")
-        return forked.get("sessionId") if isinstance(forked, dict) else None
-
-    @property
-    def subagent_of(self) -> str | None:
-        """The session that this one works, or has worked, for."""
-        assert self.fold.created is not None
-        return self.fold.created.meta.get(SUBAGENT_OF)
+        return self._worker.fold
 
     @property
     def cwd(self) -> str:
-        assert self.fold.created is not None
-        return self.fold.created.cwd
+        return self._worker.cwd
+
+    @property
+    def additional_directories(self) -> tuple[str, ...]:
+        """The roots besides `cwd`, as the last client to set them up gave them (SESS-10)."""
+        return self._worker.session.additional_directories
+
+    @property
+    def mcp_servers(self) -> tuple[v2.McpServer, ...]:
+        """The MCP servers the client wants the agent to use (MCPCFG-01, MCPCFG-10)."""
+        return self._worker.session.mcp_servers
+
+    @property
+    def system_prompt(self) -> SystemPrompt | None:
+        """The last system prompt that a client gave (SESS-58); it is not kept."""
+        given = self._worker.session.system_prompt
+        return None if given is None else read_system_prompt(given)
+
+    @property
+    def forked_from(self) -> str | None:
+        """The id of the session that this one was forked from."""
+        return self._worker.session.forked_from
+
+    @property
+    def subagent_of(self) -> str | None:
+        """The id of the session that this one works, or has worked, for."""
+        return self._worker.session.subagent_of
 
     @property
     def roots(self) -> tuple[str, ...]:
@@ -176,218 +108,45 @@ class AgentSession(Questioning, Edits):
     @property
     def trace(self) -> dict[str, Any]:
         """The trace context of the open turn (`AgentTurn.trace`)."""
-        if self.parent is not None:
-            return self.parent.trace
-        return {} if self._turn is None else self._turn.trace
+        return self._worker.trace
 
     def mcp(self, name: str) -> AbstractAsyncContextManager[McpServer]:
-        """An MCP server that a client offers over its connection, one of `mcp_servers` of type `acp`:
+        """Use an MCP server that a client offers over its connection, one of `mcp_servers` of type `acp`:
         `async with session.mcp("files") as server: await server.call("tools/list")`."""
-        return using(self, name)
+        return using(self._worker, name)
 
     async def call_extension(self, method: str, params: dict[str, Any] | None = None) -> Any:
-        """Ask the clients something that the protocol does not have; the first answer counts. Raises
-        `MethodNotFound` where none of them knows it, or nobody is there."""
-        return await ask_clients(askable(self), self.id, method, {"sessionId": self.id, **(params or {})})
+        """Call an extension method of the clients; the first answer counts. Raises `MethodNotFound` where no
+        client knows it, or none is there."""
+        clients = self._worker.session.askable()
+        return await ask_first(clients, self.id, method, {"sessionId": self.id, **(params or {})})
 
     async def notify_extension(self, method: str, params: dict[str, Any] | None = None) -> None:
-        """Tell the clients something that the protocol does not have."""
-        tell_clients(self, method, {"sessionId": self.id, **(params or {})})
-
-    # --- what happens ------------------------------------------------------------------------------
-
-    def emit(self, bodies: Sequence[AnyBody]) -> None:
-        self._live.emit(bodies)
-        for body in bodies:
-            if isinstance(body, QuestionClosed):
-                self._closed_question(body)
+        """Send an extension notification to the clients."""
+        self._worker.session.notify_clients(method, {"sessionId": self.id, **(params or {})})
 
     async def update(self, update: v2.SessionUpdate) -> None:
-        """Say something to everyone who follows the session, now and later."""
-        check_update(update)
-        if isinstance(update, v2.StateUpdate):
-            self.emit(self.fold.update(update))  # the end of a turn closes its questions
-        else:
-            self._live.emit((Updated.of(update),))
-        if self._live.ahead:
-            await self._live.durable()
+        """Send an update to every client of the session, now and later."""
+        await self._worker.update(update)
 
-    def emit_update(self, update: v2.SessionUpdate) -> None:
-        """The same where nothing may be waited for: something ends."""
-        try:
-            self._live.emit((Updated.of(update),))
-        except (StoreError, SessionUnknown, LocalError):
-            return  # the session is being let go, or gone
+    async def ask(
+        self, request: v2.RequestPermissionRequest, *, tool_call_id: str
+    ) -> v2.RequestPermissionOutcome:
+        """Ask the clients of the session, and wait for the first answer; without clients it waits."""
+        return await self._worker.ask(request, tool_call_id=tool_call_id)
 
-    # --- prompts and turns -------------------------------------------------------------------------
-
-    def submit(
-        self,
-        content: Sequence[v2.ContentBlock] | Raw,
-        *,
-        held: bool = True,
-        delivery: Delivery = Delivery.QUEUE,
-        operation_id: str | None = None,
-        sender: Named | None = None,
-        meta: dict[str, Any] | None = None,
-        request_id: RequestId = None,
-        permit: Permit = EVERYTHING,
-    ) -> Outcome:
-        """A prompt has come; it is taken at once if the session is idle. `permit` is of the client that sends
-        it: it says how much may wait."""
-        outcome = self.fold.prompts.submit(
-            content,
-            message_id=new_id("msg"),
-            state=self.fold.state,
-            delivery=delivery,
-            held=held,
-            operation_id=operation_id,
-            sender=sender,
-            meta=meta,
-            request_id=request_id,
-        )
-        if outcome.events and outcome.entry is not None:
-            permit.queues(self, outcome.entry.message_id, len(outcome.entry.raw_content))
-        self.emit(outcome.events)
-        return outcome
-
-    def take_back(self, message_id: str, *, cancel_turn: bool = False) -> asyncio.Future[None] | None:
-        """Ask for a prompt back that was handed to another agent; done once that has answered. `None` where
-        no other agent has it. With `cancel_turn`, its turn is cancelled if it is taken all the same."""
-        return None
-
-    def advance(self) -> None:
-        """Take the next prompt, if one may be taken now. In a session that is put away what waits stays."""
-        following = None if self.gone or self.closing else self.fold.prompts.next(self.fold.state)
-        if following is None:
-            return
-        if following.cancel_first:
-            self._cancel_turn()
-        elif self._task is None:
-            self._take(following.entry)
-            self._start(AgentTurn(self, _prompt(following.entry)))
-            self.advance()  # what interrupts, and waited behind another, interrupts this one
-
-    def _take(self, entry: Entry) -> None:
-        # The answer, the message and the state in one commit, in this order (PROMPT-V2-02, -04, -10).
-        self.emit(self.fold.prompts.accept(entry.message_id).events)
-        self.emit(self.fold.run())
-
-    def take_steering(self) -> list[Prompt]:
-        """A break point: what was sent to steer the open turn joins it now, in order."""
-        taken: list[Prompt] = []
-        while (following := self.fold.prompts.next(self.fold.state, Takes(steer=True))) is not None:
-            if following.cancel_first or following.entry.delivery is not Delivery.STEER:
-                break
-            self._take(following.entry)
-            taken.append(_prompt(following.entry))
-        return taken
-
-    def _start(self, turn: AgentTurn) -> None:
-        self._cancelling = self._begun = False
-        self._ended.clear()
-        self._turn = turn
-        self._task = asyncio.get_running_loop().create_task(self._run(turn), name=f"the turn of {self.id}")
-
-    async def _run(self, turn: AgentTurn) -> None:
-        reason: StopReason | None = StopReason.END_TURN
-        error: v2.Error | None = None
-        self._begun = True
-        try:
-            returned = None if self._cancelling else await self._handler(turn)
-            if returned is not None:
-                reason = StopReason(returned)
-                check_value(reason)
-        except StopTurn as stop:
-            reason = stop.reason
-            check_value(reason)
-        except asyncio.CancelledError:
-            reason, error = self._how_it_ended(None)
-        except Exception as failure:
-            reason, error = self._how_it_ended(failure)
-        if self._turn is not turn:
-            return  # it took too long to end: that was done without it
-        if self._cancelling:
-            reason, error = StopReason.CANCELLED, None  # PROMPT-V2-35: whatever the handler made of it
-        self._end(reason, error, turn.usage)
-
-    def _how_it_ended(self, failure: Exception | None) -> tuple[StopReason, v2.Error | None]:
-        if self._cancelling:
-            # PROMPT-V1-15, PROMPT-V2-36: what a library raises when it is aborted is no error.
-            return StopReason.CANCELLED, None
-        if failure is None:
-            return StopReason.ERROR, INTERRUPTED
-        if isinstance(failure, AuthRequired | CannotAsk):  # AUTH-21: what was let in may have expired
-            told = failure.to_wire()
-            return StopReason.ERROR, v2.Error(code=v2.ErrorCode(told.code), message=told.message)
-        logger.error("the prompt handler failed", exc_info=failure)
-        return StopReason.ERROR, INTERNAL
-
-    def _end(self, reason: StopReason | None, error: v2.Error | None, usage: v2.Usage | None) -> None:
-        self._turn = self._task = None
-        self._calls.clear()
-        self._ended.set()
-        try:
-            try:
-                self.emit(self.fold.end(reason, error=error, usage=usage))
-            except EventRefused as refused:  # the handler set a usage that is none
-                logger.error("end of a turn refused in session %s: %s", self.id, refused)
-                self.emit(self.fold.end(StopReason.ERROR, error=INTERNAL))
-            self.advance()
-        except (StoreError, SessionUnknown):
-            return  # the session is being let go; its clients are told
+    # --- turns and background work -----------------------------------------------------------------
 
     async def idle(self) -> None:
         """Wait until no turn is open. Work behind a turn opens one of its own right after it, before anything
-        else is waited for: `await session.idle()`, then `async with session.turn()`."""
-        while self._turn is not None:
-            await self._ended.wait()
+        else is awaited: `await session.idle()`, then `async with session.turn()`."""
+        await self._worker.idle()
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[AgentTurn]:
         """Open a turn that no prompt asked for (PROMPT-V2-27); it ends with the block."""
-        if self._task is not None or self._turn is not None:
-            raise AntiphonError("a turn is open already")
-        turn = self._turn = AgentTurn(self, None)
-        self._cancelling = False
-        self._ended.clear()
-        scope = self._opened = Scope()
-        scope.enter()
-        self.emit(self.fold.run())
-        reason: StopReason = StopReason.END_TURN
-        error: v2.Error | None = None
-        try:
-            yield turn
-        except asyncio.CancelledError:
-            if not scope.cancelled:
-                if self.parent is not None and self.parent._cancelling:
-                    reason = StopReason.CANCELLED  # it worked for a turn that was cancelled
-                else:
-                    reason, error = StopReason.ERROR, INTERRUPTED
-                raise
-            if not scope.leave():
-                raise  # whoever opened it was cancelled, too
-        except StopTurn as stop:
-            reason = StopReason.CANCELLED  # another turn is stopped, which this one works for
-            if stop.session is not self:
-                raise
-            reason = stop.reason
-            check_value(reason)
-            await scope.leave_unharmed()
-        except BaseException:
-            reason, error = StopReason.ERROR, INTERNAL
-            await scope.leave_unharmed()
-            raise
-        else:
-            await scope.leave_unharmed()
-        finally:
-            self._opened = None
-            if self._cancelling:
-                reason, error = StopReason.CANCELLED, None  # PROMPT-V2-35
-            if self._turn is turn:
-                self._end(reason, error, turn.usage)
-
-    # --- background work ---------------------------------------------------------------------------
+        async with self._worker.open_turn() as turn:
+            yield AgentTurn(self, turn)
 
     async def background(
         self,
@@ -397,85 +156,388 @@ class AgentSession(Questioning, Edits):
         kind: str = "other",
         cancellable: bool = False,
     ) -> str:
-        """Start work that outlives the turn; its tool call's id. It is listed on every state update while it
-        runs, a cancel does not touch it, closing the session ends it (PROMPT-V2-40, -44..46, SESS-39).
-        Where it is `cancellable`, a v2 client may cancel it alone."""
-        return await self.behind.start(title, work, kind=kind, cancellable=cancellable)
+        """Start work that outlives the turn; return the id of its tool call. It is listed on every state
+        update while it runs, a cancel does not touch it, closing the session ends it (PROMPT-V2-40, -44..46,
+        SESS-39). Where it is `cancellable`, a v2 client may cancel it alone."""
+        return await start_background(self._worker, title, work, kind=kind, cancellable=cancellable)
 
     def subagent(
         self, title: str, *, description: str | None = None, cancellable: bool = False, cwd: str | None = None
     ) -> AbstractAsyncContextManager[Subagent]:
-        """A subagent at work inside the block (`AgentTurn.subagent`). While no turn is open it is listed as
+        """Run a subagent inside the block (`AgentTurn.subagent`). While no turn is open it is listed as
         background work. Unstable."""
-        from antiphon.agent.subagents import subagent
-
-        return subagent(self, title, description=description, cancellable=cancellable, cwd=cwd)
+        return _subagent(self, title, description=description, cancellable=cancellable, cwd=cwd)
 
     def soon(self, work: Coroutine[Any, Any, None]) -> None:
         """Run something that the session owns: it ends with it at the latest."""
-        self.behind.soon(work)
+        self._worker.session.tasks.start_soon(work)
 
-    # --- cancelling and closing --------------------------------------------------------------------
+    # --- options and commands ----------------------------------------------------------------------
 
-    async def take_config(self, id: str, value: Value, meta: dict[str, Any] | None) -> None:
-        """A client has chosen this, which is offered. `meta` is what stood beside it."""
-        await self.set_config(id, value)
+    @property
+    def config(self) -> ConfigValues:
+        """The values of the config options: `session.config["model"]`."""
+        return ConfigValues(self.fold)
 
-    def cancel(self, *, message_id: str | None = None, meta: dict[str, Any] | None = None) -> None:
-        """`session/cancel`, of the open turn or, with a message id, only of the turn that took it. `meta` is
-        what stood beside it."""
-        cancelled = self.fold.cancel(message_id=message_id)
-        self.emit(cancelled.events)
-        if cancelled.turn is not None:
-            self._cancel_turn()
+    async def set_config(self, id: str, value: Value) -> None:
+        """Change an option from the agent's side; whoever follows gets the complete list. No handler is
+        asked: those are for what clients want."""
+        options = options_of(self.fold)
+        option = find_option(options, id)
+        if option is None:
+            raise LocalError(f"this session has no config option {id!r}")
+        if not takes(option, value):
+            raise LocalError(f"the config option {id!r} does not take {value!r}")
+        if self.config[id] != value:
+            await self.update(v2.ConfigOptionUpdate(config_options=set_value(options, id, value)))
 
-    def _cancel_turn(self) -> None:
-        if self._cancelling:
-            return  # a second cancel would cut short what the handler does to end
-        self._cancelling = True
-        if self._interrupted:
-            return  # the same
-        # A task that is cancelled before its first step never runs, and its turn would never end.
-        if self._task is not None and self._begun:
-            self._task.cancel()
-        elif self._opened is not None:
-            self._opened.cancel()
+    async def set_commands(self, commands: Sequence[str | v2.AvailableCommand]) -> None:
+        """Offer these commands in this session, and no others: declared ones by name, or new ones, which
+        reach the prompt handler as the text they are. They are still offered after a restart."""
+        offered = [
+            self._find_command(command) if isinstance(command, str) else command for command in commands
+        ]
+        await self.update(v2.AvailableCommandsUpdate(available_commands=offered, meta=OWN_LIST))
 
-    def interrupt(self) -> None:
-        """The process is about to end: a turn at work is cut short."""
-        if self._task is not None and not self._interrupted:
-            self._interrupted = True
-            if not self._cancelling:  # a second cancel would cut short what the handler does to end
-                self._task.cancel()
+    # --- title and usage ---------------------------------------------------------------------------
 
-    async def stop(self) -> None:
-        """The process ends, or lets the session go: a turn at work is cut short, and says so."""
-        self.interrupt()
-        if self._task is not None:
-            await asyncio.wait([self._task], timeout=self.grace)
-        if self._task is not None:
-            self._end_without_handler(StopReason.ERROR, INTERRUPTED)
-        await self.behind.end()
+    async def set_title(self, title: str | None) -> bool:
+        """Give the session a title; whether it has it now: one that a client chose stays (SESS-57)."""
+        if is_title_chosen(self.fold):
+            return False
+        await self.update(v2.SessionInfoUpdate(title=title))
+        return True
 
-    def _end_without_handler(self, reason: StopReason, error: v2.Error | None) -> None:
-        """A handler goes on although it was cancelled. The turn ends all the same (invariant 4)."""
-        logger.error("the prompt handler of %s does not end; its turn ends without it", self.id)
-        self._end(reason, error, None if self._turn is None else self._turn.usage)
+    async def report_usage(
+        self,
+        *,
+        used: int,
+        size: int | None,
+        cost: float | v2.Cost | UnsetType | None = UNSET,
+        currency: str = "USD",
+    ) -> None:
+        """How many tokens of the context window are in use, and what the session has cost so far in all.
 
-    async def close(self) -> None:
-        """Cancel what is at work, wait for its last updates, and close."""
-        self.cancel()
-        if self._turn is not None:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self.grace):
-                    await self._ended.wait()
-        if self._turn is not None:
-            self._end_without_handler(StopReason.CANCELLED, None)
-        await self.behind.end()
-        self.emit(self.fold.close())
-        await self._live.durable()
+        A cost that is not given stays, None clears it. Without a size worth telling nothing is told.
+        """
+        if used < 0 or (size is not None and size < 0):
+            raise LocalError("tokens are counted from 0")
+        if not size:
+            return  # USAGE-02
+        told = v2.Cost(amount=cost, currency=currency) if isinstance(cost, int | float) else cost
+        before = self.fold.facts.usage
+        if (
+            isinstance(told, v2.Cost)
+            and before is not None
+            and before.cost is not None
+            and before.cost.currency == told.currency
+            and told.amount < before.cost.amount
+        ):
+            raise LocalError("the cost is the session's so far in all, and never gets less")  # USAGE-03
+        await self.update(v2.UsageUpdate(used=used, size=size, cost=told))
+
+    # --- notices and compactions -------------------------------------------------------------------
+
+    async def notice(self, title: str, *, description: str | None = None, severity: str = "info") -> None:
+        """Tell whoever follows right now: `info`, `warning`, `error`, or a severity of your own that begins
+        with `_`. Nobody may see it, it changes nothing, and it is not replayed (NOTE-04, NOTE-05)."""
+        await self.update(
+            v2.Notice(severity=v2.NoticeSeverity(severity), title=title, description=description)
+        )
+
+    @asynccontextmanager
+    async def compaction(self) -> AsyncIterator[CompactionWriter]:
+        """The context is being compacted inside the block, and what is written there is the summary, for
+        people to read: completed after it, failed if it raises, cancelled with its task."""
+        writer = CompactionWriter(self._worker)
+        async with writer.running():
+            yield writer
+
+    # --- messages by their ids ---------------------------------------------------------------------
+    # `role` tells messages apart that share an id: `user`, `agent` or `thought`. Without it the agent's
+    # message is meant, then the user's, then the thought.
+
+    async def replace_message(
+        self, message_id: str, *content: str | v2.ContentBlock, role: str | None = None
+    ) -> None:
+        """Replace the content of a message that was sent before, in whatever turn. An unknown id is that of a
+        new message of the agent."""
+        await self._edits.replace(message_id, *content, role=role)
+
+    async def append_message(
+        self, message_id: str, *content: str | v2.ContentBlock, role: str | None = None
+    ) -> None:
+        """Append to a message that was sent before, as one edit that can be undone."""
+        await self._edits.append(message_id, *content, role=role)
+
+    async def delete_message(self, message_id: str, *, role: str | None = None) -> None:
+        """Delete a message: its content is gone for every client, and a mark stays in its place."""
+        await self._edits.delete(message_id, role=role)
+
+    async def undo_edit(self, message_id: str, *, role: str | None = None) -> bool:
+        """Undo the last edit of a message, also a deletion; return whether there was one. The version before
+        it is read from the journal. A fork has no versions older than itself."""
+        return await self._edits.undo(message_id, role=role)
+
+    async def redo_edit(self, message_id: str, *, role: str | None = None) -> bool:
+        """Redo the edit that was undone last, unless the message was edited since; return whether there was
+        one."""
+        return await self._edits.redo(message_id, role=role)
+
+    def annotations(self, message_id: str, *, role: str | None = None) -> list[Annotation]:
+        """Return the reactions and notes that clients have put on a message."""
+        return self._edits.annotations(message_id, role=role)
 
 
-def _prompt(entry: Entry) -> Prompt:
-    sender = None if entry.sender is None else who_of(entry.sender)
-    return Prompt(entry.message_id, entry.content, entry.meta or {}, sender)
+class AgentTurn(Asks):
+    """One span of foreground work. It ends when its handler returns: with `end_turn`, or with the stop reason
+    that is returned or stopped with; an exception ends it as an error, a cancel as cancelled."""
+
+    def __init__(self, session: AgentSession, turn: OpenTurn) -> None:
+        self.session = session
+        self._worker = session._worker
+        self._turn = turn
+        self.client = TurnClient(self._worker, turn.prompter)
+        """Files and terminals of the client, where it offers them (v1)."""
+        self._requests = 0
+
+    @property
+    def usage(self) -> v2.Usage | None:
+        """What the turn used, reported at its end."""
+        return self._turn.usage
+
+    @usage.setter
+    def usage(self, usage: v2.Usage | None) -> None:
+        self._turn.usage = usage
+
+    def _channel(self) -> Channel:
+        return SessionChannel(self._worker, meta=self.trace)
+
+    @property
+    def prompt(self) -> Prompt:
+        """The prompt that opened this turn; a turn the agent opened by itself has none."""
+        if self._turn.prompt is None:
+            raise AttributeError("no prompt opened this turn")
+        return self._turn.prompt
+
+    @property
+    def trace(self) -> dict[str, Any]:
+        """The trace context and the correlation id that came with the prompt. Permission requests, questions
+        and calls of clients' MCP servers carry it by themselves; put it on what else you send."""
+        return self._turn.trace
+
+    @asynccontextmanager
+    async def message(self, *, about: Referable | None = None) -> AsyncIterator[MessageWriter]:
+        """A message of the agent, streamed: every `write` is a chunk of it. `about` names the message that it
+        answers: a prompt, a message, or an id."""
+        yield MessageWriter(self._worker, thought=False, about=about)
+
+    @asynccontextmanager
+    async def thought(self, *, about: Referable | None = None) -> AsyncIterator[MessageWriter]:
+        """A thought, streamed like a message."""
+        yield MessageWriter(self._worker, thought=True, about=about)
+
+    async def say(self, text: str, *, about: Referable | None = None) -> str:
+        """A whole message at once; its id, by which it can be replaced later."""
+        writer = MessageWriter(self._worker, thought=False, about=about)
+        await writer.replace(text)
+        return writer.message_id
+
+    @asynccontextmanager
+    async def tool_call(
+        self,
+        title: str,
+        *,
+        kind: str = "other",
+        raw_input: Any = None,
+        name: str | None = None,
+        cancellable: bool = False,
+        pending: bool = False,
+        about: Referable | None = None,
+    ) -> AsyncIterator[ToolCallWriter]:
+        """A tool call: in progress inside the block, completed after it, failed if the block raises. One that
+        is `pending` does not run yet; `call.resume()` begins it. `about` names the message that triggered it.
+
+        Where it is `cancellable`, a v2 client may cancel it alone: the block is cancelled, as a task is, and
+        the turn goes on behind it, with `call.cancelled` set."""
+        opened = tool_call(
+            self._worker,
+            title,
+            kind=kind,
+            raw_input=raw_input,
+            name=name,
+            cancellable=cancellable,
+            pending=pending,
+            about=about,
+        )
+        async with opened as call:
+            yield call
+
+    def subagent(
+        self, title: str, *, description: str | None = None, cancellable: bool = False, cwd: str | None = None
+    ) -> AbstractAsyncContextManager[Subagent]:
+        """A subagent at work inside the block, in a session of its own that this session's clients follow:
+        `async with turn.subagent("Researcher") as child: await child.say("…")`. Where it is `cancellable`, a
+        client may cancel it alone: the block ends there, and the turn goes on behind it. Unstable."""
+        return self.session.subagent(title, description=description, cancellable=cancellable, cwd=cwd)
+
+    async def plan(self, entries: Iterable[str | v2.PlanEntry], *, plan_id: str = "main") -> None:
+        """Show the plan, whole; a later call with the same id replaces it."""
+        items: Sequence[v2.PlanEntry] = [
+            entry
+            if isinstance(entry, v2.PlanEntry)
+            else v2.PlanEntry(
+                content=entry,
+                priority=v2.PlanEntryPriority.MEDIUM,
+                status=v2.PlanEntryStatus.PENDING,
+            )
+            for entry in entries
+        ]
+        content = v2.PlanItems(plan_id=v2.PlanId(plan_id), entries=list(items))
+        await self._worker.update(v2.PlanUpdate(plan=content))
+
+    def stop(self, reason: str) -> NoReturn:
+        """End the turn here: `max_tokens`, `max_turn_requests`, `refusal`, or a reason of your own that
+        begins with `_`."""
+        raise StopTurn(v2.StopReason(reason), self._worker)
+
+    def count_request(self, *, limit: int) -> None:
+        """Call it before each request to a model: the one beyond the limit ends the turn as
+        `max_turn_requests`."""
+        self._requests += 1
+        if self._requests > limit:
+            self.stop(v2.StopReason.MAX_TURN_REQUESTS)
+
+    def count_tokens(
+        self,
+        *,
+        input: int,
+        output: int,
+        thought: int | None = None,
+        cached_read: int | None = None,
+        cached_write: int | None = None,
+        total: int | None = None,
+    ) -> None:
+        """Add what a request to a model used to the turn's `usage`."""
+        self.usage = add_tokens(
+            self.usage,
+            input=input,
+            output=output,
+            thought=thought,
+            cached_read=cached_read,
+            cached_write=cached_write,
+            total=total,
+        )
+
+    def steered(self) -> list[Prompt]:
+        """A break point: what the user sent to steer this turn, taken in now."""
+        return self._worker.take_steering()
+
+
+class Subagent(AgentTurn):
+    """What a subagent works with: a turn in a session of its own, with its own messages, tool calls and
+    questions."""
+
+    def __init__(self, session: AgentSession, turn: OpenTurn, parent: AgentSession) -> None:
+        super().__init__(session, turn)
+        self._parent = parent
+
+    @property
+    def id(self) -> str:
+        """The id of its session."""
+        return self.session.id
+
+    @property
+    def trace(self) -> dict[str, Any]:
+        return self._parent.trace
+
+    async def describe(self, *, title: str | None = None, description: str | None = None) -> None:
+        """Announce it under another title or description."""
+        await self._parent.update(
+            v2.SubagentUpdate(
+                session_id=v2.SessionId(self.id),
+                title=UNSET if title is None else title,
+                description=UNSET if description is None else description,
+            )
+        )
+
+    async def instruct(self, *content: str | v2.ContentBlock) -> str:
+        """Show what the parent tells it, in both sessions; the message's id (SUB-03)."""
+        return await self._pass_on(content, sender=self._parent.id, recipient=self.id)
+
+    async def report(self, *content: str | v2.ContentBlock) -> str:
+        """Show what it tells the parent, in both sessions."""
+        return await self._pass_on(content, sender=self.id, recipient=self._parent.id)
+
+    async def _pass_on(
+        self, content: tuple[str | v2.ContentBlock, ...], *, sender: str, recipient: str
+    ) -> str:
+        message = v2.SessionMessage(
+            message_id=v2.MessageId(new_id("msg")),
+            sender_session_id=v2.SessionId(sender),
+            recipient_session_id=v2.SessionId(recipient),
+            content=[v2.TextContent(text=one) if isinstance(one, str) else one for one in content],
+        )
+        await self._parent.update(message)
+        await self.session.update(message)
+        return message.message_id
+
+
+@asynccontextmanager
+async def _subagent(
+    parent: AgentSession, title: str, *, description: str | None, cancellable: bool, cwd: str | None
+) -> AsyncIterator[Subagent]:
+    """Run a child inside the block. Cancelled by itself, it ends there and the parent goes on."""
+    registry = parent._worker.registry
+    session = await registry.create_subagent(parent._worker.session, cwd or parent.cwd)
+    worker = session.worker
+    assert isinstance(worker, HandlerWorker)
+    try:
+        session.parent, session.cancellable = parent._worker.session, cancellable
+        announced = _announced(
+            parent._worker, worker, title, description=description, cancellable=cancellable
+        )
+        async with announced, worker.open_turn() as turn:
+            yield Subagent(AgentSession(worker, parent._find_command), turn, parent)
+    finally:
+        registry.retire(session)
+
+
+@asynccontextmanager
+async def _announced(
+    parent: HandlerWorker, child: HandlerWorker, title: str, *, description: str | None, cancellable: bool
+) -> AsyncIterator[None]:
+    """Announce the child in the parent before anything names it, and its end after its last update."""
+    id = v2.SessionId(child.id)
+    cancel = v2.SubagentSessionCapabilities(cancel=v2.SessionCancelCapabilities())
+    await parent.update(
+        v2.SubagentUpdate(
+            session_id=id,
+            title=title,
+            description=UNSET if description is None else description,
+            capabilities=cancel if cancellable else UNSET,
+            state=v2.StateUpdate(state=v2.State.RUNNING),
+            cwd=child.cwd,
+        )
+    )
+    announced = parent.fold.last_seq
+    behind = parent.fold.turn is None
+    if behind:  # PROMPT-V2-44
+        parent.report_background(child.id, v2.BackgroundSubagent(session_id=id))
+    for client in parent.session.clients():
+        follow(parent.registry, client, parent.session, child.session, announced)
+    try:
+        yield
+    finally:
+        parent.emit_update(v2.SubagentUpdate(session_id=id, state=_end_of(child.fold)))
+        if behind:  # PROMPT-V2-46
+            parent.report_background(child.id, None)
+
+
+def _end_of(fold: Session) -> v2.StateUpdate:
+    last = fold.turns.last
+    if last is None:
+        return v2.StateUpdate(state=v2.State.IDLE)
+    return v2.StateUpdate(
+        state=v2.State.IDLE, stop_reason=last.stop_reason, error=last.error, usage=last.usage
+    )

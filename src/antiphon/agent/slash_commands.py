@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from antiphon.errors import LocalError
+from antiphon.agent.session import AgentTurn
 from antiphon.schema import v2
 from antiphon.schema.v2.prompt import StopReason
+from antiphon.server.checks import check_commands
 
-if TYPE_CHECKING:
-    from antiphon.agent.turn import AgentTurn
-
-CommandHandler: TypeAlias = "Callable[[AgentTurn, str], Awaitable[StopReason | str | None]]"
+CommandHandler: TypeAlias = Callable[[AgentTurn, str], Awaitable[StopReason | str | None]]
 
 # CMD-03: the input is all text behind the name and the whitespace that follows it.
 _CALLED = re.compile(r"/(\S+)(?:\s+(.*))?", re.DOTALL)
@@ -35,16 +33,6 @@ def make_command(name: str, description: str, hint: str | None) -> v2.Command:
     )
     check_commands([command])
     return command
-
-
-def check_commands(commands: Sequence[v2.AvailableCommand]) -> None:
-    """CMD-V2-01."""
-    names = [command.get("name") if isinstance(command, dict) else command.name for command in commands]
-    for name in names:
-        if not isinstance(name, str) or not name or name.startswith("/") or re.search(r"\s", name):
-            raise LocalError(f"{name!r} is no name of a command: it has no slash before it and no spaces")
-    if len(set(names)) != len(names):
-        raise LocalError("each command has a name of its own")
 
 
 def called(text: str) -> tuple[str, str] | None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from antiphon.errors import InvalidParams, LocalError
+from antiphon.errors import LocalError
 from antiphon.schema import v2
-
-APPEND, OVERRIDE = v2.SystemPromptMode.APPEND, v2.SystemPromptMode.OVERRIDE
+from antiphon.server.offer import APPEND, OVERRIDE
 
 
 class SystemPrompt(Struct, frozen=True):
@@ -26,18 +25,6 @@ def modes(given: bool | str) -> frozenset[v2.SystemPromptMode]:
     if given not in (APPEND, OVERRIDE):
         raise LocalError(f"`system_prompt` is True, 'append' or 'override', not {given!r}")
     return frozenset({APPEND, v2.SystemPromptMode(given)})
-
-
-def check_system_prompt(given: v2.SystemPrompt | None, modes: frozenset[v2.SystemPromptMode]) -> None:
-    """An agent that cannot do what is asked says so, and never does less."""
-    if given is None:
-        return
-    if not modes:
-        raise InvalidParams("a system prompt is not supported")
-    if given.mode not in modes:
-        raise InvalidParams(f"the system prompt mode {str(given.mode)!r} is not supported")
-    if not given.content or not all(isinstance(block, v2.TextContent) for block in given.content):
-        raise InvalidParams("a system prompt is one or more blocks of text")
 
 
 def read_system_prompt(given: v2.SystemPrompt) -> SystemPrompt:

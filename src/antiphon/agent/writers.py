@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import secrets
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
 
 from msgspec import UNSET
 
-from antiphon.agent.asking import Asks, Channel, SessionChannel
+from antiphon.agent.asking import Asks, SessionChannel
 from antiphon.agent.commands import run_command
 from antiphon.agent.references import Referable, reference
+from antiphon.agent.scope import Scope
 from antiphon.agent.upserts import as_blocks, replacement
+from antiphon.agent.worker import HandlerWorker
 from antiphon.bridge.diffs import whole_diff
 from antiphon.engine.transcript import WHOLE, MessageType
 from antiphon.errors import LocalError
 from antiphon.schema import v2
-
-if TYPE_CHECKING:
-    from antiphon.agent.session import AgentSession
+from antiphon.server.elicitation import Channel
 
 ALLOW = v2.PermissionOption(
     option_id=v2.PermissionOptionId("allow"), name="Allow", kind=v2.PermissionOptionKind.ALLOW_ONCE
@@ -35,14 +37,14 @@ class MessageWriter:
 
     def __init__(
         self,
-        session: AgentSession,
+        worker: HandlerWorker,
         *,
         thought: bool,
         message_id: str | None = None,
         about: Referable | None = None,
     ) -> None:
-        self._session = session
-        self._live = session.live
+        self._worker = worker
+        self._live = worker.live
         self._type = MessageType.THOUGHT if thought else MessageType.AGENT
         self._due = None if about is None else reference(about)
         """The `_meta` that goes before, or with, the first content."""
@@ -53,39 +55,39 @@ class MessageWriter:
         """Append a piece."""
         if self._due is not None:
             due, self._due = self._due, None
-            await self._session.update(WHOLE[self._type](message_id=self.message_id, meta=due))
+            await self._worker.update(WHOLE[self._type](message_id=self.message_id, meta=due))
         if isinstance(content, str):
             live = self._live
             live.stream(self._chunk(message_id=self.message_id, content=v2.TextContent(text=content)))
             if live.ahead:
                 await live.durable()
         else:
-            await self._session.update(self._chunk(message_id=self.message_id, content=content))
+            await self._worker.update(self._chunk(message_id=self.message_id, content=content))
 
     async def replace(self, *content: str | v2.ContentBlock) -> None:
         """Put this in place of all that was written."""
         due, self._due = self._due, None
-        message = self._session.fold.message(self._type, self.message_id)
+        message = self._worker.fold.message(self._type, self.message_id)
         blocks = as_blocks(content)
-        await self._session.update(replacement(message, self._type, self.message_id, blocks, meta=due))
+        await self._worker.update(replacement(message, self._type, self.message_id, blocks, meta=due))
 
 
 class ToolCallWriter(Asks):
     """One tool call."""
 
-    def __init__(self, session: AgentSession, *, foreground: bool = False) -> None:
-        self._session = session
+    def __init__(self, worker: HandlerWorker, *, foreground: bool = False) -> None:
+        self._worker = worker
         self._foreground = foreground
         self._cancellable = False
         self.cancelled = False
         """Whether a client has cancelled it, and it ended by that."""
-        self._trace = session.trace  # of the turn that it was made in, whatever is open later
+        self._trace = worker.trace  # of the turn that it was made in, whatever is open later
         self.tool_call_id = v2.ToolCallId(f"call_{secrets.token_hex(12)}")
         self._locations: list[v2.ToolCallLocation] = []
         self._ended = False
 
     def _channel(self) -> Channel:
-        return SessionChannel(self._session, self.tool_call_id, meta=self._trace)
+        return SessionChannel(self._worker, self.tool_call_id, meta=self._trace)
 
     async def open(
         self,
@@ -113,22 +115,22 @@ class ToolCallWriter(Asks):
         """Append a piece of output."""
         block = v2.TextContent(text=content) if isinstance(content, str) else content
         chunk = v2.ToolCallContentChunk(tool_call_id=self.tool_call_id, content=v2.Content(content=block))
-        await self._session.update(chunk)
+        await self._worker.update(chunk)
 
     async def request_permission(
         self, *, options: Sequence[v2.PermissionOption] = (ALLOW, REJECT), title: str | None = None
     ) -> bool:
         """Ask whether it may be done; True only if an option that allows was chosen."""
-        call = self._session.fold.tools.get(self.tool_call_id)
+        call = self._worker.fold.tools.get(self.tool_call_id)
         known = title or (None if call is None else call.title) or "Permission required"
         request = v2.RequestPermissionRequest(
-            session_id=v2.SessionId(self._session.id),
+            session_id=v2.SessionId(self._worker.id),
             title=known,
             options=list(options),
             subject=v2.ToolCallPermissionSubject(tool_call=v2.ToolCallUpdate(tool_call_id=self.tool_call_id)),
             meta=self._trace or None,
         )
-        outcome = await self._session.ask(request, tool_call_id=self.tool_call_id)
+        outcome = await self._worker.ask(request, tool_call_id=self.tool_call_id)
         if not isinstance(outcome, v2.SelectedPermissionOutcome):
             return False
         return any(
@@ -138,14 +140,14 @@ class ToolCallWriter(Asks):
     async def diff(self, path: str, *, old: str | None, new: str) -> None:
         """Show a change to a file; `old` is None for a new one."""
         shown = whole_diff(path, old, new)
-        await self._session.update(v2.ToolCallContentChunk(tool_call_id=self.tool_call_id, content=shown))
+        await self._worker.update(v2.ToolCallContentChunk(tool_call_id=self.tool_call_id, content=shown))
 
     async def locate(self, path: str | os.PathLike[str], *, line: int | None = None) -> None:
         """Tell which file it is at, and where in it, counted from 1: clients that follow along open it. A
         path that is not absolute is one in the session's folder (RPC-43)."""
         if line is not None and line < 1:
             raise LocalError("lines are counted from 1")  # TOOL-V1-10
-        place = v2.ToolCallLocation(path=_absolute(self._session.cwd, path), line=line)
+        place = v2.ToolCallLocation(path=_absolute(self._worker.cwd, path), line=line)
         if place not in self._locations:
             self._locations.append(place)
             await self._patch(locations=list(self._locations))
@@ -168,7 +170,7 @@ class ToolCallWriter(Asks):
         With `size`, columns and rows, it writes to a terminal of that size, and otherwise to a pipe. Where it
         is `cancellable`, a client may end it; that alone does not make the call failed (TERMV2-11)."""
         ended = await run_command(
-            self._session,
+            self._worker,
             self.tool_call_id,
             command,
             cwd=cwd,
@@ -193,7 +195,7 @@ class ToolCallWriter(Asks):
             raise LocalError("this tool call has ended")
         await self._patch(status=status)
         if self._foreground:
-            self._session.calling(self.tool_call_id, on=runs)
+            self._worker.calling(self.tool_call_id, on=runs)
 
     async def fail(self) -> None:
         """End it as failed."""
@@ -202,13 +204,58 @@ class ToolCallWriter(Asks):
     async def end(self, status: str) -> None:
         if not self._ended:
             self._ended = True
-            self._session.cancels.calls.pop(self.tool_call_id, None)
+            self._worker.cancels.calls.pop(self.tool_call_id, None)
             withdrawn = None if self._cancellable else UNSET  # TOOL-V2-11
             await self._patch(status=v2.ToolCallStatus(status), capabilities=withdrawn)
-            self._session.calling(self.tool_call_id, on=False)
+            self._worker.calling(self.tool_call_id, on=False)
 
     async def _patch(self, **fields: Any) -> None:
-        await self._session.update(v2.SessionToolCallUpdate(tool_call_id=self.tool_call_id, **fields))
+        await self._worker.update(v2.SessionToolCallUpdate(tool_call_id=self.tool_call_id, **fields))
+
+
+@asynccontextmanager
+async def tool_call(
+    worker: HandlerWorker,
+    title: str,
+    *,
+    kind: str,
+    raw_input: Any,
+    name: str | None,
+    cancellable: bool,
+    pending: bool,
+    about: Referable | None = None,
+) -> AsyncIterator[ToolCallWriter]:
+    """A tool call of a turn: in progress inside the block, and ended by it."""
+    call, scope = ToolCallWriter(worker, foreground=True), Scope()
+    id = call.tool_call_id
+    if cancellable:
+        worker.cancels.calls[id] = scope.cancel
+    scope.enter()
+    try:
+        await call.open(
+            title,
+            kind=kind,
+            raw_input=raw_input,
+            name=name,
+            cancellable=cancellable,
+            pending=pending,
+            about=about,
+        )
+        worker.calling(id, on=not pending)
+        yield call
+    except asyncio.CancelledError:
+        call.cancelled = scope.cancelled
+        alone = scope.leave()
+        await call.end("cancelled" if call.cancelled else "failed")
+        if not alone:
+            raise  # the turn is cancelled too
+    except BaseException:
+        await scope.leave_unharmed()
+        await call.end("failed")
+        raise
+    else:
+        await scope.leave_unharmed()  # TOOL-V2-13: it won the race
+        await call.end("completed")
 
 
 def _absolute(folder: str, path: str | os.PathLike[str]) -> str:

@@ -8,12 +8,12 @@ if TYPE_CHECKING:
     from antiphon.hub.access.audit import Audit
     from antiphon.hub.access.limits import HubLimits
     from antiphon.hub.access.origins import is_loopback, read_public_url
-    from antiphon.hub.access.roles import Role
     from antiphon.hub.access.tokens import create_token, read_tokens, revoke_token
     from antiphon.hub.folder import HubFolder, Running
     from antiphon.hub.hub import Hub
     from antiphon.hub.imported_records import imported_record, recorded_agent
     from antiphon.hub.targets import default_agent_name
+    from antiphon.server.method import Role
 
 __all__ = [
     "Audit", "Hub", "HubFolder", "HubLimits", "Role", "Running", "create_token",
@@ -26,8 +26,7 @@ __getattr__ = lazy_names(__name__, {
     "access.audit": ("Audit",),
     "access.limits": ("HubLimits",),
     "access.origins": ("is_loopback", "read_public_url"),
-    "access.roles": ("Role",),
-    "access.tokens": ("create_token", "read_tokens", "revoke_token"),
+    "access.tokens": ("Role", "create_token", "read_tokens", "revoke_token"),
     "imported_records": ("imported_record", "recorded_agent"),
     "targets": ("default_agent_name",),
 })  # fmt: skip

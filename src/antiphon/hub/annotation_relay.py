@@ -7,34 +7,31 @@ them, and nothing depends on its answer.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
 
-from antiphon.agent.annotation_methods import annotation_id
 from antiphon.engine.annotations import Annotation
 from antiphon.errors import AntiphonError
-
-if TYPE_CHECKING:
-    from antiphon.hub.session import HubSession
+from antiphon.hub.work import UpstreamWork
+from antiphon.server.methods.annotations import annotation_id
 
 logger = logging.getLogger("antiphon.hub")
 
 
-def relay_annotation(session: HubSession, annotation: Annotation, *, removed: bool) -> None:
+def relay_annotation(work: UpstreamWork, annotation: Annotation, *, removed: bool) -> None:
     """Pass an annotation on, or its removal."""
-    course = session.standing.course
-    if course is not None and course.session.abilities.annotations:
-        session.soon(_relay(session, annotation, removed=removed))
+    feed = work.binding.feed
+    if feed is not None and feed.session.abilities.annotations:
+        work.session.tasks.start_soon(_relay(work, annotation, removed=removed))
 
 
-async def _relay(session: HubSession, annotation: Annotation, *, removed: bool) -> None:
-    course, there = session.standing.course, session.standing.agents_message_id(annotation.message_id)
-    if course is None or there is None:
+async def _relay(work: UpstreamWork, annotation: Annotation, *, removed: bool) -> None:
+    feed, there = work.binding.feed, work.agents_message_id(annotation.message_id)
+    if feed is None or there is None:
         return
     try:
         if removed:
-            await course.session._core.remove_annotation(annotation_id(annotation.id), by=annotation.by)
+            await feed.session._core.remove_annotation(annotation_id(annotation.id), by=annotation.by)
         else:
-            await course.session._core.annotate(
+            await feed.session._core.annotate(
                 there,
                 annotation.value,
                 kind=annotation.kind,
@@ -42,4 +39,4 @@ async def _relay(session: HubSession, annotation: Annotation, *, removed: bool) 
                 operation_id=annotation.id,
             )
     except AntiphonError as error:
-        logger.debug("annotation of %s not taken by the agent: %s", session.id, error)
+        logger.debug("annotation of %s not taken by the agent: %s", work.id, error)

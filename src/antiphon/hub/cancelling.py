@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from antiphon.errors import AntiphonError
-
-if TYPE_CHECKING:
-    from antiphon.hub.session import HubSession
+from antiphon.hub.work import UpstreamWork
 
 logger = logging.getLogger("antiphon.hub")
 
@@ -22,19 +19,17 @@ CANCEL_GRACE = 30.0
 
 
 class Cancelling:
-    def __init__(self, session: HubSession) -> None:
-        self._session = session
-        self._standing = session.standing
+    def __init__(self, work: UpstreamWork) -> None:
+        self._work = work
+        self._binding = work.binding
         self._serial = 0
         """How many cancels the agent was sent."""
-        session.cancels.calls = _Offered(self._call)
-        session.cancels.terminals = _Offered(self._terminal)
 
     def turn(self, meta: dict[str, Any] | None = None) -> None:
         """`meta` is what its client put beside the cancel (OBS-02)."""
         self._serial += 1
         self.tell_agent(meta)
-        if self._standing.course is not None and self._session.parent is None:
+        if self._binding.feed is not None and self._work.session.parent is None:
             self._later(CANCEL_GRACE, self._end)
 
     def opened(self) -> None:
@@ -44,49 +39,42 @@ class Cancelling:
 
     def _later(self, seconds: float, act: Callable[[], None]) -> None:
         """Do something if what is cancelled now has not ended by then, at the same agent."""
-        serial, course = self._serial, self._standing.course
+        serial, feed = self._serial, self._binding.feed
 
         def due() -> None:
-            still = self._session.cancelling and self._serial == serial
-            if still and course is not None and self._standing.course is course:
+            still = self._work.cancelling and self._serial == serial
+            if still and feed is not None and self._binding.feed is feed:
                 act()
 
-        asyncio.get_running_loop().call_later(seconds, due)
+        self._work.session.tasks.call_later(seconds, due)
 
     def tell_agent(self, meta: dict[str, Any] | None = None) -> None:
         """Send the cancel on; nothing where no agent is at work."""
-        if self._standing.course is not None:
-            self._session.soon(_quietly(self._standing.course.session.cancel(meta=meta)))
+        if self._binding.feed is not None:
+            self._work.session.tasks.start_soon(_quietly(self._binding.feed.session.cancel(meta=meta)))
 
     def _end(self) -> None:
-        upstream = self._standing.upstream
+        upstream = self._binding.upstream
         if upstream is not None:
-            logger.warning("the agent of session %s did not stop in time, and is ended", self._session.id)
+            logger.warning("the agent of session %s did not stop in time, and is ended", self._work.id)
             upstream.end(f"it did not stop within {CANCEL_GRACE:g} s")
 
-    def _call(self, id: str) -> Callable[[], None] | None:
-        call, course = self._session.fold.tools.get(id), self._standing.course
-        if course is None or call is None or call.final or getattr(call.capabilities, "cancel", None) is None:
-            return None
-        return lambda: self._session.soon(_quietly(course.session.cancel_tool_call(id)))
+    def tool_call(self, id: str) -> bool:
+        """Cancel one tool call; return whether the agent offers that."""
+        call, feed = self._work.fold.tools.get(id), self._binding.feed
+        if feed is None or call is None or call.final or getattr(call.capabilities, "cancel", None) is None:
+            return False
+        self._work.session.tasks.start_soon(_quietly(feed.session.cancel_tool_call(id)))
+        return True
 
-    def _terminal(self, id: str) -> Callable[[], None] | None:
-        terminal, course = self._session.fold.terminals.get(id), self._standing.course
+    def terminal(self, id: str) -> bool:
+        """Cancel one terminal; return whether the agent offers that."""
+        terminal, feed = self._work.fold.terminals.get(id), self._binding.feed
         able = None if terminal is None else getattr(terminal.capabilities, "cancel", None)
-        if course is None or able is None:
-            return None
-        return lambda: self._session.soon(_quietly(course.session.cancel_terminal(id)))
-
-
-class _Offered(dict[str, Callable[[], None]]):
-    """What clients may cancel by itself: whatever the agent offers just now."""
-
-    def __init__(self, find: Callable[[str], Callable[[], None] | None]) -> None:
-        super().__init__()
-        self._find = find
-
-    def get(self, id: str, default: Any = None) -> Any:
-        return self._find(id)
+        if feed is None or able is None:
+            return False
+        self._work.session.tasks.start_soon(_quietly(feed.session.cancel_terminal(id)))
+        return True
 
 
 async def _quietly(work: Awaitable[None]) -> None:

@@ -4,38 +4,36 @@ any subagent has: it is announced, followed and kept (SUB-01)."""
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from antiphon.agent.session import new_id
-from antiphon.agent.subagents import follow
 from antiphon.engine.subagents import renamed
 from antiphon.errors import RequestError
-from antiphon.hub.course import Course
+from antiphon.hub.feed import UpstreamFeed
 from antiphon.hub.upstream import Upstream
+from antiphon.hub.work import UpstreamWork
 from antiphon.schema import v2
-
-if TYPE_CHECKING:
-    from antiphon.hub.session import HubSession
-    from antiphon.hub.sessions import HubSessions
-
+from antiphon.server.following import follow
+from antiphon.server.ids import new_id
+from antiphon.server.registry import SessionRegistry
+from antiphon.server.session import ServedSession
 
 logger = logging.getLogger("antiphon.hub")
 
 
 class Children:
-    def __init__(self, session: HubSession, hub: HubSessions) -> None:
+    def __init__(self, session: ServedSession, registry: SessionRegistry) -> None:
         self._session = session
-        self._hub = hub
+        self._registry = registry
         self._upstream: Upstream | None = None
         self._names: dict[str, str] = {}
         """The sessions here by their ids at the agent: this one, those that work for it, and so on."""
-        self._own: dict[str, HubSession] = {}
+        self._own: dict[str, ServedSession] = {}
 
-    def stand(self, upstream: Upstream, course: Course, names: dict[str, str] | None = None) -> None:
+    def stand(self, upstream: Upstream, feed: UpstreamFeed, names: dict[str, str] | None = None) -> None:
         """The session is at an agent; what it knew of another one there is over."""
         self._upstream = upstream
         self._names = {} if names is None else names
-        self._names[course.session.id] = self._session.id
+        self._names[feed.session.id] = self._session.id
 
     def update(self, update: Any) -> Any:
         """What the agent says of its sessions, with the ids that they have here."""
@@ -50,7 +48,7 @@ class Children:
         if update.session_id not in self._names:
             id = self._names[update.session_id] = new_id("sess")
             cwd = update.cwd if isinstance(update.cwd, str) else self._session.cwd
-            self._session.soon(self._begin(update.session_id, id, cwd))
+            self._session.tasks.start_soon(self._begin(update.session_id, id, cwd))
 
     def told(self, update: v2.SubagentUpdate) -> None:
         """It has been announced, or announced otherwise."""
@@ -59,34 +57,35 @@ class Children:
             child.cancellable = info.can_cancel
 
     async def _begin(self, there: str, id: str, cwd: str) -> None:
-        """What came of it meanwhile is kept by its course."""
+        """What came of it meanwhile is kept by its feed."""
         parent, upstream = self._session, self._upstream
-        course = None if upstream is None else upstream.find(there)
-        if upstream is None or course is None:
+        feed = None if upstream is None else upstream.find(there)
+        if upstream is None or feed is None:
             return
         announced = parent.fold.last_seq
         try:
-            child: Any = await self._hub.create_subagent(parent, cwd, session_id=id)
+            child = await self._registry.create_subagent(parent, cwd, session_id=id)
         except RequestError as error:  # the hub has no room for it: it works unseen
             logger.warning("subagent of %s is not followed: %s", parent.id, error)
-            course.cut()
+            feed.cut()
             return
         if upstream is not self._upstream:  # the agent was lost
-            child.retire()
+            self._registry.retire(child)
             return
         info = parent.fold.subagents.get(id)
         child.parent, child.cancellable = parent, info is not None and info.can_cancel
         self._own[id] = child
-        child.standing.follow(course)
-        child.children.stand(upstream, course, self._names)
-        course.lead(child, early=True)
-        for link in parent.clients():
-            follow(link, parent, child, announced)
+        work: UpstreamWork = child.worker  # type: ignore[assignment]  # every worker of a hub is one
+        work.join_parent(upstream, feed, self._names)
+        feed.lead(work, early=True)
+        for client in parent.clients():
+            follow(self._registry, client, parent, child, announced)
 
     def end(self) -> None:
         """The agent is not there any more, and nobody works for the session."""
         self._upstream = None
         children, self._own = self._own, {}
         for child in children.values():
-            child.children.end()
-            child.retire()
+            work: UpstreamWork = child.worker  # type: ignore[assignment]
+            work.leave_parent()
+            self._registry.retire(child)

@@ -8,60 +8,63 @@ that works unless another is chosen, or to all clients of the agent's sessions. 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from antiphon.agent.extending import ask_clients, session_in
-from antiphon.agent.link import Link
-from antiphon.agent.permits import askable
-from antiphon.agent.session import AgentSession
 from antiphon.client import Client
 from antiphon.connection import Connection
 from antiphon.errors import AntiphonError, CallFailed, MethodNotFound, RequestError
-from antiphon.hub.course import LONGEST_WAIT, Course
 from antiphon.hub.faults import to_request_error
-from antiphon.hub.session import HubSession
-from antiphon.hub.sessions import HubSessions
+from antiphon.hub.feed import LONGEST_WAIT, UpstreamFeed
+from antiphon.hub.upstream import Upstream
+from antiphon.hub.upstreams import Upstreams
+from antiphon.hub.work import UpstreamWork
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.live.voice import Voice
+from antiphon.server.connection import ClientConnection
+from antiphon.server.extensions import ask_first
+from antiphon.server.method import OURS
+from antiphon.server.session import ServedSession
 
-if TYPE_CHECKING:
-    from antiphon.hub.upstream import Upstream
-
-OURS = "_antiphon/"
+OwnMethods = Callable[[str, Any], Awaitable[Any]]
+"""Answers a method of our own, which no agent has anything to do with. Raises `MethodNotFound`."""
 
 
-class Extended(HubSessions):
-    """Clients ask, and tell, the agents."""
+FindWork = Callable[[], UpstreamWork | None]
+"""Returns the worker of the session that params name. Raises where the client is not attached to it."""
 
-    async def extended(self, link: Link, method: str, params: Any) -> Any:
+
+class ExtensionRelay:
+    """Passes extension methods and notifications of clients on to the agents."""
+
+    def __init__(self, upstreams: Upstreams, default: str, own: OwnMethods) -> None:
+        self._upstreams = upstreams
+        self._default = default
+        self._own = own
+
+    async def call(self, find: FindWork, method: str, params: Any) -> Any:
         if method.startswith(OURS):
-            return await self.own(link, method, params)
-        session = session_in(link, params)
+            return await self._own(method, params)
+        work = find()
         try:
-            connection, there = await self._reach(session)
+            connection, there = await self._reach(work)
             result = await connection.call(method, _renamed(params, there))
         except (AntiphonError, OSError) as error:
             raise to_request_error(error) from error
         return _renamed(result, _back(params, there))
 
-    async def own(self, link: Link, method: str, params: Any) -> Any:
-        """One of our own, which no agent behind the hub has anything to do with."""
-        raise MethodNotFound(method)
+    async def notified(self, find: FindWork, method: str, params: Any) -> None:
+        if not method.startswith(OURS):
+            connection, there = await self._reach(find())
+            await connection.notify(method, _renamed(params, there))
 
-    async def extension_notified(self, link: Link, method: str, params: Any) -> None:
-        if method.startswith(OURS):
-            return
-        connection, there = await self._reach(session_in(link, params))
-        await connection.notify(method, _renamed(params, there))
-
-    async def _reach(self, session: AgentSession | None) -> tuple[Connection, str | None]:
-        """The agent, and the id that it knows the session by, if one is named."""
-        if isinstance(session, HubSession):
-            course = await session.standing.bring()
-            return course.session.client.connection, course.session.id
-        return (await self.upstreams.spare(self.default)).client.connection, None
+    async def _reach(self, work: UpstreamWork | None) -> tuple[Connection, str | None]:
+        """Return the agent, and the id that it has for the session, if one is named."""
+        if work is not None:
+            feed = await work.binding.bring()
+            return feed.session.client.connection, feed.session.id
+        return (await self._upstreams.spare(self._default)).client.connection, None
 
 
 class Passed:
@@ -81,7 +84,7 @@ class Passed:
     async def _asked(self, params: Any, inbound: Inbound) -> Any:
         named, here, links = await self._clients(inbound.method, params)
         try:
-            result = await ask_clients(links, here, inbound.method, _renamed(params, here))
+            result = await ask_first(links, here, inbound.method, _renamed(params, here))
         except CallFailed as error:
             raise RequestError(error.error.code, error.error.message, data=error.error.data) from error
         result = _renamed(result, named, only=here)
@@ -97,55 +100,57 @@ class Passed:
         if not isinstance(named, str):
             self._tell_all(method, params)
             return
-        course = self._upstream.find(named)
-        if course is not None:
-            course.notified(method, params)
+        feed = self._upstream.find(named)
+        if feed is not None:
+            feed.notified(method, params)
         else:
             self._client._opener.keep(named, lambda: self._notified(method, params))
 
     def _tell_all(self, method: str, params: Any) -> None:
         """To every client once, behind what it is sent of each of the agent's sessions that it follows."""
-        places: dict[Link, list[tuple[Voice, int]]] = {}
-        for hears in self._upstream.hearers:
-            for link in hears.clients():
-                places.setdefault(link, []).append((link.voices[hears.id], hears.fold.last_seq))
+        places: dict[ClientConnection, list[tuple[Voice, int]]] = {}
+        for session in self._upstream.sessions:
+            for client in session.clients():
+                places.setdefault(client, []).append((client.voices[session.id], session.fold.last_seq))
         for voices in places.values():
             _notify_behind(voices, method, params)
         if places:
             return
-        for course in self._upstream.courses:  # the client that begins one may not be there yet
-            course.notified(method, params)
-        if not self._upstream.courses:
+        for feed in self._upstream.feeds:  # the client that begins one may not be there yet
+            feed.notified(method, params)
+        if not self._upstream.feeds:
             self._client._opener.keep_unnamed(lambda: self._tell_all(method, params))
 
-    async def _clients(self, method: str, params: Any) -> tuple[str | None, str | None, list[Link]]:
+    async def _clients(
+        self, method: str, params: Any
+    ) -> tuple[str | None, str | None, list[ClientConnection]]:
         """The session that is named there, and here, and who is attached to it."""
         if method.startswith(OURS):
             raise MethodNotFound(method)
         named = params.get("sessionId") if isinstance(params, dict) else None
         if not isinstance(named, str):
-            if not _unique(self._upstream.hearers):
-                await self._wait_for_clients(lambda: self._upstream.courses)
-            return None, None, _unique(self._upstream.hearers)
+            if not _unique(self._upstream.sessions):
+                await self._wait_for_clients(lambda: self._upstream.feeds)
+            return None, None, _unique(self._upstream.sessions)
         await self._wait_for_clients(lambda: _present(self._upstream.find(named)))
-        course = self._upstream.find(named)
-        hears = None if course is None else course.hears
-        if hears is None:
-            raise MethodNotFound(method)  # nobody is there who could know it
-        return named, hears.id, askable(hears)
+        feed = self._upstream.find(named)
+        session = None if feed is None or feed.reader is None else feed.reader.session
+        if session is None:
+            raise MethodNotFound(method)  # no client is there that could know it
+        return named, session.id, session.askable()
 
-    async def _wait_for_clients(self, courses: Callable[[], list[Course]]) -> None:
+    async def _wait_for_clients(self, feeds: Callable[[], list[UpstreamFeed]]) -> None:
         """Wait for the client that begins a session: an agent may ask before that client is attached. The
         wait is bounded, because the agent may need the answer to open the session."""
         with suppress(TimeoutError):
             async with asyncio.timeout(LONGEST_WAIT):
-                await self._client._opener.wait_until(lambda: bool(courses()))
-                for course in courses():
-                    await course.followed()
+                await self._client._opener.wait_until(lambda: bool(feeds()))
+                for feed in feeds():
+                    await feed.followed()
 
 
-def _present(course: Course | None) -> list[Course]:
-    return [] if course is None else [course]
+def _present(feed: UpstreamFeed | None) -> list[UpstreamFeed]:
+    return [] if feed is None else [feed]
 
 
 def _notify_behind(places: Sequence[tuple[Voice, int]], method: str, params: Any) -> None:
@@ -157,9 +162,9 @@ def _notify_behind(places: Sequence[tuple[Voice, int]], method: str, params: Any
         voice.notify_at(seq, method, params)
 
 
-def _unique(sessions: Iterable[Any]) -> list[Link]:
-    links = {link.serial: link for session in sessions for link in askable(session)}
-    return [links[serial] for serial in sorted(links)]
+def _unique(sessions: Iterable[ServedSession]) -> list[ClientConnection]:
+    clients = {client.serial: client for session in sessions for client in session.askable()}
+    return [clients[serial] for serial in sorted(clients)]
 
 
 def _back(params: Any, there: str | None) -> str | None:

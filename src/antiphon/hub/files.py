@@ -6,24 +6,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 from msgspec import structs
 
-from antiphon.agent import permits
-from antiphon.agent.client_terminals import create_terminal, send_release
-from antiphon.agent.permits import askable
-from antiphon.agent.reaching import Can, reads, runs, writes
 from antiphon.bridge.dialects import V1Writer
-from antiphon.client.workspace import (
-    READ,
-    TERMINALS,
-    WRITE,
-    SessionWorkspace,
-    TerminalObserver,
-    Workspace,
-)
-from antiphon.engine.session import Session
+from antiphon.client.workspace import READ, TERMINALS, WRITE, SessionWorkspace, TerminalObserver, Workspace
 from antiphon.errors import (
     AntiphonError,
     CallFailed,
@@ -33,9 +21,9 @@ from antiphon.errors import (
     ResourceNotFound,
 )
 from antiphon.schema import v1
-
-if TYPE_CHECKING:
-    from antiphon.agent.link import Link
+from antiphon.server.client_calls import Can, create_terminal, reads, runs, send_release, writes
+from antiphon.server.connection import ClientConnection
+from antiphon.server.session import ServedSession
 
 CREATE, OUTPUT, WAIT, _, RELEASE = TERMINALS
 NEEDED: dict[str, Can] = {READ: reads, WRITE: writes, CREATE: runs}
@@ -51,15 +39,8 @@ class Files(StrEnum):
     """Nobody's: the hub offers neither, and the agent uses its own."""
 
 
-class Attended(permits.Attended, Protocol):
-    """The same, with what happened in it."""
-
-    @property
-    def fold(self) -> Session: ...
-
-
-Find = Callable[[str], Awaitable[Attended | None]]
-"""The session here that stands on one at the agent. One that begins is given once its client follows it."""
+Find = Callable[[str], Awaitable[ServedSession | None]]
+"""Returns the hub session of a session at the agent. One that begins is returned once its client follows."""
 
 
 class EditorWorkspace(Workspace):
@@ -116,11 +97,11 @@ class EditorFiles(SessionWorkspace):
         return await super().serve(method, params)
 
     async def _create_there(
-        self, session: Attended, link: Link, params: v1.CreateTerminalRequest
+        self, session: ServedSession, link: ClientConnection, params: v1.CreateTerminalRequest
     ) -> v1.CreateTerminalResponse:
-        theirs = await create_terminal(link.connection, params)
-        if not link.permit.stands():
-            send_release(link.connection, params.session_id, theirs)
+        theirs = await create_terminal(link.wire, params)
+        if not link.policy.is_valid():
+            send_release(link.wire, params.session_id, theirs)
             raise LinkLost("its client may not answer any more")
         id = theirs
         while session.fold.terminals.get(id) is not None:  # editors number theirs as they like
@@ -146,14 +127,14 @@ class EditorTerminal:
 
     def __init__(
         self,
-        link: Link,
+        link: ClientConnection,
         session_id: v1.SessionId,
         terminal_id: v1.TerminalId,
         *,
         shown_as: str,
         observer: TerminalObserver | None,
     ) -> None:
-        self._link = link
+        self._client = link
         self._session_id = session_id
         self._terminal_id = terminal_id
         self._id = shown_as
@@ -166,7 +147,7 @@ class EditorTerminal:
         try:
             if method in (WAIT, RELEASE):
                 return await self._last(method, wanted)
-            answer = await self._link.ask(method, wanted)
+            answer = await self._client.ask(method, wanted)
             if method == OUTPUT:
                 self._show(answer)
             return answer
@@ -180,13 +161,13 @@ class EditorTerminal:
 
     async def _last(self, method: str, params: Any) -> Any:
         """Nothing comes behind it that would be read: what it shows is read for the others."""
-        answer = await self._link.ask(WAIT, params) if method == WAIT else None
+        answer = await self._client.ask(WAIT, params) if method == WAIT else None
         if not self._over:
             asked = v1.TerminalOutputRequest(session_id=self._session_id, terminal_id=self._terminal_id)
             with suppress(AntiphonError):  # the agent has not asked for it
-                self._show(await self._link.ask(OUTPUT, asked))
+                self._show(await self._client.ask(OUTPUT, asked))
         if method == RELEASE:
-            answer = await self._link.ask(RELEASE, params)
+            answer = await self._client.ask(RELEASE, params)
         self._exited(
             answer if isinstance(answer, v1.WaitForTerminalExitResponse) else v1.TerminalExitStatus()
         )
@@ -210,12 +191,12 @@ class EditorTerminal:
 
     def leave(self) -> None:
         """The session has ended at the agent: what the editor runs for it does, too."""
-        send_release(self._link.connection, self._session_id, self._terminal_id)
+        send_release(self._client.wire, self._session_id, self._terminal_id)
 
 
-def _editor(session: Attended, can: Can) -> Link | None:
+def _editor(session: ServedSession, can: Can) -> ClientConnection | None:
     """The client that came last of those that offer it."""
-    links = reversed(askable(session))
+    links = reversed(session.askable())
     return next((link for link in links if link.v1_client is not None and can(link.v1_client)), None)
 
 

@@ -3,39 +3,36 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
 
 from antiphon.errors import CallFailed, InvalidResult, LinkLost, LocalError, RequestError
 from antiphon.hub.bringing import go_on
-from antiphon.hub.course import Course
+from antiphon.hub.feed import UpstreamFeed
 from antiphon.hub.mcp_offers import Provision
 from antiphon.hub.upstream import Upstream
+from antiphon.hub.work import UpstreamWork
 from antiphon.schema import v2
 from antiphon.schema.version import META_KEY
-
-if TYPE_CHECKING:
-    from antiphon.hub.session import HubSession
 
 logger = logging.getLogger("antiphon.hub")
 
 
 async def fork_there(
-    source: HubSession, wanted: v2.ForkSessionRequest, provision: Provision, *, at: str | None
-) -> tuple[Upstream, Course] | None:
+    source: UpstreamWork, wanted: v2.ForkSessionRequest, provision: Provision, *, at: str | None
+) -> tuple[Upstream, UpstreamFeed] | None:
     """A session at the agent that goes on from that of `source`, in the same process; `None` where the agent
     cannot do it, or not at that message."""
     try:
-        course = await source.standing.bring()
-        upstream, able = source.standing.upstream, course.session.abilities
+        feed = await source.binding.bring()
+        upstream, able = source.binding.upstream, feed.session.abilities
         if upstream is None or not able.fork or (at is not None and not able.fork_at):
             return None
         able.check_setup(wanted.mcp_servers, wanted.additional_directories)
-        there_at = None if at is None else source.standing.agents_message_id(at)
+        there_at = None if at is None else source.agents_message_id(at)
         if at is not None and there_at is None:
             return None
         servers = upstream.mcp_offers.tell(wanted.mcp_servers, provision)
         there = v2.ForkSessionRequest(
-            session_id=v2.SessionId(course.session.id),
+            session_id=v2.SessionId(feed.session.id),
             cwd=wanted.cwd,
             mcp_servers=list(servers),
             additional_directories=wanted.additional_directories,
@@ -46,4 +43,4 @@ async def fork_there(
     except (CallFailed, InvalidResult, LinkLost, LocalError, RequestError) as error:
         logger.warning("the agent does not fork session %s: %s", source.id, error)
         return None
-    return upstream, upstream.course(session)
+    return upstream, upstream.feed(session)

@@ -14,42 +14,47 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from antiphon.agent import Agent
-from antiphon.agent.link import LAST_UPDATES, Link
-from antiphon.agent.permits import Permit
 from antiphon.client import Client
 from antiphon.client.protocol.dialect_v1 import CompletionPromise
 from antiphon.engine.events import Delivery, Updated
 from antiphon.engine.who import Present
-from antiphon.errors import AntiphonError, LocalError
+from antiphon.errors import AntiphonError, LocalError, MethodNotFound
 from antiphon.hub.access.admission import Admission
 from antiphon.hub.access.audit import Audit
 from antiphon.hub.access.limits import HubLimits
 from antiphon.hub.access.origins import OriginPolicy, read_public_url
 from antiphon.hub.access.tokens import OWNER, Tokens, new_token
 from antiphon.hub.access.trusted_proxies import TrustedProxies
+from antiphon.hub.access_policy import HubPolicy
 from antiphon.hub.allocation import map_large_blocks
-from antiphon.hub.extensions import Extended, Passed
+from antiphon.hub.context import HubContext
+from antiphon.hub.extensions import ExtensionRelay, Passed
 from antiphon.hub.files import Files
 from antiphon.hub.http.login import BrowserLogin
 from antiphon.hub.http.page import Page
 from antiphon.hub.known_agents import KnownAgents
 from antiphon.hub.logins import AgentLogins
 from antiphon.hub.mcp import Offered
-from antiphon.hub.noticing import Noticing
 from antiphon.hub.orphans import MARK, reap
-from antiphon.hub.permits import HubPermit
 from antiphon.hub.policies import Policy, Unattended
 from antiphon.hub.queued_bytes import QueuedBytes
 from antiphon.hub.reports import FORMATS, Reports
-from antiphon.hub.resting import Resting
-from antiphon.hub.session_room import SessionRoom
+from antiphon.hub.service import HubService, worker_of
 from antiphon.hub.store_check import StoreCheck
 from antiphon.hub.targets import Target, default_agent_name, read_address, read_target
 from antiphon.hub.upstream import Upstream
 from antiphon.hub.upstreams import Upstreams
 from antiphon.schema import v2
+from antiphon.schema.version import EXTRAS
+from antiphon.server.access import AccessPolicy
+from antiphon.server.authentication import Logins
+from antiphon.server.connection import ClientConnection
+from antiphon.server.offer import Offer
+from antiphon.server.registry import LAST_UPDATES, SessionRegistry
+from antiphon.server.server import Server
+from antiphon.server.session import ServedSession
 from antiphon.stores.base import Store
+from antiphon.stores.memory import MemoryStore
 from antiphon.transports.base import Transport
 from antiphon.transports.loop import run_until_signal
 
@@ -58,6 +63,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("antiphon.hub")
 
+STOP_GRACE = 5.0
+"""Seconds that the tasks of a session get to end in."""
 IDLE = 15 * 60.0
 """Seconds of rest after which an agent is stopped."""
 GRACE = 10.0
@@ -71,8 +78,10 @@ CUT = v2.Notice(
 )
 
 
-class Hub(Extended):
+class Hub:
     """`Hub(["claude-agent-acp"], store=SQLiteStore("sessions.db")).run("127.0.0.1:8642")`."""
+
+    version = "0.1.0"
 
     def __init__(
         self,
@@ -130,24 +139,17 @@ class Hub(Extended):
             raise LocalError(f"questions are put to one of {', '.join(Policy)}, not {questions!r}")
         if files not in tuple(Files):
             raise LocalError(f"files must be one of {', '.join(Files)}, not {files!r}")
-        super().__init__(
-            "antiphon-hub",
-            version="0.1.0",
-            store=store,
-            busy=busy,
-            turn_complete=turn_complete,
-            login_required=False,  # that is for the agents to say
-        )
+        if busy not in tuple(Delivery):
+            raise LocalError(f"busy must be one of {', '.join(Delivery)}, got {busy!r}")
+        kept: Store = MemoryStore() if store is None else store
+        self.store = kept
         named = agents if isinstance(agents, Mapping) else {default_agent_name(agents): agents}
         self.agents = {name: read_target(target) for name, target in named.items()}
         self.default = next(iter(self.agents), "")
         self.cwd = _own_folder()
         """Where it runs: what a client offers for a new session that knows no folder of its machine."""
         self.token = token or new_token()
-        self.unattended = unattended
         self.questions = Policy(questions)
-        self.question_expiry = question_expiry
-        self.stopping = False
         self.http: HttpServer | None = None
         self.port: int | None = None
         """Where it listens."""
@@ -164,7 +166,6 @@ class Hub(Extended):
             proxies=TrustedProxies(trusted_proxies),
         )
         self.queued_bytes = QueuedBytes(self.limits)
-        self.room = SessionRoom(self.limits.sessions, lambda: len(self._sessions))
         self._speaks = version
         self._mark = mark
         self._grace = grace
@@ -175,21 +176,50 @@ class Hub(Extended):
         self._completion_promises = {name: CompletionPromise() for name in self.agents}
         self.upstreams = Upstreams(self.agents, self._start, share=share)
         self.known_agents = KnownAgents(known_agents, self.agents)
-        self.logins = AgentLogins(self)
-        self.resting = Resting(self, idle)
-        self.servers = {}
         self._learning: asyncio.Task[None] | None = None
         self.reports = Reports(self.store, self._attached)
-        self.noticing = Noticing(self)
-        self._store_check = StoreCheck(self.store, self.noticed)
-        self.extras = replace(self.extras, session_updates=True)
-        self.offers = {
+        self.offer = Offer(
+            "antiphon-hub",
+            self.version,
+            busy=Delivery(busy),
+            turn_complete=turn_complete,
+            keeps=not isinstance(kept, MemoryStore),
+        )
+        self.offer.extras = replace(EXTRAS, session_updates=True)
+        self.offer.ours = {
             "hub": True,
             "agents": list(self.agents),
             "transcript": {"format": list(FORMATS)},
             "timeline": True,
             "link": True,
         }
+        logins = Logins(required=False)  # that is for the agents to say
+        self._context = HubContext(
+            kept,
+            self.offer,
+            agents=self.agents,
+            upstreams=self.upstreams,
+            logins=AgentLogins(
+                logins, self.upstreams, self.default, changed=lambda: self._server.auth_changed()
+            ),
+            known_agents=self.known_agents,
+            audit=self.audit,
+            unattended=unattended,
+            question_expiry=question_expiry,
+        )
+        relay = ExtensionRelay(self.upstreams, self.default, self._answer_own)
+        self.service = HubService(
+            self._context, logins, own=relay, most_sessions=self.limits.sessions, idle=idle
+        )
+        self.registry = SessionRegistry(kept, self.service, grace=STOP_GRACE)
+        self.service.bind(self.registry)
+        self._server = Server(self.registry, owns_store=store is None)
+        self._store_check = StoreCheck(kept, self.service.changed)
+
+    @property
+    def stopping(self) -> bool:
+        """Whether nothing new is taken any more."""
+        return self._context.stopping
 
     # --- life --------------------------------------------------------------------------------------
 
@@ -236,7 +266,7 @@ class Hub(Extended):
     ) -> AsyncIterator[Hub]:
         """Serve at `/acp` inside the block, over HTTP and WebSockets; `hub.port` is the one it got. Where
         others than this machine can reach it, that is over TLS, unless it is said to be `insecure`."""
-        from antiphon.hub.listening import check_address, listen
+        from antiphon.hub.http.listener import check_address, listen
 
         check_address(host, tls=tls, insecure=insecure)
         map_large_blocks()
@@ -245,42 +275,48 @@ class Hub(Extended):
             yield self
 
     @asynccontextmanager
-    async def serving(self) -> AsyncIterator[Agent]:
-        first = not self._lives
+    async def serving(self) -> AsyncIterator[Hub]:
+        """The hub's life: at its end every session is put away, and every agent ends."""
+        first = self._server.serving_first
         if first:
             if self._mark is not None:
                 await asyncio.to_thread(reap, self._mark)
             await self._store_check.begin()
             await self._end_what_was_cut()
-        async with super().serving():
-            self.resting.begin()
+        async with self._server.serving():
+            self.service.idle.begin()
             if first:
                 self._offer_what_is_known()
                 self._begin_learning()
             try:
                 yield self
             finally:
-                if self._lives == 1:
+                if self._server.serving_last:
                     await self._put_away()
 
     async def settle(self) -> None:
         """Take nothing new, and wait until what is at work has ended, but not for long."""
-        self.stopping = True
-        await asyncio.gather(*(session.rest(self._grace) for session in self.live))
-        await asyncio.gather(*(session.cut() for session in self.live if session.fold.turn is not None))
-        await asyncio.gather(*(session.tell_all(LAST_UPDATES) for session in self.live))
+        self._context.stopping = True
+        await asyncio.gather(*(worker_of(session).rest(self._grace) for session in self.live))
+        at_work = [session for session in self.live if session.fold.turn is not None]
+        await asyncio.gather(*(session.worker.stop() for session in at_work))
+        # Every client gets what happened so far, but nobody waits for one that does not read.
+        voices = [voice for session in self.live for voice in session.attached()]
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LAST_UPDATES):
+                await asyncio.gather(*(voice.caught_up() for voice in voices))
 
     async def _put_away(self) -> None:
-        self.stopping = True
+        self._context.stopping = True
         await self._store_check.aclose()
-        await self.resting.end()
+        await self.service.idle.end()
         await self.reports.aclose()
-        await self.noticing.aclose()
+        await self.service.session_list.aclose()
         if self._learning is not None:
             self._learning.cancel()
             await asyncio.wait([self._learning])
-        for session in tuple(self._sessions.values()):
-            await self.release(session)
+        for session in self.live:
+            await self.registry.release(session)
         await self.upstreams.aclose()
 
     async def _end_what_was_cut(self) -> None:
@@ -291,18 +327,19 @@ class Hub(Extended):
             for record in listing.records:
                 if record.state != "idle":
                     with contextlib.suppress(AntiphonError):  # open in another process, or unreadable
-                        async with self.aside(record.session_id) as live:
+                        async with self.registry.borrow(record.session_id) as live:
                             live.emit([*live.fold.interrupt(), Updated.of(CUT)])
             cursor = listing.next
             if cursor is None:
                 return
 
-    async def serve(self, transport: Transport, permit: Permit | None = None) -> None:
+    async def serve(self, transport: Transport, policy: AccessPolicy | None = None) -> None:
         """Serve one client until it is gone; one of this process, unless said otherwise, as its owner."""
         await self._learn()
-        await super().serve(transport, permit or HubPermit(self, OWNER))
+        await self._server.serve(transport, policy or HubPolicy(self, OWNER))
 
-    async def own(self, link: Link, method: str, params: Any) -> Any:
+    async def _answer_own(self, method: str, params: Any) -> Any:
+        """Answer a method of our own, which no agent has anything to do with."""
         match method:
             case "_antiphon/link":
                 return self.browsers.answer_link(params)
@@ -313,24 +350,30 @@ class Hub(Extended):
             case "_antiphon/transcript":
                 return await self.reports.transcript(params)
             case _:
-                return await super().own(link, method, params)
+                raise MethodNotFound(method)
 
-    def noticed(self, session_id: str) -> None:
-        self.noticing.note(session_id)
+    def find(self, session_id: str) -> ServedSession | None:
+        """Return a session that is open here."""
+        return self.registry.find(session_id)
+
+    @property
+    def live(self) -> list[ServedSession]:
+        """The sessions that are open here."""
+        return self.registry.sessions
 
     def _attached(self, session_id: str) -> Sequence[Present]:
         session = self.find(session_id)
         return () if session is None else session.live.presence.clients()
 
     @property
-    def links(self) -> Collection[Link]:
+    def connections(self) -> Collection[ClientConnection]:
         """The clients that are connected just now."""
-        return self._links
+        return self.registry.connections
 
     @property
     def clients(self) -> int:
         """How many are connected just now."""
-        return len(self._links)
+        return len(self.registry.connections)
 
     # --- agents ------------------------------------------------------------------------------------
 
@@ -355,7 +398,7 @@ class Hub(Extended):
         for name in self.agents:
             known = self.known_agents.get(name)
             if known is not None:
-                self.offer(name, known)
+                self._context.announce(name, known)
 
     def _begin_learning(self) -> asyncio.Task[None] | None:
         """Start the first agent, unless that was done, to learn what it can do; `None` where that is known.
@@ -382,7 +425,7 @@ class Hub(Extended):
                 "agent %s could not be started; it is tried again when needed: %s", self.default, error
             )
             return
-        self.learn(spare)
+        self._context.learn(spare)
 
 
 def _own_folder() -> str | None:

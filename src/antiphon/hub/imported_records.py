@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import structs
 
-from antiphon.hub.sessions import HUB
+from antiphon.hub.context import HUB
 from antiphon.stores.base import SessionRecord
 
 

@@ -4,22 +4,20 @@ does about it is done there. A process that is started later is logged in as the
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Struct, structs
 
-from antiphon.agent.logins import Login
 from antiphon.client.protocol.abilities import Abilities
 from antiphon.errors import AntiphonError, CallFailed, LocalError, MethodNotFound, RequestError
 from antiphon.hub.faults import to_request_error
 from antiphon.hub.upstream import Upstream
+from antiphon.hub.upstreams import Upstreams
 from antiphon.schema import v2
 from antiphon.schema.wire import Unknown
-
-if TYPE_CHECKING:
-    from antiphon.hub.sessions import HubSessions
+from antiphon.server.authentication import LoginAttempt, Logins
 
 logger = logging.getLogger("antiphon.hub")
 
@@ -34,8 +32,20 @@ class Given(Struct, frozen=True):
 
 
 class AgentLogins:
-    def __init__(self, hub: HubSessions) -> None:
-        self._hub = hub
+    def __init__(
+        self,
+        logins: Logins,
+        upstreams: Upstreams,
+        default: str,
+        *,
+        changed: Callable[[], Coroutine[Any, Any, None]],
+    ) -> None:
+        """`logins`: the hub's own. `default`: the name of the first agent. `changed` asks for the auth status
+        of every connection again."""
+        self._logins = logins
+        self._upstreams = upstreams
+        self._default = default
+        self._changed = changed
         self._given: dict[str, Given] = {}
         """By the names of agents, as long as nobody has logged out."""
         self._offered: dict[str, list[str]] = {}
@@ -44,34 +54,33 @@ class AgentLogins:
     def follow(self, upstream: Upstream) -> None:
         """Tell clients when an agent says that somebody else is logged in."""
         client = upstream.client
-        client.on_auth_status = lambda _: client.connection.start_soon(self._hub.auth_changed())
+        client.on_auth_status = lambda _: client.connection.start_soon(self._changed())
 
     def offer(self, name: str, methods: Sequence[v2.AuthMethod], able: Abilities) -> None:
         """Offer the logins of an agent here; under its name, if it is not the first. What it offered before
         and does not offer now keeps its handler, which tells a client so that still knows it."""
-        hub = self._hub
         for id in self._offered.pop(name, ()):
-            hub.login_methods.pop(id, None)
+            self._logins.methods.pop(id, None)
         for method in methods:
             if isinstance(method, v2.AuthMethodTerminal):
                 continue  # AUTH-14: no terminal leads to the agent from a client of the hub
             there = _id(method)
-            here = there if name == hub.default else f"{name}/{there}"
-            hub.login_methods[here] = _named(method, here)
-            hub.login_handlers[here] = partial(self._log_in, name, there)
+            here = there if name == self._default else f"{name}/{there}"
+            self._logins.methods[here] = _named(method, here)
+            self._logins.handlers[here] = partial(self._log_in, name, there)
             self._offered.setdefault(name, []).append(here)
-        if hub.login_methods or able.auth_status:
-            hub.auth_status_handler = self._status
-            hub.logout_handler = self._log_out
-        if name == hub.default:
-            hub.logs_out = able.logout
+        if self._logins.methods or able.auth_status:
+            self._logins.on_status = self._status
+            self._logins.on_logout = self._log_out
+        if name == self._default:
+            self._logins.logs_out = able.logout
 
-    async def _log_in(self, name: str, method_id: str, login: Login) -> None:
+    async def _log_in(self, name: str, method_id: str, login: LoginAttempt) -> None:
         """At every process that has asked for it, or at one that the next session gets."""
         given = Given(method_id, login.meta or None)
-        wanting = [upstream for upstream in self._hub.upstreams.of(name) if upstream.wants_login]
+        wanting = [upstream for upstream in self._upstreams.of(name) if upstream.wants_login]
         try:
-            first, *others = wanting or [await self._hub.upstreams.spare(name)]
+            first, *others = wanting or [await self._upstreams.spare(name)]
             if first.asks is not None:
                 raise RequestError(AntiphonError.code, "Somebody else is about to log in at this agent")
             first.asks = login.channel
@@ -97,11 +106,11 @@ class AgentLogins:
             return False
         return True
 
-    async def _log_out(self, _: Login | None) -> None:
-        name = self._hub.default
+    async def _log_out(self, _: LoginAttempt | None) -> None:
+        name = self._default
         self._given.pop(name, None)
         try:
-            running = self._hub.upstreams.of(name) or [await self._hub.upstreams.spare(name)]
+            running = self._upstreams.of(name) or [await self._upstreams.spare(name)]
             able = [upstream for upstream in running if upstream.client.abilities.logout]
             if not able:
                 raise RequestError(MethodNotFound.code, "The agent offers no logout")
@@ -110,11 +119,11 @@ class AgentLogins:
         except (AntiphonError, OSError) as error:
             raise to_request_error(error) from error
 
-    async def _status(self, login: Login | None) -> v2.AuthStatusResponse | str:
-        for upstream in self._hub.upstreams.of(self._hub.default):
+    async def _status(self, login: LoginAttempt | None) -> v2.AuthStatusResponse | str:
+        for upstream in self._upstreams.of(self._default):
             if upstream.client.abilities.auth_status:
                 return await upstream.client.auth_status()
-        known = self._hub.default in self._given
+        known = self._default in self._given
         return v2.AuthState.AUTHENTICATED if known else v2.AuthState.UNKNOWN
 
     async def admitted(self, upstream: Upstream, call: Callable[[], Awaitable[T]]) -> T:

@@ -40,8 +40,8 @@ class Offered:
             await self._client.connection.notify(MESSAGE, structs.replace(notification, server_id=told))
 
         try:
-            answer = await link.calling.ask(structs.replace(params, server_id=offer.server_id), tell)
-            if not link.permit.stands():
+            answer = await link.mcp.ask(structs.replace(params, server_id=offer.server_id), tell)
+            if not link.policy.is_valid():
                 raise LinkLost("its client may not answer any more")
             return answer
         except CallFailed as error:

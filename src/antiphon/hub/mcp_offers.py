@@ -13,16 +13,17 @@ from typing import NamedTuple
 
 from msgspec import structs
 
-from antiphon.agent.link import Link
-from antiphon.agent.mcp import provider
-from antiphon.agent.session import AgentSession
 from antiphon.schema import v2
+from antiphon.server.connection import ClientConnection
+from antiphon.server.session import ServedSession
 
 
 class Provision:
     """Who provides the MCP servers of one session: its clients, and until they follow it its maker."""
 
-    def __init__(self, *, maker: Link | None = None, session: AgentSession | None = None) -> None:
+    def __init__(
+        self, *, maker: ClientConnection | None = None, session: ServedSession | None = None
+    ) -> None:
         self._maker = maker
         self.session = session
         self._over = False
@@ -35,15 +36,15 @@ class Provision:
     def over(self) -> bool:
         return self._over or (self.session is not None and self.session.gone)
 
-    def provider(self, server_id: str) -> Link | None:
+    def provider(self, server_id: str) -> ClientConnection | None:
         """Return the client that is asked for a server, if there is one."""
         if self.over:
             return None
         session = self.session
-        found = None if session is None else provider(session, server_id)
+        found = None if session is None else session.mcp_provider(server_id)
         if found is None and (session is None or session.start is not None):
             maker = self._maker
-            return maker if maker is not None and maker.permit.stands() and maker.permit.acts else None
+            return maker if maker is not None and maker.policy.is_valid() and maker.policy.acts else None
         self._maker = None  # it follows the session
         return found
 

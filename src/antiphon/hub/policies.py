@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
-from antiphon.agent.permits import askable
 from antiphon.engine.questions import Question
 from antiphon.engine.who import Who
-
-if TYPE_CHECKING:
-    from antiphon.agent.session import AgentSession
+from antiphon.server.access import PolicySession
 
 
 class Policy(StrEnum):
@@ -33,7 +29,7 @@ READS = frozenset({"read", "search", "think"})
 """The kinds of tool calls that only read. Not `fetch`: what is sent out with an address is gone."""
 
 
-def designated(session: AgentSession, question: Question) -> frozenset[str]:
+def designated(session: PolicySession, question: Question) -> frozenset[str]:
     """The clients that sent what is worked on, by their ids, of those who are there; perhaps none."""
     turn, prompts = session.fold.turn, session.fold.prompts
     if turn is None or question.turn_id != turn.turn_id:
@@ -42,5 +38,4 @@ def designated(session: AgentSession, question: Question) -> frozenset[str]:
         entry for entry in prompts.entries.values() if (entry.became or entry.message_id) in turn.prompts
     ]
     senders = {entry.sender.client_id for entry in (*taken, *prompts.sent) if isinstance(entry.sender, Who)}
-    there = {link.guest.who.client_id for link in askable(session)}
-    return frozenset(senders & there)
+    return frozenset(senders) & frozenset(session.askable_ids)

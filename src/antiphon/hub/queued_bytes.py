@@ -6,11 +6,11 @@ alone is bounded by the size of a message only.
 
 from __future__ import annotations
 
-from antiphon.agent.session import AgentSession
 from antiphon.engine.prompt_states import PromptState
 from antiphon.hub.access.limits import HubLimits, limited
+from antiphon.server.access import PolicySession
 
-Key = tuple[AgentSession, str]
+Key = tuple[PolicySession, str]
 """A prompt, by its session and its message id."""
 
 
@@ -20,7 +20,7 @@ class QueuedBytes:
         self._of: dict[str, dict[Key, int]] = {}
         """The prompts that wait, by the names of the tokens that wrote them last."""
 
-    def take(self, token: str, session: AgentSession, message_id: str, size: int) -> None:
+    def take(self, token: str, session: PolicySession, message_id: str, size: int) -> None:
         """Count a prompt that is about to wait, or an edit of one. Raises `RequestError` over a limit."""
         limits, waiting = self._limits, session.fold.prompts.queued
         others = [len(entry.raw_content) for entry in waiting if entry.message_id != message_id]

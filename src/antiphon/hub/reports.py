@@ -17,12 +17,12 @@ from typing import Any
 
 import msgspec
 
-from antiphon.agent.keeping import record_of
 from antiphon.engine.who import Present, Who
 from antiphon.errors import InvalidParams, RequestError, StoreCorrupt
 from antiphon.hub.access.limits import LIMITED
 from antiphon.hub.imported_records import recorded_agent
 from antiphon.hub.timeline import Item, Timeline
+from antiphon.server.registry import record_of
 from antiphon.session_files import Missing, read_account, salvage
 from antiphon.stores.base import HIGHEST, SessionRecord, Store
 from antiphon.transcripts import Account

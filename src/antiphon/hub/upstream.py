@@ -12,16 +12,17 @@ from typing import Any
 
 from msgspec import structs
 
-from antiphon.agent.asking import COMPLETE, Channel, Tell
 from antiphon.client import Client, ClientSession, Permission, connect
 from antiphon.client.elicitation import Elicitation
 from antiphon.client.workspace import Workspace
 from antiphon.errors import AntiphonError, LinkLost
-from antiphon.hub.course import Course, Hears
+from antiphon.hub.feed import UpstreamFeed, UpstreamReader
 from antiphon.hub.files import EditorWorkspace, Files
 from antiphon.hub.mcp_offers import McpOffers
 from antiphon.hub.targets import Target
 from antiphon.schema import v2
+from antiphon.server.elicitation import COMPLETE, Channel, Notify
+from antiphon.server.session import ServedSession
 
 logger = logging.getLogger("antiphon.hub")
 
@@ -69,7 +70,7 @@ class Upstream:
         """When it was last wanted by something that is no session."""
         self.asks: Channel | None = None
         """Whom it may ask just now, outside of every session: who logs in (ELIC-04)."""
-        self._courses: dict[str, Course] = {}
+        self._feeds: dict[str, UpstreamFeed] = {}
         self._ending: dict[str, asyncio.Event] = {}
         """The sessions that were left and are being ended."""
         self.mcp_offers = McpOffers()
@@ -79,8 +80,12 @@ class Upstream:
         self._stderr: deque[str] = deque(maxlen=LAST_LINES)
         self._stop = asyncio.Event()
         self._ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
-        self._task = asyncio.get_running_loop().create_task(self._run())
+        self._task: asyncio.Task[None]
         self.client: Client
+
+    def launch(self) -> None:
+        """Start the agent."""
+        self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def started(self) -> Client:
         """Its client, once it is initialized. Raises what kept it from that."""
@@ -146,7 +151,7 @@ class Upstream:
     def _workspace(self) -> Workspace | None:
         match self._files:
             case Files.EDITOR:
-                return EditorWorkspace(self._hearer)
+                return EditorWorkspace(self._session)
             case Files.HUB:
                 return Workspace()
             case Files.NONE:
@@ -167,51 +172,55 @@ class Upstream:
                 "agent %s is still starting after %g s; it has to start %s", self.name, SLOW, limit
             )
 
-    def _follow(self, session: ClientSession) -> Course:
-        before = self._courses.get(session.id)
-        course = self._courses[session.id] = Course(session)
-        if before is not None and before.hears is not None and before.ended is None:
+    def _follow(self, session: ClientSession) -> UpstreamFeed:
+        before = self._feeds.get(session.id)
+        feed = self._feeds[session.id] = UpstreamFeed(session)
+        if before is not None and before.reader is not None and before.ended is None:
             self.mixes = True
             before.left("it has given the session's id to another one")
-        return course
+        return feed
 
-    def course(self, session: ClientSession) -> Course:
-        return self._courses[session.id]
+    def feed(self, session: ClientSession) -> UpstreamFeed:
+        return self._feeds[session.id]
 
-    def find(self, session_id: str) -> Course | None:
-        return self._courses.get(session_id)
+    def find(self, session_id: str) -> UpstreamFeed | None:
+        return self._feeds.get(session_id)
 
     @property
-    def hearers(self) -> list[Hears]:
+    def sessions(self) -> list[ServedSession]:
         """The hub sessions that it works for."""
-        return [course.hears for course in self._courses.values() if course.hears is not None]
+        return [feed.reader.session for feed in self._feeds.values() if feed.reader is not None]
 
     @property
-    def courses(self) -> list[Course]:
+    def feeds(self) -> list[UpstreamFeed]:
         """The sessions that it has, also those that no hub session works on yet."""
-        return list(self._courses.values())
+        return list(self._feeds.values())
 
-    async def _hearer(self, session_id: str) -> Hears | None:
-        course = self._courses.get(session_id)
-        if course is None:
+    async def _session(self, session_id: str) -> ServedSession | None:
+        feed = self._feeds.get(session_id)
+        if feed is None:
             return None
-        await course.begun()
-        return self._asked(course.session)
+        await feed.begun()
+        session = feed.session
+        while session.parent is not None:  # a session that works for another one asks through it
+            session = session.parent
+        top = self._feeds.get(session.id)
+        return None if top is None or top.reader is None else top.reader.session
 
     def cut_children(self, session: ClientSession) -> None:
         """What worked for a session before it was brought back is nobody's news."""
         for child in session.subagents:
-            course = self._courses.get(child.id)
-            if course is not None:
-                course.cut()
+            feed = self._feeds.get(child.id)
+            if feed is not None:
+                feed.cut()
 
-    def leave(self, course: Course) -> None:
+    def leave(self, feed: UpstreamFeed) -> None:
         """A session is not worked on here any more, while others may be: what it has at work ends."""
-        course.cut()
-        session = course.session
-        if self._courses.get(session.id) is not course:
+        feed.cut()
+        session = feed.session
+        if self._feeds.get(session.id) is not feed:
             return
-        del self._courses[session.id]
+        del self._feeds[session.id]
         if self.users > 1 and self.alive:
             ended = self._ending[session.id] = asyncio.Event()
             self.client.connection.start_soon(self._end_session(session, ended))
@@ -237,8 +246,8 @@ class Upstream:
 
     def end(self, reason: str) -> None:
         """It is ended, for all sessions that it works for."""
-        for course in tuple(self._courses.values()):
-            course.left(reason)
+        for feed in tuple(self._feeds.values()):
+            feed.left(reason)
         self.stop()
 
     def stop(self) -> asyncio.Task[None]:
@@ -255,30 +264,24 @@ class Upstream:
 
     # What the agent asks
 
-    def _asked(self, session: ClientSession) -> Hears | None:
-        """Who is asked: a session that works for another one asks through it."""
+    async def _read_by(self, session: ClientSession) -> UpstreamReader | None:
+        """Return the worker that is asked: a session that works for another one asks through it. An agent may
+        ask before the worker is there."""
         while session.parent is not None:
             session = session.parent
-        course = self._courses.get(session.id)
-        return None if course is None else course.hears
-
-    async def _heard_by(self, session: ClientSession) -> Hears | None:
-        """The same; an agent may ask before the hub session is there that is to be asked."""
-        while session.parent is not None:
-            session = session.parent
-        course = self._courses.get(session.id)
-        return None if course is None else await course.heard_by()
+        feed = self._feeds.get(session.id)
+        return None if feed is None else await feed.read_by()
 
     async def decide(self, permission: Permission) -> str | None:
-        hears = await self._heard_by(permission.session)
-        return None if hears is None else await hears.agent_asks(permission)
+        reader = await self._read_by(permission.session)
+        return None if reader is None else await reader.agent_asks(permission)
 
     async def elicit(self, elicitation: Elicitation) -> Any:
         session = elicitation.session
         if session is None:
             return CANCEL if self.asks is None else await self._pass_on(elicitation, self.asks)
-        hears = await self._heard_by(session)
-        return CANCEL if hears is None else await hears.agent_elicits(elicitation)
+        reader = await self._read_by(session)
+        return CANCEL if reader is None else await reader.agent_elicits(elicitation)
 
     async def _pass_on(self, elicitation: Elicitation, to: Channel) -> Any:
         """To the client whose request it belongs to, under the id that this has there (PROXY-06)."""
@@ -291,7 +294,7 @@ class Upstream:
         return response
 
 
-async def tell_done(elicitation: Elicitation, tell: Tell) -> None:
+async def tell_done(elicitation: Elicitation, tell: Notify) -> None:
     """Once the agent says that what was to be done at an address is done, so does the hub (ELIC-11)."""
     visit = elicitation.request
     if isinstance(visit, v2.ElicitationUrlMode) and await elicitation.completed():

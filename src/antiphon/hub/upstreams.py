@@ -69,6 +69,7 @@ class Upstreams:
             if not upstream.users or (self._share and name not in self._apart):
                 return upstream
         made = self._start(name)
+        made.launch()
         self._running.add(made)
         return made
 

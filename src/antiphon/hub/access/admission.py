@@ -15,11 +15,11 @@ from typing import Any
 from antiphon.hub.access.audit import Audit
 from antiphon.hub.access.limits import HubLimits, Rate
 from antiphon.hub.access.origins import OriginPolicy
-from antiphon.hub.access.roles import ACTS, PROMPTS, Role
 from antiphon.hub.access.tickets import Tickets
 from antiphon.hub.access.tokens import Grant, Tokens
 from antiphon.hub.access.trusted_proxies import TrustedProxies, UnclearClient
 from antiphon.remote.frames import CONNECTION_ID
+from antiphon.server.method import Act, Method, Role
 from antiphon.transports.http.exchange import Head, Reply, plain, wants_websocket
 
 logger = logging.getLogger("antiphon.hub")
@@ -34,7 +34,7 @@ TRY_LATER = 1013
 STRANGERS_PER_MINUTE = 600
 """Refusals of requests without a token that get a line each in the audit log. A page that repeats requests
 must not rotate away what others did."""
-FREE = frozenset({"read", "call", "cancel", "close"})
+FREE = frozenset({Act.READ, Act.CALL, Act.CANCEL, Act.CLOSE})
 """Acts that store nothing or end something. They are allowed over a limit, too."""
 SMALLEST = 1024
 """Bytes that a request counts as at least."""
@@ -170,11 +170,11 @@ class Admission:
             why = transport.end_reason or None
             self._audit.note("disconnect", "done", token=grant.name, peer=peer, why=why)
 
-    def exceeded(self, grant: Grant, method: str, size: int) -> str | None:
+    def exceeded(self, grant: Grant, method: Method, size: int) -> str | None:
         """Count a request with `size` bytes of params. Return the name of the limit that it exceeds."""
-        if ACTS.get(method, "read") not in FREE and not self._bytes.take(grant.name, max(size, SMALLEST)):
+        if method.act not in FREE and not self._bytes.take(grant.name, max(size, SMALLEST)):
             return "bytes_per_minute"
-        if method in PROMPTS and not self._prompts.take(grant.name):
+        if method.counts_as_prompt and not self._prompts.take(grant.name):
             return "prompts_per_minute"
         return None
 

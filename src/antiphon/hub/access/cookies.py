@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from antiphon.hub.access.roles import Role
 from antiphon.hub.access.tokens import Grant, Kept, Tokens, hashed, make_token
+from antiphon.server.method import Role
 
 SECONDS = 7 * 86400.0
 MANY = 200

@@ -20,8 +20,8 @@ import msgspec
 from msgspec import Struct
 
 from antiphon.errors import LocalError
-from antiphon.hub.access.roles import Role
 from antiphon.private_files import locked, write_private
+from antiphon.server.method import Role
 
 PREFIX = "antiphon_"
 """Lets secret scanners recognize a token."""

@@ -19,9 +19,9 @@ from antiphon.hub.access import cookies
 from antiphon.hub.access.admission import Admission
 from antiphon.hub.access.audit import Audit
 from antiphon.hub.access.cookies import Cookies, Invitation
-from antiphon.hub.access.roles import RANKS, Role
 from antiphon.hub.access.tickets import Tickets
 from antiphon.jsonrpc.frames import UNREADABLE
+from antiphon.server.method import RANKS, Role
 from antiphon.transports.http.exchange import Exchange, Handler, Head, Reply, json, plain
 
 logger = logging.getLogger("antiphon.hub")

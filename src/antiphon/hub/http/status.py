@@ -26,11 +26,12 @@ class Source(Protocol):
     """The parts of a hub that are measured."""
 
     version: str
-    stopping: bool
     http: Any
     agents: Any
     upstreams: Any
 
+    @property
+    def stopping(self) -> bool: ...
     @property
     def live(self) -> Collection[Any]: ...
     @property

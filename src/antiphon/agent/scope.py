@@ -1,0 +1,47 @@
+"""Scope: some work of a task that can be cancelled without the task, as `asyncio.timeout` does it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+
+class Scope:
+    """Some work of a task that is cancelled without the task: as `asyncio.timeout` does it."""
+
+    def __init__(self) -> None:
+        self.cancelled = False
+        self._task: asyncio.Task[Any] | None = None
+        self._before = 0
+
+    def enter(self) -> None:
+        """It begins, in the task that runs this; cancelled already, it ends here."""
+        if self.cancelled:
+            raise asyncio.CancelledError
+        self._task = asyncio.current_task()
+        assert self._task is not None
+        self._before = self._task.cancelling()
+
+    def cancel(self) -> None:
+        if not self.cancelled:
+            self.cancelled = True
+            if self._task is not None:
+                self._task.cancel()
+
+    def leave(self) -> bool:
+        """It has ended; whether nothing else is cancelled that it belongs to."""
+        if not self.cancelled or self._task is None:
+            return self.cancelled
+        return self._task.uncancel() <= self._before
+
+    async def leave_unharmed(self) -> None:
+        """It has ended by itself. A cancel that came too late to be raised in it is not raised behind it."""
+        if not self.cancelled or self._task is None:
+            return
+        try:
+            await asyncio.sleep(0)  # where the task is told to be cancelled, it is so here
+        except asyncio.CancelledError:
+            if not self.leave():
+                raise  # its task is cancelled, too
+        else:
+            self.leave()

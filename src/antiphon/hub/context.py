@@ -1,0 +1,74 @@
+"""HubContext: what the workers of a hub share: its agents, and how sessions are opened there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from antiphon.client import ClientSession
+from antiphon.hub.access.audit import Audit
+from antiphon.hub.announcing import announce
+from antiphon.hub.bringing import Place, open_new
+from antiphon.hub.known_agents import KnownAgent, KnownAgents, describe
+from antiphon.hub.logins import AgentLogins
+from antiphon.hub.upstream import Upstream
+from antiphon.hub.upstreams import Upstreams
+from antiphon.server.offer import Offer
+from antiphon.stores.base import RecordPatch, Store
+
+HUB = "hub"
+"""The key in the `meta` of a session's record that says which agent it has."""
+
+
+class HubContext:
+    def __init__(
+        self,
+        store: Store,
+        offer: Offer,
+        *,
+        agents: Mapping[str, Any],
+        upstreams: Upstreams,
+        logins: AgentLogins,
+        known_agents: KnownAgents,
+        audit: Audit,
+        unattended: str,
+        question_expiry: float | None,
+    ) -> None:
+        """`agents`: the targets by name, the default first. `unattended`: what becomes of a question that no
+        client may answer. `question_expiry`: seconds after which a question ends without an answer."""
+        self._store = store
+        self.offer = offer
+        self.agents = agents
+        self.default = next(iter(agents), "")
+        self.upstreams = upstreams
+        self.logins = logins
+        self.known_agents = known_agents
+        self.audit = audit
+        self.unattended = unattended
+        self.question_expiry = question_expiry
+        self.stopping = False
+        """Whether nothing new is taken any more."""
+
+    def learn(self, upstream: Upstream) -> None:
+        """Offer what an agent can do to clients that come from here on (invariant 10)."""
+        self.logins.follow(upstream)
+        known = describe(upstream.client)
+        self.known_agents.keep(upstream.name, known)
+        self.announce(upstream.name, known)
+
+    def announce(self, name: str, known: KnownAgent) -> None:
+        """Offer what is known of an agent to clients that come from here on."""
+        self.logins.offer(name, known.read_logins(), known.abilities)
+        if name == self.default:
+            announce(self.offer, known.abilities, inserts=known.inserts)
+
+    async def open_new(self, upstream: Upstream, place: Place) -> ClientSession:
+        """Open a new session at an agent."""
+        self.learn(upstream)
+        return await self.logins.admitted(upstream, lambda: open_new(upstream, place))
+
+    async def keep(self, session_id: str, binding: dict[str, Any]) -> None:
+        """Keep which agent a session has, and which sessions there."""
+        record = await self._store.get(session_id)
+        if record is not None:
+            await self._store.update(session_id, RecordPatch(meta={**record.meta, HUB: binding}))

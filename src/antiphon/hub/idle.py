@@ -1,0 +1,99 @@
+"""IdleReaper: stops an agent that nobody has needed for a while, and puts a session away that nobody needs.
+
+Only where nothing is lost by it: nothing is open, and the agent can bring the session back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+
+from antiphon.hub.context import HubContext
+from antiphon.hub.worker import UpstreamWorker
+from antiphon.server.registry import SessionRegistry
+from antiphon.server.session import ServedSession
+
+logger = logging.getLogger("antiphon.hub")
+
+LONGEST_LOOK = 30.0
+
+
+class IdleReaper:
+    """`idle` is how many seconds nothing happens before that; 0 for never."""
+
+    def __init__(self, registry: SessionRegistry, hub: HubContext, idle: float) -> None:
+        self._registry = registry
+        self._hub = hub
+        self._idle = idle
+        self._quiet: dict[ServedSession, tuple[int, float]] = {}
+        """Since when nothing has happened, and what had happened by then."""
+        self._looking: asyncio.Task[None] | None = None
+
+    def touch(self, session: ServedSession) -> None:
+        """Somebody is about to need it."""
+        self._quiet.pop(session, None)
+
+    def begin(self) -> None:
+        if self._idle and self._looking is None:
+            self._looking = asyncio.get_running_loop().create_task(self._look_after_them())
+
+    async def end(self) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.wait([self._looking])
+            self._looking = None
+
+    async def _look_after_them(self) -> None:
+        while True:
+            await asyncio.sleep(min(self._idle / 4, LONGEST_LOOK))
+            await self.look(time.monotonic())
+
+    async def look(self, now: float) -> None:
+        """Let go of what has rested for long enough by `now`."""
+        sessions = [session for session in self._registry.sessions if session.parent is None]
+        before, self._quiet = self._quiet, {}
+        for session in sessions:
+            events, since = before.get(session, (-1, now))
+            if events != session.fold.last_seq or not is_quiet(session):
+                events, since = session.fold.last_seq, now
+            self._quiet[session] = (events, since)
+        for session, (events, since) in tuple(self._quiet.items()):
+            still = events == session.fold.last_seq and is_quiet(session) and session in self._quiet
+            if still and now - since >= self._idle:
+                await self._rest(session)
+        self._hub.upstreams.let_spares_go(before=now - self._idle)
+
+    async def _rest(self, session: ServedSession) -> None:
+        worker = session.worker
+        assert isinstance(worker, UpstreamWorker)
+        if worker.binding.feed is not None:
+            if not self._comes_back(worker):
+                return
+            logger.info("session %s is idle: its agent is let go", session.id)
+            worker.leave_agent()
+        if not session.clients():
+            self._quiet.pop(session, None)
+            await self._registry.release(session)
+
+    def _comes_back(self, worker: UpstreamWorker) -> bool:
+        feed = worker.binding.feed
+        if feed is None or worker.binding.agent in self._hub.upstreams.forgetful:
+            return False
+        able = feed.session.abilities
+        return (able.resume or able.load) and able.ours.get("keeps") is not False
+
+
+def is_quiet(session: ServedSession) -> bool:
+    """Whether nothing of it is open."""
+    fold, worker = session.fold, session.worker
+    return not (
+        fold.turn is not None
+        or fold.background
+        or fold.questions.open
+        or fold.prompts.queued
+        or fold.prompts.sent
+        or (isinstance(worker, UpstreamWorker) and (worker.dispatcher.busy or worker.binding.busy))
+        or any(told.working for told in fold.subagents)
+        or any(not terminal.exited for terminal in fold.terminals)
+    )

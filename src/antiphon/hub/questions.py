@@ -1,0 +1,254 @@
+"""UpstreamQuestions: what an agent behind a hub asks, and which client answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from msgspec import UNSET, structs
+
+from antiphon.client import Permission
+from antiphon.client.elicitation import Elicitation
+from antiphon.engine.elicitations import CREATE_ELICITATION, elicitation_of, mode_of, read_response
+from antiphon.engine.events import NOTHING, QuestionClosed, QuestionEnd, QuestionOpened, Updated
+from antiphon.engine.questions import REQUEST_PERMISSION, Question, QuestionState
+from antiphon.engine.session import Session
+from antiphon.engine.turn import TurnState
+from antiphon.engine.who import Who
+from antiphon.errors import AntiphonError
+from antiphon.hub.context import HubContext
+from antiphon.hub.policies import READS, Unattended
+from antiphon.hub.upstream import CANCEL, tell_done
+from antiphon.live.voice import Voice
+from antiphon.schema import v2
+from antiphon.schema.codec import codec
+from antiphon.schema.version import META_KEY, ours_in, without_ours
+from antiphon.server.checks import check_question
+from antiphon.server.ids import new_id
+from antiphon.server.questions import Reply
+from antiphon.server.session import ServedSession
+
+FIELDS = ("name", "title", "kind", "status", "content", "locations", "raw_input", "raw_output")
+NO_OPTION = v2.PermissionOption(
+    option_id=v2.PermissionOptionId(""), name="", kind=v2.PermissionOptionKind.REJECT_ONCE
+)
+"""Decided, where none of the options says so."""
+
+
+class UpstreamQuestions:
+    """A question is opened at its place in the agent's lane. The first answer counts; the agent may cancel
+    it."""
+
+    def __init__(self, session: ServedSession, hub: HubContext) -> None:
+        self._session = session
+        self._hub = hub
+        self._ids: dict[str, str] = {}
+        """The ids of questions here, by those at the agent."""
+
+    @property
+    def _fold(self) -> Session:
+        return self._session.fold
+
+    def forget(self) -> None:
+        """Note that another session at an agent asks from here on."""
+        self._ids.clear()
+
+    # --- in the agent's lane -----------------------------------------------------------------------
+
+    def asked(self, asked: Question) -> None:
+        """Open a question of the agent, or note that the agent has closed it."""
+        session = self._session
+        if session.parent is not None:
+            return  # it is asked through the session that this one works for
+        known = self._ids.get(asked.question_id)
+        if asked.state is not QuestionState.OPEN:
+            if known is not None:
+                session.emit(self._fold.questions.cancel(known).events)  # an answered one stays so
+            return
+        params = _here(asked, session.id, self._fold)
+        if params is None or known is not None:
+            return
+        id = self._ids[asked.question_id] = new_id("question")
+        works = [getattr(work, "tool_call_id", None) for work in self._fold.background or ()]
+        behind = asked.tool_call_id is not None and asked.tool_call_id in works
+        session.questions.open(
+            id,
+            asked.method,
+            params,
+            tool_call_id=asked.tool_call_id if behind else None,
+            origin=asked.origin,
+        )
+        if self._hub.question_expiry is not None:
+            session.tasks.call_later(self._hub.question_expiry, lambda: self._expire(id))
+
+    def _expire(self, question_id: str) -> None:
+        events = self._fold.questions.expire(question_id).events
+        if events:
+            with suppress(AntiphonError):  # the session is being put away
+                self._session.emit(events)
+                self._note("expired", question=question_id)
+
+    def changed(self, bodies: Sequence[QuestionOpened | QuestionClosed]) -> None:
+        """Note answers in the audit log, and what a `requires_action` waits for."""
+        for body in bodies:
+            if isinstance(body, QuestionClosed) and body.end is QuestionEnd.ANSWERED:
+                by = body.by
+                self._note(
+                    "allowed",
+                    token=self._session.questions.credential,
+                    client=by.client_id if isinstance(by, Who) else by,
+                    question=body.question_id,
+                )
+        self._name_waited_for()
+
+    def _note(self, outcome: str, **details: Any) -> None:
+        self._hub.audit.note("answer", outcome, session=self._session.id, **details)
+
+    def _waited_for(self) -> list[str]:
+        """Return the open questions that the turn waits for: none of background work. One that was asked
+        before the state that opens the turn is among them."""
+        turn = self._fold.turn
+        of_turn = None if turn is None else turn.turn_id
+        return [
+            question.question_id
+            for question in self._fold.questions.open
+            if question.turn_id == of_turn and question.tool_call_id is None and question.terminal_id is None
+        ]
+
+    def name_in(self, meta: dict[str, Any] | None) -> dict[str, Any] | None:
+        """Return the `_meta` of a `requires_action` with the ids of the questions that it waits for: none
+        while the agent has not asked. Ids that the agent gives are its own, and are left out."""
+        waited_for = self._waited_for()
+        ours = {key: value for key, value in ours_in(meta).items() if key != "waitingFor"}
+        if waited_for:
+            ours["waitingFor"] = waited_for
+        return {**(without_ours(meta) or {}), **({META_KEY: ours} if ours else {})} or None
+
+    def _name_waited_for(self) -> None:
+        """Repeat `requires_action` where it waits for other questions than it named (PROMPT-V2-21): an agent
+        may say it before it asks, ask twice, or have one of two answered."""
+        state, waited_for = self._fold.turns.latest, self._waited_for()
+        if self._fold.state is not TurnState.REQUIRES_ACTION or not isinstance(state, v2.SessionStateUpdate):
+            return
+        if waited_for and ours_in(state.meta).get("waitingFor") != waited_for:
+            self._session.emit([Updated.of(structs.replace(state, meta=self.name_in(state.meta)))])
+
+    # --- what is answered --------------------------------------------------------------------------
+
+    async def permission(self, permission: Permission) -> str | None:
+        """Return the id of the option that was chosen; `None` for none."""
+        if (decided := self._decide_alone(permission)) is not None:
+            return decided.option_id or None
+        if permission.session.parent is not None:  # it works for this session, which asks for it
+            request = structs.replace(permission.request, session_id=v2.SessionId(self._session.id))
+            check_question(request)
+            reply: Reply | None = await self._pose(REQUEST_PERMISSION, request)
+        else:
+            reply = await self._reply(permission.question_id)
+        if reply is None or reply.closed.end is not QuestionEnd.ANSWERED:
+            return None
+        outcome = codec(2).result(REQUEST_PERMISSION, reply.closed.result).outcome
+        if not isinstance(outcome, v2.SelectedPermissionOutcome):
+            return None
+        permission.meta = outcome.meta  # OBS-02
+        offered = [option.option_id for option in permission.options]
+        return outcome.option_id if outcome.option_id in offered else None
+
+    async def elicitation(self, elicitation: Elicitation) -> Any:
+        voices = self._asked_now()
+        able = any(elicitation.mode in voice.modes for voice in voices)
+        alone = not voices and self._session.start is None
+        if (voices and not able) or (alone and self._hub.unattended == "reject"):
+            return CANCEL  # ELIC-02: no attached client could answer
+        if elicitation.session is not None and elicitation.session.parent is not None:
+            here = structs.replace(elicitation.request, session_id=v2.SessionId(self._session.id))
+            reply: Reply | None = await self._pose(CREATE_ELICITATION, here)
+        else:
+            reply = await self._reply(elicitation.question_id)
+        if reply is None or reply.closed.end is not QuestionEnd.ANSWERED:
+            return CANCEL
+        response = read_response(bytes(reply.closed.result))
+        if isinstance(response, v2.ElicitationAcceptAction) and reply.voice is not None:
+            self._session.tasks.start_soon(tell_done(elicitation, reply.voice.notify))
+        return response
+
+    async def _pose(self, method: str, params: Any) -> Reply:
+        """Ask a question of a session that works for this one."""
+        questions, id = self._session.questions, new_id("question")
+        try:
+            questions.open(id, method, params)
+            return await questions.reply(id)
+        finally:
+            questions.drop(id)
+
+    async def _reply(self, question_id: str) -> Reply | None:
+        """Wait for the reply to a question of the agent."""
+        questions, id = self._session.questions, self._ids.get(question_id)
+        if id is None or not questions.is_open(id):
+            return None
+        try:
+            return await questions.reply(id)
+        finally:
+            self._ids.pop(question_id, None)
+            with suppress(AntiphonError):  # the session is being put away
+                questions.drop(id)
+
+    def _asked_now(self) -> list[Voice]:
+        """Return the attachments that would be asked now."""
+        turn = self._fold.turn
+        asked = Question(
+            question_id="",
+            method=REQUEST_PERMISSION,
+            params=NOTHING,
+            opened=0,
+            turn_id=None if turn is None else turn.turn_id,
+        )
+        session = self._session
+        return [
+            client.voices[session.id]
+            for client in session.clients()
+            if client.policy.answers(session, asked, client_id=client.client_id)
+        ]
+
+    def _decide_alone(self, permission: Permission) -> v2.PermissionOption | None:
+        """Return the option where no client is there that may decide; `None` where one is to be waited for:
+        also the client that begins the session and is about to follow it."""
+        unattended = self._hub.unattended
+        if unattended == Unattended.WAIT or self._asked_now() or self._session.start is not None:
+            return None
+        if unattended == Unattended.REJECT:
+            decided: v2.PermissionOption | None = permission.reject() or NO_OPTION
+        else:
+            reads = permission.kind in READS
+            decided = permission.option(v2.PermissionOptionKind.ALLOW_ONCE) if reads else None
+        if decided is not None:
+            self._note(f"unattended: {decided.kind}")
+        return decided
+
+
+def _here(asked: Question, session_id: str, fold: Session) -> Any:
+    """The params of a question as this session asks it: the agent knows the session by another id."""
+    here = v2.SessionId(session_id)
+    if asked.method == CREATE_ELICITATION:
+        elicitation = elicitation_of(asked)
+        if elicitation is None or not mode_of(elicitation):
+            return None
+        return structs.replace(elicitation, session_id=here)
+    permission = asked.permission
+    if permission is None:
+        return None
+    subject = permission.subject
+    if isinstance(subject, v2.ToolCallPermissionSubject):
+        subject = structs.replace(subject, tool_call=_news(subject.tool_call, fold))
+    return structs.replace(permission, session_id=here, subject=subject)
+
+
+def _news(call: v2.ToolCallUpdate, fold: Session) -> v2.ToolCallUpdate:
+    """What a question says of its tool call that is not known yet: v1 agents tell all of it again, and a v1
+    client would be told of changes where there are none."""
+    known = fold.tools.get(call.tool_call_id)
+    if known is None:
+        return call
+    same = [name for name in FIELDS if getattr(call, name) == getattr(known, name)]
+    return structs.replace(call, **dict.fromkeys(same, UNSET))

@@ -1,0 +1,121 @@
+"""`_antiphon/sessions`: clients that asked for it are told which sessions came, changed or went.
+
+What changed is gathered for a moment and told together. A client that does not read is told once it does,
+what is true by then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from msgspec import structs
+
+from antiphon.engine.subagents import SUBAGENT_OF
+from antiphon.errors import StoreError
+from antiphon.hub.context import HubContext
+from antiphon.jsonrpc.frames import encode_notification
+from antiphon.schema import v1, v2
+from antiphon.server.connection import ClientConnection
+from antiphon.server.methods.records import info_of
+from antiphon.server.registry import SessionRegistry
+
+logger = logging.getLogger("antiphon.hub")
+
+METHOD = "_antiphon/sessions"
+SOON = 0.05
+PACE = 0.25
+"""Seconds between two tellings."""
+
+Infos = tuple[Any, Any]
+"""A session as lists of v1 and of v2 have it."""
+
+
+class SessionListNotifier:
+    def __init__(self, registry: SessionRegistry, hub: HubContext) -> None:
+        self._registry = registry
+        self._hub = hub
+        self._changed: set[str] = set()
+        self._known: dict[str, bytes] = {}
+        """What was told of sessions, without the times at which they last changed."""
+        self._behind: dict[ClientConnection, set[str]] = {}
+        """What clients have not been told yet, as they do not read."""
+        self._task: asyncio.Task[None] | None = None
+
+    def note(self, session_id: str) -> None:
+        """Something of this session may have changed that lists tell."""
+        self._changed.add(session_id)
+        if self._task is None and not self._hub.stopping:
+            self._task = asyncio.get_running_loop().create_task(self._tell())
+
+    async def aclose(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _tell(self) -> None:
+        try:
+            await asyncio.sleep(SOON)
+            while self._changed or self._behind:
+                await self._tell_now()
+                await asyncio.sleep(PACE)
+        except Exception:
+            logger.exception("session list notification failed")  # the next change may be
+        finally:
+            self._task = None
+
+    async def _tell_now(self) -> None:
+        changed, self._changed = self._changed, set()
+        wanting = [link for link in self._registry.connections if _wants(link)]
+        self._behind = {link: ids for link, ids in self._behind.items() if link in wanting}
+        if not wanting:
+            self._known.clear()  # who comes next reads a list first
+            return
+        looked = await self._look(changed.union(*self._behind.values()))
+        news = {id for id in looked if id in changed and self._is_news(id, looked[id])}
+        for link in wanting:
+            untold = news | (self._behind.pop(link, set()) & looked.keys())
+            ids = {id for id in untold if link.policy.shows(id)}
+            if not ids:
+                continue
+            if link.wire.congested:
+                self._behind[link] = ids
+            else:
+                link.wire.send(_frame(link, {id: looked[id] for id in ids}))
+
+    async def _look(self, ids: Iterable[str]) -> dict[str, Infos | None]:
+        """What lists tell of these now: nothing of those that are gone. Those that are in no list are left
+        out."""
+        found: dict[str, Infos | None] = {}
+        for id in ids:
+            try:
+                record = await self._registry.store.get(id)
+            except StoreError as error:
+                logger.warning("session list entry could not be read: %s", error)
+                continue
+            if record is None:
+                found[id] = None
+            elif SUBAGENT_OF not in record.meta:
+                found[id] = info_of(self._registry, record, v1), info_of(self._registry, record, v2)
+        return found
+
+    def _is_news(self, session_id: str, now: Infos | None) -> bool:
+        if now is None:
+            self._known.pop(session_id, None)
+            return True
+        told = msgspec.json.encode(structs.replace(now[1], updated_at=None))
+        before, self._known[session_id] = self._known.get(session_id), told
+        return told != before
+
+
+def _wants(link: ClientConnection) -> bool:
+    return link.extras.session_updates
+
+
+def _frame(link: ClientConnection, sessions: dict[str, Infos | None]) -> bytes:
+    told = [both[0] if link.v1 else both[1] for both in sessions.values() if both is not None]
+    gone = [id for id, both in sessions.items() if both is None]
+    return encode_notification(METHOD, msgspec.json.encode({"sessions": told, "gone": gone}))

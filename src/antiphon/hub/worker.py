@@ -1,0 +1,463 @@
+"""UpstreamWorker: has the work of a session done by an agent behind the hub.
+
+What the agent does is journalled in the order of its lane, and published after the commit. Where the agent is
+(`Binding`), what is sent there (`PromptDispatcher`) and what it asks (`UpstreamQuestions`) are parts of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from msgspec import UNSET, structs
+
+from antiphon.client import ClientTurn, Permission, SessionEvent
+from antiphon.client.elicitation import Elicitation
+from antiphon.client.protocol.dialect import STREAMED
+from antiphon.engine.annotations import Annotation
+from antiphon.engine.configuration import Value
+from antiphon.engine.events import (
+    AnyBody,
+    Delivery,
+    QuestionClosed,
+    QuestionOpened,
+    Translated,
+    Updated,
+)
+from antiphon.engine.folding import is_state
+from antiphon.engine.prompts import Entry
+from antiphon.engine.session import Session
+from antiphon.engine.transcript import MessageChunk
+from antiphon.errors import (
+    AntiphonError,
+    AuthRequired,
+    CallFailed,
+    EventRefused,
+    InvalidParams,
+    LinkLost,
+    LocalError,
+    RequestError,
+    SessionUnknown,
+    StoreError,
+)
+from antiphon.hub import bringing
+from antiphon.hub.annotation_relay import relay_annotation
+from antiphon.hub.binding import Binding
+from antiphon.hub.bringing import Place
+from antiphon.hub.cancelling import Cancelling
+from antiphon.hub.children import Children
+from antiphon.hub.context import HubContext
+from antiphon.hub.faults import to_request_error
+from antiphon.hub.feed import UpstreamFeed
+from antiphon.hub.mcp_offers import Provision
+from antiphon.hub.promised_ids import renamed_original
+from antiphon.hub.prompt_dispatcher import PromptDispatcher
+from antiphon.hub.questions import UpstreamQuestions
+from antiphon.hub.upstream import Upstream
+from antiphon.live.session import LiveSession
+from antiphon.schema import v2
+from antiphon.schema.updates import TextChunk
+from antiphon.schema.version import without_ours
+from antiphon.schema.wire import Unknown
+from antiphon.server.offer import ALWAYS, CONTENT
+from antiphon.server.registry import SessionRegistry
+from antiphon.server.session import ServedSession
+from antiphon.server.session_facts import is_title_chosen
+from antiphon.server.session_start import SessionStart
+
+logger = logging.getLogger("antiphon.hub")
+
+CLOSE_GRACE = 5.0
+BEGUN = v2.SessionStateUpdate(state=v2.State.RUNNING)
+
+
+class UpstreamWorker:
+    def __init__(self, session: ServedSession, registry: SessionRegistry, hub: HubContext) -> None:
+        self.session = session
+        self._hub = hub
+        self.emit: Callable[[Sequence[AnyBody]], None] = session.emit
+        self.live: LiveSession = session.live
+        self.provision = Provision(session=session)
+        """The clients that provide the MCP servers of the session."""
+        self.questions = UpstreamQuestions(session, hub)
+        self.children = Children(session, registry)
+        self.binding = Binding(self, hub)
+        self.dispatcher = PromptDispatcher(self)
+        self._cancels = Cancelling(self)
+        self._cancelling = False
+        self._ended = asyncio.Event()
+        self._ended.set()
+
+    @property
+    def id(self) -> str:
+        return self.session.id
+
+    @property
+    def fold(self) -> Session:
+        return self.session.fold
+
+    @property
+    def place(self) -> Place:
+        session = self.session
+        return Place(session.cwd, session.additional_directories, session.mcp_servers, self.provision)
+
+    @property
+    def introduction(self) -> dict[str, Any]:
+        """The agent of the session: it asks and answers there, and not the hub."""
+        parent = self.session.parent
+        return {"agent": self.binding.agent} if parent is None else parent.worker.introduction
+
+    @property
+    def accepted(self) -> tuple[type, ...]:
+        """The content that the agent takes as it runs now, whatever clients were told. One that does not run
+        is asked when it does."""
+        feed = self.binding.feed
+        if feed is None:
+            return (*ALWAYS, *CONTENT.values())
+        able = feed.session.abilities
+        return (*ALWAYS, *(kind for name, kind in CONTENT.items() if getattr(able, name)))
+
+    @property
+    def inserts(self) -> bool:
+        feed = self.binding.feed
+        return self._hub.offer.busy is Delivery.AGENT and (feed is None or feed.inserts)
+
+    @property
+    def is_set_up(self) -> bool:
+        """Whether an agent is at work for it: a client that joins then changes nothing of its setup."""
+        return self.binding.feed is not None
+
+    def begin(self) -> None:
+        """The agent has begun already."""
+
+    def provide(self, provision: Provision) -> None:
+        """Take over what the agent was told before the session was there."""
+        self.provision, provision.session = provision, self.session
+
+    def note_start(self) -> None:
+        """Note that what the agent's answer says of the session has been committed: the client that begins
+        the session is sent everything that comes from here on."""
+        self.session.start = SessionStart.of(self.fold)
+
+    def attempt(self, act: Callable[[], None]) -> None:
+        with suppress(StoreError, SessionUnknown, LocalError):  # clients are told by the end of the session
+            act()
+
+    # --- where the agent is ------------------------------------------------------------------------
+
+    async def bind(
+        self,
+        upstream: Upstream,
+        feed: UpstreamFeed,
+        *,
+        again: bool,
+        begun: Callable[[], None] = lambda: None,
+    ) -> None:
+        binding, session = self.binding, feed.session
+        if not binding.chain or binding.chain[-1] != session.id:
+            binding.chain.append(session.id)
+        if again:
+            bringing.go_on(session, self.fold)
+        self.session.opened_meta = without_ours(session._core.opened_meta) or {}  # OBS-02
+        binding.upstream, binding.feed = upstream, feed
+        self.dispatcher.promised.learn(self.fold.messages)
+        self.questions.forget()
+        self.children.stand(upstream, feed)
+        feed.lead(self, early=not again, mark=binding.mark, begun=begun)
+        if again:
+            upstream.cut_children(session)
+            for update in bringing.news(session, self.fold):
+                self.apply(update)
+        await binding.keep()
+        await self.live.durable()
+
+    def leave_agent(self) -> None:
+        """Leave the agent; it is brought again when it is needed."""
+        self.children.end()
+        self.binding.release()
+
+    def _lose_agent(self) -> None:
+        self.leave_agent()
+        self.dispatcher.lost()
+
+    def join_parent(self, upstream: Upstream, feed: UpstreamFeed, names: dict[str, str]) -> None:
+        self.binding.feed = feed
+        self.children.stand(upstream, feed, names)
+
+    def leave_parent(self) -> None:
+        self.children.end()
+
+    def agents_message_id(self, message_id: str) -> str | None:
+        id, mark = self.dispatcher.promised.agents(message_id), self.binding.mark
+        return id.removesuffix(mark) if id.endswith(mark) else None
+
+    def annotated(self, annotation: Annotation, *, removed: bool) -> None:
+        relay_annotation(self, annotation, removed=removed)
+
+    # --- prompts -----------------------------------------------------------------------------------
+
+    def admit(self, delivery: Delivery) -> Delivery:
+        self.check_taking()
+        if delivery is Delivery.AGENT and not self.inserts:
+            return Delivery.QUEUE  # a v1 agent takes nothing while it works
+        return delivery
+
+    def check_taking(self) -> None:
+        """Raise where nothing new is taken any more."""
+        if self._hub.stopping:
+            raise RequestError(AntiphonError.code, "The hub is about to end", data={"reason": "shutdown"})
+
+    def queued(self, entry: Entry) -> None:
+        self.dispatcher.submitted(entry)
+
+    def take_back(self, message_id: str, *, cancel_turn: bool = False) -> asyncio.Future[None] | None:
+        return self.dispatcher.take_back(message_id, cancel_turn=cancel_turn)
+
+    def advance(self) -> None:
+        session = self.session
+        if self.dispatcher.busy or session.gone or session.closing or self._hub.stopping:
+            return
+        following = self.dispatcher.next()
+        if following is None:
+            return
+        if not following.cancel_first:
+            self.dispatcher.begin(following)
+        else:
+            self._cancel_turn()
+
+    def prompt_left(self) -> None:
+        if not self._at_work:
+            self._cancelling = False  # what was cancelled never began
+            self._ended.set()
+
+    @property
+    def _at_work(self) -> bool:
+        return bool(self.fold.turn is not None or self.fold.turns.due or self.fold.prompts.sent)
+
+    # --- control -----------------------------------------------------------------------------------
+
+    def cancel(self, *, message_id: str | None = None, meta: dict[str, Any] | None = None) -> None:
+        sent = [entry.message_id for entry in self.fold.prompts.sent]
+        others = self.fold.turn is not None and bool(self.fold.turn.prompts)
+        if others and message_id in sent and self.take_back(str(message_id)) is not None:
+            return  # the open turn is another prompt's, and goes on
+        cancelled = self.fold.cancel(message_id=message_id)
+        self.emit(cancelled.events)
+        # What the agent has and has not answered, only the agent can give back (PROMPT-V2-33).
+        meant = bool(sent) if message_id is None else message_id in sent
+        about_to_begin = self.fold.turns.due and not cancelled.ignored
+        if cancelled.turn is not None or about_to_begin or meant:
+            self._cancel_turn(meta)
+        elif message_id is None:
+            # It may work without reporting its state: a v1 agent has none for a turn of its own, and an agent
+            # ignores a cancel while it is idle (PROMPT-V2-43).
+            self._cancels.tell_agent(meta)
+
+    def _cancel_turn(self, meta: dict[str, Any] | None = None) -> None:
+        if self._cancelling:
+            return  # a second cancel would cut short what the agent does to end
+        self._cancelling = True
+        self.dispatcher.withdraw()
+        self._cancels.turn(meta)
+
+    @property
+    def cancelling(self) -> bool:
+        return self._cancelling
+
+    def cancel_tool_call(self, id: str) -> bool:
+        return self._cancels.tool_call(id)
+
+    def cancel_terminal(self, id: str) -> bool:
+        return self._cancels.terminal(id)
+
+    async def configure(self, id: str, value: Value, meta: dict[str, Any] | None) -> None:
+        """Let the agent decide; its updates say what comes of it."""
+        feed = await self.binding.bring(may_lose_options=True)
+        try:
+            await feed.session.set_config(id, value, meta=meta)
+        except LocalError as error:
+            raise InvalidParams(error.detail) from None
+        except (CallFailed, LinkLost) as error:
+            raise to_request_error(error) from error
+
+    def client_left(self) -> None:
+        """The client that was to answer may have left: then the others are asked."""
+        if self.fold.questions.open:
+            asyncio.get_running_loop().call_soon(self.session.questions.ask_again)
+
+    def questions_changed(self, bodies: Sequence[QuestionOpened | QuestionClosed]) -> None:
+        self.questions.changed(bodies)
+
+    # --- the end -----------------------------------------------------------------------------------
+
+    async def rest(self, deadline: float) -> None:
+        """Wait until nothing is worked on, at most `deadline` seconds."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(deadline):
+                while self._at_work:
+                    self._ended.clear()
+                    await self._ended.wait()
+
+    def interrupt(self) -> None:
+        """An agent is left when its session is put away."""
+
+    async def stop(self) -> None:
+        await self.dispatcher.stop()
+        self._lose_agent()
+        self.attempt(lambda: self.emit(self.fold.interrupt()))
+        with suppress(StoreError, SessionUnknown):
+            await self.live.durable()
+
+    async def close(self) -> None:
+        self.cancel()
+        await self.rest(CLOSE_GRACE)
+        await self.dispatcher.stop()
+        feed, upstream, closed = self.binding.feed, self.binding.upstream, False
+        if feed is not None and feed.session.abilities.close:
+            with suppress(AntiphonError, TimeoutError):
+                async with asyncio.timeout(CLOSE_GRACE):
+                    session = feed.session
+                    feed.cut()
+                    await session.close()
+                    closed = True
+        self._lose_agent()
+        if feed is not None and upstream is not None and not closed:
+            with suppress(TimeoutError):  # SESS-38: nothing of it goes on once the close is answered
+                async with asyncio.timeout(CLOSE_GRACE):
+                    await upstream.work_ended(feed.session.id)
+
+    # --- what the agent sends ----------------------------------------------------------------------
+
+    def agent_took(self, turn: ClientTurn) -> None:
+        self.dispatcher.taken(turn)
+
+    def agent_did(self, event: SessionEvent) -> None:
+        try:
+            update = event.update
+            if type(update) in STREAMED and event.original is None and event.meta is None:
+                self.agent_streamed(update)  # type: ignore[arg-type]  # it is one of those
+            elif update is not None:
+                self.apply(update, event.original, event.meta)
+            elif event.question is not None:
+                self.questions.asked(event.question)
+        except EventRefused as error:
+            logger.warning("update dropped in session %s: %s", self.id, error)
+
+    def agent_streamed(self, chunk: MessageChunk) -> None:
+        if self.dispatcher.unsettled:
+            self.dispatcher.before(None)
+        self.live.stream(chunk if chunk.meta is None else self.dispatcher.promised.about(chunk))
+
+    def agent_streamed_text(self, chunks: Sequence[TextChunk]) -> None:
+        if self.dispatcher.unsettled:
+            self.dispatcher.before(None)
+        self.live.stream_text(chunks)
+
+    def agent_notified(self, method: str, params: Any) -> None:
+        """Pass an extension notification on. Where it names its session, that has another id here."""
+        named = isinstance(params, dict) and "sessionId" in params
+        self.session.notify_clients(method, {**params, "sessionId": self.id} if named else params)
+
+    def agent_paced(self) -> Awaitable[None] | None:
+        return self.live.durable() if self.live.ahead else None
+
+    async def begun(self) -> None:
+        """Wait for the client that begins the session, if it does not follow the session yet."""
+        if self.session.start is not None:
+            await self.session.start.followed.wait()
+
+    async def agent_asks(self, permission: Permission) -> str | None:
+        return await self.questions.permission(permission)
+
+    async def agent_elicits(self, elicitation: Elicitation) -> Any:
+        return await self.questions.elicitation(elicitation)
+
+    def agent_left(self, reason: str) -> None:
+        if self.session.parent is None:
+            logger.warning("the agent of session %s is gone: %s", self.id, reason)
+        self.binding.fail()
+        self._lose_agent()
+        cancelled = self._cancelling  # then it ended by that, however it did
+        self.attempt(lambda: self.emit(self.fold.interrupt(attended=True, cancelled=cancelled)))
+        self._idle()
+
+    def apply(
+        self,
+        update: v2.SessionUpdate,
+        original: bytes | None = None,
+        meta: dict[str, Any] | None = None,
+    ) -> None:
+        """Commit an update of the agent. `original` is what a v1 agent wrote, `meta` the `_meta` of its
+        notification."""
+        self.dispatcher.named()
+        here = self.children.update(update)
+        here = self.dispatcher.promised.about(here)
+        if here is not update:
+            update, original = here, None
+        if isinstance(update, v2.UserMessage | v2.UserMessageChunk):
+            if self.dispatcher.holds(update, original, meta):
+                return
+        elif self.dispatcher.unsettled:
+            self.dispatcher.before(update)
+        if is_state(update):
+            self._apply_state(update)
+            return
+        self.show(update, original, meta)
+
+    def show(
+        self, update: v2.SessionUpdate, original: bytes | None = None, meta: dict[str, Any] | None = None
+    ) -> None:
+        """Commit an update that is no state."""
+        match update:
+            case Unknown() if str(update.get("sessionUpdate")).startswith("_antiphon_") and original is None:
+                return  # of the agent's own queue: this session has another
+            case v2.UserMessage():
+                update, original = _renamed(update, self.dispatcher.shown(update), original)
+            case v2.UserMessageChunk():
+                update, original = _renamed(update, self.dispatcher.shown_in_part(update), original)
+            case v2.SessionInfoUpdate() if update.title is not UNSET and is_title_chosen(self.fold):
+                update, original = structs.replace(update, title=UNSET), None  # SESS-57
+        if original is None and meta is None:
+            self.live.emit((Updated.of(update),))
+        else:
+            self.live.emit((Translated.told(update, origin=original, meta=meta),))
+        if isinstance(update, v2.SubagentUpdate):
+            self.children.told(update)
+
+    def _apply_state(self, update: Any) -> None:
+        if isinstance(update, v2.SessionStateUpdate) and update.state is v2.State.REQUIRES_ACTION:
+            update = structs.replace(update, meta=self.questions.name_in(update.meta))
+        was = self.fold.turn
+        idle = isinstance(update, v2.StateUpdate) and update.state is v2.State.IDLE
+        if idle:
+            self.dispatcher.turn_ends(update)
+        if self.fold.turns.due and idle and getattr(update, "stop_reason", None) is not None:
+            self.emit(self.fold.update(BEGUN))  # an agent that only says when it is done
+            was = self.fold.turn
+        error, upstream = getattr(update, "error", None), self.binding.upstream
+        if error is not None and error.code == AuthRequired.code and upstream is not None:
+            upstream.wants_login = True  # AUTH-21
+        self.emit(self.fold.update(update))
+        if was is not None and self.fold.turn is None:
+            if not (self.fold.turns.last is not None and self.fold.turns.last.interrupted):
+                self.binding.recover()
+            self._idle()
+        elif was is None and self.fold.turn is not None:
+            if self._cancelling:
+                self.attempt(self._cancels.opened)
+            self.attempt(self.advance)  # what steers waits for a turn to join
+
+    def _idle(self) -> None:
+        self._cancelling = False
+        self._ended.set()
+        self.attempt(self.advance)
+
+
+def _renamed(update: Any, shown: Any, original: bytes | None) -> tuple[Any, bytes | None]:
+    """A user message as clients see it, and as a v1 agent wrote it with the id that they see."""
+    if original is not None and shown.message_id != update.message_id:
+        original = renamed_original(original, shown.message_id)
+    return shown, original

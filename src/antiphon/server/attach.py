@@ -1,0 +1,127 @@
+"""Attaching a client: to the session that it has begun, or to one that is there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from antiphon.engine.folding import Item
+from antiphon.engine.reading import encode
+from antiphon.errors import AntiphonError, RequestError
+from antiphon.live.voice import Voice
+from antiphon.schema import v2
+from antiphon.server.cursors import Cursor
+from antiphon.server.following import announcements, follow_all
+from antiphon.server.request import Request
+from antiphon.server.session import ServedSession
+from antiphon.server.session_facts import commands_of, options_of
+from antiphon.server.session_start import SessionStart
+
+
+def enter(
+    request: Request,
+    session: ServedSession,
+    answer: type[v2.NewSessionResponse] | type[v2.ForkSessionResponse],
+) -> Any:
+    """Attach the client to the session it has begun, and answer. It is sent all that happened since the
+    session began, after the answer. A session that was begun before is shown as it is now, unless the client
+    follows it already."""
+    client, registry = request.client, request.registry
+    voice, follows = client.voices.get(session.id), True
+    start, again = None, False
+    if voice is None:
+        voice, follows = registry.new_voice(client, session.id), False
+        start, session.start = session.start, None
+        again = start is None
+        after = None if start is None else start.seq
+        voice.pin(session.feed, session.control.answer, history=again, after=after, begins=not again)
+        client.voices[session.id] = voice
+    said = start or SessionStart.of(session.fold)
+    result, later = voice.writer.opened(
+        answer(
+            session_id=v2.SessionId(session.id),
+            config_options=list(said.config_options),
+            available_commands=[] if again and client.v1 else list(said.commands),
+            meta={**session.opened_meta, **(voice.joined(session.worker.introduction) or {})} or None,
+        )
+    )
+    request.answer(result)
+    if follows:
+        return result
+    for raw in later:
+        voice.say(raw)
+    if start is not None:
+        start.send_notes(voice.notify_at)
+    voice.start(state=again)
+    if start is not None:
+        start.followed.set()
+    new, session.new = session.new, False
+    if new:
+        session.worker.begin()
+    follow_all(registry, client, session)
+    return result
+
+
+async def join(
+    request: Request,
+    session: ServedSession,
+    voice: Voice,
+    *,
+    history: bool = False,
+    items: Sequence[Item] = (),
+    cursor: Cursor | None = None,
+    loaded: bool = False,
+    answer: Callable[[Any], Any] = lambda result: result,
+) -> Any:
+    """Replay the requested history, send the response, then follow the live journal. `answer` makes the
+    response of that to a load or resume."""
+    client = request.client
+    async with client.moving:
+        after = None if cursor is None else cursor.after
+        before = client.voices.get(session.id)  # it stays until this one replaces it
+        if before is not None:
+            await voice.take_over(before, after=after)
+        if session.closing or session.gone:
+            raise RequestError(AntiphonError.code, "The session was closed", data={"reason": "closed"})
+        if not voice.pinned:
+            voice.pin(session.feed, session.control.answer, history=history, items=items, after=after)
+        if cursor is not None:
+            cursor.own(voice, session.fold)
+        client.voices[session.id] = voice
+        if session.start is not None:  # the client that began the session was lost before it followed
+            session.start.followed.set()
+    shown = loaded and history  # what was replayed already is not said again to a v1 client
+    result, later = voice.writer.opened(
+        v2.ResumeSessionResponse(
+            config_options=options_of(session.fold),
+            available_commands=[] if shown else commands_of(session.fold),
+            meta=voice.joined(session.worker.introduction),
+        ),
+        loaded=loaded,
+    )
+    usage = session.fold.facts.usage
+    if usage is not None and not history and cursor is None:  # USAGE-05
+        known = usage.materialize()
+        later = [*later, *voice.writer.write(known, encode(known))]
+    if not history:
+        later = [*later, *announcements(session, voice)]  # SUB-01
+    answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+    def then() -> None:
+        given = answer(result)
+        request.answer(given)
+        for raw in later:
+            voice.say(raw)
+        if not answered.done():  # its request may have been cancelled meanwhile
+            answered.set_result(given)
+
+    # SESS-21: the state closes every resume; a v1 client has no word for it.
+    voice.start(state=True, then=then)
+    # Moved by another resume, closed, or lost with its store before the replay was through: it says so.
+    await voice.ended_or(answered)
+    if not answered.done():
+        reason = {"reason": "closed" if session.closing or session.gone else "detached"}
+        raise RequestError(AntiphonError.code, "The session was left before it was replayed", data=reason)
+    follow_all(request.registry, client, session)
+    return answered.result()

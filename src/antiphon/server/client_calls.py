@@ -1,0 +1,56 @@
+"""What clients let an agent use of their machine: files and terminals (v1; FS, TERMV1)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from antiphon.connection import Connection
+from antiphon.errors import LinkLost
+from antiphon.schema import v1
+
+Can = Callable[[v1.ClientCapabilities], bool]
+
+
+def reads(able: v1.ClientCapabilities) -> bool:
+    return able.fs.read_text_file
+
+
+def writes(able: v1.ClientCapabilities) -> bool:
+    return able.fs.write_text_file
+
+
+def runs(able: v1.ClientCapabilities) -> bool:
+    return able.terminal
+
+
+async def create_terminal(connection: Connection, params: v1.CreateTerminalRequest) -> v1.TerminalId:
+    """`terminal/create`. Whoever gives up on it leaves no terminal behind: one that is made all the same is
+    released (TERMV1-07)."""
+    made: asyncio.Future[v1.TerminalId] = asyncio.get_running_loop().create_future()
+
+    def settled(outcome: Any) -> None:
+        if made.cancelled():
+            if isinstance(outcome, v1.CreateTerminalResponse):
+                send_release(connection, params.session_id, outcome.terminal_id)
+        elif isinstance(outcome, Exception):
+            made.set_exception(outcome)
+        else:
+            made.set_result(outcome.terminal_id)
+
+    connection.begin("terminal/create", params, settled)
+    return await made
+
+
+def send_release(
+    connection: Connection, session_id: v1.SessionId, terminal_id: v1.TerminalId
+) -> asyncio.Event:
+    """`terminal/release`; the event is set when it was answered, whatever the answer is."""
+    params = v1.ReleaseTerminalRequest(session_id=session_id, terminal_id=terminal_id)
+    answered = asyncio.Event()
+    try:
+        connection.begin("terminal/release", params, lambda _: answered.set())
+    except LinkLost:
+        answered.set()  # it went with the client
+    return answered

@@ -1,0 +1,166 @@
+"""ClientConnection: one client's connection to a server, from `initialize` to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, NamedTuple
+
+from msgspec import structs
+
+from antiphon.bridge.authentication import status_v1
+from antiphon.bridge.dialects import MESSAGE_DELETED, writer
+from antiphon.bridge.elicitations import modes
+from antiphon.connection import Connection, Role
+from antiphon.connection.handlers import NotificationHandler, RequestHandler
+from antiphon.engine.annotations import ANNOTATION_UPDATES
+from antiphon.engine.questions import Question
+from antiphon.errors import LinkLost
+from antiphon.live.voice import Voice
+from antiphon.schema import v1, v2
+from antiphon.schema.version import V1, Agreement, Extras, with_ours
+from antiphon.schema.version import Offer as ClientOffer
+from antiphon.server.access import AccessPolicy
+from antiphon.server.authentication import Authentication, Logins
+from antiphon.server.client_info import ClientInfo, read_client_info
+from antiphon.server.mcp_calls import McpCalls
+from antiphon.server.offer import Offer
+from antiphon.transports.base import Transport
+
+_serials = itertools.count()
+
+
+class MethodHandlers(NamedTuple):
+    """What handles the requests and notifications of one client."""
+
+    requests: Mapping[str, RequestHandler]
+    notifications: Mapping[str, NotificationHandler]
+    on_extension: RequestHandler
+    on_extension_notified: Callable[[str, Any], Awaitable[None] | None]
+
+
+class ClientConnection:
+    def __init__(
+        self,
+        transport: Transport,
+        policy: AccessPolicy,
+        *,
+        offer: Offer,
+        logins: Logins,
+        handlers: Callable[[ClientConnection], MethodHandlers],
+    ) -> None:
+        self.policy = policy
+        self._offer = offer
+        self.serial = next(_serials)
+        """Connections that came first have the lower ones."""
+        self.voices: dict[str, Voice] = {}
+        """The attachments of this client, by the ids of their sessions."""
+        self.moving = asyncio.Lock()
+        """Held while an attachment replaces another: of two that do, the later one stays."""
+        self.v1_client: v1.ClientCapabilities | None = None
+        self.v2_client: v2.ClientCapabilities | None = None
+        """What the client said it can do, in the version it speaks."""
+        self._info: ClientInfo | None = None
+        self.authentication = Authentication(logins)
+        self.mcp = McpCalls(lambda: self.wire)
+        """The MCP servers that this client offers."""
+        handled = handlers(self)
+        self.wire = Connection(
+            transport,
+            role=Role.AGENT,
+            on_initialize=self._initialize,
+            requests=handled.requests,
+            notifications=handled.notifications,
+        )
+        self.wire.handlers.on_extension = handled.on_extension
+        self.wire.handlers.on_extension_notified = handled.on_extension_notified
+
+    async def _initialize(self, offer: ClientOffer, params: Any) -> tuple[Agreement, Any]:
+        if offer.version == V1:
+            client = self.v1_client = params.client_capabilities or v1.ClientCapabilities()
+        else:
+            client = self.v2_client = params.capabilities or v2.ClientCapabilities()
+        self._info = read_client_info(offer, params, self._info)
+        agreement, result = self._offer.answer(offer)
+        ours = dict(self.policy.introduction)
+        if agreement.extras.presence:
+            ours["clientId"] = self.client_id
+        if ours:
+            result = structs.replace(result, meta=with_ours(result.meta, **ours))
+        return agreement, self.authentication.offer(result, client)
+
+    @property
+    def info(self) -> ClientInfo:
+        """The client, as others see it."""
+        assert self._info is not None
+        return self._info
+
+    @property
+    def client_id(self) -> str:
+        return self.info.client_id
+
+    @property
+    def v1(self) -> bool:
+        assert self.wire.agreement is not None
+        return self.wire.agreement.version == V1
+
+    @property
+    def extras(self) -> Extras:
+        """What the client asked for beyond its version, and gets; nothing before `initialize`."""
+        return Extras() if self.wire.agreement is None else self.wire.agreement.extras
+
+    @property
+    def modes(self) -> frozenset[str]:
+        """The modes of elicitations that the client takes."""
+        return modes(self.v1_client or self.v2_client)
+
+    def follows(self, session_id: str) -> bool:
+        return session_id in self.voices
+
+    def new_voice(
+        self, session_id: str, info: ClientInfo | None, answers: Callable[[Question], bool]
+    ) -> Voice:
+        """Return an attachment that is not pinned yet. `answers` says which questions are put to it."""
+        info = info or self.info
+        agreement = self.wire.agreement
+        assert agreement is not None
+        speaks = writer(agreement, capabilities=self.v1_client, extensions=_extensions(agreement.extras))
+        return Voice(
+            session_id,
+            self.wire,
+            speaks,
+            extras=agreement.extras,
+            modes=self.modes,
+            who=info.who,
+            client_version=info.version,
+            answers=answers,
+            counts=self.policy.is_valid,
+            credential=self.policy.credential,
+        )
+
+    async def ask(self, method: str, params: Any) -> Any:
+        """Call the client. Raises `LinkLost` also where the client is about to be cut off: its answer does
+        not count."""
+        result = await self.wire.call(method, params)
+        if not self.policy.is_valid():
+            raise LinkLost("its client may not answer any more")
+        return result
+
+    async def report_auth(self) -> None:
+        """Send the auth status to a client that asked for it before, where it has changed (AUTH-25)."""
+        now = await self.authentication.changed()
+        if now is None:
+            return
+        types: Any = v1 if self.v1 else v2
+        status: Any = status_v1(now) if self.v1 else now
+        update = types.AuthStatusUpdateNotification(
+            state=status.state, accounts=status.accounts, meta=status.meta
+        )
+        await self.wire.notify("auth/status_update", update)
+
+
+def _extensions(extras: Extras) -> frozenset[str]:
+    """Return the updates of our own that stand in the journal and that a client asked for."""
+    asked = ANNOTATION_UPDATES if extras.annotations else frozenset()
+    return asked | {MESSAGE_DELETED} if extras.message_deleted else asked

@@ -1,0 +1,96 @@
+"""Following subagents: the clients of a session follow the sessions that work for it (SUB-01, unstable).
+
+A subagent's session has a journal of its own. Each client of the parent is attached to it as soon as the
+announcement is on its way there; it need not resume it, and may do nothing to it but what the announcement
+allows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from antiphon.engine.reading import encode
+from antiphon.engine.subagents import SUBAGENT_OF
+from antiphon.errors import SessionUnknown, StoreError
+from antiphon.live.reading import read_session
+from antiphon.live.voice import Voice
+from antiphon.server.connection import ClientConnection
+from antiphon.server.registry import SessionRegistry
+from antiphon.server.session import ServedSession
+from antiphon.stores.base import Store
+
+
+def takes_subagents(client: ClientConnection) -> bool:
+    """Return whether a client understands subagents: every v2 client does (SUB-01)."""
+    return not client.v1 or (client.v1_client is not None and client.v1_client.subagents is not None)
+
+
+def follow(
+    registry: SessionRegistry,
+    client: ClientConnection,
+    parent: ServedSession,
+    child: ServedSession,
+    announced: int,
+) -> None:
+    """Attach a client to a subagent, once it has been sent everything of the parent up to `announced`."""
+    voice = client.voices.get(parent.id)
+    if voice is not None and takes_subagents(client) and child.id not in client.voices:
+        joined: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        child.joining.add(joined)
+        client.wire.start_soon(_follow(registry, client, parent.id, voice, child, announced, joined))
+
+
+async def _follow(
+    registry: SessionRegistry,
+    client: ClientConnection,
+    parent_id: str,
+    voice: Voice,
+    child: ServedSession,
+    announced: int,
+    joined: asyncio.Future[None],
+) -> None:
+    try:
+        await voice.reached(announced)
+        if client.voices.get(parent_id) is not voice or child.id in client.voices or child.gone:
+            return  # it left, or follows already
+        own = client.voices[child.id] = registry.new_voice(client, child.id)
+        own.pin(child.feed, child.control.answer, history=True)
+        own.start(state=True)
+    finally:
+        child.joining.discard(joined)
+        joined.set_result(None)
+
+
+def announcements(session: ServedSession, voice: Voice) -> list[bytes]:
+    """Return the updates of the subagents at work, for a client to which nothing was replayed."""
+    working = [info.materialize() for info in session.fold.subagents if info.working]
+    return [raw for update in working for raw in voice.writer.write(update, encode(update))]
+
+
+def follow_all(registry: SessionRegistry, client: ClientConnection, session: ServedSession) -> None:
+    """Attach a client that has joined a session to the subagents that are at work for it, too."""
+    for info in session.fold.subagents:
+        child = registry.find(info.id)
+        if child is not None and child.parent is session:
+            follow(registry, client, session, child, session.fold.last_seq)
+
+
+async def delete_subagents(store: Store, session_id: str) -> None:
+    """Delete the sessions that worked for one that is to be deleted, the innermost first.
+
+    A damaged session does not say which ones worked for it: they stay. Sessions that work for each other in a
+    circle are each deleted once.
+    """
+    found = {session_id: None}
+    for id in (waiting := [session_id]):
+        try:
+            session = await read_session(store, id)
+        except (SessionUnknown, StoreError):
+            continue
+        for info in session.subagents:
+            record = await store.get(info.id)
+            if info.id not in found and record is not None and record.meta.get(SUBAGENT_OF) == id:
+                found[info.id] = None
+                waiting.append(info.id)
+    for id in reversed(waiting[1:]):
+        await store.delete(id)

@@ -1,0 +1,146 @@
+"""McpCalls: the MCP servers that one client offers over its own connection (MCP over ACP, unstable)."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import secrets
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from typing import Any
+
+from msgspec import structs
+
+from antiphon.connection import Connection
+from antiphon.errors import McpError
+from antiphon.schema import v1, v2
+from antiphon.schema.mcp_binding import MESSAGE
+
+logger = logging.getLogger("antiphon.server")
+
+MOST_DECLARED = 4096
+"""Declarations of one client that are remembered."""
+_declarations = itertools.count()
+
+OnNotification = Callable[[str, dict[str, Any]], Awaitable[None]]
+"""Called with the method and the params of a notification of an MCP server while a request is under way."""
+
+Heard = Callable[[Any], Awaitable[None]]
+"""The same with the params of `mcp/message` as they came."""
+
+
+class McpCalls:
+    """Calls the MCP servers of one client over its connection."""
+
+    def __init__(self, connection: Callable[[], Connection]) -> None:
+        self._connection = connection
+        self._declared: dict[tuple[str, str], int] = {}
+        """The ids that this client has published, each with its session, and in which order that was."""
+        self._routes: dict[tuple[str, str], asyncio.Queue[Any]] = {}
+
+    def declare(self, session_id: str, server_ids: Iterable[str]) -> None:
+        """The client publishes servers for a session. What it published before stays, up to a bound."""
+        for server_id in server_ids:
+            self._declared.setdefault((session_id, server_id), next(_declarations))
+        while len(self._declared) > MOST_DECLARED:
+            del self._declared[next(iter(self._declared))]
+
+    def retract(self, session_id: str, server_ids: Iterable[str]) -> None:
+        for server_id in server_ids:
+            self._declared.pop((session_id, server_id), None)
+
+    def declared(self, session_id: str, server_id: str) -> int | None:
+        """Return the place of a declaration among those of all clients; `None` for what was not published."""
+        return self._declared.get((session_id, server_id))
+
+    def notified(self, params: v1.MessageMcpNotification | v2.MessageMcpNotification) -> None:
+        """What belongs to no request that is under way is dropped (MCPACP-06)."""
+        route = self._routes.get((params.server_id, params.request_id))
+        if route is not None:
+            route.put_nowait(params)
+
+    async def call(
+        self,
+        server_id: str,
+        method: str,
+        params: dict[str, Any],
+        *,
+        meta: dict[str, Any] | None,
+        on_notification: OnNotification | None,
+    ) -> Any:
+        """One operation, under an id of its own (MCPACP-03). Giving up on it tells the client
+        (MCPACP-07)."""
+        request_id = f"op_{secrets.token_hex(12)}"
+        request = v2.MessageMcpRequest(
+            server_id=v2.McpServerAcpId(server_id),
+            request_id=v2.McpRequestId(request_id),
+            method=method,
+            params=params,
+            meta=meta,
+        )
+        if on_notification is None:
+            return _result(await self._connection().call(MESSAGE, request))
+
+        async def heard(told: Any) -> None:
+            await on_notification(told.method, told.params or {})
+
+        return _result(await self.ask(request, heard))
+
+    async def ask(self, request: v1.MessageMcpRequest | v2.MessageMcpRequest, heard: Heard) -> Any:
+        """The answer to an operation as it came; `heard` gets what is told before it.
+
+        Agents choose the ids of operations: one that another agent has in use here is sent under another."""
+        connection = self._connection()
+        given = request.request_id
+        while (key := (str(request.server_id), str(request.request_id))) in self._routes:
+            other: Any = f"{given}~{secrets.token_hex(3)}"
+            request = structs.replace(request, request_id=other)
+
+        async def named(told: Any) -> None:
+            await heard(structs.replace(told, request_id=given))
+
+        answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+        def settled(outcome: Any) -> None:
+            # What was told before the answer stands before it in the lane, and what comes later behind it.
+            connection.behind(None, partial(self._close, key))
+            if not answered.done():
+                answered.set_result(outcome)
+
+        call = connection.begin(MESSAGE, request, settled)
+        route = self._routes[key] = asyncio.Queue()
+        try:
+            telling = asyncio.get_running_loop().create_task(_tell(route, named))
+            try:
+                outcome = await answered
+                await telling
+            finally:
+                telling.cancel()
+                await asyncio.wait([telling])
+        finally:
+            self._close(key)
+            connection.abandon(call)  # MCPACP-07: nothing, where it was answered
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    def _close(self, key: tuple[str, str]) -> None:
+        route = self._routes.pop(key, None)
+        if route is not None:
+            route.put_nowait(None)
+
+
+async def _tell(route: asyncio.Queue[Any], heard: Heard) -> None:
+    while (told := await route.get()) is not None:
+        try:
+            await heard(told)
+        except Exception:
+            logger.exception("what an MCP server told could not be handled")
+
+
+def _result(answer: Any) -> Any:
+    if isinstance(answer, v1.MessageMcpFailure | v2.MessageMcpFailure):
+        error = answer.error
+        raise McpError(error.code, error.message, data=error.data)
+    return answer.result

@@ -1,0 +1,1 @@
+"""The methods that clients call, by topic. `table` lists them all."""

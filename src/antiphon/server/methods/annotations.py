@@ -1,0 +1,118 @@
+"""`_antiphon/annotate` and `_antiphon/remove_annotation`: reactions and notes of clients on messages."""
+
+from __future__ import annotations
+
+import secrets
+from hashlib import blake2b
+from typing import Any
+
+from antiphon.engine.annotations import (
+    MOST_PER_MESSAGE,
+    MOST_PER_SESSION,
+    Annotation,
+    AnnotationKind,
+    check_value,
+)
+from antiphon.engine.events import Updated
+from antiphon.engine.transcript import Message, MessageType
+from antiphon.engine.who import Who, read_who
+from antiphon.errors import Forbidden, InvalidParams, RequestError, ResourceNotFound
+from antiphon.live.presence import rfc3339
+from antiphon.live.voice import Voice
+from antiphon.server.params import operation_id_of, read_text
+from antiphon.server.request import Request
+from antiphon.server.session import ServedSession
+
+LIMITED = -32004
+
+
+async def annotate(request: Request) -> Any:
+    params = request.params
+    voice, session = request.attached(read_text(params, "sessionId"))
+    operation_id = operation_id_of(params)
+    id = f"ann_{secrets.token_hex(12)}" if operation_id is None else annotation_id(operation_id)
+    if operation_id is None or operation_id not in session.fold.operations:
+        made = _made(session, voice, params, id, _who(request, voice))
+        id = made.id
+        if session.fold.annotations.get(id) is None:
+            _check_room(session, made)
+            update = Updated.of(made.materialize())
+            session.control.emit((update, *session.fold.operations.done(operation_id)))
+            session.worker.annotated(made, removed=False)
+    await session.feed.durable()  # invariant 1
+    return {"annotationId": id}
+
+
+async def remove(request: Request) -> Any:
+    params = request.params
+    voice, session = request.attached(read_text(params, "sessionId"))
+    annotation_id, operation_id = read_text(params, "annotationId"), operation_id_of(params)
+    if operation_id is None or operation_id not in session.fold.operations:
+        found = session.fold.annotations.get(annotation_id)
+        if found is None:
+            raise ResourceNotFound("no such annotation", data={"reason": "unknown_annotation_id"})
+        if found.by.client_id != _who(request, voice).client_id:
+            raise Forbidden
+        session.control.emit((Updated.of(found.removal()), *session.fold.operations.done(operation_id)))
+        session.worker.annotated(found, removed=True)
+    await session.feed.durable()
+    return {}
+
+
+def annotation_id(operation_id: str) -> str:
+    """The id of the annotation that is made under an operation id: a copy of the request gets the same."""
+    return f"ann_{blake2b(operation_id.encode('utf-8', 'surrogatepass'), digest_size=12).hexdigest()}"
+
+
+def _made(session: ServedSession, voice: Voice, params: dict[str, Any], id: str, by: Who) -> Annotation:
+    """The annotation that is asked for, or the same one of this client, where it is there already."""
+    try:
+        kind = AnnotationKind(read_text(params, "kind"))
+    except ValueError:
+        raise InvalidParams(f"`kind` must be one of {', '.join(AnnotationKind)}") from None
+    try:
+        value = check_value(kind, params.get("value"))
+    except ValueError as error:
+        raise InvalidParams(str(error)) from None
+    message = _message(session, voice, params)
+    if kind is AnnotationKind.REACTION:
+        for known in message.annotations:
+            if (known.kind, known.value, known.by.client_id) == (kind, value, by.client_id):
+                return known
+    return Annotation(
+        id,
+        message_id=message.id,
+        role=message.type,
+        kind=kind,
+        value=value,
+        by=by,
+        at=rfc3339(session.feed.now()),
+    )
+
+
+def _message(session: ServedSession, voice: Voice, params: dict[str, Any]) -> Message:
+    message_id, role = read_text(params, "messageId"), params.get("role")
+    if role is not None and role not in tuple(MessageType):
+        raise InvalidParams(f"`role` must be one of {', '.join(MessageType)}")
+    named = voice.writer.original_of(message_id)
+    if named is not None and role in (None, named[0]):
+        role, message_id = named
+    fold = session.fold
+    found = fold.transcript.find(message_id) if role is None else fold.message(MessageType(role), message_id)
+    if found is None:
+        raise ResourceNotFound("no such message", data={"reason": "unknown_message_id"})
+    return found
+
+
+def _check_room(session: ServedSession, made: Annotation) -> None:
+    message = session.fold.message(made.role, made.message_id)
+    of_message = 0 if message is None else len(message.annotated)
+    if of_message >= MOST_PER_MESSAGE or len(session.fold.annotations) >= MOST_PER_SESSION:
+        data = {"reason": "limit", "limit": "annotations"}
+        raise RequestError(LIMITED, "Too many: annotations", data=data)
+
+
+def _who(request: Request, voice: Voice) -> Who:
+    """Return the author. A hub names its own client, and is believed by the agent behind it."""
+    named = read_who(request.params.get("by")) if request.registry.service.believes_relays else None
+    return named or voice.who or request.client.info.who

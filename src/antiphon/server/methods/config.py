@@ -1,0 +1,59 @@
+"""Config options, modes and models: what a client sets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from antiphon.bridge import requests as upward
+from antiphon.errors import InvalidParams
+from antiphon.schema import v1, v2
+from antiphon.schema.v1.models import SetSessionModelResponse
+from antiphon.schema.version import without_ours
+from antiphon.server.request import Request
+from antiphon.server.session import ServedSession
+from antiphon.server.session_facts import options_of
+
+
+async def set_option(request: Request) -> Any:
+    params = request.params
+    if isinstance(params, dict):
+        raise InvalidParams("a value is of type `id` or `boolean`")  # CONF-V2-02
+    _, session = request.attached(params.session_id)
+    await _set(session, upward.set_config_option(params) if request.client.v1 else params)
+    options = await _as_written(request, session)
+    voice, _ = request.attached(session.id)
+    result = voice.writer.configured(v2.SetSessionConfigOptionResponse(config_options=options))
+    request.answer(result)
+    return result
+
+
+async def set_mode(request: Request) -> Any:
+    _, session = request.attached(request.params.session_id)
+    await _set(session, upward.set_mode(request.params, options_of(session.fold)))
+    await _as_written(request, session)
+    return v1.SetSessionModeResponse()
+
+
+async def set_model(request: Request) -> Any:
+    _, session = request.attached(request.params.session_id)
+    await _set(session, upward.set_model(request.params, options_of(session.fold)))
+    await _as_written(request, session)
+    return SetSessionModelResponse()
+
+
+async def _set(
+    session: ServedSession, wanted: v2.SetSessionConfigOptionId | v2.SetSessionConfigOptionBoolean
+) -> None:
+    await session.control.configure(wanted.config_id, wanted.value, without_ours(wanted.meta))
+
+
+async def _as_written(request: Request, session: ServedSession) -> list[v2.SessionConfigOption]:
+    """Return the complete list, once this client has been sent all that led to it: an answer that said more
+    would run ahead of the journal, and one that said less would undo what the client knows."""
+    while True:
+        options = options_of(session.fold)
+        await session.feed.durable()
+        voice, _ = request.attached(session.id)
+        await voice.caught_up()
+        if options_of(session.fold) == options:
+            return options

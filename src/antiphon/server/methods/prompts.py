@@ -1,0 +1,138 @@
+"""Prompts and cancels."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from antiphon.bridge import requests as upward
+from antiphon.engine.events import Delivery, RequestId
+from antiphon.engine.prompts import Entry
+from antiphon.errors import InvalidParams, RequestCancelled, RequestError
+from antiphon.jsonrpc.peer import Inbound
+from antiphon.live.voice import Voice
+from antiphon.schema import v2
+from antiphon.schema.version import META_KEY, ours_in, without_ours
+from antiphon.schema.wire import Unknown
+from antiphon.server.params import operation_id_of
+from antiphon.server.request import Request
+from antiphon.server.session import ServedSession
+
+ID_LENGTH = 256
+
+
+async def prompt(request: Request) -> Any:
+    client, registry, inbound = request.client, request.registry, request.inbound
+    closing = registry.closing_voice(client, request.params.session_id)
+    if closing is not None:
+        closing.owed.refuse(inbound, RequestCancelled().to_wire())  # SESS-41
+        return None
+    voice, session = request.attached(request.params.session_id)
+    control = session.control
+    wanted: v2.PromptRequest = upward.prompt(request.params) if client.v1 else request.params
+    accepted = session.worker.accepted
+    for block in wanted.prompt:
+        if not isinstance(block, accepted):
+            kind = block.get("type") if isinstance(block, Unknown) else type(block).__struct_config__.tag
+            raise InvalidParams(f"content of type {kind!r} is not accepted")  # PROMPT-V2-09, CONT-08
+    ours = ours_in(wanted.meta)
+    delivery = _delivery(ours.get("delivery"), session) or registry.service.offer.busy
+    theirs = {key: value for key, value in (wanted.meta or {}).items() if key != META_KEY}
+    outcome = control.submit(
+        wanted.prompt,
+        delivery=delivery,
+        operation_id=operation_id_of(ours),
+        sender=voice.who,
+        meta=theirs or None,  # OBS-01
+        request_id=_kept_id(inbound.id),
+        policy=client.policy,
+    )
+    if outcome.refusal is not None or outcome.entry is None:
+        refused = InvalidParams().to_wire() if outcome.refusal is None else outcome.refusal.to_wire()
+        raise RequestError(refused.code, refused.message, data=refused.data)
+    message_id = outcome.entry.message_id
+    if outcome.entry.settled and await _answered_again(session, voice, outcome.entry, inbound):
+        return None
+    answered = voice.prompted(message_id, inbound)
+    session.prompters[message_id] = client
+    control.emit(session.fold.prompts.resume())  # to ask again is to want it, too
+    control.advance()
+    try:
+        # The attachment answers, at the place in the stream where the answer is true.
+        await asyncio.shield(answered)
+    except asyncio.CancelledError:
+        if not inbound.cancelled:
+            raise  # a lost connection withdraws nothing
+        withdrawn = session.fold.prompts.withdraw(message_id)  # PROMPT-V2-33
+        control.emit(withdrawn.events)
+        if withdrawn.refusal is None:
+            raise
+        control.take_back(message_id, cancel_turn=client.v1)
+        # Taken already, by a v1 client: its turn is cancelled, and answered as that (PROMPT-V1-14).
+        control.cancel(message_id=message_id)
+        await asyncio.shield(answered)
+    finally:
+        session.prompters.pop(message_id, None)
+    return None
+
+
+def cancel(request: Request) -> None:
+    params = request.params
+    session = request.registry.find(params.session_id)
+    if session is None or session.closing or not request.client.follows(params.session_id):
+        return  # PROMPT-V2-43
+    if session.subagent_of is not None and not session.cancellable:
+        return  # SUB-02
+    ours = ours_in(params.meta)
+    operation_id = operation_id_of(ours)
+    if operation_id in session.fold.operations:
+        return  # the turn that it was meant for is over, and another one is at work now
+    session.control.emit(session.fold.operations.done(operation_id))
+    session.control.cancel(message_id=ours.get("messageId"), meta=without_ours(params.meta))
+
+
+def mcp_message(request: Request) -> None:
+    request.client.mcp.notified(request.params)
+
+
+async def cancel_tool_call(request: Request) -> Any:
+    _, session = request.attached(request.params.session_id)
+    return _cancelled(session.worker.cancel_tool_call(request.params.tool_call_id))
+
+
+async def cancel_terminal(request: Request) -> Any:
+    _, session = request.attached(request.params.session_id)
+    return _cancelled(session.worker.cancel_terminal(request.params.terminal_id))
+
+
+def _cancelled(done: bool) -> dict[str, Any]:
+    if not done:
+        # TOOL-V2-14, TERMV2-11: unknown, ended or never offered, it is the client's mistake, not a missing
+        # method.
+        raise InvalidParams("this cannot be cancelled")
+    return {}
+
+
+async def _answered_again(session: ServedSession, voice: Voice, entry: Entry, inbound: Inbound) -> bool:
+    """Give the outcome of a prompt that was settled before; not yet possible where that is the end of a turn
+    that is open."""
+    await session.feed.durable()  # the fold runs ahead of the store
+    over = not session.fold.turns.took(entry.became or entry.message_id)
+    if over:
+        await voice.caught_up()  # invariant 3: nothing of the turn comes behind its end
+    entry = session.fold.prompts.get(entry.message_id) or entry
+    return voice.owed.answer_again(entry, inbound, over=over)
+
+
+def _kept_id(id: RequestId) -> RequestId:
+    """A request id as the journal keeps it. A long string is left out: cut, it could be another request's."""
+    return None if isinstance(id, str) and len(id) > ID_LENGTH else id
+
+
+def _delivery(asked: object, session: ServedSession) -> Delivery | None:
+    """The delivery that a prompt asks for. Only a hub offers to leave it to its agent."""
+    if asked is None:
+        return None
+    if asked not in tuple(Delivery) or (asked == Delivery.AGENT and not session.worker.inserts):
+        raise InvalidParams(f"{asked!r} is no way to deliver a prompt")
+    return Delivery(str(asked))

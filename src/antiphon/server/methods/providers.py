@@ -1,0 +1,46 @@
+"""Model providers that a client may set: `providers/list`, `providers/set` and `providers/disable`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from antiphon.errors import InvalidParams
+from antiphon.schema import v1, v2
+from antiphon.server.request import Request
+from antiphon.server.service import ModelProvider
+
+
+async def list_providers(request: Request) -> Any:
+    types: Any = v1 if request.client.v1 else v2
+    providers = request.registry.service.providers.values()
+    return types.ListProvidersResponse(providers=[_info(provider, types) for provider in providers])
+
+
+async def set_provider(request: Request) -> Any:
+    params = request.params
+    await _find(request).set(v2.LlmProtocol(params.api_type), params.base_url, params.headers)
+    return {}
+
+
+async def disable(request: Request) -> Any:
+    await _find(request).disable()
+    return {}
+
+
+def _find(request: Request) -> ModelProvider:
+    id, providers = request.params.provider_id, request.registry.service.providers
+    if id not in providers:
+        raise InvalidParams(f"there is no provider {id!r}")
+    return providers[id]
+
+
+def _info(provider: ModelProvider, types: Any) -> Any:
+    setting = provider.setting
+    return types.ProviderInfo(
+        provider_id=types.ProviderId(provider.id),
+        supported=list(map(types.LlmProtocol, provider.supported)),
+        required=provider.required,
+        current=None
+        if setting is None
+        else types.ProviderCurrentConfig(api_type=types.LlmProtocol(setting[0]), base_url=setting[1]),
+    )

@@ -1,0 +1,153 @@
+"""Sessions from outside: the list, archiving, titles and status. None of them attaches the client."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from antiphon.engine.snapshot import state_word
+from antiphon.engine.subagents import SUBAGENT_OF
+from antiphon.errors import InvalidParams, SessionDamaged, one_line
+from antiphon.live.presence import rfc3339
+from antiphon.schema import v1, v2
+from antiphon.schema.version import META_KEY
+from antiphon.server.access import AccessPolicy
+from antiphon.server.registry import SessionRegistry, record_of
+from antiphon.server.request import Request
+from antiphon.server.session_facts import choose_title
+from antiphon.stores.base import LIST_LIMIT, RecordPatch, SessionRecord, Store
+
+ARCHIVED = "archived"
+"""The key in the `meta` of a session's record that says so."""
+TITLE_LIMIT = 1000
+_FILTER = v2.SessionArchiveFilter
+
+
+async def list_sessions(request: Request) -> Any:
+    client, registry, params = request.client, request.registry, request.params
+    types: Any = v1 if client.v1 else v2
+    wanted = _FILTER.EXCLUDE if params.archived is None else _FILTER(params.archived)
+    records, cursor = await _page(registry.store, params.cwd, params.cursor, wanted, client.policy)
+    sessions = [info_of(registry, record, types) for record in records]
+    return types.ListSessionsResponse(sessions=sessions, next_cursor=cursor)
+
+
+async def archive(request: Request) -> Any:
+    """Hide a session from the usual list; work in it ends, as by a close (SESS-53)."""
+    registry, session_id = request.registry, request.params.session_id
+    session = registry.find(session_id)
+    if session is not None:
+        await registry.close(session)
+    await _mark_archived(registry.store, session_id, archived=True)
+    registry.service.changed(session_id)
+    return {}
+
+
+async def unarchive(request: Request) -> Any:
+    await _mark_archived(request.registry.store, request.params.session_id, archived=False)
+    request.registry.service.changed(request.params.session_id)
+    return {}
+
+
+async def status(request: Request) -> Any:
+    client, registry = request.client, request.registry
+    session = registry.find(request.params.session_id)
+    if session is None:
+        await record_of(registry.store, request.params.session_id)
+        if client.v1:
+            return v1.SessionStatusResponse(status=v1.SessionStatus.SAVED)
+        return v2.SessionStatusResponse(status=v2.SessionStatus.SAVED)
+    if client.v1:
+        return v1.SessionStatusResponse(status=v1.SessionStatus.OPEN)
+    state = session.fold.turns.snapshot()
+    await session.feed.durable()  # a client sees only what is kept (invariant 1)
+    return v2.SessionStatusResponse(status=v2.SessionStatus.OPEN, state=_plain(state))
+
+
+async def set_title(request: Request) -> Any:
+    title = _title(request.params.title)
+    async with request.registry.borrow(request.params.session_id) as live:
+        await choose_title(live, title)
+    request.registry.service.changed(request.params.session_id)
+    types: Any = v1 if request.client.v1 else v2
+    return types.SetSessionTitleResponse(title=title)
+
+
+def info_of(registry: SessionRegistry, record: SessionRecord, types: Any) -> Any:
+    """Return a session as lists have it, in the types of a version."""
+    ours = dict(registry.service.described(record))
+    session = registry.find(record.session_id)
+    if session is not None:
+        ours["state"] = state_word(session.fold)
+        ours["clients"] = len(session.feed.presence.clients())
+    if record.fault is not None:
+        ours["fault"] = {"kind": str(record.fault.kind), "found": one_line(record.fault.found)}
+    return types.SessionInfo(
+        session_id=record.session_id,
+        cwd=record.cwd,
+        additional_directories=list(record.additional_directories),
+        title=record.title,
+        updated_at=rfc3339(record.updated_at),
+        archived=is_archived(record),  # SESS-54: on every one
+        meta={META_KEY: ours},
+    )
+
+
+async def _mark_archived(store: Store, session_id: str, *, archived: bool) -> None:
+    record = await record_of(store, session_id)
+    if record.fault is not None and record.fault.in_record:
+        raise SessionDamaged(session_id, record.fault.found)  # what is unreadable in it would be replaced
+    if is_archived(record) is not archived:
+        meta = {key: value for key, value in record.meta.items() if key != ARCHIVED}
+        await store.update(session_id, RecordPatch(meta={**meta, ARCHIVED: True} if archived else meta))
+
+
+def is_archived(record: SessionRecord) -> bool:
+    return record.meta.get(ARCHIVED) is True
+
+
+async def _page(
+    store: Store,
+    cwd: str | None,
+    cursor: str | None,
+    wanted: v2.SessionArchiveFilter,
+    policy: AccessPolicy,
+) -> tuple[list[SessionRecord], str | None]:
+    """Some of what is wanted, and where the list goes on; only its end is an empty page."""
+    if not wanted.known:
+        raise InvalidParams(f"`archived` cannot be {str(wanted)!r}")  # SESS-54
+    found: list[SessionRecord] = []
+    while True:
+        listing = await store.list(cwd=cwd, after=cursor, limit=LIST_LIMIT)
+        cursor = listing.next
+        found += [
+            record
+            for record in listing.records
+            if (wanted == _FILTER.INCLUDE or is_archived(record) is (wanted == _FILTER.ONLY))
+            and SUBAGENT_OF not in record.meta
+            and policy.shows(record.session_id)
+        ]
+        # To who sees only some of them, a cursor would tell of the others.
+        if cursor is None or (2 * len(found) >= LIST_LIMIT and policy.sees_all):
+            return found, cursor
+
+
+def _title(given: str) -> str:
+    """A title is one line that says something (SESS-57)."""
+    title = " ".join(given.split())
+    if not title or len(title) > TITLE_LIMIT:
+        raise InvalidParams(f"a title is one line of 1 to {TITLE_LIMIT} characters")
+    return title
+
+
+def _plain(state: Any) -> Any:
+    """The state as it stands in a result, where it is no update."""
+    if not isinstance(state, v2.StateUpdate):
+        return {key: value for key, value in state.items() if key != "sessionUpdate"}
+    return v2.StateUpdate(
+        state=state.state,
+        stop_reason=state.stop_reason,
+        error=state.error,
+        usage=state.usage,
+        background=state.background,
+        meta=state.meta,
+    )

@@ -1,0 +1,111 @@
+"""Sessions: new, load, resume, fork, close and delete."""
+
+from __future__ import annotations
+
+import os.path
+from typing import Any
+
+from antiphon.bridge import requests as upward
+from antiphon.errors import InvalidParams, SessionClaimed
+from antiphon.schema import v2
+from antiphon.schema.version import ours_in
+from antiphon.server.attach import enter, join
+from antiphon.server.cursors import read_cursor
+from antiphon.server.following import delete_subagents
+from antiphon.server.offer import Offer
+from antiphon.server.registry import open_elsewhere
+from antiphon.server.request import Request
+
+
+async def new(request: Request) -> Any:
+    client, registry = request.client, request.registry
+    wanted: v2.NewSessionRequest = upward.new_session(request.params) if client.v1 else request.params
+    check_setup(wanted, registry.service.offer)
+    session = await registry.begin(wanted, lambda: registry.service.create(wanted, client))
+    return enter(request, session, v2.NewSessionResponse)
+
+
+async def fork(request: Request) -> Any:
+    client, registry = request.client, request.registry
+    wanted: v2.ForkSessionRequest = upward.fork_session(request.params) if client.v1 else request.params
+    check_setup(wanted, registry.service.offer)
+    at = ours_in(wanted.meta).get("messageId")  # our own: the message after which to fork
+    if at is not None and not isinstance(at, str):
+        raise InvalidParams("`messageId` is the id of a message")
+    session = await registry.begin(wanted, lambda: registry.service.fork(wanted, at, client))
+    return enter(request, session, v2.ForkSessionResponse)
+
+
+async def load(request: Request) -> Any:
+    return await _reopen(request, upward.load_session(request.params), loaded=True)
+
+
+async def resume(request: Request) -> Any:
+    params = upward.resume_session(request.params) if request.client.v1 else request.params
+    return await _reopen(request, params, loaded=False)
+
+
+async def _reopen(request: Request, params: v2.ResumeSessionRequest, *, loaded: bool) -> Any:
+    client, registry = request.client, request.registry
+    cursor = read_cursor(params, loaded=loaded)
+    check_setup(params, registry.service.offer)
+    history = params.replay_from is not None and cursor is None
+    voice = registry.new_voice(client, params.session_id)
+    session = await registry.open(params.session_id, voice=voice if history else None)
+    if cursor is not None:
+        cursor.check(session.fold)
+    if client.policy.acts:
+        await registry.set_up(session, params)
+    elif not session.additional_directories and session.fold.created is not None:
+        session.additional_directories = session.fold.created.additional_directories
+    return await join(request, session, voice, history=history, cursor=cursor, loaded=loaded)
+
+
+async def close(request: Request) -> Any:
+    client, registry, params = request.client, request.registry, request.params
+    session = registry.find(params.session_id)
+    if session is None:
+        await registry.wait_closed(params.session_id)
+        return {}  # C-18: what is not there is closed
+    for_all = ours_in(params.meta).get("forAll") is True or session.closing
+    if not client.policy.acts or (registry.has_others(client, session.id) and not for_all):
+        await registry.detach(client, session.id)  # the others go on
+    else:
+        await registry.close(session)
+    return {}
+
+
+async def delete(request: Request) -> Any:
+    registry, session_id = request.registry, request.params.session_id
+    session = registry.find(session_id)
+    if session is not None:
+        await registry.close(session)
+    await registry.wait_closed(session_id)
+    await delete_subagents(registry.store, session_id)
+    try:
+        await registry.store.delete(session_id)
+    except SessionClaimed as error:
+        raise open_elsewhere(session_id) from error
+    registry.service.changed(session_id)
+    return {}
+
+
+def check_setup(
+    params: v2.NewSessionRequest | v2.ResumeSessionRequest | v2.ForkSessionRequest,
+    offer: Offer,
+) -> None:
+    _absolute(params.cwd, *params.additional_directories)
+    offer.check_system_prompt(params.system_prompt)
+    names = [getattr(server, "name", None) for server in params.mcp_servers]
+    for server in params.mcp_servers:
+        if not isinstance(server, v2.McpServerStdio | v2.McpServerHttp | v2.McpServerAcp):
+            raise InvalidParams("an MCP server of an unsupported type")  # MCPCFG-05
+    if len(set(names)) != len(names):
+        raise InvalidParams("two MCP servers of one name")  # MCPCFG-06
+
+
+def _absolute(*paths: str) -> None:
+    """RPC-43: paths are absolute, and native to the machine the agent runs on."""
+    for path in paths:
+        if not os.path.isabs(path):
+            raise InvalidParams(f"{path!r} is not an absolute path")

@@ -1,0 +1,141 @@
+"""Questions: permissions and elicitations of one session. Each is a fact of its journal, answered once."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from msgspec import Raw
+
+from antiphon.engine.elicitations import CREATE_ELICITATION, counted, elicitation_of, mode_of
+from antiphon.engine.events import NOTHING, AnyBody, QuestionClosed, QuestionOpened
+from antiphon.engine.questions import Question
+from antiphon.engine.reading import encode
+from antiphon.engine.session import Session
+from antiphon.engine.who import Who
+from antiphon.live.voice import Voice
+from antiphon.schema import v2
+from antiphon.server.elicitation import CANCEL
+
+logger = logging.getLogger("antiphon.server")
+
+
+class Reply(NamedTuple):
+    """How a question ended, and the attachment that answered it."""
+
+    closed: QuestionClosed
+    voice: Voice | None = None
+
+
+class Questions:
+    def __init__(
+        self,
+        fold: Session,
+        emit: Callable[[Sequence[AnyBody]], None],
+        attached: Callable[[], list[Voice]],
+    ) -> None:
+        """`emit` commits events; `attached` returns the attachments of the session."""
+        self._fold = fold
+        self._emit = emit
+        self._attached = attached
+        self._waiting: dict[str, asyncio.Future[Reply]] = {}
+        self._answering: Voice | None = None
+        """The attachment whose answer is being committed."""
+        self.credential: str | None = None
+        """The token of the client whose answer is being committed."""
+
+    def open(
+        self,
+        question_id: str,
+        method: str,
+        params: Any,
+        *,
+        tool_call_id: str | None = None,
+        origin: Raw = NOTHING,
+    ) -> None:
+        """Ask a question. `tool_call_id`: it belongs to that background work, and not to the open turn
+        (PERM-V2-10, ELIC-20). `origin` is the request of a v1 agent."""
+        self._waiting[question_id] = asyncio.get_running_loop().create_future()
+        opened = QuestionOpened(
+            question_id=question_id,
+            method=method,
+            params=Raw(encode(params)),
+            tool_call_id=tool_call_id,
+            origin=origin,
+        )
+        self._emit([opened])
+
+    def is_open(self, question_id: str) -> bool:
+        """Return whether somebody may wait for the reply."""
+        return question_id in self._waiting
+
+    async def reply(self, question_id: str) -> Reply:
+        """Wait until a question is answered, cancelled or expired."""
+        return await self._waiting[question_id]
+
+    def drop(self, question_id: str) -> None:
+        """Nobody waits for the reply any more: a question without an answer is cancelled."""
+        self._waiting.pop(question_id, None)
+        self._emit(self._fold.questions.cancel(question_id).events)
+
+    def close(self, body: QuestionClosed) -> None:
+        """Hand over how a question ended, to whoever waits for it."""
+        waiting = self._waiting.get(body.question_id)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(Reply(body, self._answering))
+
+    def answer(
+        self,
+        question_id: str,
+        answer: Any,
+        voice: Voice | None = None,
+        *,
+        by: Who | None = None,
+        credential: str | None = None,
+        operation_id: str | None = None,
+    ) -> None:
+        """Commit the answer of a client; only the first one counts.
+
+        voice: its attachment; `by` and `credential` name a client that is not attached
+        """
+        if voice is not None and not voice.counts():
+            return  # the question waits for other clients
+        question = self._fold.questions.get(question_id)
+        if question is not None and question.method == CREATE_ELICITATION:
+            result = self._elicitation_result(question, answer, voice)
+        else:
+            result = encode(v2.RequestPermissionResponse(outcome=answer))
+        if result is None:
+            return
+        by = by if voice is None else voice.who
+        events = self._fold.questions.answer(question_id, result, by=by, operation_id=operation_id).events
+        if events:  # a late one changes nothing, also in a session that is being put away
+            self._answering = voice
+            self.credential = credential if voice is None else voice.credential
+            self._emit(events)
+            self._answering = self.credential = None
+
+    def _elicitation_result(
+        self, question: Question, response: v2.CreateElicitationResponse | None, voice: Voice | None
+    ) -> bytes | None:
+        """Return the result that an answer of one client leads to. An error, or an answer that does not fit,
+        decides nothing while others are still to answer, and counts as cancelled if there are none (ELIC-15,
+        ELIC-17)."""
+        request = elicitation_of(question)
+        if request is None:
+            return None
+        given = None if response is None else counted(request, response)
+        if given is None:
+            logger.warning("elicitation of mode %s: an answer does not fit", mode_of(request))
+            others = (other for other in self._attached() if other is not voice)
+            if any(other.asks(question.question_id) for other in others):
+                return None
+            given = CANCEL
+        return encode(given)
+
+    def ask_again(self) -> None:
+        """Put the open questions to clients that were not asked: the one that was to answer may have left."""
+        for voice in self._attached():
+            voice.ask(self._fold.questions.open)

@@ -1,0 +1,410 @@
+"""SessionRegistry: the sessions that are open in one server: make, open, fork, attach, close, release."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
+from typing import Any
+
+from antiphon.engine.events import Updated
+from antiphon.engine.forking import forked
+from antiphon.engine.questions import Question
+from antiphon.engine.session import Session
+from antiphon.engine.subagents import SUBAGENT_OF
+from antiphon.errors import AntiphonError, RequestError, ResourceNotFound, SessionClaimed, SessionUnknown
+from antiphon.live.reading import read_session
+from antiphon.live.session import LiveSession
+from antiphon.live.voice import Voice
+from antiphon.schema import v2
+from antiphon.schema.version import ours_in
+from antiphon.server.client_info import ClientInfo
+from antiphon.server.connection import ClientConnection
+from antiphon.server.ids import new_id
+from antiphon.server.params import operation_id_of
+from antiphon.server.service import Service
+from antiphon.server.session import ServedSession
+from antiphon.server.session_start import SessionStart
+from antiphon.stores.base import RecordPatch, SessionRecord, Store
+
+LAST_UPDATES = 2.0
+"""Seconds that a client gets to read the last updates of a session that is closed, or to join a subagent
+whose work is over already."""
+
+Wanted = v2.NewSessionRequest | v2.ForkSessionRequest
+
+
+def now() -> int:
+    """Milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+def session_id_of(wanted: Wanted) -> str:
+    """Return the id of a new session. Under an operation id it is made from that: so the store alone decides
+    whether the session is there, also after a restart."""
+    operation_id = operation_id_of(ours_in(wanted.meta))
+    if operation_id is None:
+        return new_id("sess")
+    source = wanted.session_id if isinstance(wanted, v2.ForkSessionRequest) else ""
+    named = hashlib.sha256(f"{source}\n{operation_id}".encode())
+    return f"sess_{named.hexdigest()[:24]}"
+
+
+async def record_of(store: Store, session_id: str) -> SessionRecord:
+    record = await store.get(session_id)
+    if record is None:
+        raise ResourceNotFound("no such session", data={"sessionId": session_id})  # SESS-53, SESS-55
+    return record
+
+
+def open_elsewhere(session_id: str) -> RequestError:
+    return RequestError(
+        AntiphonError.code, "The session is open in another process", data={"sessionId": session_id}
+    )
+
+
+class SessionRegistry:
+    def __init__(self, store: Store, service: Service, *, grace: float) -> None:
+        """`grace`: seconds that the work of a session gets to end in."""
+        self.store = store
+        self.service = service
+        self.connections: set[ClientConnection] = set()
+        """The clients that are connected."""
+        self._grace = grace
+        self._sessions: dict[str, ServedSession] = {}
+        self._open: dict[str, AsyncExitStack] = {}
+        self._beginning: dict[str, asyncio.Task[ServedSession]] = {}
+        """The sessions that are being made under an operation id, by their ids."""
+        self._opening: dict[str, asyncio.Task[ServedSession]] = {}
+        self._blocked: dict[str, asyncio.Event] = {}
+        """The sessions that are being closed, or written to while they are not open: an open waits."""
+        self._closes: dict[ServedSession, asyncio.Task[None]] = {}
+        """The task that closes each of them; every client that asks for the close waits for it."""
+        self._leaving: set[asyncio.Task[None]] = set()
+        """What puts sessions away that nobody waits for."""
+
+    def find(self, session_id: str) -> ServedSession | None:
+        """Return a session that is open here."""
+        return self._sessions.get(session_id)
+
+    @property
+    def sessions(self) -> list[ServedSession]:
+        return list(self._sessions.values())
+
+    # --- making ------------------------------------------------------------------------------------
+
+    async def begin(self, wanted: Wanted, make: Callable[[], Awaitable[ServedSession]]) -> ServedSession:
+        """Return the session that is wanted. Asked again under an operation id, it is that of the first time;
+        it is then made also for a client that is gone meanwhile. A failure leaves nothing behind that would
+        prevent another try."""
+        if operation_id_of(ours_in(wanted.meta)) is None:
+            return await make()
+        id = session_id_of(wanted)
+        task = self._beginning.get(id)
+        if task is None:
+            task = self._beginning[id] = asyncio.get_running_loop().create_task(self._once(id, make))
+            task.add_done_callback(lambda _: self._beginning.pop(id, None))
+            task.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may wait
+        return await asyncio.shield(task)
+
+    async def _once(self, id: str, make: Callable[[], Awaitable[ServedSession]]) -> ServedSession:
+        if await self.store.get(id) is not None:
+            return await self.open(id)
+        return await make()
+
+    async def create(
+        self, params: Wanted, meta: dict[str, Any], *, history: Sequence[Updated] = ()
+    ) -> ServedSession:
+        """Make a session. `meta` is kept with it from its beginning, `history` is what it begins with."""
+        live = await LiveSession.create(
+            self.store,
+            session_id=session_id_of(params),
+            cwd=params.cwd,
+            additional_directories=params.additional_directories,
+            clock=now,
+            meta=meta,
+            history=history,
+        )
+        session = await self._enter(live)
+        session.new = True
+        session.additional_directories = tuple(params.additional_directories)
+        session.mcp_servers = tuple(params.mcp_servers)
+        session.system_prompt = params.system_prompt
+        news = (*session.fold.interrupt(), *self.service.news(session.fold))
+        if news:
+            session.emit(news)
+            await live.durable()  # the answer says so
+        session.start = SessionStart.of(session.fold)
+        return session
+
+    async def fork(self, params: v2.ForkSessionRequest, at: str | None) -> ServedSession:
+        """Make a session that continues another one, open or kept, which stays as it is (SESS-52)."""
+        source = await self._fork_source(params.session_id, at)
+        meta = {"forkedFrom": {"sessionId": params.session_id, "messageId": at}}
+        return await self.create(params, meta, history=source)
+
+    async def _fork_source(self, session_id: str, at: str | None) -> list[Updated]:
+        """Return what a fork begins with. The source may be open here, in the store, or open in another
+        process."""
+        source = self.find(session_id)
+        if source is not None:
+            made = _cut(source.fold, at)
+            await source.live.durable()  # nothing is shown in the fork that the source could lose
+            return made
+        try:
+            return _cut(await read_session(self.store, session_id), at)
+        except SessionUnknown:
+            raise ResourceNotFound("no such session", data={"sessionId": session_id}) from None
+
+    async def create_subagent(
+        self, parent: ServedSession, cwd: str, *, session_id: str | None = None
+    ) -> ServedSession:
+        """Make a session that works for another one. It is kept as any, and not listed."""
+        about = {SUBAGENT_OF: parent.id}
+        with self.service.opening():
+            live = await LiveSession.create(
+                self.store, session_id=session_id or new_id("sess"), cwd=cwd, clock=now, meta=dict(about)
+            )
+            await self.store.update(live.session_id, RecordPatch(meta=dict(about)))
+            return await self._enter(live)
+
+    async def _enter(self, live: LiveSession) -> ServedSession:
+        stack = AsyncExitStack()
+        await stack.enter_async_context(live)
+        session = ServedSession(live, self.connections, self.service.make_worker, grace=self._grace)
+        live.on_failure = lambda: self._leave(self.release(session))  # it can be opened again later
+        self._sessions[live.session_id] = session
+        self._open[live.session_id] = stack
+        live.on_told = live.presence.on_told = lambda: self.service.changed(session.id)
+        self.service.changed(session.id)
+        await self.service.entered(session)
+        return session
+
+    # --- opening -----------------------------------------------------------------------------------
+
+    async def open(self, session_id: str, *, voice: Voice | None = None) -> ServedSession:
+        """Return a session that is open here, or open it from the store. A turn that was cut short by the end
+        of an earlier process ends as interrupted (invariant 4).
+
+        Where this call opens it, `voice` gets the replay while it is read, and is pinned to the session.
+        """
+        session = await self._open_once(session_id, voice)
+        self.service.used(session)
+        return session
+
+    async def _open_once(self, session_id: str, voice: Voice | None) -> ServedSession:
+        await self.wait_closed(session_id)
+        session = self.find(session_id)
+        if session is not None:
+            return session
+        task = self._opening.get(session_id)
+        if task is None:
+            task = self._opening[session_id] = asyncio.get_running_loop().create_task(
+                self._reopen(session_id, voice)
+            )
+            task.add_done_callback(lambda _: self._opening.pop(session_id, None))
+        return await asyncio.shield(task)
+
+    async def _reopen(self, session_id: str, voice: Voice | None) -> ServedSession:
+        with self.service.opening():
+            live = await self._read(session_id, voice)
+            session = await self._enter(live)
+            session.emit(session.fold.interrupt())  # nothing that was previewed changes by that
+            if voice is not None:
+                voice.pin(live, session.questions.answer, history=True)
+            session.emit(self.service.news(session.fold))  # after the replay, which may have shown older news
+            return session
+
+    async def _read(self, session_id: str, voice: Voice | None) -> LiveSession:
+        await record_of(self.store, session_id)
+        try:
+            preview = None if voice is None else voice.preview
+            return await LiveSession.open(self.store, session_id, clock=now, preview=preview)
+        except SessionClaimed as error:
+            raise open_elsewhere(session_id) from error
+
+    @asynccontextmanager
+    async def borrow(self, session_id: str) -> AsyncIterator[LiveSession]:
+        """Open a session for a moment, to write something to it. One that is not open is not served by that;
+        an open waits meanwhile."""
+        await self.wait_closed(session_id)
+        if session_id in self._sessions or session_id in self._opening:
+            yield (await self.open(session_id)).live
+            return
+        done = self._blocked[session_id] = asyncio.Event()
+        try:
+            async with await self._read(session_id, None) as live:
+                yield live
+        finally:
+            del self._blocked[session_id]
+            done.set()
+
+    async def set_up(self, session: ServedSession, params: v2.ResumeSessionRequest) -> None:
+        """Replace the setup of a session by that of a resume (SESS-10, SESS-28). A session whose worker is
+        set up already stays as it is."""
+        if session.worker.is_set_up:
+            return
+        session.additional_directories = tuple(params.additional_directories)
+        session.mcp_servers = tuple(params.mcp_servers)
+        if params.system_prompt is not None:
+            session.system_prompt = params.system_prompt
+        roots = RecordPatch(additional_directories=session.additional_directories)
+        await self.store.update(session.id, roots)
+
+    # --- attachments -------------------------------------------------------------------------------
+
+    def new_voice(
+        self, connection: ClientConnection, session_id: str, info: ClientInfo | None = None
+    ) -> Voice:
+        return connection.new_voice(session_id, info, partial(self._is_asked, connection, session_id))
+
+    def _is_asked(self, connection: ClientConnection, session_id: str, question: Question) -> bool:
+        session = self.find(session_id)
+        return session is not None and connection.policy.answers(
+            session, question, client_id=connection.client_id
+        )
+
+    def attached(self, connection: ClientConnection, session_id: str) -> tuple[Voice, ServedSession]:
+        """Return a client's attachment to a session, and the session. Raises `ResourceNotFound`."""
+        voice, session = connection.voices.get(session_id), self.find(session_id)
+        if voice is None or session is None or session.closing or not voice.follows(session.live):
+            # RPC-25, SESS-56: a session that was not opened here, or is being closed, is not active here.
+            raise ResourceNotFound("no such session is active here", data={"sessionId": session_id})
+        return voice, session
+
+    def closing_voice(self, connection: ClientConnection, session_id: str) -> Voice | None:
+        """Return a client's attachment to a session that is being closed."""
+        session = self.find(session_id)
+        return connection.voices.get(session_id) if session is not None and session.closing else None
+
+    def has_others(self, connection: ClientConnection, session_id: str) -> bool:
+        """Return whether clients of other connections are attached to a session."""
+        return any(other is not connection and other.follows(session_id) for other in self.connections)
+
+    async def detach(self, connection: ClientConnection, *session_ids: str, closed: bool = False) -> None:
+        """Detach a client from sessions, which are `closed` or go on without it. Its prompts are answered
+        first: nobody else does that once it is not attached any more."""
+        async with connection.moving:  # an attachment that is being moved is left where it arrives
+            for session_id in self._with_subagents(connection, session_ids):
+                voice = connection.voices.pop(session_id, None)
+                if voice is not None:
+                    session = self.find(session_id)
+                    if session is not None:
+                        session.worker.client_left()
+                    voice.part(closed=closed)
+                    await voice.stop()
+
+    def _with_subagents(self, connection: ClientConnection, session_ids: Sequence[str]) -> list[str]:
+        """Return these sessions and, of those that this client follows, the ones that work for them."""
+        found = list(session_ids)
+        for parent_id in found:
+            for session_id in connection.voices:
+                session = self.find(session_id)
+                if session is not None and session.parent is not None and session.parent.id == parent_id:
+                    found.append(session_id)
+        return found
+
+    async def _dismiss(self, connection: ClientConnection, session_id: str) -> None:
+        """Detach a client from a session that is over, once it has the last of it, if it reads."""
+        voice = connection.voices.get(session_id)
+        if voice is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LAST_UPDATES):
+                    await voice.caught_up()  # SESS-40: the last updates come before the answer
+            await self.detach(connection, session_id, closed=True)
+
+    # --- closing -----------------------------------------------------------------------------------
+
+    async def close(self, session: ServedSession) -> None:
+        """Close a session: its work ends, and every client gets the last of it and is detached."""
+        if self._sessions.get(session.id) is not session:
+            return  # it was closed, or put away, meanwhile
+        if session not in self._closes:
+            session.closing = True
+            closed = self._blocked.setdefault(session.id, asyncio.Event())
+            task = asyncio.get_running_loop().create_task(self._close(session, closed))
+            task.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may wait
+            self._closes[session] = task
+        # It is closed once, for all clients that ask, and also where the first of them is gone meanwhile.
+        await asyncio.shield(self._closes[session])
+
+    async def _close(self, session: ServedSession, closed: asyncio.Event) -> None:
+        try:
+            try:
+                await session.close()
+            finally:
+                clients = tuple(self.connections)
+                await asyncio.gather(*(self._dismiss(client, session.id) for client in clients))
+                await self.release(session)
+        finally:
+            del self._closes[session]
+            self._blocked.pop(session.id, None)
+            closed.set()
+
+    async def wait_closed(self, session_id: str) -> None:
+        """Wait until a session that is being closed, or put away, is."""
+        while session_id in self._blocked:
+            await self._blocked[session_id].wait()
+
+    async def release(self, session: ServedSession) -> None:
+        """Put a session away; it can be opened again."""
+        if self._sessions.get(session.id) is not session:
+            return
+        self.service.released(session)
+        del self._sessions[session.id]
+        self.service.changed(session.id)
+        stack = self._open.pop(session.id)
+        session.gone = True
+        closed = (
+            None if session.id in self._blocked else self._blocked.setdefault(session.id, asyncio.Event())
+        )
+        try:
+            await session.stop()
+            await stack.aclose()
+            if not session.live.failed:  # there, every client is told by its own attachment
+                await asyncio.gather(*(self.detach(client, session.id) for client in tuple(self.connections)))
+        finally:
+            if closed is not None:
+                del self._blocked[session.id]
+                closed.set()
+
+    def retire(self, subagent: ServedSession) -> None:
+        """Put a subagent away whose work is done, once the clients that follow it have the last of it."""
+        self._leave(self._retire(subagent))
+
+    async def _retire(self, subagent: ServedSession) -> None:
+        if subagent.joining:
+            await asyncio.wait(subagent.joining, timeout=LAST_UPDATES)
+        await asyncio.gather(*(self._dismiss(client, subagent.id) for client in subagent.clients()))
+        await self.release(subagent)
+
+    def _leave(self, leaving: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(leaving)
+        self._leaving.add(task)
+        task.add_done_callback(self._leaving.discard)
+
+    async def aclose(self) -> None:
+        """Put every session away, and wait for everything that was begun."""
+        beginning = tuple(self._beginning.values())
+        for task in beginning:
+            task.cancel()
+        if beginning:
+            await asyncio.wait(beginning)
+        if self._closes:
+            await asyncio.wait(self._closes.values())
+        for session in self.sessions:
+            session.worker.interrupt()  # all of them at once: each has the same time to end
+        for session in self.sessions:
+            await self.release(session)
+        if self._leaving:
+            await asyncio.wait(self._leaving)
+
+
+def _cut(fold: Session, at: str | None) -> list[Updated]:
+    updates = forked(fold, at=at)
+    if updates is None:
+        raise ResourceNotFound("no such message", data={"reason": "unknown_message_id", "messageId": at})
+    return [Updated.of(update) for update in updates]

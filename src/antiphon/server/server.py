@@ -1,0 +1,80 @@
+"""Server: connections and sessions of one service."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+
+from antiphon.errors import LocalError
+from antiphon.server.access import EVERYTHING, AccessPolicy
+from antiphon.server.connection import ClientConnection
+from antiphon.server.dispatch import method_handlers
+from antiphon.server.registry import SessionRegistry
+from antiphon.transports.base import Transport
+
+
+class Server:
+    def __init__(self, registry: SessionRegistry, *, owns_store: bool) -> None:
+        """A store that the server does not own is closed with it: it was given for one life."""
+        self.registry = registry
+        self._service = registry.service
+        self._owns_store = owns_store
+        self._ended = False
+        self._lives = 0
+
+    @property
+    def serving_first(self) -> bool:
+        """Whether nobody serves with it yet."""
+        return not self._lives
+
+    @property
+    def serving_last(self) -> bool:
+        """Whether it ends with the next end of `serving`."""
+        return self._lives == 1
+
+    async def serve(self, transport: Transport, policy: AccessPolicy = EVERYTHING) -> None:
+        """Serve one client until it is gone; its sessions stay. `policy` is what it may do."""
+        registry = self.registry
+        connection = ClientConnection(
+            transport,
+            policy,
+            offer=self._service.offer,
+            logins=self._service.logins,
+            handlers=partial(method_handlers, registry),
+        )
+        registry.connections.add(connection)
+        try:
+            async with connection.wire:
+                try:
+                    await connection.wire.wait_closed()
+                finally:
+                    await registry.detach(connection, *connection.voices)
+        finally:
+            registry.connections.discard(connection)
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[None]:
+        """The server's life: at its end every session is put away, in the store. Lives may overlap.
+
+        A store that was given is closed then, and the server cannot be used again; in a store of its own the
+        sessions stay, and another life finds them.
+        """
+        if self._ended:
+            raise LocalError("this agent's store was closed when it was last served: make another `Agent`")
+        self._lives += 1
+        try:
+            yield
+        finally:
+            self._lives -= 1
+            if not self._lives:
+                self._ended = not self._owns_store
+                await self.registry.aclose()
+                if self._ended:
+                    await self.registry.store.aclose()
+
+    async def auth_changed(self) -> None:
+        """Ask the status handler again for every connection: another account may be logged in."""
+        for connection in tuple(self.registry.connections):
+            await connection.authentication.renew()
+            await connection.report_auth()
