@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         RemoteError,
         RequestError,
     )
+    from antiphon.hub import Hub
     from antiphon.schema.version import Agreement, Dialect, OptIns
     from antiphon.schema.wire import UNSET, Unknown, UnsetType
     from antiphon.stores.memory import MemoryStore
@@ -35,6 +36,7 @@ __getattr__ = lazy_names(__name__, {
         "AntiphonError", "AuthRequired", "CallFailed", "LinkLost", "LocalError", "RemoteError",
         "RequestError",
     ),
+    "hub": ("Hub",),
     "schema.version": ("Agreement", "Dialect", "OptIns"),
     "schema.wire": ("UNSET", "Unknown", "UnsetType"),
     "stores.memory": ("MemoryStore",),
@@ -57,6 +59,7 @@ __all__ = [
     "ClientTurn",
     "Connection",
     "Dialect",
+    "Hub",
     "LinkLost",
     "LocalError",
     "MemoryStore",

@@ -22,6 +22,7 @@ PUBLIC = {
     "ClientTurn",
     "Connection",
     "Dialect",
+    "Hub",
     "LinkLost",
     "LocalError",
     "MemoryStore",
