@@ -190,7 +190,7 @@ async def test_sigterm_lets_a_turn_end_and_leaves_nothing_behind(tmp_path: Path)
     with served(tmp_path, agent=AGENT) as hub:
         async with asyncio.timeout(DEADLINE), hub.client() as client:
             session = await client.new_session("/")
-            turn = await session.prompt("stream 30000")
+            turn = await session.prompt("stream 5000")
             pids = agents_of(hub)
             os.kill(hub.process.pid, 15)
             end = await turn.drained()
