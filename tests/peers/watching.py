@@ -207,6 +207,7 @@ class Wire:
 class Said:
     """A turn, as it was on the line behind `drained()`."""
 
+    session: ClientSession
     turn: ClientTurn
     end: TurnEnd
     text: str
@@ -217,7 +218,7 @@ class Said:
         """The statuses, now, of the tool calls of this turn."""
         ids = {getattr(event.update, "tool_call_id", None) for event in self.events} - {None}
         assert ids
-        return {str(call.status) for call in self.turn.session.tool_calls if call.id in ids}
+        return {str(call.status) for call in self.session.tool_calls if call.id in ids}
 
 
 class Watched:
@@ -253,7 +254,14 @@ class Watched:
             end = await turn.drained()
         # Nothing below here waits for anything: this is what a program finds on its next line.
         applied = session.fold.last_seq
-        said = Said(turn, end, turn.text, await collected(turn.messages()), await collected(turn.events()))
+        said = Said(
+            session,
+            turn,
+            end,
+            turn.text,
+            await collected(turn.messages()),
+            await collected(turn.events()),
+        )
         assert session.turn is None
         assert session.state == "idle"
 
