@@ -392,7 +392,7 @@ def plan_fan_out(plan: Plan) -> None:
             f"fan-out to {clients}, node ws",
             at_least=bar,
         )
-        for clients, bar in ((10, None), (100, 10), (500, None))
+        for clients, bar in ((10, None), (100, 40), (500, None))
     ]
     plan.ratios += [
         Ratio("fanout_100_v1_vs_node_ws", "fan-out to 100 v1, antiphon", "fan-out to 100, node ws"),

@@ -16,6 +16,11 @@ GRACE = 5.0
 """Seconds that the parts of a program get to end in, unless it says otherwise."""
 LAST = 2.0
 """Seconds that the tasks a program leaves behind get to end in, once cancelled; the machine may be busy."""
+SWITCH_INTERVAL = 0.0001
+"""Seconds after which a waiting thread may take the interpreter lock from the event loop. A busy loop
+releases the lock between two turns and takes it back before a waiting thread has woken, and each release
+restarts the wait. With Python's 5 ms and shorter turns, the thread that reads the store waits until the loop
+rests."""
 STOP_SIGNALS = () if sys.platform == "win32" else (signal.SIGINT, signal.SIGTERM)
 """Signals that ask a program to end. Windows has no handlers for them in an event loop."""
 
@@ -38,6 +43,7 @@ def run(main: Coroutine[Any, Any, T]) -> T:
 def _run(main: Coroutine[Any, Any, T], *, exit_code: Callable[[], int]) -> T:
     """`exit_code` is that of a process which ends although some of its tasks do not."""
     hold_standard_descriptors()
+    sys.setswitchinterval(SWITCH_INTERVAL)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         try:
             return runner.run(main)
