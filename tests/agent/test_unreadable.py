@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from antiphon.agent import Agent, AgentTurn
 from antiphon.engine.events import decode_event
 from antiphon.errors import EventRefused
-from antiphon.live.reading import read_session
+from antiphon.live.stored_session import read_session
 from antiphon.schema import v2
 from antiphon.stores.memory import MemoryStore
 from tests.agent import talk as talks

@@ -11,7 +11,7 @@ import pytest
 from antiphon.agent import Agent, AgentTurn
 from antiphon.engine.events import QuestionClosed
 from antiphon.engine.who import NAME_LIMIT, Who
-from antiphon.live.reading import read_session
+from antiphon.live.stored_session import read_session
 from antiphon.stores import SQLiteStore
 from tests.agent.talk import Talk, client, session
 from tests.requirements.marks import requirement

@@ -17,7 +17,7 @@ import msgspec
 
 from antiphon.errors import AntiphonError, LocalError
 from antiphon.live.presence import rfc3339
-from antiphon.live.reading import read_session
+from antiphon.live.stored_session import read_session
 from antiphon.session_files import export_session, import_session
 from antiphon.session_files.format import PartWriter
 from antiphon.stores import MemoryStore

@@ -23,7 +23,7 @@ from antiphon.hub import Hub, HubFolder
 from antiphon.hub.access.tokens import Grant
 from antiphon.hub.access_policy import HubPolicy
 from antiphon.hub.store_check import StoreCheck
-from antiphon.live.reading import read_session
+from antiphon.live.stored_session import read_session
 from antiphon.schema.version import ours_in
 from antiphon.server.method import Role
 from antiphon.server.methods.table import method_of

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from antiphon.client import connect
 from antiphon.engine.events import decode_event
 from antiphon.hub import Hub
-from antiphon.live.reading import read_session
+from antiphon.live.stored_session import read_session
 from antiphon.stores.sqlite import SQLiteStore
 from antiphon.transcripts import account, to_html, to_markdown
 from tests.hub import frame_agent

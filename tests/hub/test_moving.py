@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from antiphon.engine.events import Event, SessionCreated, encode_event
-from antiphon.live.reading import read_session
+from antiphon.live.stored_session import read_session
 from antiphon.schema import v2
 from antiphon.session_files import export_session
 from antiphon.stores import Batch, SessionRecord, SQLiteStore

@@ -18,14 +18,14 @@ from antiphon.client import connect
 from antiphon.connection import Connection
 from antiphon.hub import Hub
 from antiphon.live.attachment import Attachment
-from antiphon.live.voice import Voice
+from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.remote.websocket_server import websocket_server
 from antiphon.server.connection import ClientConnection
 from antiphon.transports.websocket import WebSocketTransport
 from tests.requirements.marks import requirement
 
 DEADLINE = 60.0
-KINDS = (ClientConnection, Voice, Connection, Attachment, WebSocketTransport)
+KINDS = (ClientConnection, AttachmentWriter, Connection, Attachment, WebSocketTransport)
 
 
 def echo() -> Agent:

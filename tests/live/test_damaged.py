@@ -10,8 +10,8 @@ import pytest
 from tests.engine.journals import chunk
 
 from antiphon.errors import SessionDamaged, SessionTooNew
-from antiphon.live.reading import read_session
 from antiphon.live.session import LiveSession
+from antiphon.live.stored_session import read_session
 from antiphon.stores import SQLiteStore
 
 COUNT = 9

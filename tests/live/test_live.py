@@ -374,7 +374,7 @@ async def test_a_producer_that_never_pauses_gets_its_snapshots_all_the_same() ->
 async def test_a_session_is_shown_while_it_is_read_as_far_as_somebody_wants_it(
     wanted: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("antiphon.live.restoring.PREVIEW_BYTES", 1)
+    monkeypatch.setattr("antiphon.live.stored_session.PREVIEW_BYTES", 1)
     store = MemoryStore()
     async with await create(store) as live:
         live.emit([chunk(f"text {n}", message_id=f"m{n}") for n in range(10)])

@@ -9,8 +9,8 @@ from msgspec import Raw
 
 from antiphon.engine.events import PromptQueued, QuestionOpened, Translated, Updated
 from antiphon.errors import EventRefused
-from antiphon.live.reading import read_session
 from antiphon.live.session import LiveSession
+from antiphon.live.stored_session import read_session
 from antiphon.schema import v2
 from antiphon.schema.wire import Unknown
 from antiphon.stores.memory import MemoryStore

@@ -17,8 +17,8 @@ from antiphon.engine.session import Session
 from antiphon.errors import StoreError
 from antiphon.live import session as live_session
 from antiphon.live.attachment import Attachment
-from antiphon.live.reading import read_session
 from antiphon.live.session import LiveSession
+from antiphon.live.stored_session import read_session
 from antiphon.live.tail import Stretch
 from antiphon.schema import v2
 from antiphon.schema.updates import PlainText, TextChunk

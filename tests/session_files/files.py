@@ -9,7 +9,7 @@ from typing import Any
 from antiphon.engine.events import AnyBody, SessionCreated, encode_event
 from antiphon.engine.journal import number
 from antiphon.engine.session import Session
-from antiphon.live.reading import read_session
+from antiphon.live.stored_session import read_session
 from antiphon.session_files import export_session, import_session
 from antiphon.stores import Batch, MemoryStore, SessionRecord, Store
 from antiphon.testing.store_samples import read_all

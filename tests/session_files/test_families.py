@@ -16,7 +16,7 @@ from antiphon.engine.events import Event, SessionCreated, encode_event
 from antiphon.engine.reading import encode
 from antiphon.engine.subagents import SUBAGENT_OF
 from antiphon.errors import SessionExists, StoreFull
-from antiphon.live.reading import read_session
+from antiphon.live.stored_session import read_session
 from antiphon.session_files import export_session, import_session
 from antiphon.session_files.format import PartWriter
 from antiphon.stores import MemoryStore, SQLiteStore, Store

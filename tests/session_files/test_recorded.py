@@ -6,7 +6,7 @@ from pathlib import Path
 
 from antiphon.engine.session import Session
 from antiphon.hub.imported_records import recorded_agent
-from antiphon.live.reading import read_session
+from antiphon.live.stored_session import read_session
 from antiphon.stores import MemoryStore
 from tests.session_files.files import imported
 from tests.transcripts.sample import BODIES, journal

@@ -21,7 +21,7 @@ from antiphon.hub.upstream import Upstream
 from antiphon.hub.upstreams import Upstreams
 from antiphon.hub.work import UpstreamWork
 from antiphon.jsonrpc.peer import Inbound
-from antiphon.live.voice import Voice
+from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.server.connection import ClientConnection
 from antiphon.server.extensions import ask_first
 from antiphon.server.method import OURS
@@ -108,7 +108,7 @@ class Passed:
 
     def _tell_all(self, method: str, params: Any) -> None:
         """To every client once, behind what it is sent of each of the agent's sessions that it follows."""
-        places: dict[ClientConnection, list[tuple[Voice, int]]] = {}
+        places: dict[ClientConnection, list[tuple[AttachmentWriter, int]]] = {}
         for session in self._upstream.sessions:
             for client in session.clients():
                 places.setdefault(client, []).append((client.voices[session.id], session.fold.last_seq))
@@ -153,7 +153,7 @@ def _present(feed: UpstreamFeed | None) -> list[UpstreamFeed]:
     return [] if feed is None else [feed]
 
 
-def _notify_behind(places: Sequence[tuple[Voice, int]], method: str, params: Any) -> None:
+def _notify_behind(places: Sequence[tuple[AttachmentWriter, int]], method: str, params: Any) -> None:
     """Notify one client behind the events that are given of each of its sessions."""
     (voice, seq), *others = places
     if others:

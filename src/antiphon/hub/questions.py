@@ -20,7 +20,7 @@ from antiphon.errors import AntiphonError
 from antiphon.hub.context import HubContext
 from antiphon.hub.policies import READS, Unattended
 from antiphon.hub.upstream import CANCEL, tell_done
-from antiphon.live.voice import Voice
+from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.schema import v2
 from antiphon.schema.codec import codec
 from antiphon.schema.version import META_KEY, ours_in, without_ours
@@ -194,7 +194,7 @@ class UpstreamQuestions:
             with suppress(AntiphonError):  # the session is being put away
                 questions.drop(id)
 
-    def _asked_now(self) -> list[Voice]:
+    def _asked_now(self) -> list[AttachmentWriter]:
         """Return the attachments that would be asked now."""
         turn = self._fold.turn
         asked = Question(

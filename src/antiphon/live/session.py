@@ -33,9 +33,9 @@ from antiphon.engine.snapshot import take_dirty
 from antiphon.engine.transcript import MessageChunk
 from antiphon.errors import EventRefused, LocalError, SessionDamaged, SessionUnknown, StoreError
 from antiphon.live.presence import Presence
-from antiphon.live.restoring import Preview, begin_journal, restore
 from antiphon.live.runs import Run, Said, number_texts
-from antiphon.live.sharing import decode_sharing
+from antiphon.live.shared_values import decode_sharing
+from antiphon.live.stored_session import Preview, begin_journal, restore
 from antiphon.live.tail import Stretch, Tail
 from antiphon.schema.updates import SHORT_TEXT, TextChunk
 from antiphon.schema.v2.content import TextContent

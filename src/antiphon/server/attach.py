@@ -9,7 +9,7 @@ from typing import Any
 from antiphon.engine.folding import Item
 from antiphon.engine.reading import encode
 from antiphon.errors import AntiphonError, RequestError
-from antiphon.live.voice import Voice
+from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.schema import v2
 from antiphon.server.cursors import Cursor
 from antiphon.server.following import announcements, follow_all
@@ -66,7 +66,7 @@ def enter(
 async def join(
     request: Request,
     session: ServedSession,
-    voice: Voice,
+    voice: AttachmentWriter,
     *,
     history: bool = False,
     items: Sequence[Item] = (),

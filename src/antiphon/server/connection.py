@@ -17,7 +17,7 @@ from antiphon.connection.handlers import NotificationHandler, RequestHandler
 from antiphon.engine.annotations import ANNOTATION_UPDATES
 from antiphon.engine.questions import Question
 from antiphon.errors import LinkLost
-from antiphon.live.voice import Voice
+from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.schema import v1, v2
 from antiphon.schema.version import V1, Agreement, Extras, with_ours
 from antiphon.schema.version import Offer as ClientOffer
@@ -54,7 +54,7 @@ class ClientConnection:
         self._offer = offer
         self.serial = next(_serials)
         """Connections that came first have the lower ones."""
-        self.voices: dict[str, Voice] = {}
+        self.voices: dict[str, AttachmentWriter] = {}
         """The attachments of this client, by the ids of their sessions."""
         self.moving = asyncio.Lock()
         """Held while an attachment replaces another: of two that do, the later one stays."""
@@ -120,13 +120,13 @@ class ClientConnection:
 
     def new_voice(
         self, session_id: str, info: ClientInfo | None, answers: Callable[[Question], bool]
-    ) -> Voice:
+    ) -> AttachmentWriter:
         """Return an attachment that is not pinned yet. `answers` says which questions are put to it."""
         info = info or self.info
         agreement = self.wire.agreement
         assert agreement is not None
         speaks = writer(agreement, capabilities=self.v1_client, extensions=_extensions(agreement.extras))
-        return Voice(
+        return AttachmentWriter(
             session_id,
             self.wire,
             speaks,

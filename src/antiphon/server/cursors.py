@@ -13,7 +13,7 @@ from antiphon.schema.wire import Unknown
 
 if TYPE_CHECKING:
     from antiphon.engine.session import Session
-    from antiphon.live.voice import Voice
+    from antiphon.live.attachment_writer import AttachmentWriter
 
 
 class Cursor(Struct, frozen=True):
@@ -26,12 +26,12 @@ class Cursor(Struct, frozen=True):
         if self.after > fold.last_seq:
             raise InvalidParams("the cursor names an event that is not there yet")
 
-    def own(self, voice: Voice, fold: Session) -> None:
+    def own(self, voice: AttachmentWriter, fold: Session) -> None:
         """A v1 client is not shown its own prompts: also not those that were taken while it was away."""
         for operation_id in self.operations:
             entry = fold.prompts.of_operation(operation_id)
             if entry is not None:
-                voice.owed.own(entry)
+                voice.pending.recognize(entry)
 
 
 def read_cursor(params: v2.ResumeSessionRequest, *, loaded: bool) -> Cursor | None:

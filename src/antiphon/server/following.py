@@ -12,8 +12,8 @@ import asyncio
 from antiphon.engine.reading import encode
 from antiphon.engine.subagents import SUBAGENT_OF
 from antiphon.errors import SessionUnknown, StoreError
-from antiphon.live.reading import read_session
-from antiphon.live.voice import Voice
+from antiphon.live.attachment_writer import AttachmentWriter
+from antiphon.live.stored_session import read_session
 from antiphon.server.connection import ClientConnection
 from antiphon.server.registry import SessionRegistry
 from antiphon.server.session import ServedSession
@@ -44,7 +44,7 @@ async def _follow(
     registry: SessionRegistry,
     client: ClientConnection,
     parent_id: str,
-    voice: Voice,
+    voice: AttachmentWriter,
     child: ServedSession,
     announced: int,
     joined: asyncio.Future[None],
@@ -61,7 +61,7 @@ async def _follow(
         joined.set_result(None)
 
 
-def announcements(session: ServedSession, voice: Voice) -> list[bytes]:
+def announcements(session: ServedSession, voice: AttachmentWriter) -> list[bytes]:
     """Return the updates of the subagents at work, for a client to which nothing was replayed."""
     working = [info.materialize() for info in session.fold.subagents if info.working]
     return [raw for update in working for raw in voice.writer.write(update, encode(update))]

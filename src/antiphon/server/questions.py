@@ -15,7 +15,7 @@ from antiphon.engine.questions import Question
 from antiphon.engine.reading import encode
 from antiphon.engine.session import Session
 from antiphon.engine.who import Who
-from antiphon.live.voice import Voice
+from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.schema import v2
 from antiphon.server.elicitation import CANCEL
 
@@ -26,7 +26,7 @@ class Reply(NamedTuple):
     """How a question ended, and the attachment that answered it."""
 
     closed: QuestionClosed
-    voice: Voice | None = None
+    voice: AttachmentWriter | None = None
 
 
 class Questions:
@@ -34,14 +34,14 @@ class Questions:
         self,
         fold: Session,
         emit: Callable[[Sequence[AnyBody]], None],
-        attached: Callable[[], list[Voice]],
+        attached: Callable[[], list[AttachmentWriter]],
     ) -> None:
         """`emit` commits events; `attached` returns the attachments of the session."""
         self._fold = fold
         self._emit = emit
         self._attached = attached
         self._waiting: dict[str, asyncio.Future[Reply]] = {}
-        self._answering: Voice | None = None
+        self._answering: AttachmentWriter | None = None
         """The attachment whose answer is being committed."""
         self.credential: str | None = None
         """The token of the client whose answer is being committed."""
@@ -90,7 +90,7 @@ class Questions:
         self,
         question_id: str,
         answer: Any,
-        voice: Voice | None = None,
+        voice: AttachmentWriter | None = None,
         *,
         by: Who | None = None,
         credential: str | None = None,
@@ -118,7 +118,10 @@ class Questions:
             self._answering = self.credential = None
 
     def _elicitation_result(
-        self, question: Question, response: v2.CreateElicitationResponse | None, voice: Voice | None
+        self,
+        question: Question,
+        response: v2.CreateElicitationResponse | None,
+        voice: AttachmentWriter | None,
     ) -> bytes | None:
         """Return the result that an answer of one client leads to. An error, or an answer that does not fit,
         decides nothing while others are still to answer, and counts as cancelled if there are none (ELIC-15,

@@ -16,9 +16,9 @@ from antiphon.engine.questions import Question
 from antiphon.engine.session import Session
 from antiphon.engine.subagents import SUBAGENT_OF
 from antiphon.errors import AntiphonError, RequestError, ResourceNotFound, SessionClaimed, SessionUnknown
-from antiphon.live.reading import read_session
+from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.live.session import LiveSession
-from antiphon.live.voice import Voice
+from antiphon.live.stored_session import read_session
 from antiphon.schema import v2
 from antiphon.schema.version import ours_in
 from antiphon.server.client_info import ClientInfo
@@ -185,7 +185,7 @@ class SessionRegistry:
 
     # --- opening -----------------------------------------------------------------------------------
 
-    async def open(self, session_id: str, *, voice: Voice | None = None) -> ServedSession:
+    async def open(self, session_id: str, *, voice: AttachmentWriter | None = None) -> ServedSession:
         """Return a session that is open here, or open it from the store. A turn that was cut short by the end
         of an earlier process ends as interrupted (invariant 4).
 
@@ -195,7 +195,7 @@ class SessionRegistry:
         self.service.used(session)
         return session
 
-    async def _open_once(self, session_id: str, voice: Voice | None) -> ServedSession:
+    async def _open_once(self, session_id: str, voice: AttachmentWriter | None) -> ServedSession:
         await self.wait_closed(session_id)
         session = self.find(session_id)
         if session is not None:
@@ -208,7 +208,7 @@ class SessionRegistry:
             task.add_done_callback(lambda _: self._opening.pop(session_id, None))
         return await asyncio.shield(task)
 
-    async def _reopen(self, session_id: str, voice: Voice | None) -> ServedSession:
+    async def _reopen(self, session_id: str, voice: AttachmentWriter | None) -> ServedSession:
         with self.service.opening():
             live = await self._read(session_id, voice)
             session = await self._enter(live)
@@ -218,7 +218,7 @@ class SessionRegistry:
             session.emit(self.service.news(session.fold))  # after the replay, which may have shown older news
             return session
 
-    async def _read(self, session_id: str, voice: Voice | None) -> LiveSession:
+    async def _read(self, session_id: str, voice: AttachmentWriter | None) -> LiveSession:
         await record_of(self.store, session_id)
         try:
             preview = None if voice is None else voice.preview
@@ -258,7 +258,7 @@ class SessionRegistry:
 
     def new_voice(
         self, connection: ClientConnection, session_id: str, info: ClientInfo | None = None
-    ) -> Voice:
+    ) -> AttachmentWriter:
         return connection.new_voice(session_id, info, partial(self._is_asked, connection, session_id))
 
     def _is_asked(self, connection: ClientConnection, session_id: str, question: Question) -> bool:
@@ -267,7 +267,9 @@ class SessionRegistry:
             session, question, client_id=connection.client_id
         )
 
-    def attached(self, connection: ClientConnection, session_id: str) -> tuple[Voice, ServedSession]:
+    def attached(
+        self, connection: ClientConnection, session_id: str
+    ) -> tuple[AttachmentWriter, ServedSession]:
         """Return a client's attachment to a session, and the session. Raises `ResourceNotFound`."""
         voice, session = connection.voices.get(session_id), self.find(session_id)
         if voice is None or session is None or session.closing or not voice.follows(session.live):
@@ -275,7 +277,7 @@ class SessionRegistry:
             raise ResourceNotFound("no such session is active here", data={"sessionId": session_id})
         return voice, session
 
-    def closing_voice(self, connection: ClientConnection, session_id: str) -> Voice | None:
+    def closing_voice(self, connection: ClientConnection, session_id: str) -> AttachmentWriter | None:
         """Return a client's attachment to a session that is being closed."""
         session = self.find(session_id)
         return connection.voices.get(session_id) if session is not None and session.closing else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from antiphon.jsonrpc.peer import Inbound
-from antiphon.live.voice import Voice
+from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.server.connection import ClientConnection
 from antiphon.server.registry import SessionRegistry
 from antiphon.server.session import ServedSession
@@ -32,6 +32,6 @@ class Request:
         """Answer now, in the order of what is sent; the result of the handler is then not sent."""
         self.client.wire.answer(self.inbound, result)
 
-    def attached(self, session_id: str) -> tuple[Voice, ServedSession]:
+    def attached(self, session_id: str) -> tuple[AttachmentWriter, ServedSession]:
         """Return the client's attachment to a session, and the session. Raises `ResourceNotFound`."""
         return self.registry.attached(self.client, session_id)

@@ -13,8 +13,8 @@ from typing import Any, final
 from antiphon.engine.events import AnyBody, QuestionClosed, QuestionOpened
 from antiphon.engine.session import Session
 from antiphon.engine.subagents import SUBAGENT_OF
+from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.live.session import LiveSession
-from antiphon.live.voice import Voice
 from antiphon.schema import v2
 from antiphon.server.connection import ClientConnection
 from antiphon.server.control import SessionControl
@@ -115,7 +115,7 @@ class ServedSession:
     def askable_ids(self) -> Collection[str]:
         return {client.client_id for client in self.askable()}
 
-    def attached(self) -> list[Voice]:
+    def attached(self) -> list[AttachmentWriter]:
         """Return the attachments of the session."""
         return [client.voices[self.id] for client in self.clients()]
 

@@ -10,7 +10,7 @@ from typing import Any, Self
 from msgspec import Struct, field
 
 from antiphon.engine.session import Session
-from antiphon.live.asides import MOST
+from antiphon.live.pending_notifications import MOST
 from antiphon.schema import v2
 from antiphon.server.session_facts import commands_of, options_of
 

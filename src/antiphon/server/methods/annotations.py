@@ -17,8 +17,8 @@ from antiphon.engine.events import Updated
 from antiphon.engine.transcript import Message, MessageType
 from antiphon.engine.who import Who, read_who
 from antiphon.errors import Forbidden, InvalidParams, RequestError, ResourceNotFound
+from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.live.presence import rfc3339
-from antiphon.live.voice import Voice
 from antiphon.server.params import operation_id_of, read_text
 from antiphon.server.request import Request
 from antiphon.server.session import ServedSession
@@ -64,7 +64,9 @@ def annotation_id(operation_id: str) -> str:
     return f"ann_{blake2b(operation_id.encode('utf-8', 'surrogatepass'), digest_size=12).hexdigest()}"
 
 
-def _made(session: ServedSession, voice: Voice, params: dict[str, Any], id: str, by: Who) -> Annotation:
+def _made(
+    session: ServedSession, voice: AttachmentWriter, params: dict[str, Any], id: str, by: Who
+) -> Annotation:
     """The annotation that is asked for, or the same one of this client, where it is there already."""
     try:
         kind = AnnotationKind(read_text(params, "kind"))
@@ -90,7 +92,7 @@ def _made(session: ServedSession, voice: Voice, params: dict[str, Any], id: str,
     )
 
 
-def _message(session: ServedSession, voice: Voice, params: dict[str, Any]) -> Message:
+def _message(session: ServedSession, voice: AttachmentWriter, params: dict[str, Any]) -> Message:
     message_id, role = read_text(params, "messageId"), params.get("role")
     if role is not None and role not in tuple(MessageType):
         raise InvalidParams(f"`role` must be one of {', '.join(MessageType)}")
@@ -112,7 +114,7 @@ def _check_room(session: ServedSession, made: Annotation) -> None:
         raise RequestError(LIMITED, "Too many: annotations", data=data)
 
 
-def _who(request: Request, voice: Voice) -> Who:
+def _who(request: Request, voice: AttachmentWriter) -> Who:
     """Return the author. A hub names its own client, and is believed by the agent behind it."""
     named = read_who(request.params.get("by")) if request.registry.service.believes_relays else None
     return named or voice.who or request.client.info.who

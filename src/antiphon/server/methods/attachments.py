@@ -18,8 +18,8 @@ from antiphon.engine.snapshot import state_word
 from antiphon.engine.transcript import TYPE_OF, Message, MessageType
 from antiphon.engine.who import ID_LIMIT, read_client_id
 from antiphon.errors import InvalidParams, RequestError, ResourceNotFound
+from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.live.session import LiveSession
-from antiphon.live.voice import Voice
 from antiphon.schema.repair import Malformed
 from antiphon.schema.v2 import permissions
 from antiphon.server.attach import join
@@ -84,7 +84,7 @@ async def detach(request: Request) -> Any:
     return {"sessionId": session_id, "status": "detached"}
 
 
-async def _open(registry: SessionRegistry, session_id: str, voice: Voice | None) -> ServedSession:
+async def _open(registry: SessionRegistry, session_id: str, voice: AttachmentWriter | None) -> ServedSession:
     """Open the session, with the roots it had where it was not open: an attach does not set it up."""
     was_open = registry.find(session_id) is not None
     try:

@@ -10,7 +10,7 @@ from antiphon.engine.events import Delivery, RequestId
 from antiphon.engine.prompts import Entry
 from antiphon.errors import InvalidParams, RequestCancelled, RequestError
 from antiphon.jsonrpc.peer import Inbound
-from antiphon.live.voice import Voice
+from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.schema import v2
 from antiphon.schema.version import META_KEY, ours_in, without_ours
 from antiphon.schema.wire import Unknown
@@ -25,7 +25,7 @@ async def prompt(request: Request) -> Any:
     client, registry, inbound = request.client, request.registry, request.inbound
     closing = registry.closing_voice(client, request.params.session_id)
     if closing is not None:
-        closing.owed.refuse(inbound, RequestCancelled().to_wire())  # SESS-41
+        closing.pending.refuse(inbound, RequestCancelled().to_wire())  # SESS-41
         return None
     voice, session = request.attached(request.params.session_id)
     control = session.control
@@ -113,7 +113,9 @@ def _cancelled(done: bool) -> dict[str, Any]:
     return {}
 
 
-async def _answered_again(session: ServedSession, voice: Voice, entry: Entry, inbound: Inbound) -> bool:
+async def _answered_again(
+    session: ServedSession, voice: AttachmentWriter, entry: Entry, inbound: Inbound
+) -> bool:
     """Give the outcome of a prompt that was settled before; not yet possible where that is the end of a turn
     that is open."""
     await session.feed.durable()  # the fold runs ahead of the store
@@ -121,7 +123,7 @@ async def _answered_again(session: ServedSession, voice: Voice, entry: Entry, in
     if over:
         await voice.caught_up()  # invariant 3: nothing of the turn comes behind its end
     entry = session.fold.prompts.get(entry.message_id) or entry
-    return voice.owed.answer_again(entry, inbound, over=over)
+    return voice.pending.answer_again(entry, inbound, over=over)
 
 
 def _kept_id(id: RequestId) -> RequestId:

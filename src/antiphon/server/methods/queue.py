@@ -17,7 +17,7 @@ from antiphon.engine.events import Delivery
 from antiphon.engine.prompts import Outcome
 from antiphon.engine.reading import CONTENT
 from antiphon.errors import InvalidParams, RequestError
-from antiphon.live.waiting import shown_entry
+from antiphon.live.queue_feed import shown_entry
 from antiphon.schema.repair import Malformed
 from antiphon.schema.wire import Unknown
 from antiphon.server.params import operation_id_of, read_text

@@ -1,41 +1,113 @@
-"""Reading a session in a store without opening it: nobody's claim is in the way, and nothing changes.
+"""Sessions in a store: begin a journal, restore a session to work in it, or read it without opening it.
 
-What cannot be read raises `SessionDamaged`, or `SessionTooNew` where a later version wrote it. The store is
-told, so that lists say so.
+A session that cannot be read raises `SessionDamaged`, or `SessionTooNew` if a later version wrote it. The
+fault is noted in the store, so that session lists show it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from antiphon.engine.events import FORMAT, Event, NewerEvent, UnreadableEvent, decode_event
+from antiphon.engine.events import (
+    FORMAT,
+    AnyBody,
+    Event,
+    NewerEvent,
+    SessionCreated,
+    UnreadableEvent,
+    decode_event,
+    encode_event,
+)
 from antiphon.engine.journal import Cursor, JournalGap
 from antiphon.engine.session import Session
 from antiphon.engine.snapshot import Restoring
-from antiphon.errors import SessionDamaged, SessionTooNew, SessionUnknown, StoreCorrupt
-from antiphon.stores.base import Fault, FaultKind, SessionRecord, Store
+from antiphon.errors import (
+    SessionDamaged,
+    SessionExists,
+    SessionTooNew,
+    SessionUnknown,
+    StoreCorrupt,
+    StoreError,
+)
+from antiphon.stores.base import Batch, Fault, FaultKind, SessionRecord, Store
 
 logger = logging.getLogger("antiphon.live")
+
+PREVIEW_BYTES = 256 * 1024
+"""How much of a snapshot is read at once."""
+
+Preview = Callable[[list[bytes]], bool]
+"""Takes the next updates of a replay; whether it wants more."""
 
 
 class SnapshotUnusable(Exception):
     """A snapshot cannot be read, or is not one of this session: the journal has to be folded instead."""
 
 
+async def begin_journal(
+    store: Store, created: SessionCreated, history: Iterable[AnyBody], *, now: int, owner: str
+) -> Session:
+    """Put a new session into the store, claimed by `owner`; returns its fold."""
+    events = [Event(seq, now, body) for seq, body in enumerate((created, *history), start=1)]
+    fold = Session().fold(events)
+    record = SessionRecord(
+        session_id=created.session_id,
+        cwd=created.cwd,
+        additional_directories=created.additional_directories,
+        title=None if fold.facts.info is None else fold.facts.info.title,
+        created_at=now,
+        updated_at=now,
+    )
+    batch = Batch(1, tuple(map(encode_event, events)))
+    try:
+        # One commit: a session without its first event could not be told from one that has lost it.
+        await store.create(record, batch=batch)
+        await store.claim(created.session_id, owner)
+    except SessionExists:
+        raise
+    except BaseException:
+        with contextlib.suppress(StoreError, SessionUnknown):
+            await store.delete(created.session_id)  # nobody knows of it
+        raise
+    return fold
+
+
 async def read_session(store: Store, session_id: str) -> Session:
     """The session as far as it is kept. Raises `SessionUnknown`, `SessionDamaged` or `SessionTooNew`."""
-    record = await readable_record(store, session_id)
+    record = await _readable_record(store, session_id)
     try:
         fold = await _snapshot(store, record)
     except SnapshotUnusable as error:
         logger.warning("snapshot damaged: session %s: %s; reading its journal instead", session_id, error)
         fold = Session()
-    await fold_journal(store, session_id, fold)
+    await _fold_journal(store, session_id, fold)
     return fold
 
 
-async def readable_record(store: Store, session_id: str) -> SessionRecord:
+async def restore(store: Store, session_id: str, preview: Preview | None) -> tuple[Session, int]:
+    """Read a session back: its snapshot, and every event since. Returns its fold, and the last event of the
+    snapshot. A snapshot that cannot be used is made anew from the journal.
+
+    Raises `SessionUnknown`, `SessionDamaged` or `SessionTooNew`; nothing is deleted then.
+    """
+    record = await _readable_record(store, session_id)
+    try:
+        fold = await _from_snapshot(store, record, preview)
+    except SnapshotUnusable as error:
+        fold, cursor = Session(), 0
+        await _fold_journal(store, session_id, fold)
+        logger.warning("snapshot damaged: session %s: %s; made anew from its journal", session_id, error)
+        await store.drop_snapshot(session_id)
+    else:
+        cursor = fold.last_seq
+        await _check_tail(store, record, cursor)
+        await _fold_journal(store, session_id, fold)
+    return fold, cursor
+
+
+async def _readable_record(store: Store, session_id: str) -> SessionRecord:
     """Raises `SessionUnknown`, or `SessionDamaged` where the record itself cannot be read."""
     record = await store.get(session_id)
     if record is None:
@@ -45,7 +117,7 @@ async def readable_record(store: Store, session_id: str) -> SessionRecord:
     return record
 
 
-async def fold_journal(store: Store, session_id: str, fold: Session) -> None:
+async def _fold_journal(store: Store, session_id: str, fold: Session) -> None:
     """Fold every event after those that were folded already. At the end it is a whole session."""
     try:
         while (page := await store.read(session_id, fold.last_seq)).batches:
@@ -62,13 +134,13 @@ async def fold_journal(store: Store, session_id: str, fold: Session) -> None:
         await _refuse(store, session_id, FaultKind.NEWER, found)
 
 
-def check_snapshot(fold: Session, record: SessionRecord) -> None:
+def _check_snapshot(fold: Session, record: SessionRecord) -> None:
     """Raise `SnapshotUnusable` for a snapshot that is none of this session."""
     if fold.last_seq and (fold.created is None or fold.created.session_id != record.session_id):
         raise SnapshotUnusable("it does not say how the session was created")
 
 
-async def check_tail(store: Store, record: SessionRecord, upto: int) -> None:
+async def _check_tail(store: Store, record: SessionRecord, upto: int) -> None:
     """Raise `SessionDamaged` where a snapshot goes on behind the end of the journal."""
     if upto > record.last:
         found = f"events {record.last + 1} to {upto} are missing: a snapshot has them, the journal has not"
@@ -134,18 +206,33 @@ async def _snapshot(store: Store, record: SessionRecord) -> Session:
         restoring, first = Restoring(), None
         after: str | None = ""
         while after is not None:
-            upto, parts, after = await load_parts(store, record.session_id, after)
+            upto, parts, after = await _load_parts(store, record.session_id, after)
             first = upto if first is None else first
             if upto != first:
                 break
-            add_parts(restoring, parts)
+            _add_parts(restoring, parts)
         else:
-            fold = finish_parts(restoring, first or 0)
-            check_snapshot(fold, record)
+            fold = _finish_parts(restoring, first or 0)
+            _check_snapshot(fold, record)
             return fold
 
 
-async def load_parts(
+async def _from_snapshot(store: Store, record: SessionRecord, preview: Preview | None) -> Session:
+    restoring, cursor = Restoring(), 0
+    after: str | None = ""
+    while after is not None:
+        cursor, parts, after = await _load_parts(store, record.session_id, after, limit_bytes=PREVIEW_BYTES)
+        shown = list(_add_parts(restoring, parts))
+        if cursor != record.last or restoring.at_work:
+            preview = None
+        if preview is not None and shown and not preview(shown):
+            preview = None
+    fold = _finish_parts(restoring, cursor)
+    _check_snapshot(fold, record)
+    return fold
+
+
+async def _load_parts(
     store: Store, session_id: str, after: str, **limit: int
 ) -> tuple[int, dict[str, bytes], str | None]:
     """A page of a snapshot. Raises `SnapshotUnusable`."""
@@ -155,7 +242,7 @@ async def load_parts(
         raise SnapshotUnusable(error.found) from error
 
 
-def add_parts(restoring: Restoring, parts: dict[str, bytes]) -> Sequence[bytes]:
+def _add_parts(restoring: Restoring, parts: dict[str, bytes]) -> Sequence[bytes]:
     """Raises `SnapshotUnusable`."""
     try:
         return restoring.add(parts)
@@ -163,7 +250,7 @@ def add_parts(restoring: Restoring, parts: dict[str, bytes]) -> Sequence[bytes]:
         raise SnapshotUnusable(f"{type(error).__name__}: {error}") from error
 
 
-def finish_parts(restoring: Restoring, upto: int) -> Session:
+def _finish_parts(restoring: Restoring, upto: int) -> Session:
     """Raises `SnapshotUnusable`."""
     try:
         return restoring.finish(Cursor(upto))

@@ -25,7 +25,7 @@ class Send(Protocol):
     def __call__(self, update: bytes, *, seq: int | None = None) -> None: ...
 
 
-class Sending:
+class UpdateSender:
     """`start` and `end` are what stands around the bytes of an update: those are JSON already."""
 
     def __init__(self, session_id: str, connection: Connection, *, numbered: bool) -> None:

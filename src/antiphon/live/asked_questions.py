@@ -23,7 +23,7 @@ from antiphon.jsonrpc.peer import Call
 from antiphon.schema.version import with_ours
 
 
-class Asking:
+class AskedQuestions:
     """`heard` is called with a question's id and what the client made of it; `send` sends it an update."""
 
     def __init__(

@@ -21,7 +21,7 @@ from antiphon.engine.prompts import Entry
 from antiphon.engine.turn import Turn
 from antiphon.errors import ErrorObject, RequestCancelled
 from antiphon.jsonrpc.peer import Inbound
-from antiphon.live.sending import Send
+from antiphon.live.update_sender import Send
 from antiphon.schema import v2
 from antiphon.schema.version import META_KEY
 
@@ -29,7 +29,7 @@ CLOSED = v2.SessionStateUpdate(state=v2.State.IDLE, stop_reason=v2.StopReason.CA
 """How a turn ends by the closing of its session."""
 
 
-class Owed:
+class PendingAnswers:
     """`send` sends the client an update."""
 
     def __init__(self, connection: Connection, writer: Writer, *, send: Send) -> None:
@@ -62,7 +62,7 @@ class Owed:
         answered = self._answered[inbound] = asyncio.get_running_loop().create_future()
         return answered
 
-    def own(self, entry: Entry) -> None:
+    def recognize(self, entry: Entry) -> None:
         """A prompt of this client, from an earlier link: its message is not shown to a v1 client, also where
         it is taken before this client asks again."""
         if entry.settled:
@@ -70,7 +70,7 @@ class Owed:
         else:
             self._own.add(entry.message_id)
 
-    def move_from(self, other: Owed, *, accepted_again: Callable[[str], bool]) -> None:
+    def move_from(self, other: PendingAnswers, *, accepted_again: Callable[[str], bool]) -> None:
         """What this client was owed where it was attached before. A prompt whose acceptance is written again
         waits for that: no turn that ended before it is its own."""
         self._waiting.update(other._waiting)
@@ -115,7 +115,7 @@ class Owed:
             for one in self._writer.ended(update, list(taken))
         ]
 
-    def settle(self, entries: Iterable[Entry], turn: Turn | None) -> None:
+    def answer_missed(self, entries: Iterable[Entry], turn: Turn | None) -> None:
         """Answer what became true between the last event that was written and those `entries`, where `turn`
         is open: nobody writes those events to a client that has moved its attachment."""
         for entry in entries:

@@ -1,4 +1,4 @@
-"""Sharing: large values that are read from the store are those that the session holds already.
+"""Shared values: large values that are read from the store are those that the session holds already.
 
 A v1 client is written the whole of a tool call with each change of it, so its writer keeps what was told of
 the call. Values of a journal that is read anew for each client would be a copy for each of them.

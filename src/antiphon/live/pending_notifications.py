@@ -23,7 +23,7 @@ them."""
 Send = Callable[[], None]
 
 
-class Asides:
+class PendingNotifications:
     """The notifications that wait for events which their client was not sent yet, in their order."""
 
     def __init__(self) -> None:

@@ -16,15 +16,15 @@ from antiphon.engine.events import QuestionClosed, QuestionOpened
 from antiphon.engine.questions import Question
 from antiphon.engine.reading import encode
 from antiphon.engine.who import who_of
-from antiphon.live.sending import Send
-from antiphon.live.waiting import digest
+from antiphon.live.queue_feed import digest
+from antiphon.live.update_sender import Send
 
 OPTIONS = 100
 OPTION_LENGTH = 2000
 """How many options of a question are known by their names, and how long those and the ids may be."""
 
 
-class Beside:
+class PresenceFeed:
     """`send` sends the client an update; `presence` makes the one that says who is there."""
 
     def __init__(

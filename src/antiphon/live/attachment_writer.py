@@ -41,17 +41,17 @@ from antiphon.errors import (
 )
 from antiphon.jsonrpc.frames import encode_notification
 from antiphon.jsonrpc.peer import Inbound
-from antiphon.live.asides import Asides
-from antiphon.live.asking import Asking
+from antiphon.live.asked_questions import AskedQuestions
 from antiphon.live.attachment import Attachment
-from antiphon.live.beside import Beside
-from antiphon.live.owed import Owed
+from antiphon.live.pending_answers import PendingAnswers
+from antiphon.live.pending_notifications import PendingNotifications
+from antiphon.live.presence_feed import PresenceFeed
+from antiphon.live.queue_feed import QueueFeed
 from antiphon.live.replay import Replay, recall
 from antiphon.live.runs import Envelope
-from antiphon.live.sending import Sending
 from antiphon.live.session import LiveSession
 from antiphon.live.tail import Stretch
-from antiphon.live.waiting import Waiting
+from antiphon.live.update_sender import UpdateSender
 from antiphon.schema import v2
 from antiphon.schema.repair import Malformed
 from antiphon.schema.v2.prompt import StopReason
@@ -61,12 +61,12 @@ NOT_KEPT = v2.Error(
     code=v2.ErrorCode.INTERNAL_ERROR, message="The session cannot be kept", data={"reason": "store"}
 )
 
-Heard = Callable[[str, Any, "Voice"], None]
+Heard = Callable[[str, Any, "AttachmentWriter"], None]
 """Called with a question's id, what this client answered, and its voice: a `RequestPermissionOutcome`, or a
 `CreateElicitationResponse`, which is `None` where there was an error instead."""
 
 
-class Voice:
+class AttachmentWriter:
     """Made before the session is open, so that it can be shown while it is read (`preview`); `pin` ties it to
     the live session, `start` lets it follow."""
 
@@ -97,19 +97,19 @@ class Voice:
         self.counts = counts
         self._connection = connection
         self._extras = extras or Extras()
-        self._sending = Sending(session_id, connection, numbered=self._extras.seq)
-        self._send = self._sending.send
+        self._sender = UpdateSender(session_id, connection, numbered=self._extras.seq)
+        self._send = self._sender.send
         self._envelope: Envelope | None = None
         self._live: LiveSession
         self._heard: Heard
         self._attachment: Attachment | None = None
         self._turns = Turns()
         """As of what was written to this client."""
-        self.owed = Owed(connection, writer, send=self._send)
-        self._waiting: Waiting | None = None
-        self._asking = Asking(connection, writer, modes=modes, send=self._send, heard=self._hear)
-        self._beside = (
-            Beside(connection, send=self._send, presence=lambda: self._live.presence.update(self.who))
+        self.pending = PendingAnswers(connection, writer, send=self._send)
+        self._queue_feed: QueueFeed | None = None
+        self._questions = AskedQuestions(connection, writer, modes=modes, send=self._send, heard=self._hear)
+        self._presence_feed = (
+            PresenceFeed(connection, send=self._send, presence=lambda: self._live.presence.update(self.who))
             if self._extras.presence
             else None
         )
@@ -117,7 +117,7 @@ class Voice:
         """Whether what was there when it joined is told."""
         self._asks = False
         """Whether questions may be put."""
-        self._asides = Asides()
+        self._notifications = PendingNotifications()
         self._following: asyncio.Task[None] | None = None
         self._previewed = 0
         self._after: int | None = None
@@ -160,7 +160,7 @@ class Voice:
         else:
             self._replay = Replay.take(live.fold, live.fold.items[self._previewed :] if history else items)
         self.joined_at = after if begins and after is not None else self._replay.seq
-        self._envelope = self._sending.envelope()
+        self._envelope = self._sender.envelope()
         self._attachment = Attachment(live, self._write, self._connection, cursor=after)
 
     @property
@@ -203,16 +203,16 @@ class Voice:
             if state:
                 for raw in replay.written_state(self.writer):
                     self._send(raw, seq=replay.seq)
-            if self._after is None and self.owed:
-                self.owed.settle(replay.prompts, self._turns.current)
+            if self._after is None and self.pending:
+                self.pending.answer_missed(replay.prompts, self._turns.current)
             then()
             if self._extras.queue_updates:
-                self._waiting = Waiting(replay.queue, replay.prompts, replay.seq, send=self._send)
-            if self._beside is not None:
-                self._beside.begin(replay.questions, replay.seq)
+                self._queue_feed = QueueFeed(replay.queue, replay.prompts, replay.seq, send=self._send)
+            if self._presence_feed is not None:
+                self._presence_feed.begin(replay.questions, replay.seq)
             self._begun = self._asks = True
             self.ask(replay.questions)
-            self._asides.flush(attachment.cursor)
+            self._notifications.flush(attachment.cursor)
 
         self._following = asyncio.get_running_loop().create_task(self._follow(attachment, begin))
 
@@ -235,14 +235,14 @@ class Voice:
         not kept is not shown; who opens the session again finds what was."""
         if self._turns.current is not None:
             ended = v2.SessionStateUpdate(state=v2.State.IDLE, stop_reason=StopReason.ERROR, error=NOT_KEPT)
-            for sent in (*self.writer.write(ended, encode(ended)), *self.owed.ended(ended)):
+            for sent in (*self.writer.write(ended, encode(ended)), *self.pending.ended(ended)):
                 if isinstance(sent, bytes):
                     self._send(sent)
                 else:
                     sent()
-        self.owed.fail(ErrorObject(int(NOT_KEPT.code), NOT_KEPT.message, NOT_KEPT.data))
+        self.pending.fail(ErrorObject(int(NOT_KEPT.code), NOT_KEPT.message, NOT_KEPT.data))
 
-    async def take_over(self, other: Voice, *, after: int | None = None) -> None:
+    async def take_over(self, other: AttachmentWriter, *, after: int | None = None) -> None:
         """A client that joins again has one attachment: what it is owed moves here, and it never left. With
         `after` it reads on from that event, as the same client."""
         prompts = other._live.fold.prompts
@@ -258,14 +258,14 @@ class Voice:
         except BaseException:
             presence.leave(self)
             raise
-        self.owed.move_from(other.owed, accepted_again=accepted_again)
+        self.pending.move_from(other.pending, accepted_again=accepted_again)
         if after is not None:
             self.writer.adopt(other.writer)
 
     async def stop(self) -> None:
         """Leave the session; it goes on without this client."""
         self._live.presence.leave(self)
-        self._asking.withdraw()
+        self._questions.withdraw()
         if self._following is not None:
             self._following.cancel()
             await asyncio.gather(self._following, return_exceptions=True)
@@ -274,8 +274,8 @@ class Voice:
         """Answer the prompts of this client, which leaves. Those go on without it, unless the session is
         `closed`."""
         if closed:
-            self.owed.cancel()
-        self.owed.fail(ErrorObject(AntiphonError.code, "The session was left", {"reason": "detached"}))
+            self.pending.cancel()
+        self.pending.fail(ErrorObject(AntiphonError.code, "The session was left", {"reason": "detached"}))
 
     async def caught_up(self) -> None:
         """Wait until everything emitted so far has been written to this client."""
@@ -300,8 +300,8 @@ class Voice:
 
     def show_presence(self) -> None:
         """Somebody came or went."""
-        if self._beside is not None and self._begun:
-            self._beside.show_presence()
+        if self._presence_feed is not None and self._begun:
+            self._presence_feed.show_presence()
 
     def say(self, update: bytes) -> None:
         """Send one update to this client alone."""
@@ -321,19 +321,19 @@ class Voice:
         """Call `send` once the event `seq` is written to this client, and before any later one is. Nobody
         waits for this client: where it is behind, a bounded number of bytes waits for it."""
         assert self._attachment is not None
-        reached = self._begun and self._attachment.cursor >= seq and not self._asides
+        reached = self._begun and self._attachment.cursor >= seq and not self._notifications
         if reached and not self._connection.congested:
             send()
             return
         if reached:
-            self._connection.start_soon(self._send_asides())
-        self._asides.put(seq, size, send)
+            self._connection.start_soon(self._send_notifications())
+        self._notifications.put(seq, size, send)
 
-    async def _send_asides(self) -> None:
+    async def _send_notifications(self) -> None:
         with contextlib.suppress(LinkLost):
             await self._connection.drain()
             if self._attachment is not None:
-                self._asides.flush(self._attachment.cursor)
+                self._notifications.flush(self._attachment.cursor)
 
     # --- its prompts -------------------------------------------------------------------------------
 
@@ -342,13 +342,13 @@ class Voice:
         entry = self._live.fold.prompts.get(message_id)
         assert self._attachment is not None
         taken = entry is not None and 0 < entry.settled <= self._attachment.cursor
-        return self.owed.add(message_id, inbound, taken=taken)
+        return self.pending.add(message_id, inbound, taken=taken)
 
     # --- writing -----------------------------------------------------------------------------------
 
     def _write(self, stretch: Stretch) -> None:
-        if self._asides:
-            self._asides.write(stretch, self._write_runs)
+        if self._notifications:
+            self._notifications.write(stretch, self._write_runs)
         else:
             self._write_runs(stretch)
 
@@ -360,12 +360,12 @@ class Voice:
                 self._connection.send_framed(run.framed(envelope))
             else:
                 self._write_events(run.events)
-        if self._waiting is not None:
-            self._waiting.flush(stretch.last)
+        if self._queue_feed is not None:
+            self._queue_feed.flush(stretch.last)
 
     def _write_events(self, events: Sequence[Event]) -> None:
         # Run for every chunk where it is not framed for many: what does not change is looked up once.
-        write, sending = self.writer.write, self._sending
+        write, sending = self.writer.write, self._sender
         send, start, end = self._connection.send, sending.start, sending.end
         numbered, send_numbered = sending.numbered, sending.send_numbered
         for event in events:
@@ -387,21 +387,21 @@ class Voice:
             if isinstance(body, Translated):
                 self._write_lifted(body, event.seq)
             elif isinstance(body, PromptAccepted):
-                self.owed.accepted(body)
+                self.pending.accepted(body)
             elif isinstance(body, PromptRejected):
-                self.owed.refused(body.message_id, body.error)
+                self.pending.refused(body.message_id, body.error)
             elif isinstance(body, PromptWithdrawn):
-                self.owed.refused(body.message_id, RequestCancelled().to_wire(), withdrawn=True)
+                self.pending.refused(body.message_id, RequestCancelled().to_wire(), withdrawn=True)
             elif isinstance(body, QuestionOpened):
                 self._opened(body, event.seq)
             elif isinstance(body, QuestionClosed):
                 self._closed(body, event.seq)
-            if self._waiting is not None:
-                self._waiting.apply(body, event.seq)
+            if self._queue_feed is not None:
+                self._queue_feed.apply(body, event.seq)
 
     def _turned(self, update: v2.SessionStateUpdate, updates: Sequence[bytes], event: Event) -> None:
         ended = self._turns.apply(update, seq=event.seq, at=event.at) is Effect.ENDED
-        self._sending.send_all([*updates, *self.owed.ended(update)] if ended else updates, event.seq)
+        self._sender.send_all([*updates, *self.pending.ended(update)] if ended else updates, event.seq)
 
     def _write_lifted(self, body: Translated, seq: int) -> None:
         with contextlib.suppress(Malformed):
@@ -411,9 +411,9 @@ class Voice:
             else:
                 updates = self.writer.write_lifted(body.update, raw, origin)
             if meta is not None:
-                self._sending.send_accompanied(updates, meta, seq)
+                self._sender.send_accompanied(updates, meta, seq)
             elif self._extras.seq:
-                self._sending.send_numbered(updates, seq)
+                self._sender.send_numbered(updates, seq)
             else:
                 for update in updates:
                     self._send(update)
@@ -424,27 +424,27 @@ class Voice:
         """Put these to this client, those of them that it is to be asked and has not been asked yet."""
         for question in questions:
             if self._asks and self._answers(question):
-                self._asking.ask(question)
+                self._questions.ask(question)
 
     def asks(self, question_id: str) -> bool:
         """Whether this client has been asked and has not answered."""
-        return question_id in self._asking
+        return question_id in self._questions
 
     def _opened(self, body: QuestionOpened, seq: int) -> None:
-        if self._beside is not None:
-            self._beside.opened(body, seq)
+        if self._presence_feed is not None:
+            self._presence_feed.opened(body, seq)
         question = self._live.fold.questions.get(body.question_id)
         if self._asks and question is not None and question.state is QuestionState.OPEN:
             self.ask([question])
         if not self.asks(body.question_id):
             asked = read_permission(body)
             if asked is not None:
-                self._sending.send_numbered(self.writer.overheard(asked), seq)
+                self._sender.send_numbered(self.writer.overheard(asked), seq)
 
     def _closed(self, body: QuestionClosed, seq: int) -> None:
-        if self._beside is not None:  # who has to put it away is told why
-            self._beside.closed(body, seq)
-        self._asking.withdraw(body.question_id)
+        if self._presence_feed is not None:  # who has to put it away is told why
+            self._presence_feed.closed(body, seq)
+        self._questions.withdraw(body.question_id)
 
     def _hear(self, question_id: str, answer: Any) -> None:
         """Hand it on, after what is being written now."""

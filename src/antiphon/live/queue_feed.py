@@ -10,10 +10,10 @@ from antiphon.engine.events import AnyBody, PromptQueued, PromptSent
 from antiphon.engine.prompts import Entry, Prompts, QueuePart
 from antiphon.engine.reading import encode
 from antiphon.engine.who import who_of
-from antiphon.live.sending import Send
+from antiphon.live.update_sender import Send
 
 
-class Waiting:
+class QueueFeed:
     """What waits as of what was written to the client, from where it joined; `send` sends it an update."""
 
     def __init__(self, part: QueuePart, entries: Sequence[Entry], seq: int, *, send: Send) -> None:
