@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Raw
 
-from antiphon.bridge.upgrade import Upgrade
+from antiphon.bridge.upgrade.session import Upgrade
 from antiphon.engine.events import (
     Event,
     Translated,

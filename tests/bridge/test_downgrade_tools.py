@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import pytest
 
 from antiphon.bridge import diffs
-from antiphon.bridge.downgrade_tools import EAGER
+from antiphon.bridge.downgrade.tools import EAGER
 from tests.bridge.wire import Down, b64, plain, shown, text, update
 from tests.requirements.marks import requirement
 

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from antiphon.bridge.dialects import V1Writer, V2Writer
-from antiphon.bridge.elicitations import answered, elicit_v1, modes
 from antiphon.bridge.losses import Ledger
-from antiphon.bridge.upgrade_questions import elicitation as lifted
+from antiphon.bridge.questions import answered, elicit_v1, modes
+from antiphon.bridge.upgrade.questions import elicitation as lifted
 from antiphon.schema import v1, v2
 from antiphon.schema.codec import codec
 from antiphon.schema.methods import Kind

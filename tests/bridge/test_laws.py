@@ -10,8 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from antiphon.bridge import diffs, downgrade_tools
+from antiphon.bridge import diffs
 from antiphon.bridge.dialects import V1Writer
+from antiphon.bridge.downgrade import tools as downgrade_tools
 from antiphon.bridge.losses import Loss
 from antiphon.errors import InvalidParams
 from antiphon.schema import v1

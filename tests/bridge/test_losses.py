@@ -12,13 +12,15 @@ import pytest
 from tools.translation import PAGE, page
 
 import antiphon.bridge
-from antiphon.bridge import losses, requests, requests_v1
+from antiphon.bridge import losses
 from antiphon.bridge.authentication import methods_v1
 from antiphon.bridge.dialects import V1Writer
+from antiphon.bridge.downgrade import requests as requests_v1
 from antiphon.bridge.losses import LOSSES, ORIGINAL, Announced, Loss
 from antiphon.bridge.prompts import Answer
-from antiphon.bridge.upgrade import Upgrade
-from antiphon.bridge.upgrade_configuration import Configuration
+from antiphon.bridge.upgrade import requests
+from antiphon.bridge.upgrade.configuration import Configuration
+from antiphon.bridge.upgrade.session import Upgrade
 from antiphon.errors import ErrorObject, InvalidParams
 from antiphon.schema import v1, v2
 from antiphon.schema.codec import codec

@@ -7,13 +7,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from antiphon.bridge import elicitations, requests, requests_v1
+from antiphon.bridge import questions as elicitations
 from antiphon.bridge.dialects import V1Writer
+from antiphon.bridge.downgrade import requests as requests_v1
 from antiphon.bridge.losses import Ledger
-from antiphon.bridge.upgrade import Upgrade
-from antiphon.bridge.upgrade_configuration import Configuration
-from antiphon.bridge.upgrade_questions import elicitation, elicitation_answer
-from antiphon.bridge.upgrade_questions import permission as upgraded
+from antiphon.bridge.upgrade import requests
+from antiphon.bridge.upgrade.configuration import Configuration
+from antiphon.bridge.upgrade.questions import elicitation, elicitation_answer
+from antiphon.bridge.upgrade.questions import permission as upgraded
+from antiphon.bridge.upgrade.session import Upgrade
 from antiphon.schema import v1, v2
 from antiphon.schema.codec import codec
 from antiphon.schema.methods import Kind

@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from antiphon.bridge import requests, requests_v1
+from antiphon.bridge.downgrade import requests as requests_v1
+from antiphon.bridge.upgrade import requests
 from antiphon.errors import InvalidParams
 from antiphon.schema import v1, v2
 from antiphon.schema.codec import codec

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from antiphon.bridge.downgrade import Downgrade
+from antiphon.bridge.downgrade.session import Downgrade
 from antiphon.schema import v1, v2
 from tests.requirements.marks import requirement
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from antiphon.bridge.permissions import CANCELLED, Asked, ask, ask_v1
+from antiphon.bridge.questions import CANCELLED, Asked, ask, ask_v1
 from antiphon.schema import v1, v2
 from antiphon.schema.codec import codec
 from antiphon.schema.wire import choose

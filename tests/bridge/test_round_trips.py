@@ -11,12 +11,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from antiphon.bridge import requests, requests_v1
 from antiphon.bridge.dialects import V1Writer
+from antiphon.bridge.downgrade import requests as requests_v1
 from antiphon.bridge.losses import Loss
-from antiphon.bridge.originals import UNLIFTED, Originals, is_plain
-from antiphon.bridge.upgrade import Upgrade
-from antiphon.bridge.upgrade_questions import permission
+from antiphon.bridge.upgrade import requests
+from antiphon.bridge.upgrade.originals import UNLIFTED, Originals, is_plain
+from antiphon.bridge.upgrade.questions import permission
+from antiphon.bridge.upgrade.session import Upgrade
 from antiphon.errors import InvalidParams
 from antiphon.schema import v1, v2
 from antiphon.schema.codec import codec

@@ -7,7 +7,7 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
-from antiphon.bridge.upgrade import Upgrade
+from antiphon.bridge.upgrade.session import Upgrade
 from antiphon.schema import v1
 from antiphon.schema.wire import Unknown
 from tests.bridge.wire import Up, plain, read, shown, text, v1_update

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from antiphon.bridge import diffs
 from antiphon.bridge.dialects import V1Writer
 from antiphon.bridge.losses import Loss
-from antiphon.bridge.upgrade_questions import permission
+from antiphon.bridge.upgrade.questions import permission
 from antiphon.engine.turn import Effect, Turns, TurnState
 from antiphon.errors import ErrorObject, InvalidParams
 from antiphon.schema import v1, v2

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from antiphon.bridge.upgrade_questions import Permission, elicitation, elicitation_answer, permission
+from antiphon.bridge.upgrade.questions import Permission, elicitation, elicitation_answer, permission
 from antiphon.errors import InvalidParams
 from antiphon.schema import v1, v2
 from antiphon.schema.codec import codec

@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from antiphon.bridge.downgrade import Downgrade
+from antiphon.bridge.downgrade.session import Downgrade
 from antiphon.bridge.losses import Loss
-from antiphon.bridge.upgrade import Upgrade
+from antiphon.bridge.upgrade.session import Upgrade
 from antiphon.schema import v1, v2
 from antiphon.schema.codec import codec
 from antiphon.schema.methods import Kind

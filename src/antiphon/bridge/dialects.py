@@ -14,11 +14,10 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import Raw, structs
 
-from antiphon.bridge.downgrade import Downgrade
-from antiphon.bridge.elicitations import Elicited, elicit_v1
+from antiphon.bridge.downgrade.session import Downgrade
 from antiphon.bridge.losses import Report
-from antiphon.bridge.permissions import Asked, ask, ask_as_written, ask_v1
 from antiphon.bridge.prompts import Answer, RequestId, Taken, end_v1, refuse_v1
+from antiphon.bridge.questions import Asked, Elicited, ask, ask_as_written, ask_v1, elicit_v1
 from antiphon.bridge.spelling import as_proposed
 from antiphon.engine.transcript import TYPE_OF, WHOLE, is_deletion
 from antiphon.errors import ErrorObject

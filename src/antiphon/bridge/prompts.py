@@ -7,18 +7,20 @@ here is a list to be sent in order: updates, and answers to requests.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from msgspec import Struct, structs
 
 from antiphon.bridge import losses
 from antiphon.bridge.content import recast
 from antiphon.bridge.losses import Ledger, mark
+from antiphon.engine.reading import UPDATES, encode
 from antiphon.errors import AntiphonError, ErrorObject, RequestCancelled, one_line
 from antiphon.schema import v1, v2
+from antiphon.schema.repair import Malformed
 from antiphon.schema.v1.optins import PromptAccepted, TurnComplete
 from antiphon.schema.v2.proposed import PromptTaken
-from antiphon.schema.version import OptIns
+from antiphon.schema.version import OptIns, ours_in
 
 RequestId: TypeAlias = int | str | None
 Taken: TypeAlias = v2.PromptResponse | PromptTaken | PromptAccepted
@@ -106,3 +108,41 @@ def _complete(given: v1.PromptResponse | ErrorObject) -> TurnComplete:
 def _named(request: RequestId) -> str:
     """A request id as a string (TC-04, SD-30)."""
     return "null" if request is None else str(request)
+
+
+REPEATED = {"repeated": True}
+"""What is said while the turn is open."""
+
+
+class Repeat(Struct, frozen=True):
+    """The prompt was taken before. `ended`: how its turn ended, if that is over."""
+
+    ended: v2.SessionStateUpdate | None = None
+
+
+def repeated_over(idle: v2.StateUpdate) -> dict[str, Any]:
+    """What is said once the turn is over."""
+    error = {} if idle.error is None else {"error": idle.error}
+    return {**REPEATED, "stopReason": idle.stop_reason, **error}
+
+
+def read_repeat(answer: Any) -> Repeat | None:
+    """What the answer to a prompt says of this; `None` where it was taken just now."""
+    ours = ours_in(answer.meta)
+    if ours.get("repeated") is not True:
+        return None
+    if "stopReason" not in ours:
+        return Repeat()
+    said = {key: ours[key] for key in ("stopReason", "error") if key in ours}
+    try:
+        idle = UPDATES.read(encode({"sessionUpdate": "state_update", "state": "idle", **said}))
+    except Malformed:
+        idle = None
+    unsaid = v2.SessionStateUpdate(state=v2.State.IDLE)
+    return Repeat(idle if isinstance(idle, v2.SessionStateUpdate) else unsaid)
+
+
+def read_message_id(answer: Any) -> str | None:
+    """The message that a prompt became, where the answer has no other place for it (SD-05)."""
+    named = ours_in(answer.meta).get("messageId")
+    return named if isinstance(named, str) else None

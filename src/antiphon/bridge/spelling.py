@@ -12,8 +12,7 @@ from typing import TypeVar
 
 from msgspec import structs
 
-from antiphon.bridge.prompts import RequestId
-from antiphon.bridge.repeats import read_message_id
+from antiphon.bridge.prompts import RequestId, read_message_id
 from antiphon.engine.recent import Recent
 from antiphon.schema import v2
 from antiphon.schema.v2.proposed import PromptTaken, StateChange

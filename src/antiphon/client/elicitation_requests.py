@@ -9,8 +9,8 @@ from typing import Any
 
 from msgspec import UNSET
 
-from antiphon.bridge.upgrade_questions import elicitation as elicitation_v2
-from antiphon.bridge.upgrade_questions import elicitation_answer as answer_v1
+from antiphon.bridge.upgrade.questions import elicitation as elicitation_v2
+from antiphon.bridge.upgrade.questions import elicitation_answer as answer_v1
 from antiphon.client.elicitation import Elicitation, Reply, elicitation_modes
 from antiphon.client.session.session import ClientSession
 from antiphon.engine.elicitations import CREATE_ELICITATION, Elicited, counted, mode_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any, Literal
 
-from antiphon.bridge import requests_v1
+from antiphon.bridge.downgrade import requests as requests_v1
 from antiphon.bridge.spelling import normalize_state
 from antiphon.client.protocol.abilities import Abilities
 from antiphon.connection import Connection

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 from msgspec import Raw
 
-from antiphon.bridge.originals import UNLIFTED, Originals, is_plain
-from antiphon.bridge.upgrade_messages import as_v1
+from antiphon.bridge.upgrade.messages import as_v1
+from antiphon.bridge.upgrade.originals import UNLIFTED, Originals, is_plain
 from antiphon.client.protocol.dialect import text_chunk_v2
 from antiphon.client.protocol.dialect_v1 import AgentDialectV1
 from antiphon.client.protocol.session_opener import SessionOpener

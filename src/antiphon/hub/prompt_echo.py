@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from msgspec import UNSET
 
-from antiphon.bridge.echoes import Said, said
+from antiphon.bridge.upgrade.echoes import Said, said
 from antiphon.schema import v2
 
 UserUpdate = v2.UserMessage | v2.UserMessageChunk

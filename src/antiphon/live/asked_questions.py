@@ -12,8 +12,7 @@ from typing import Any
 from msgspec import structs
 
 from antiphon.bridge.dialects import Writer
-from antiphon.bridge.elicitations import answered
-from antiphon.bridge.permissions import CANCELLED
+from antiphon.bridge.questions import CANCELLED, answered
 from antiphon.connection import Connection
 from antiphon.engine.elicitations import CREATE_ELICITATION, elicitation_of, mode_of
 from antiphon.engine.events import present

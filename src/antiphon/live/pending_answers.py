@@ -12,8 +12,7 @@ from functools import partial
 from typing import Any
 
 from antiphon.bridge.dialects import Sent, Writer
-from antiphon.bridge.prompts import Answer
-from antiphon.bridge.repeats import REPEATED, repeated_over
+from antiphon.bridge.prompts import REPEATED, Answer, repeated_over
 from antiphon.connection import Connection
 from antiphon.engine.events import PromptAccepted
 from antiphon.engine.prompt_states import PromptState

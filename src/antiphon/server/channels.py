@@ -6,8 +6,8 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from antiphon.bridge.elicitations import answered, elicit_v1
 from antiphon.bridge.losses import Ledger
+from antiphon.bridge.questions import answered, elicit_v1
 from antiphon.engine.elicitations import CREATE_ELICITATION, Elicited, counted
 from antiphon.errors import CallFailed, InvalidResult, LinkLost
 from antiphon.jsonrpc.peer import Inbound

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from antiphon.bridge.authentication import status_v1
 from antiphon.bridge.dialects import MESSAGE_DELETED, writer
-from antiphon.bridge.elicitations import modes
+from antiphon.bridge.questions import modes
 from antiphon.connection import Connection, Role
 from antiphon.connection.handlers import NotificationHandler, RequestHandler
 from antiphon.engine.annotations import ANNOTATION_UPDATES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from antiphon.bridge import requests_v1
+from antiphon.bridge.downgrade import requests as requests_v1
 from antiphon.client.protocol.dialect import AgentDialect
 from antiphon.client.protocol.dialect_v1 import AgentDialectV1
 from antiphon.engine.configuration import Value

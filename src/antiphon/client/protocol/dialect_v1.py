@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET, Struct
 
-from antiphon.bridge import requests_v1
 from antiphon.bridge.content import recast
+from antiphon.bridge.downgrade import requests as requests_v1
 from antiphon.bridge.spelling import Insertions
-from antiphon.bridge.upgrade import Upgrade
-from antiphon.bridge.upgrade_questions import permission
-from antiphon.bridge.upgrade_turns import idle_of
+from antiphon.bridge.upgrade.questions import permission
+from antiphon.bridge.upgrade.session import Upgrade
+from antiphon.bridge.upgrade.turns import idle_of
 from antiphon.client.protocol.dialect import (
     AgentEvent,
     CompletionReceived,
@@ -33,7 +33,7 @@ from antiphon.schema.v2.proposed import PromptTaken
 from antiphon.schema.version import Agreement, ours_in, with_ours
 
 if TYPE_CHECKING:
-    from antiphon.bridge.originals import Originals
+    from antiphon.bridge.upgrade.originals import Originals
 
 
 class CompletionPromise(Struct):

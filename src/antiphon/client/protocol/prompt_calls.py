@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 
 from msgspec import Struct
 
-from antiphon.bridge.repeats import Repeat, read_message_id, read_repeat
+from antiphon.bridge.prompts import Repeat, read_message_id, read_repeat
 from antiphon.client.protocol.dialect import (
     PROMPT_EVENTS,
     AgentDialect,

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from msgspec import structs
 
-from antiphon.bridge import requests_v1
+from antiphon.bridge.downgrade import requests as requests_v1
 from antiphon.client.protocol.dialect import AgentDialect
 from antiphon.client.protocol.dialect_v1 import AgentDialectV1
 from antiphon.client.protocol.early_updates import EarlyUpdates

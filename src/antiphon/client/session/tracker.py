@@ -16,7 +16,7 @@ from weakref import WeakSet
 
 from msgspec import Raw
 
-from antiphon.bridge.repeats import Repeat
+from antiphon.bridge.prompts import Repeat
 from antiphon.client.protocol.dialect import STREAMED
 from antiphon.client.protocol.turn_end import TurnEnd
 from antiphon.client.protocol.turn_tracker import TurnTracker

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from antiphon.bridge import requests as upward
+from antiphon.bridge.upgrade import requests as upward
 from antiphon.errors import InvalidParams
 from antiphon.schema import v1, v2
 from antiphon.schema.v1.models import SetSessionModelResponse

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from antiphon.bridge import requests as upward
+from antiphon.bridge.upgrade import requests as upward
 from antiphon.engine.events import Delivery, RequestId
 from antiphon.engine.prompts import Entry
 from antiphon.errors import InvalidParams, RequestCancelled, RequestError

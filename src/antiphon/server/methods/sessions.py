@@ -5,7 +5,7 @@ from __future__ import annotations
 import os.path
 from typing import Any
 
-from antiphon.bridge import requests as upward
+from antiphon.bridge.upgrade import requests as upward
 from antiphon.errors import InvalidParams, SessionClaimed
 from antiphon.schema import v2
 from antiphon.schema.version import ours_in

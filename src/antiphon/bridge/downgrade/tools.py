@@ -9,9 +9,9 @@ from msgspec import UNSET, Struct
 
 from antiphon.bridge import diffs, losses
 from antiphon.bridge.content import ContentDown, placeholder, recast
-from antiphon.bridge.downgrade_messages import merge_meta
+from antiphon.bridge.downgrade.messages import merge_meta
+from antiphon.bridge.downgrade.terminal_text import TerminalText
 from antiphon.bridge.losses import Ledger, mark
-from antiphon.bridge.terminal_text import TerminalText
 from antiphon.schema import v1, v2
 
 Sent: TypeAlias = v1.ToolCall | v1.SessionToolCallUpdate

@@ -13,7 +13,8 @@ from typing import Any, Final
 from msgspec import structs
 
 from antiphon.bridge import losses
-from antiphon.bridge.configuration import (
+from antiphon.bridge.content import recast
+from antiphon.bridge.downgrade.configuration import (
     ALSO_MODELS,
     MADE_OF_MODELS,
     MADE_OF_MODES,
@@ -21,8 +22,7 @@ from antiphon.bridge.configuration import (
     mode_option,
     own_model_option,
 )
-from antiphon.bridge.configuration import Configuration as Lowered
-from antiphon.bridge.content import recast
+from antiphon.bridge.downgrade.configuration import Configuration as Lowered
 from antiphon.bridge.losses import Ledger, mark
 from antiphon.schema import v1, v2
 from antiphon.schema.v1.models import ModelId, SessionModelState, SetSessionModelResponse

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from antiphon.bridge import requests
+from antiphon.bridge.upgrade import requests
 from antiphon.errors import InvalidParams
 from antiphon.schema import v2
 from antiphon.schema.codec import codec

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from typing import Any, TypeAlias, TypedDict
 
 from antiphon.bridge import losses
-from antiphon.bridge.configuration import mode_option, model_option
 from antiphon.bridge.content import ContentUp, recast
+from antiphon.bridge.downgrade.configuration import mode_option, model_option
 from antiphon.bridge.losses import Ledger, Report, refused
 from antiphon.errors import InvalidParams
 from antiphon.schema import v1, v2

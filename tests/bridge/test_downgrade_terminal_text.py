@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antiphon.bridge import terminal_text
-from antiphon.bridge.terminal_text import OMITTED, TerminalText
+from antiphon.bridge.downgrade import terminal_text
+from antiphon.bridge.downgrade.terminal_text import OMITTED, TerminalText
 from tests.requirements.marks import requirement
 
 CASES = {

@@ -7,9 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from antiphon.bridge import requests, requests_v1
+from antiphon.bridge.downgrade import requests as requests_v1
 from antiphon.bridge.losses import Loss
-from antiphon.bridge.upgrade import Upgrade
+from antiphon.bridge.upgrade import requests
+from antiphon.bridge.upgrade.session import Upgrade
 from antiphon.errors import InvalidParams
 from antiphon.schema import v1
 from antiphon.schema.codec import codec

@@ -12,8 +12,8 @@ from typing import Any, TypeAlias, TypedDict
 from antiphon.bridge import losses
 from antiphon.bridge.content import ContentDown, recast
 from antiphon.bridge.losses import Ledger, Report, mark, refused
-from antiphon.bridge.upgrade_configuration import Configuration
-from antiphon.bridge.upgrade_facts import is_rfc3339
+from antiphon.bridge.upgrade.configuration import Configuration
+from antiphon.bridge.upgrade.facts import is_rfc3339
 from antiphon.errors import InvalidParams
 from antiphon.schema import v1, v2
 from antiphon.schema.v1.models import ModelId, SetSessionModelRequest

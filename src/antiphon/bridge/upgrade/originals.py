@@ -13,7 +13,7 @@ from typing import Any, Final, get_args
 import msgspec
 from msgspec import Raw
 
-from antiphon.bridge.downgrade import Downgrade
+from antiphon.bridge.downgrade.session import Downgrade
 from antiphon.jsonrpc.frames import UNREADABLE
 from antiphon.schema import v1, v2
 from antiphon.schema.v1 import optins

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from antiphon.bridge.content import recast
-from antiphon.bridge.upgrade import Upgrade
+from antiphon.bridge.upgrade.session import Upgrade
 from antiphon.errors import InvalidParams
 from antiphon.schema import v1, v2
 from antiphon.schema.repair import Malformed, repair

@@ -13,11 +13,11 @@ import msgspec
 from msgspec import UNSET
 
 from antiphon.bridge import losses
-from antiphon.bridge.configuration import Configuration
 from antiphon.bridge.content import ContentDown, recast
-from antiphon.bridge.downgrade_messages import Messages, merge_meta
-from antiphon.bridge.downgrade_plans import Plans
-from antiphon.bridge.downgrade_tools import Tools
+from antiphon.bridge.downgrade.configuration import Configuration
+from antiphon.bridge.downgrade.messages import Messages, merge_meta
+from antiphon.bridge.downgrade.plans import Plans
+from antiphon.bridge.downgrade.tools import Tools
 from antiphon.bridge.losses import Ledger, Report, mark
 from antiphon.bridge.spelling import normalize
 from antiphon.engine.annotations import ANNOTATION_UPDATES

@@ -16,17 +16,17 @@ from typing import Any, get_args
 
 import msgspec
 
-from antiphon.bridge import losses, upgrade_plans
+from antiphon.bridge import losses
 from antiphon.bridge.content import ContentUp
-from antiphon.bridge.echoes import Echoes
 from antiphon.bridge.losses import Ledger, Report
 from antiphon.bridge.prompts import RequestId
 from antiphon.bridge.spelling import normalize, normalize_state
-from antiphon.bridge.upgrade_configuration import Configuration
-from antiphon.bridge.upgrade_facts import Facts
-from antiphon.bridge.upgrade_messages import Chunk, Messages
-from antiphon.bridge.upgrade_tools import Tools
-from antiphon.bridge.upgrade_turns import Turns
+from antiphon.bridge.upgrade.configuration import Configuration
+from antiphon.bridge.upgrade.echoes import Echoes
+from antiphon.bridge.upgrade.facts import Facts, plan, plan_removed, plan_update
+from antiphon.bridge.upgrade.messages import Chunk, Messages
+from antiphon.bridge.upgrade.tools import Tools
+from antiphon.bridge.upgrade.turns import Turns
 from antiphon.engine.transcript import MessageType
 from antiphon.errors import ErrorObject
 from antiphon.schema import v1, v2
@@ -66,9 +66,9 @@ class Upgrade:
             v1.AgentThoughtChunk: self.messages.chunk,
             v1.ToolCall: self._tool_call,
             v1.SessionToolCallUpdate: self._tool_call_update,
-            v1.Plan: lambda update: self._placed(upgrade_plans.plan(update)),
-            v1.PlanUpdate: lambda update: self._placed(upgrade_plans.plan_update(update)),
-            v1.PlanRemoved: lambda update: [upgrade_plans.plan_removed(update)],
+            v1.Plan: lambda update: self._placed(plan(update)),
+            v1.PlanUpdate: lambda update: self._placed(plan_update(update)),
+            v1.PlanRemoved: lambda update: [plan_removed(update)],
             v1.AvailableCommandsUpdate: lambda update: [self.configuration.commands(update)],
             v1.CurrentModeUpdate: self.configuration.mode_update,
             v1.ConfigOptionUpdate: self.configuration.option_update,

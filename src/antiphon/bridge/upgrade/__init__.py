@@ -1,0 +1,1 @@
+"""What a v1 peer says, as v2 says it."""
