@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from antiphon.stores import Batch, SessionRecord, SQLiteStore
-from antiphon.stores.sqlite_schema import Durability, open_writer
+from antiphon.stores.sqlite.schema import Durability, open_writer
 
 PRODUCERS = 4
 EVENTS = 64

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from antiphon.schema.version import Agreement, Dialect, OptIns
     from antiphon.schema.wire import UNSET, Unknown, UnsetType
     from antiphon.stores.memory import MemoryStore
-    from antiphon.stores.sqlite import SQLiteStore
+    from antiphon.stores.sqlite.store import SQLiteStore
 
 __getattr__ = lazy_names(__name__, {
     "agent": ("Agent", "AgentSession", "AgentTurn"),
@@ -40,7 +40,7 @@ __getattr__ = lazy_names(__name__, {
     "schema.version": ("Agreement", "Dialect", "OptIns"),
     "schema.wire": ("UNSET", "Unknown", "UnsetType"),
     "stores.memory": ("MemoryStore",),
-    "stores.sqlite": ("SQLiteStore",),
+    "stores.sqlite.store": ("SQLiteStore",),
 })  # fmt: skip
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from antiphon.agent import Agent, AgentSession, AgentTurn, AnnotationNews, MessageWriter
 from antiphon.engine.annotations import MOST_PER_MESSAGE
+from antiphon.stores import SQLiteStore
 from antiphon.stores.base import Store
-from antiphon.stores.sqlite import SQLiteStore
 from tests.agent.talk import Talk, client, session
 from tests.requirements.marks import requirement
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from antiphon import Agent, AgentTurn
-from antiphon.stores.sqlite import SQLiteStore
+from antiphon.stores import SQLiteStore
 from tests.agent.talk import Talk, client, session
 from tests.agent.test_sessions import idle
 from tests.requirements.marks import requirement

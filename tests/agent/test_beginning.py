@@ -10,9 +10,9 @@ import pytest
 
 from antiphon import Agent, AgentTurn
 from antiphon.agent import AgentSession
+from antiphon.stores import SQLiteStore
 from antiphon.stores.base import Batch, SessionRecord
 from antiphon.stores.memory import MemoryStore
-from antiphon.stores.sqlite import SQLiteStore
 from tests.agent.talk import DEADLINE, Talk, client
 
 OURS = {"antiphon": {"operationId": "op"}}

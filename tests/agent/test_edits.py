@@ -11,7 +11,7 @@ from antiphon.agent import Agent, AgentSession, AgentTurn
 from antiphon.engine.transcript import MessageType
 from antiphon.errors import LocalError
 from antiphon.schema.version import ours_in
-from antiphon.stores.sqlite import SQLiteStore
+from antiphon.stores import SQLiteStore
 from tests.agent.talk import client, session
 from tests.requirements.marks import requirement
 

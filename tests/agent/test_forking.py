@@ -10,8 +10,8 @@ import pytest
 
 from antiphon.agent import Agent, AgentSession, AgentTurn
 from antiphon.live.session import LiveSession
+from antiphon.stores import SQLiteStore
 from antiphon.stores.memory import MemoryStore
-from antiphon.stores.sqlite import SQLiteStore
 from tests.agent.talk import Talk, client, put_away, session
 from tests.requirements.marks import requirement
 

@@ -19,7 +19,7 @@ from msgspec import Struct, field
 from antiphon import Agent, AgentTurn
 from antiphon.agent import AgentSession
 from antiphon.engine.prompt_states import PromptState
-from antiphon.stores.sqlite import SQLiteStore
+from antiphon.stores import SQLiteStore
 from tests.agent.talk import DEADLINE, Talk, client
 
 KINDS = ("say", "wait", "ask", "inject", "cancel", "allow", "reject", "revoke", "new")

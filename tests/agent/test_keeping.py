@@ -11,9 +11,9 @@ import pytest
 from antiphon.agent import Agent, AgentTurn
 from antiphon.agent.system_prompts import SystemPrompt
 from antiphon.errors import LocalError, StoreFull
+from antiphon.stores import SQLiteStore
 from antiphon.stores.base import LIST_LIMIT, SessionRecord
 from antiphon.stores.memory import MemoryStore
-from antiphon.stores.sqlite import SQLiteStore
 from tests.agent.talk import Talk, client, session
 from tests.requirements.marks import requirement
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from antiphon.stores.sqlite import SQLiteStore
+from antiphon.stores import SQLiteStore
 from tests.agent.talk import Talk, client, session
 from tests.agent.test_sessions import Stepwise, idle
 

@@ -9,7 +9,7 @@ import pytest
 from examples import smallest_agent
 
 from antiphon import Agent, AgentTurn
-from antiphon.stores.sqlite import SQLiteStore
+from antiphon.stores import SQLiteStore
 from tests.agent.talk import Talk, client, session
 from tests.agent.test_sessions import Stepwise, idle
 from tests.requirements.marks import requirement

@@ -13,8 +13,8 @@ from examples import background_agent, first_words_agent
 from antiphon.agent import Agent, AgentTurn
 from antiphon.errors import StoreFull
 from antiphon.schema import v2
+from antiphon.stores import SQLiteStore
 from antiphon.stores.memory import MemoryStore
-from antiphon.stores.sqlite import SQLiteStore
 from tests.agent.talk import Talk, client, session
 from tests.requirements.marks import requirement
 

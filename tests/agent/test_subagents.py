@@ -10,8 +10,8 @@ import pytest
 
 from antiphon.agent import Agent, AgentSession, AgentTurn
 from antiphon.agent.session import Subagent
+from antiphon.stores import SQLiteStore
 from antiphon.stores.memory import MemoryStore
-from antiphon.stores.sqlite import SQLiteStore
 from tests.agent.talk import Talk, client, session
 from tests.requirements.marks import requirement
 

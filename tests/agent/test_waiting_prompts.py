@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from antiphon.agent import Agent, AgentTurn
-from antiphon.stores.sqlite import SQLiteStore
+from antiphon.stores import SQLiteStore
 from tests.agent.talk import client, session
 from tests.agent.test_sessions import Stepwise, idle
 from tests.requirements.marks import requirement

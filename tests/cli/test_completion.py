@@ -13,8 +13,8 @@ import pytest
 
 from antiphon.hub.access.tokens import create_token
 from antiphon.server.method import Role
+from antiphon.stores import SQLiteStore
 from antiphon.stores.base import SessionRecord
-from antiphon.stores.sqlite import SQLiteStore
 from tests.cli.command import ANTIPHON, Terminal, environment
 from tests.hub.running import AGENT, served
 

@@ -13,9 +13,9 @@ from antiphon.agent import Agent, AgentTurn
 from antiphon.client import connect
 from antiphon.errors import LinkLost, LocalError, SpawnFailed
 from antiphon.remote.websocket_server import websocket_server
+from antiphon.stores import SQLiteStore
 from antiphon.stores.base import Store
 from antiphon.stores.memory import MemoryStore
-from antiphon.stores.sqlite import SQLiteStore
 from tests.client.driving import DEADLINE, SLOPPY
 
 ROOT = Path(__file__).parents[2]

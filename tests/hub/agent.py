@@ -15,7 +15,7 @@ from pathlib import Path
 
 from antiphon.agent import Agent, AgentSession, AgentTurn
 from antiphon.schema import v2
-from antiphon.stores.sqlite import SQLiteStore
+from antiphon.stores import SQLiteStore
 
 store = SQLiteStore(Path(sys.argv[2])) if sys.argv[1:2] == ["--store"] else None
 agent = Agent("stand-in", version="1", store=store)

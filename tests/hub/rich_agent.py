@@ -16,7 +16,7 @@ from msgspec import Struct
 from antiphon.agent import Agent, AgentTurn
 from antiphon.agent.logins import Login
 from antiphon.errors import AntiphonError, AuthRequired
-from antiphon.stores.sqlite import SQLiteStore
+from antiphon.stores import SQLiteStore
 
 store = SQLiteStore(Path(sys.argv[2])) if sys.argv[1:2] == ["--store"] else None
 agent = Agent("rich", version="1", store=store)

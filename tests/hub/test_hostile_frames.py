@@ -20,7 +20,7 @@ from antiphon.client import connect
 from antiphon.engine.events import decode_event
 from antiphon.hub import Hub
 from antiphon.live.stored_session import read_session
-from antiphon.stores.sqlite import SQLiteStore
+from antiphon.stores import SQLiteStore
 from antiphon.transcripts import account, to_html, to_markdown
 from tests.hub import frame_agent
 from tests.hub.frame_agent import AFTER, BEFORE, Script, on_websocket

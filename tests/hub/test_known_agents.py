@@ -16,7 +16,7 @@ import pytest
 
 from antiphon.client import connect
 from antiphon.hub import Hub
-from antiphon.stores.sqlite import SQLiteStore
+from antiphon.stores import SQLiteStore
 from tests.agent.talk import Talk
 from tests.hub.parrots import new_session, parrot, talking
 from tests.hub.running import DEADLINE, served

@@ -13,7 +13,7 @@ from antiphon.agent import Agent, AgentSession, AgentTurn, AnnotationNews
 from antiphon.client import ClientSession, connect
 from antiphon.engine.transcript import Message
 from antiphon.hub import Hub
-from antiphon.stores.sqlite import SQLiteStore
+from antiphon.stores import SQLiteStore
 from tests.agent.talk import Talk, client
 from tests.hub.parrots import join, new_session, parrot, prompt, updates
 from tests.hub.running import DEADLINE

@@ -16,7 +16,7 @@ import pytest
 from antiphon.client import Client, connect
 from antiphon.errors import CallFailed
 from antiphon.hub import Hub
-from antiphon.stores.sqlite import SQLiteStore
+from antiphon.stores import SQLiteStore
 from tests.hub.running import AGENT, DEADLINE, SLOPPY, agents_of, kill_agents, served
 from tests.hub.test_sharing import heard, told
 

@@ -17,9 +17,9 @@ from antiphon.engine.events import Event, PromptSent, SessionCreated, Updated, e
 from antiphon.hub import Hub
 from antiphon.hub.timeline import LIMIT, Timeline
 from antiphon.schema import v2
+from antiphon.stores import SQLiteStore
 from antiphon.stores.base import Batch, SessionRecord
 from antiphon.stores.memory import MemoryStore
-from antiphon.stores.sqlite import SQLiteStore
 from tests.agent.talk import INFO, Talk
 from tests.hub.doors import DEADLINE, doors, refused
 

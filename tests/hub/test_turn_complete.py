@@ -15,8 +15,8 @@ from antiphon.client.protocol import prompt_calls
 from antiphon.errors import StoreError
 from antiphon.hub import Hub
 from antiphon.schema.version import ours_in
+from antiphon.stores import SQLiteStore
 from antiphon.stores.memory import MemoryStore
-from antiphon.stores.sqlite import SQLiteStore
 from tests.agent.talk import Talk, client
 from tests.agent.test_turn_complete import COMBINATIONS, asking_for
 from tests.hub.running import AGENT, DEADLINE, kill_agents, served

@@ -18,9 +18,9 @@ from antiphon.live.attachment import Attachment
 from antiphon.live.session import SNAPSHOT_EVERY, LiveSession
 from antiphon.live.tail import TAIL_BYTES, Stretch
 from antiphon.schema import v2
+from antiphon.stores import SQLiteStore
 from antiphon.stores.base import Batch
 from antiphon.stores.memory import MemoryStore
-from antiphon.stores.sqlite import SQLiteStore
 
 DEADLINE = 60.0
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from antiphon.agent import Agent, AgentTurn
-from antiphon.stores.sqlite import SQLiteStore
+from antiphon.stores import SQLiteStore
 from tests.agent.talk import Talk, client, session
 from tests.requirements.marks import requirement
 

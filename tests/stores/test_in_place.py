@@ -13,8 +13,8 @@ import pytest
 
 from antiphon.errors import StaleWriter, StoreError
 from antiphon.stores import Batch, MemoryStore, SessionRecord, SQLiteStore
-from antiphon.stores import sqlite_writer as writing
 from antiphon.stores.base import RecordPatch, commits_in_place
+from antiphon.stores.sqlite import writer as writing
 
 DEADLINE = 60.0
 

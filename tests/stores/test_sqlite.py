@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from antiphon.errors import StoreBusy, StoreCorrupt, StoreError, StoreTooNew
-from antiphon.stores import Batch, RecordPatch, SessionRecord, SQLiteStore, sqlite_schema, sqlite_writer
+from antiphon.stores import Batch, RecordPatch, SessionRecord, SQLiteStore
+from antiphon.stores.sqlite import schema as sqlite_schema
+from antiphon.stores.sqlite import writer as sqlite_writer
 from antiphon.testing.store_samples import events, read_all, session
 
 V1 = Path(__file__).parent / "databases" / "v1.sql"

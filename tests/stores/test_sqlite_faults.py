@@ -13,7 +13,7 @@ import pytest
 
 from antiphon.errors import StoreCorrupt, StoreError
 from antiphon.stores import Batch, SQLiteStore
-from antiphon.stores.sqlite_check import Checking
+from antiphon.stores.sqlite.check import DamageCheck
 from antiphon.testing.store_samples import events, read_all, session
 
 
@@ -314,7 +314,7 @@ async def test_the_log_that_a_killed_process_left_is_applied(tmp_path: Path) -> 
 async def test_a_check_ends_in_time_and_says_that_it_is_not_whole(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     await fill(path, "a")
-    checking = Checking(path, patience=1)
+    checking = DamageCheck(path, patience=1)
     checking.stop()
     assert not (await checking.run(20)).whole
     async with SQLiteStore(path) as store:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
         Store,
     )
     from antiphon.stores.memory import MemoryStore
-    from antiphon.stores.sqlite import SQLiteStore
-    from antiphon.stores.sqlite_glance import glance
+    from antiphon.stores.sqlite.glance import glance
+    from antiphon.stores.sqlite.store import SQLiteStore
 
 __all__ = [
     "PAGE_BYTES", "Batch", "Listing", "MemoryStore", "Page", "Parts", "RecordPatch", "SQLiteStore",
@@ -27,6 +27,6 @@ __getattr__ = lazy_names(__name__, {
     "base": ("PAGE_BYTES", "Batch", "Listing", "Page", "Parts", "RecordPatch", "SessionRecord",
         "Store"),
     "memory": ("MemoryStore",),
-    "sqlite": ("SQLiteStore",),
-    "sqlite_glance": ("glance",),
+    "sqlite.store": ("SQLiteStore",),
+    "sqlite.glance": ("glance",),
 })  # fmt: skip

@@ -11,17 +11,17 @@ from pathlib import Path
 
 from antiphon.errors import SessionUnknown
 from antiphon.stores.base import CheckReport, Fault, FaultKind
-from antiphon.stores.sqlite_errors import is_damage
-from antiphon.stores.sqlite_journal import fault_in
-from antiphon.stores.sqlite_records import key_of, list_sessions
-from antiphon.stores.sqlite_schema import open_read_only
+from antiphon.stores.sqlite.errors import is_damage
+from antiphon.stores.sqlite.journal import fault_in
+from antiphon.stores.sqlite.records import key_of, list_sessions
+from antiphon.stores.sqlite.schema import open_read_only
 
 PROBLEMS = 20
 """How many problems of the file are told."""
 PAGE = 200
 
 
-class Checking:
+class DamageCheck:
     """One check. `PRAGMA quick_check` reads every page of the file and holds no lock of the interpreter
     meanwhile; then each journal is read, batch by batch."""
 

@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 from antiphon.errors import AntiphonError, StoreError
-from antiphon.stores.sqlite_errors import is_busy, store_error
+from antiphon.stores.sqlite.errors import is_busy, store_error
 
 T = TypeVar("T")
 

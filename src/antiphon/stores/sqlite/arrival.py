@@ -14,10 +14,10 @@ from functools import partial
 from typing import Any
 
 from antiphon.errors import SessionExists, StaleWriter, StoreError
-from antiphon.stores import sqlite_statements as statements
 from antiphon.stores.base import Batch, SessionRecord, joined_events
-from antiphon.stores.sqlite_presence import Presence
-from antiphon.stores.sqlite_records import get
+from antiphon.stores.sqlite import statements
+from antiphon.stores.sqlite.owner_file import OwnerFile
+from antiphon.stores.sqlite.records import get
 
 OWNER = "an import"
 
@@ -27,11 +27,11 @@ Purge = Callable[[int], Awaitable[None]]
 
 
 class SQLiteArrival:
-    def __init__(self, do: Do, record: SessionRecord, key: int, presence: Presence) -> None:
+    def __init__(self, do: Do, record: SessionRecord, key: int, owner_file: OwnerFile) -> None:
         self._do = do
         self._record = record
         self._key = key
-        self._presence = presence
+        self._owner_file = owner_file
         self._whole = [self]
         self.finished = False
 
@@ -41,26 +41,28 @@ class SQLiteArrival:
 
     async def append(self, batch: Batch) -> None:
         events = joined_events(batch)
-        await self._do(partial(append, key=self._key, presence=self._presence, batch=batch, events=events))
+        await self._do(
+            partial(append, key=self._key, owner_file=self._owner_file, batch=batch, events=events)
+        )
 
     async def beside(self, record: SessionRecord) -> SQLiteArrival:
-        key = await self._do(partial(begin, presence=self._presence))
-        other = SQLiteArrival(self._do, record, key, self._presence)
+        key = await self._do(partial(begin, owner_file=self._owner_file))
+        other = SQLiteArrival(self._do, record, key, self._owner_file)
         self._whole.append(other)
         return other
 
     async def finish(self) -> None:
         arrived = {each._key: each._record for each in self._whole}
-        await self._do(partial(finish, presence=self._presence, arrived=arrived))
+        await self._do(partial(finish, owner_file=self._owner_file, arrived=arrived))
         self.finished = True
 
 
 @asynccontextmanager
 async def arrival(
-    do: Do, purge: Purge, record: SessionRecord, presence: Presence
+    do: Do, purge: Purge, record: SessionRecord, owner_file: OwnerFile
 ) -> AsyncIterator[SQLiteArrival]:
-    key = await do(partial(begin, presence=presence))
-    made = SQLiteArrival(do, record, key, presence)
+    key = await do(partial(begin, owner_file=owner_file))
+    made = SQLiteArrival(do, record, key, owner_file)
     try:
         yield made
     finally:
@@ -70,33 +72,37 @@ async def arrival(
                     await purge(key)
 
 
-def begin(connection: sqlite3.Connection, presence: Presence) -> int:
+def begin(connection: sqlite3.Connection, owner_file: OwnerFile) -> int:
     """A key for a session that nobody sees."""
-    presence.show()
+    owner_file.lock()
     made = connection.execute(  # a key is never given out twice, so it is taken from the table of sessions
         "INSERT INTO sessions (id, cwd, additional_directories, created_at, updated_at, state, meta) "
         "VALUES (?, '', '', 0, 0, '', '')",
-        (f"arriving {presence.name}",),
+        (f"arriving {owner_file.name}",),
     )
     key = made.lastrowid
     connection.execute("DELETE FROM sessions WHERE key = ?", (key,))
     connection.execute("INSERT INTO deletions (session) VALUES (?)", (key,))
-    connection.execute("INSERT INTO claims VALUES (?, ?, ?, ?)", (key, OWNER, os.getpid(), presence.name))
+    connection.execute("INSERT INTO claims VALUES (?, ?, ?, ?)", (key, OWNER, os.getpid(), owner_file.name))
     assert key is not None
     return key
 
 
-def append(connection: sqlite3.Connection, key: int, presence: Presence, batch: Batch, events: bytes) -> None:
-    _check_held(connection, key, presence)
+def append(
+    connection: sqlite3.Connection, key: int, owner_file: OwnerFile, batch: Batch, events: bytes
+) -> None:
+    _check_held(connection, key, owner_file)
     (end,) = connection.execute("SELECT max(last) FROM batches WHERE session = ?", (key,)).fetchone()
     if batch.first != (end or 0) + 1:
         raise StaleWriter("on its way here", expected=batch.first - 1, actual=end or 0)
     connection.execute("INSERT INTO batches VALUES (?, ?, ?, ?)", (key, batch.first, batch.last, events))
 
 
-def finish(connection: sqlite3.Connection, presence: Presence, arrived: Mapping[int, SessionRecord]) -> None:
+def finish(
+    connection: sqlite3.Connection, owner_file: OwnerFile, arrived: Mapping[int, SessionRecord]
+) -> None:
     for key, record in arrived.items():
-        _check_held(connection, key, presence)
+        _check_held(connection, key, owner_file)
         if get(connection, record.session_id) is not None:
             raise SessionExists(f"session {record.session_id} is already there")
     for key, record in arrived.items():
@@ -105,10 +111,10 @@ def finish(connection: sqlite3.Connection, presence: Presence, arrived: Mapping[
         connection.execute("DELETE FROM claims WHERE session = ?", (key,))
 
 
-def _check_held(connection: sqlite3.Connection, key: int, presence: Presence) -> None:
+def _check_held(connection: sqlite3.Connection, key: int, owner_file: OwnerFile) -> None:
     held = connection.execute(
         "SELECT 1 FROM deletions JOIN claims USING (session) WHERE session = ? AND presence = ?",
-        (key, presence.name),
+        (key, owner_file.name),
     ).fetchone()
     if held is None:
         raise StoreError("another process took away what had come of the session")

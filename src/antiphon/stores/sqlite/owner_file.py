@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 
-class Presence:
+class OwnerFile:
     """The lock file of one open store; made with its first claim."""
 
     def __init__(self, database: Path) -> None:
@@ -25,7 +25,7 @@ class Presence:
     def _path(self, name: str) -> Path:
         return self._database.with_name(f"{self._database.name}-owner-{name}")
 
-    def show(self) -> None:
+    def lock(self) -> None:
         """Be seen as alive from here on. To be called in a write transaction: that keeps sweepers apart."""
         if self._file is None:
             self._sweep()
@@ -34,11 +34,11 @@ class Presence:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     @property
-    def shown(self) -> bool:
+    def locked(self) -> bool:
         return self._file is not None
 
     def alive(self, name: str) -> bool:
-        """Whether the store with this presence is open."""
+        """Whether the store with this name is open."""
         try:
             file = os.open(self._path(name), os.O_RDONLY)
         except FileNotFoundError:

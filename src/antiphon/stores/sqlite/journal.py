@@ -12,8 +12,8 @@ import msgspec
 from antiphon.errors import StoreCorrupt
 from antiphon.jsonrpc.frames import UNREADABLE
 from antiphon.stores.base import Batch, Page
-from antiphon.stores.sqlite_errors import is_damage
-from antiphon.stores.sqlite_records import LAST_OF_KEY, key_of
+from antiphon.stores.sqlite.errors import is_damage
+from antiphon.stores.sqlite.records import LAST_OF_KEY, key_of
 
 _AFTER = "SELECT first, last, events FROM batches WHERE session = ? AND last > ? ORDER BY last"
 _lines = msgspec.json.Decoder(list[msgspec.Raw])

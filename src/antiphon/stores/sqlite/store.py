@@ -16,8 +16,6 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from antiphon.errors import AntiphonError, SessionUnknown, StoreError
-from antiphon.stores import sqlite_journal, sqlite_records
-from antiphon.stores import sqlite_statements as statements
 from antiphon.stores.base import (
     LIST_LIMIT,
     PAGE_BYTES,
@@ -35,12 +33,13 @@ from antiphon.stores.base import (
     joined_events,
     list_place,
 )
-from antiphon.stores.sqlite_arrival import arrival
-from antiphon.stores.sqlite_check import Checking
-from antiphon.stores.sqlite_errors import store_error
-from antiphon.stores.sqlite_presence import Presence
-from antiphon.stores.sqlite_schema import Durability, open_read_only, open_reader, open_writer
-from antiphon.stores.sqlite_writer import UNKNOWN_BYTES, Write, Writer
+from antiphon.stores.sqlite import journal, records, statements
+from antiphon.stores.sqlite.arrival import arrival
+from antiphon.stores.sqlite.check import DamageCheck
+from antiphon.stores.sqlite.errors import store_error
+from antiphon.stores.sqlite.owner_file import OwnerFile
+from antiphon.stores.sqlite.schema import Durability, open_read_only, open_reader, open_writer
+from antiphon.stores.sqlite.writer import UNKNOWN_BYTES, Write, Writer
 
 T = TypeVar("T")
 
@@ -78,8 +77,8 @@ class SQLiteStore:
         self._reader: sqlite3.Connection | None = None
         self._faults: dict[str, Fault] = {}
         """What is wrong with sessions, beside what their rows tell."""
-        self._checking: Checking | None = None
-        self._presence = Presence(self.path)
+        self._checking: DamageCheck | None = None
+        self._owner_file = OwnerFile(self.path)
         self._opening = asyncio.Lock()
         self._checking_lock = asyncio.Lock()
         self._waiters = Waiters()
@@ -162,7 +161,7 @@ class SQLiteStore:
                 except BaseException:
                     writer.close()
                     raise
-            return statements.deletions(self._connections[1], self._presence)
+            return statements.deletions(self._connections[1], self._owner_file)
         except sqlite3.Error as error:
             raise store_error(error, str(self.path)) from error
         except OSError as error:
@@ -215,7 +214,7 @@ class SQLiteStore:
     async def arrival(self, record: SessionRecord) -> AsyncIterator[Arrival]:
         writer = await self._opened()
         do = partial(self._write, size=UNKNOWN_BYTES)
-        async with arrival(do, partial(self._purge, writer), record, self._presence) as made:
+        async with arrival(do, partial(self._purge, writer), record, self._owner_file) as made:
             yield made
 
     async def update(self, session_id: str, record: RecordPatch) -> None:
@@ -225,7 +224,7 @@ class SQLiteStore:
         check_reading(after, limit_bytes)
         path = str(self.path)
         return await self._read(
-            lambda connection: sqlite_journal.read(connection, path, session_id, after, limit_bytes)
+            lambda connection: journal.read(connection, path, session_id, after, limit_bytes)
         )
 
     async def save_parts(self, session_id: str, upto: int, parts: Mapping[str, bytes | None]) -> None:
@@ -241,7 +240,7 @@ class SQLiteStore:
         )
 
     async def get(self, session_id: str) -> SessionRecord | None:
-        record = await self._read(lambda connection: sqlite_records.get(connection, session_id))
+        record = await self._read(lambda connection: records.get(connection, session_id))
         return None if record is None else self._with_fault(record)
 
     async def list(
@@ -249,9 +248,7 @@ class SQLiteStore:
     ) -> Listing:
         check_reading(0, limit)
         place = list_place(after) if after is not None else None
-        listing = await self._read(
-            lambda connection: sqlite_records.list_sessions(connection, cwd, place, limit)
-        )
+        listing = await self._read(lambda connection: records.list_sessions(connection, cwd, place, limit))
         return Listing(tuple(map(self._with_fault, listing.records)), listing.next)
 
     def _with_fault(self, record: SessionRecord) -> SessionRecord:
@@ -272,7 +269,7 @@ class SQLiteStore:
     async def check(self, *, seconds: float) -> CheckReport:
         await self._opened_reader()
         async with self._checking_lock:
-            checking = self._checking = Checking(self.path, patience=self._patience)
+            checking = self._checking = DamageCheck(self.path, patience=self._patience)
             try:
                 report = await checking.run(seconds)
             except sqlite3.Error as error:
@@ -284,7 +281,7 @@ class SQLiteStore:
 
     async def delete(self, session_id: str) -> bool:
         key = await self._write(
-            lambda connection: statements.delete(connection, session_id, self._presence), size=UNKNOWN_BYTES
+            lambda connection: statements.delete(connection, session_id, self._owner_file), size=UNKNOWN_BYTES
         )
         self._waiters.fail(session_id, SessionUnknown(session_id))
         self._faults.pop(session_id, None)
@@ -298,13 +295,13 @@ class SQLiteStore:
 
     async def claim(self, session_id: str, owner: str) -> None:
         await self._write(
-            lambda connection: statements.claim(connection, session_id, owner, self._presence),
+            lambda connection: statements.claim(connection, session_id, owner, self._owner_file),
             size=UNKNOWN_BYTES,
         )
 
     async def release(self, session_id: str, owner: str) -> None:
         await self._write(
-            lambda connection: statements.release(connection, session_id, owner, self._presence)
+            lambda connection: statements.release(connection, session_id, owner, self._owner_file)
         )
 
     async def grown(self, session_id: str, after: int) -> int:
@@ -377,9 +374,9 @@ class SQLiteStore:
             self._timer.cancel()
         self._fail_waiters(StoreError(f"the store of {self.path} is closed"))
         if self._writer is not None:
-            if self._presence.shown:
-                with suppress(StoreError):  # a claim without its presence is void
-                    await self._writer.do(Write(partial(statements.release_all, presence=self._presence)))
+            if self._owner_file.locked:
+                with suppress(StoreError):  # a claim without its owner file is void
+                    await self._writer.do(Write(partial(statements.release_all, owner_file=self._owner_file)))
             await self._writer.aclose()
         if self._threads is not None:
             loop = asyncio.get_running_loop()
@@ -397,7 +394,7 @@ class SQLiteStore:
     def _close_writer(self) -> None:
         if self._connections is not None:
             self._connections[0].close()
-        self._presence.close()
+        self._owner_file.close()
 
 
 def _append(session_id: str, batch: Batch, record: RecordPatch | None) -> Write[None]:

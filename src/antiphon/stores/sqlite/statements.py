@@ -14,8 +14,8 @@ import msgspec
 
 from antiphon.errors import SessionClaimed, SessionExists, SessionUnknown, StaleWriter, StoreCorrupt
 from antiphon.stores.base import Batch, Parts, RecordPatch, SessionRecord
-from antiphon.stores.sqlite_presence import Presence
-from antiphon.stores.sqlite_records import LAST_OF_KEY, key_of
+from antiphon.stores.sqlite.owner_file import OwnerFile
+from antiphon.stores.sqlite.records import LAST_OF_KEY, key_of
 
 PURGE_BATCHES = 64
 _SNAPSHOT = "its snapshot cannot be read"
@@ -162,7 +162,7 @@ def drop_snapshot(connection: sqlite3.Connection, session_id: str) -> None:
     connection.execute("DELETE FROM parts WHERE session = ?", (key,))
 
 
-def delete(connection: sqlite3.Connection, session_id: str, presence: Presence) -> int | None:
+def delete(connection: sqlite3.Connection, session_id: str, owner_file: OwnerFile) -> int | None:
     """Take a session away; its journal is still to be purged. Its key, if it was there."""
     try:
         key = key_of(connection, session_id)
@@ -170,7 +170,7 @@ def delete(connection: sqlite3.Connection, session_id: str, presence: Presence) 
         return None
     found = connection.execute(_CLAIM, (key,)).fetchone()
     _, holder, pid, name = (key, "", 0, None) if found is None else found
-    if name is not None and name != presence.name and presence.alive(name):
+    if name is not None and name != owner_file.name and owner_file.alive(name):
         raise SessionClaimed(session_id, owner=holder, pid=pid)
     row = (key,)
     connection.execute("INSERT INTO deletions (session) VALUES (?)", row)
@@ -180,12 +180,12 @@ def delete(connection: sqlite3.Connection, session_id: str, presence: Presence) 
     return int(key)
 
 
-def deletions(connection: sqlite3.Connection, presence: Presence) -> tuple[int, ...]:
+def deletions(connection: sqlite3.Connection, owner_file: OwnerFile) -> tuple[int, ...]:
     """The keys of deleted sessions whose journals are not all purged, and of those that arrived in part."""
     rows = connection.execute(
         "SELECT deletions.session, presence FROM deletions LEFT JOIN claims USING (session)"
     ).fetchall()
-    return tuple(key for key, name in rows if name is None or not presence.alive(name))
+    return tuple(key for key, name in rows if name is None or not owner_file.alive(name))
 
 
 def purge(connection: sqlite3.Connection, key: int) -> bool:
@@ -199,31 +199,31 @@ def purge(connection: sqlite3.Connection, key: int) -> bool:
     return True
 
 
-def claim(connection: sqlite3.Connection, session_id: str, owner: str, presence: Presence) -> None:
+def claim(connection: sqlite3.Connection, session_id: str, owner: str, owner_file: OwnerFile) -> None:
     row = connection.execute(_CLAIM, (key_of(connection, session_id),)).fetchone()
     if row is None:
         raise SessionUnknown(session_id)
     key, holder, pid, name = row
-    if name == presence.name and holder == owner:
+    if name == owner_file.name and holder == owner:
         return
-    if name is not None and (name == presence.name or presence.alive(name)):
+    if name is not None and (name == owner_file.name or owner_file.alive(name)):
         raise SessionClaimed(session_id, owner=holder, pid=pid)
-    presence.show()
+    owner_file.lock()
     connection.execute(
-        "INSERT OR REPLACE INTO claims VALUES (?, ?, ?, ?)", (key, owner, os.getpid(), presence.name)
+        "INSERT OR REPLACE INTO claims VALUES (?, ?, ?, ?)", (key, owner, os.getpid(), owner_file.name)
     )
 
 
-def release(connection: sqlite3.Connection, session_id: str, owner: str, presence: Presence) -> None:
+def release(connection: sqlite3.Connection, session_id: str, owner: str, owner_file: OwnerFile) -> None:
     connection.execute(
         "DELETE FROM claims WHERE owner = ? AND presence = ? "
         "AND session = (SELECT key FROM sessions WHERE id = ?)",
-        (owner, presence.name, session_id),
+        (owner, owner_file.name, session_id),
     )
 
 
-def release_all(connection: sqlite3.Connection, presence: Presence) -> None:
-    connection.execute("DELETE FROM claims WHERE presence = ?", (presence.name,))
+def release_all(connection: sqlite3.Connection, owner_file: OwnerFile) -> None:
+    connection.execute("DELETE FROM claims WHERE presence = ?", (owner_file.name,))
 
 
 def _json(value: object) -> str:

@@ -17,7 +17,7 @@ import msgspec
 from antiphon.errors import SessionUnknown, StoreCorrupt
 from antiphon.jsonrpc.frames import UNREADABLE
 from antiphon.stores.base import HIGHEST, Fault, FaultKind, Listing, SessionRecord, list_cursor
-from antiphon.stores.sqlite_errors import is_damage
+from antiphon.stores.sqlite.errors import is_damage
 
 T = TypeVar("T")
 
