@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 from antiphon.agent import Agent, AgentTurn, Answer
 from antiphon.agent.asking import Action
 from antiphon.agent.logins import Login
-from antiphon.engine.elicitations import CREATE_ELICITATION
+from antiphon.engine.questions import CREATE_ELICITATION
 from antiphon.errors import CannotAsk, LocalError
 from antiphon.stores.memory import MemoryStore
 from tests.agent.talk import Talk, client, put_away, session

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from antiphon.agent import AgentTurn
-from antiphon.engine.elicitations import CREATE_ELICITATION
+from antiphon.engine.questions import CREATE_ELICITATION
 from antiphon.errors import LocalError
 from tests.agent.talk import client, session
 from tests.agent.test_asking import BOTH, URL, able, asked, asking

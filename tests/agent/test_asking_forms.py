@@ -12,7 +12,7 @@ from msgspec import Meta, Struct, field
 
 from antiphon.agent import Answer, Email
 from antiphon.agent.asking import Action
-from antiphon.engine.elicitations import CREATE_ELICITATION
+from antiphon.engine.questions import CREATE_ELICITATION
 from antiphon.errors import CannotAsk, LocalError
 from tests.agent.talk import session
 from tests.agent.test_asking import FORM, Password, Where, able, asked, asking, ended

@@ -9,7 +9,8 @@ import pytest
 from msgspec import structs
 
 from antiphon.client import Permission, Permissions
-from antiphon.engine.tools import ToolCalls
+from antiphon.engine.items import ById
+from antiphon.engine.tools import ToolCall
 from antiphon.errors import LocalError
 from antiphon.schema import v2
 
@@ -25,8 +26,8 @@ def asked(
     call_title: str = "Act",
 ) -> Permission:
     call = v2.ToolCallUpdate(tool_call_id=v2.ToolCallId("t"), kind=v2.ToolKind(kind), title=call_title)
-    tools = ToolCalls()
-    tools.patch(call, position=1)
+    tools = ById(ToolCall)
+    tools.find(call.tool_call_id, position=1).patch(call)
     request = v2.RequestPermissionRequest(
         session_id=v2.SessionId(session),
         title=title,

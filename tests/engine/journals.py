@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from antiphon.engine import events as e
-from antiphon.engine.events import AnyBody, Event, Updated
-from antiphon.engine.journal import number
+from antiphon.engine.events import AnyBody, Event, Updated, decode_event
 from antiphon.engine.session import Session
 from antiphon.engine.who import Who
 from antiphon.errors import ErrorObject
@@ -60,6 +59,16 @@ def asked(id: str, params: Raw | None = None, **fields: Any) -> e.QuestionOpened
 
 def selected(option: str) -> Raw:
     return raw({"outcome": {"outcome": "selected", "optionId": option}})
+
+
+def number(bodies: Iterable[AnyBody], *, after: int, at: int) -> list[Event]:
+    """The bodies as the events that follow `after`."""
+    return [Event(seq, at, body) for seq, body in enumerate(bodies, after + 1)]
+
+
+def decoded(lines: bytes) -> list[Event]:
+    """The events of a journal that was kept as lines."""
+    return [decode_event(line) for line in lines.splitlines()]
 
 
 def events(*bodies: AnyBody, after: int = 0) -> list[Event]:

@@ -8,7 +8,7 @@ import pytest
 
 from antiphon.engine.annotations import AnnotationKind, check_value
 from antiphon.engine.events import Updated
-from antiphon.engine.forking import forked
+from antiphon.engine.fork import forked
 from antiphon.engine.snapshot import parts, restore, take_dirty
 from antiphon.engine.transcript import MessageType
 from tests.engine.journals import chunk, folded, update

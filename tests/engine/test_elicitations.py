@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from antiphon.engine.elicitations import CREATE_ELICITATION, counted, elicitation_of, mode_of, read_response
 from antiphon.engine.events import (
     AnyBody,
+    Cursor,
     Event,
     QuestionEnd,
     QuestionOpened,
@@ -17,9 +17,15 @@ from antiphon.engine.events import (
     decode_event,
     encode_event,
 )
-from antiphon.engine.journal import Cursor
-from antiphon.engine.questions import Question
-from antiphon.engine.reading import encode
+from antiphon.engine.json_values import encode
+from antiphon.engine.questions import (
+    CREATE_ELICITATION,
+    Question,
+    counted,
+    elicitation_of,
+    mode_of,
+    read_response,
+)
 from antiphon.engine.session import Session
 from antiphon.engine.snapshot import Restoring, take_dirty
 from antiphon.schema import v2

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from antiphon.engine import pieces
 from antiphon.engine.events import Event, Updated
+from antiphon.engine.items import UnknownUpdate
+from antiphon.engine.json_values import encode
 from antiphon.engine.pieces import cut, freeze
-from antiphon.engine.reading import encode
 from antiphon.engine.session import Session
-from antiphon.engine.unknown import UnknownUpdate
 
 from .journals import JOURNALS, chunk, events, folded, text, update
 

@@ -9,8 +9,7 @@ from msgspec import Raw
 
 from antiphon.engine import events as e
 from antiphon.engine import prompts as prompts_module
-from antiphon.engine.events import AnyBody, Delivery, Updated
-from antiphon.engine.journal import Cursor
+from antiphon.engine.events import AnyBody, Cursor, Delivery, Updated
 from antiphon.engine.prompt_states import PromptState, Refusal
 from antiphon.engine.prompts import Entry, Next, Outcome, Takes
 from antiphon.engine.session import Session

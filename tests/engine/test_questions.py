@@ -11,8 +11,7 @@ from msgspec import Raw
 
 from antiphon.engine import events as e
 from antiphon.engine import questions as questions_module
-from antiphon.engine.events import AnyBody, QuestionEnd
-from antiphon.engine.journal import Cursor
+from antiphon.engine.events import AnyBody, Cursor, QuestionEnd
 from antiphon.engine.questions import ENDS, Ending, Question, QuestionState, Unanswerable
 from antiphon.engine.session import Session
 from antiphon.engine.snapshot import parts, restore
@@ -60,23 +59,23 @@ def test_the_first_answer_counts_and_no_other_does() -> None:
 
 @requirement("PERM-V2-06", "PERM-V2-07", "PERM-V2-08")
 @pytest.mark.parametrize(
-    ("result", "approved"),
+    ("result", "option"),
     [
-        (selected("allow_once"), True),
-        (selected("allow_always"), True),
-        (selected("reject_once"), False),
-        (selected("_maybe"), False),
-        (selected("not offered"), False),  # PERM-V2-06
-        (raw({"outcome": {"outcome": "_shrugged", "optionId": "allow_once"}}), False),  # PERM-V2-07
-        (raw({"outcome": {"outcome": "cancelled"}}), False),  # PERM-V2-08
-        (raw({"outcome": {"outcome": "selected"}}), False),
-        (raw(["nonsense"]), False),
-        (Raw(b"{"), False),
+        (selected("allow_once"), "allow_once"),
+        (selected("reject_once"), "reject_once"),
+        (selected("_maybe"), "_maybe"),
+        (selected("not offered"), None),  # PERM-V2-06
+        (raw({"outcome": {"outcome": "_shrugged", "optionId": "allow_once"}}), None),  # PERM-V2-07
+        (raw({"outcome": {"outcome": "cancelled"}}), None),  # PERM-V2-08
+        (raw({"outcome": {"outcome": "selected"}}), None),
+        (raw(["nonsense"]), None),
+        (Raw(b"{"), None),
     ],
 )
-def test_only_an_offered_option_that_allows_is_approval(result: Raw, *, approved: bool) -> None:
-    session = folded(asked("q", permission("allow_once", "allow_always", "reject_once", "_maybe")))
-    assert session.questions.open[0].approved_by(result) is approved
+def test_only_an_offered_option_can_be_chosen(result: Raw, option: str | None) -> None:
+    session = folded(asked("q", permission("allow_once", "reject_once", "_maybe")))
+    chosen = session.questions.open[0].chosen(result)
+    assert (None if chosen is None else chosen.option_id) == option
 
 
 @requirement("PERM-V2-03")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from antiphon.engine.events import Updated
-from antiphon.engine.forking import forked
-from antiphon.engine.journal import Cursor
+from antiphon.engine.events import Cursor, Updated
+from antiphon.engine.fork import forked
 from antiphon.engine.snapshot import parts, replay, restore
 from antiphon.schema import v2
 from tests.engine.journals import events, folded, update

@@ -16,7 +16,6 @@ import pytest
 
 from antiphon.client import Client, connect
 from antiphon.engine.events import SessionCreated, encode_event
-from antiphon.engine.journal import number
 from antiphon.engine.subagents import SUBAGENT_OF
 from antiphon.errors import CallFailed
 from antiphon.hub import Hub, HubFolder
@@ -29,7 +28,7 @@ from antiphon.server.method import Role
 from antiphon.server.methods.table import method_of
 from antiphon.stores import Batch, MemoryStore, SessionRecord, SQLiteStore
 from antiphon.stores.base import CheckReport
-from tests.engine.journals import chunk
+from tests.engine.journals import chunk, number
 from tests.hub.test_commands import run
 
 YEAR_10000 = 253_402_300_800_000

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from antiphon.engine.events import AnyBody, SessionCreated, encode_event
-from antiphon.engine.journal import number
 from antiphon.engine.session import Session
 from antiphon.live.stored_session import read_session
 from antiphon.session_files import export_session, import_session
 from antiphon.stores import Batch, MemoryStore, SessionRecord, Store
 from antiphon.testing.store_samples import read_all
-from tests.engine.journals import AT, chunk, state
+from tests.engine.journals import AT, chunk, number, state
 
 CREATED = SessionCreated(session_id="s", cwd="/w", additional_directories=("/x",), meta={"k": 1})
 TALK = (

@@ -13,7 +13,7 @@ from msgspec import structs
 from antiphon import Agent, AgentTurn
 from antiphon.client import connect
 from antiphon.engine.events import Event, SessionCreated, encode_event
-from antiphon.engine.reading import encode
+from antiphon.engine.json_values import encode
 from antiphon.engine.subagents import SUBAGENT_OF
 from antiphon.errors import SessionExists, StoreFull
 from antiphon.live.stored_session import read_session

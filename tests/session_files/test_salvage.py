@@ -8,14 +8,13 @@ import json
 import pytest
 
 from antiphon.engine.events import AnyBody, SessionCreated, encode_event
-from antiphon.engine.journal import number
 from antiphon.engine.subagents import SUBAGENT_OF
 from antiphon.errors import SessionUnknown
 from antiphon.session_files import FileRefused, Missing, export_session, import_session, read_account
 from antiphon.stores import Batch, MemoryStore, SessionRecord
 from antiphon.testing.store_samples import read_all
 from antiphon.transcripts import to_markdown
-from tests.engine.journals import chunk, state, update
+from tests.engine.journals import chunk, number, state, update
 from tests.session_files.files import CREATED, imported, kept
 from tests.session_files.test_format import split
 

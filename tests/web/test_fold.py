@@ -11,16 +11,15 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from antiphon.engine.compactions import Compaction
-from antiphon.engine.events import Event, QuestionOpened, Translated, Updated, decode_events
-from antiphon.engine.reading import encode
+from antiphon.engine.events import Event, QuestionOpened, Translated, Updated
+from antiphon.engine.items import Compaction, UnknownUpdate
+from antiphon.engine.json_values import encode
 from antiphon.engine.session import Session
 from antiphon.engine.subagents import SessionNote, SubagentInfo
 from antiphon.engine.tools import ToolCall
 from antiphon.engine.transcript import Message
-from antiphon.engine.unknown import UnknownUpdate
 from antiphon.schema import v2
-from tests.engine.journals import JOURNALS
+from tests.engine.journals import JOURNALS, decoded
 from tests.web.nodes import NODE, needs_node
 
 HERE = Path(__file__).parent
@@ -58,7 +57,7 @@ def page() -> Iterator[Page]:
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_a_recorded_journal_is_the_same_on_the_page(path: Path, page: Page) -> None:
-    events = decode_events(path.read_bytes())
+    events = decoded(path.read_bytes())
     assert _page(page, events) == _engine(events)
 
 

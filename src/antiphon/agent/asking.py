@@ -11,8 +11,8 @@ from typing import Any, Generic, TypeVar, overload
 from msgspec import Struct
 
 from antiphon.agent.worker import HandlerWorker
-from antiphon.engine.elicitations import CREATE_ELICITATION, FORM, URL, Elicited, read_response
 from antiphon.engine.events import QuestionEnd
+from antiphon.engine.questions import CREATE_ELICITATION, FORM, URL, Elicited, read_response
 from antiphon.errors import CannotAsk, LocalError
 from antiphon.schema import v2
 from antiphon.server.elicitation import CANCEL, COMPLETE, Channel, Notify

@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 from antiphon.bridge import losses
 from antiphon.bridge.content import recast
 from antiphon.bridge.losses import Ledger, mark
-from antiphon.engine.reading import UPDATES, encode
+from antiphon.engine.json_values import UPDATES, encode
 from antiphon.errors import AntiphonError, ErrorObject, RequestCancelled, one_line
 from antiphon.schema import v1, v2
 from antiphon.schema.repair import Malformed

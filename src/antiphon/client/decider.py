@@ -9,7 +9,7 @@ from antiphon.client.elicitation import Elicitation
 from antiphon.client.elicitation_requests import ElicitationRequests
 from antiphon.client.permissions import Permission, PermissionDecider
 from antiphon.client.session.session import ClientSession
-from antiphon.engine.elicitations import Elicited
+from antiphon.engine.questions import Elicited
 from antiphon.schema import v2
 
 logger = logging.getLogger("antiphon.client")

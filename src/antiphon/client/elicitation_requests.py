@@ -13,7 +13,7 @@ from antiphon.bridge.upgrade.questions import elicitation as elicitation_v2
 from antiphon.bridge.upgrade.questions import elicitation_answer as answer_v1
 from antiphon.client.elicitation import Elicitation, Reply, elicitation_modes
 from antiphon.client.session.session import ClientSession
-from antiphon.engine.elicitations import CREATE_ELICITATION, Elicited, counted, mode_of
+from antiphon.engine.questions import CREATE_ELICITATION, Elicited, counted, mode_of
 from antiphon.errors import InvalidParams, LocalError
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.schema import v2

@@ -6,7 +6,6 @@ from antiphon.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from antiphon.engine.annotations import ANNOTATION_UPDATES
-    from antiphon.engine.compactions import Compaction
     from antiphon.engine.configuration import offered_values
     from antiphon.engine.forms import (
         BooleanField,
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
         Unfit,
         UnknownField,
     )
-    from antiphon.engine.plans import Plan
+    from antiphon.engine.items import Compaction, Plan
     from antiphon.engine.terminals import Terminal
     from antiphon.engine.tools import ToolCall
     from antiphon.engine.transcript import TYPE_OF, Message, MessageType, is_deletion
@@ -36,11 +35,10 @@ __all__ = [
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__, {
     "annotations": ("ANNOTATION_UPDATES",),
-    "compactions": ("Compaction",),
     "configuration": ("offered_values",),
     "forms": ("BooleanField", "ChoiceField", "ChoicesField", "Field", "IntegerField", "NumberField",
         "Option", "TextField", "Unchecked", "Unfit", "UnknownField"),
-    "plans": ("Plan",),
+    "items": ("Compaction", "Plan"),
     "terminals": ("Terminal",),
     "tools": ("ToolCall",),
     "transcript": ("TYPE_OF", "Message", "MessageType", "is_deletion"),

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import Any, Generic, TypeAlias, TypeVar, overload
+from typing import Any, Generic, NewType, TypeAlias, TypeVar, overload
 
 import msgspec
 from msgspec import Raw, Struct, field
 
-from antiphon.engine.reading import CONTENT, UPDATES, describe
-from antiphon.engine.reading import encode as encode_json
+from antiphon.engine.json_values import CONTENT, UPDATES, describe
+from antiphon.engine.json_values import encode as encode_json
 from antiphon.engine.who import Named
 from antiphon.errors import ErrorObject, EventRefused, LocalError
 from antiphon.jsonrpc.frames import UNREADABLE, on_one_line
@@ -28,6 +28,8 @@ from antiphon.schema.wire import Unknown
 FORMAT = 1
 """The journal's format, named by its first event. Every format ever released is read for ever."""
 
+Cursor = NewType("Cursor", int)
+"""A position in a journal: the number of the last event that was seen. 0 is before the first event."""
 
 NOTHING = Raw(b"null")
 """Where there could be bytes of JSON, and are none: msgspec reads no `Raw | None`."""
@@ -44,6 +46,15 @@ class UnreadableEvent(LocalError):
 
 class NewerEvent(UnreadableEvent):
     """An event of a kind that this version does not know: a later version wrote it."""
+
+
+class JournalGap(LocalError):
+    """An event that is not the next one: one is missing, or this one was there before."""
+
+    def __init__(self, expected: int, got: int) -> None:
+        super().__init__(f"expected event {expected}, got {got}")
+        self.expected = expected
+        self.got = got
 
 
 T = TypeVar("T")
@@ -360,14 +371,6 @@ def decode_event(line: bytes | Raw | memoryview) -> Event:
         return _decoder.decode(line)
     except UNREADABLE as error:
         raise _refusal(line, error) from None
-
-
-def decode_events(lines: bytes) -> list[Event]:
-    """Many events, one per line, in one call. Raises `UnreadableEvent`."""
-    try:
-        return _decoder.decode_lines(lines)
-    except UNREADABLE as error:
-        raise UnreadableEvent(str(error)) from None
 
 
 _KINDS = frozenset(kind.__struct_config__.tag for kind in AnyBody.__args__)

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from antiphon.engine.pattern_parser import At, Found, Parser, Split, Step, Take
-from antiphon.engine.pattern_sets import WORD, CharSet, Unsupported
+from antiphon.engine.pattern_parser import WORD, At, CharSet, Found, Parser, Split, Step, Take, Unsupported
 
 LONGEST = 1000
 """How many characters a pattern may have."""

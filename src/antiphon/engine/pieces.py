@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from binascii import b2a_base64
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, AnyStr, Protocol
 
 from msgspec import Struct, structs
 
-from antiphon.engine.compactions import Compaction
 from antiphon.engine.content import is_plain
-from antiphon.engine.folding import Item
-from antiphon.engine.reading import encode
+from antiphon.engine.items import Compaction, Item
+from antiphon.engine.json_values import encode
 from antiphon.engine.subagents import SessionNote
 from antiphon.engine.terminals import Terminal
 from antiphon.engine.tools import ToolCall
@@ -49,33 +49,13 @@ class Frozen(Protocol):
 def freeze(item: Item) -> Frozen:
     match item:
         case Message():
-            blocks, texts = item.parts()
-            chunk = CHUNK[item.type]
-            whole = item.bare(empty=not (blocks or texts))
-            return _Blocks(
-                lambda content: structs.replace(whole, content=content),
-                lambda block: chunk(message_id=item.id, content=block),
-                blocks,
-                texts,
-            )
-        case Compaction():
-            blocks, texts = item.parts()
-            bare = item.bare()
-            return _Blocks(
-                lambda content: structs.replace(bare, summary=content or None),
-                lambda block: CompactionSummaryChunk(compaction_id=item.id, content=block),
-                blocks,
-                texts,
-            )
+            empty = not any(item.parts())
+            return _blocks(item, item.bare(empty=empty), partial(CHUNK[item.type], message_id=item.id))
         case SessionNote():
-            blocks, texts = item.parts()
-            note = item.bare()
-            return _Blocks(
-                lambda content: structs.replace(note, content=content),
-                lambda block: SessionMessageChunk(message_id=item.id, content=block),
-                blocks,
-                texts,
-            )
+            return _blocks(item, item.bare(), partial(SessionMessageChunk, message_id=item.id))
+        case Compaction():
+            chunk = partial(CompactionSummaryChunk, compaction_id=item.id)
+            return _blocks(item, item.bare(), chunk, field="summary")
         case ToolCall():
             return _Call(item.materialize())
         case Terminal():
@@ -90,12 +70,21 @@ class _Whole(Struct, frozen=True):
         yield self.update
 
 
-class _Blocks(Struct, frozen=True):
-    """Content blocks, and the plain text behind them in as many strings as it came in. `whole` makes the
-    update that replaces all content, `chunk` one that appends a block."""
+def _blocks(
+    item: Message | Compaction | SessionNote, bare: Any, chunk: Callable[..., Any], field: str = "content"
+) -> _Blocks:
+    blocks, texts = item.parts()
+    return _Blocks(bare, field, chunk, blocks, texts)
 
-    whole: Callable[[list[ContentBlock]], Any]
-    chunk: Callable[[ContentBlock], Any]
+
+class _Blocks(Struct, frozen=True):
+    """Content blocks, and the plain text behind them in as many strings as it came in."""
+
+    bare: Any
+    """The update without its content, which is in `field`."""
+    field: str
+    chunk: Callable[..., Any]
+    """Makes the update that appends one block."""
     blocks: Sequence[ContentBlock]
     texts: Sequence[str]
 
@@ -103,7 +92,7 @@ class _Blocks(Struct, frozen=True):
         size = sum(map(len, self.texts)) + sum(map(_size, self.blocks))
         if size <= PIECE:
             text = [TextContent(text="".join(self.texts))] if self.texts else []
-            yield self.whole([*self.blocks, *text])
+            yield self._whole([*self.blocks, *text])
             return
         # Blocks of one array stay apart, while a chunk of plain text extends the plain text before it. So all
         # plain blocks that stand behind another one are in the first update, the last of them as a piece.
@@ -111,9 +100,12 @@ class _Blocks(Struct, frozen=True):
         apart = [at for at in range(1, len(plain)) if plain[at - 1] and plain[at]]
         first = apart[-1] if apart else 0
         pieces = self._pieces(first)
-        yield self.whole([*self.blocks[:first], *([next(pieces)] if first else [])])  # SESS-23
+        yield self._whole([*self.blocks[:first], *([next(pieces)] if first else [])])  # SESS-23
         for piece in pieces:
-            yield self.chunk(piece)
+            yield self.chunk(content=piece)
+
+    def _whole(self, content: list[ContentBlock]) -> Any:
+        return structs.replace(self.bare, **{self.field: content}) if content else self.bare
 
     def _pieces(self, first: int) -> Iterator[ContentBlock]:
         for block in self.blocks[first:]:

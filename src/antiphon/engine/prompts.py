@@ -28,8 +28,8 @@ from antiphon.engine.events import (
     RequestId,
     Updated,
 )
+from antiphon.engine.json_values import CONTENT, encode, kept
 from antiphon.engine.prompt_states import ACTIONS, TAKING, Action, PromptState, Refusal, Same, When
-from antiphon.engine.reading import CONTENT, encode, kept
 from antiphon.engine.turn import Turn, TurnState
 from antiphon.engine.who import Named, who_of
 from antiphon.errors import ErrorObject, RequestCancelled

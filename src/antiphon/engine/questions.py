@@ -1,38 +1,52 @@
-"""Pending permissions (and what else an agent asks): they wait with nobody attached, and end exactly once."""
+"""Questions: permissions and elicitations. They wait for an answer, also without clients, and end once."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from msgspec import Raw
 from msgspec.structs import replace
 
 from antiphon.engine.events import NO_RESULT, NOTHING, QuestionClosed, QuestionEnd, QuestionOpened
-from antiphon.engine.reading import Reader, kept
+from antiphon.engine.json_values import Reader, kept
 from antiphon.engine.turn import TurnId
 from antiphon.engine.who import Named
 from antiphon.schema.repair import Malformed
+from antiphon.schema.v2.elicitation import (
+    CreateElicitationRequest,
+    CreateElicitationResponse,
+    ElicitationAcceptAction,
+    ElicitationCancelAction,
+    ElicitationDeclineAction,
+    ElicitationFormMode,
+    ElicitationUrlMode,
+)
 from antiphon.schema.v2.permissions import (
     PermissionOption,
-    PermissionOptionKind,
     RequestPermissionRequest,
     RequestPermissionResponse,
     SelectedPermissionOutcome,
     ToolCallPermissionSubject,
 )
 from antiphon.schema.v2.tool_calls import ToolCallUpdate
-from antiphon.schema.wire import Wire
+from antiphon.schema.wire import Unknown, Wire
 
 REQUEST_PERMISSION = "session/request_permission"
+CREATE_ELICITATION: Final = "elicitation/create"
+FORM: Final = "form"
+URL: Final = "url"
+
+Elicited: TypeAlias = ElicitationFormMode | ElicitationUrlMode
 REMEMBERED = 256
 """How many ended questions a session remembers, to tell a late answer from one to an unknown question."""
 
 _REQUESTS: Reader[RequestPermissionRequest] = Reader(RequestPermissionRequest)
 _RESPONSES: Reader[RequestPermissionResponse] = Reader(RequestPermissionResponse)
-_APPROVALS = frozenset({PermissionOptionKind.ALLOW_ONCE, PermissionOptionKind.ALLOW_ALWAYS})
+_ELICITATIONS: Reader[CreateElicitationRequest] = Reader(CreateElicitationRequest)
+_ELICITED: Reader[CreateElicitationResponse] = Reader(CreateElicitationResponse)
 
 
 class QuestionState(StrEnum):
@@ -117,11 +131,6 @@ class Question(Wire, frozen=True, kw_only=True):
         if not isinstance(outcome, SelectedPermissionOutcome):
             return None
         return next((option for option in permission.options if option.option_id == outcome.option_id), None)
-
-    def approved_by(self, result: bytes | Raw) -> bool:
-        """Whether an answer lets the agent go on. An option of an unknown kind does not."""
-        option = self.chosen(result)
-        return option is not None and option.kind in _APPROVALS
 
 
 class Ending(NamedTuple):
@@ -257,3 +266,42 @@ class Questions:
         self._open = {q.question_id: None for q in asked if q.state is QuestionState.OPEN}
         ended = sorted((q for q in questions if q.ended), key=lambda question: question.ended)
         self._ended = deque(question.question_id for question in ended)
+
+
+def elicitation_of(question: Question) -> Elicited | None:
+    """What a question asks, where it is an elicitation that is known here."""
+    if question.method != CREATE_ELICITATION:
+        return None
+    try:
+        request = _ELICITATIONS.read(question.params)
+    except Malformed:
+        return None
+    return None if isinstance(request, Unknown) else request
+
+
+def mode_of(request: Elicited) -> str:
+    return FORM if isinstance(request, ElicitationFormMode) else URL
+
+
+def read_response(result: bytes) -> CreateElicitationResponse:
+    """An answer as the journal keeps it; what cannot be read is no consent (ELIC-08)."""
+    try:
+        return _ELICITED.read(result)
+    except Malformed:
+        return ElicitationCancelAction()
+
+
+def counted(request: Elicited, response: CreateElicitationResponse) -> CreateElicitationResponse | None:
+    """An answer as it counts: of an accepted form the values that fit, and nothing else (ELIC-07, ELIC-10).
+    `None` for a form that is accepted with values that do not fit (ELIC-17)."""
+    from antiphon.engine.forms import Form  # loaded with the first form, not by everybody
+
+    match response:
+        case ElicitationAcceptAction() if isinstance(request, ElicitationFormMode):
+            filled = Form(request.requested_schema).read(response.content or {})
+            return None if filled.problems else ElicitationAcceptAction(content=filled.values)
+        case ElicitationAcceptAction():
+            return ElicitationAcceptAction()
+        case ElicitationDeclineAction():
+            return ElicitationDeclineAction()
+    return ElicitationCancelAction()  # ELIC-08: also what is not known

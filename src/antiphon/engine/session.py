@@ -12,7 +12,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from antiphon.engine import events as e
 from antiphon.engine.events import AnyBody, Updated
-from antiphon.engine.folding import Folding, is_state
+from antiphon.engine.fold import SessionFold, is_state
 from antiphon.engine.prompts import Entry
 from antiphon.engine.questions import Question
 from antiphon.engine.turn import INTERRUPTED, Command, Effect, Turn
@@ -45,7 +45,7 @@ class Cancelled(NamedTuple):
     """The questions of that turn, to be taken back from whoever was asked (PROMPT-V2-41)."""
 
 
-class Session(Folding):
+class Session(SessionFold):
     """A session folded up to `last_seq`. Read it; change it by `apply` alone."""
 
     __slots__ = ()

@@ -12,16 +12,14 @@ from collections.abc import Iterator, Mapping
 import msgspec
 from msgspec import Raw
 
-from antiphon.engine.events import Event, SessionCreated, Translated, Updated
-from antiphon.engine.folding import Item
-from antiphon.engine.journal import Cursor
+from antiphon.engine.events import Cursor, Event, SessionCreated, Translated, Updated
+from antiphon.engine.items import Item, is_from_v1
+from antiphon.engine.json_values import UPDATES, Reader, encode
 from antiphon.engine.prompts import Entry, QueuePart
 from antiphon.engine.questions import Question
-from antiphon.engine.reading import UPDATES, Reader, encode
 from antiphon.engine.session import Session
 from antiphon.engine.tools import FINAL
 from antiphon.engine.turn import TurnPart
-from antiphon.engine.unknown import is_from_v1
 from antiphon.schema.v2.compaction import CompactionStatus, CompactionUpdate
 from antiphon.schema.v2.terminals import TerminalUpdate
 from antiphon.schema.v2.tool_calls import SessionToolCallUpdate
@@ -161,12 +159,6 @@ def replay(session: Session) -> Iterator[bytes]:
     """
     for item in session.items:
         yield encode(item.materialize())
-
-
-def replay_parts(parts: Mapping[str, bytes]) -> Iterator[bytes]:
-    """The same from a kept snapshot, without folding it."""
-    for part in _in_order(parts):
-        yield bytes(part.update)
 
 
 def state_update(session: Session) -> bytes:

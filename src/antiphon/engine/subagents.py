@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any
 
 from msgspec import UNSET, structs
 
@@ -90,8 +90,8 @@ class SessionNote:
     def text(self) -> str:
         return self._content.text
 
-    def append(self, block: ContentBlock) -> None:
-        self._content.append(block)
+    def append(self, chunk: SessionMessageChunk) -> None:
+        self._content.append(chunk.content)
 
     def patch(self, update: SessionMessage) -> None:
         for name in _PARTIES:
@@ -136,59 +136,3 @@ def _renamed_work(work: Any, name: Callable[[str], str]) -> Any:
     if isinstance(work, BackgroundSubagent):
         return structs.replace(work, session_id=SessionId(name(work.session_id)))
     return work
-
-
-class Subagents:
-    """All that were announced, in the order of their announcement."""
-
-    __slots__ = ("_by_id", "on_new")
-
-    def __init__(self) -> None:
-        self._by_id: dict[str, SubagentInfo] = {}
-        self.on_new: Callable[[SubagentInfo], None] = lambda _: None
-        """Called with each that is announced for the first time."""
-
-    def __iter__(self) -> Iterator[SubagentInfo]:
-        return iter(self._by_id.values())
-
-    def get(self, id: str) -> SubagentInfo | None:
-        return self._by_id.get(id)
-
-    def patch(self, update: SubagentUpdate, *, position: int) -> SubagentInfo:
-        subagent = self._by_id.get(update.session_id)
-        new = subagent is None
-        if subagent is None:
-            subagent = self._by_id[update.session_id] = SubagentInfo(update.session_id, position=position)
-        subagent.patch(update)
-        if new:
-            self.on_new(subagent)
-        return subagent
-
-
-class SessionNotes:
-    __slots__ = ("_by_id",)
-
-    def __init__(self) -> None:
-        self._by_id: Final[dict[str, SessionNote]] = {}
-
-    def __iter__(self) -> Iterator[SessionNote]:
-        return iter(self._by_id.values())
-
-    def get(self, id: str) -> SessionNote | None:
-        return self._by_id.get(id)
-
-    def patch(self, update: SessionMessage, *, position: int) -> SessionNote:
-        note = self._of(update.message_id, position)
-        note.patch(update)
-        return note
-
-    def chunk(self, update: SessionMessageChunk, *, position: int) -> SessionNote:
-        note = self._of(update.message_id, position)
-        note.append(update.content)
-        return note
-
-    def _of(self, id: MessageId, position: int) -> SessionNote:
-        note = self._by_id.get(id)
-        if note is None:
-            note = self._by_id[id] = SessionNote(id, position=position)
-        return note

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from binascii import Error, a2b_base64, b2a_base64
-from collections.abc import Iterator
 from typing import Any
 
 from msgspec import UNSET, structs
@@ -63,8 +62,8 @@ class Terminal:
     def exited(self) -> bool:
         return self.exit_status is not None  # TERMV2-06: whatever it says
 
-    def append(self, data: str) -> None:
-        piece = _decoded(data)  # TERMV2-05: each chunk on its own
+    def append(self, chunk: TerminalOutputChunk) -> None:
+        piece = _decoded(chunk.data)  # TERMV2-05: each chunk on its own
         if piece is None:
             return
         if self._runs is None:
@@ -106,36 +105,6 @@ class Terminal:
             capabilities=self.capabilities,
             meta=self.meta or None,
         )
-
-
-class Terminals:
-    __slots__ = ("_by_id",)
-
-    def __init__(self) -> None:
-        self._by_id: dict[str, Terminal] = {}
-
-    def __iter__(self) -> Iterator[Terminal]:
-        """In the order of first appearance."""
-        return iter(self._by_id.values())
-
-    def get(self, id: str) -> Terminal | None:
-        return self._by_id.get(id)
-
-    def patch(self, update: TerminalUpdate, *, position: int) -> Terminal:
-        terminal = self._of(update.terminal_id, position)
-        terminal.patch(update)
-        return terminal
-
-    def chunk(self, update: TerminalOutputChunk, *, position: int) -> Terminal:
-        terminal = self._of(update.terminal_id, position)
-        terminal.append(update.data)
-        return terminal
-
-    def _of(self, id: TerminalId, position: int) -> Terminal:
-        terminal = self._by_id.get(id)
-        if terminal is None:  # TERMV2-02
-            terminal = self._by_id[id] = Terminal(id, position=position)
-        return terminal
 
 
 def _decoded(data: str) -> bytes | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 from msgspec import UNSET
@@ -72,6 +71,9 @@ class ToolCall:
             self.locations = list(update.locations or ())
         self.meta = patch_meta(self.meta, update.meta)
 
+    def append(self, chunk: ToolCallContentChunk) -> None:
+        self.content.append(chunk.content)  # items stay apart: a chunk is one of them (TOOL-V2-05)
+
     def materialize(self) -> SessionToolCallUpdate:
         """All fields, cleared ones as `null`: it replaces what a client holds."""
         return SessionToolCallUpdate(
@@ -87,33 +89,3 @@ class ToolCall:
             capabilities=self.capabilities,
             meta=self.meta or None,
         )
-
-
-class ToolCalls:
-    __slots__ = ("_by_id",)
-
-    def __init__(self) -> None:
-        self._by_id: dict[str, ToolCall] = {}
-
-    def __iter__(self) -> Iterator[ToolCall]:
-        """In the order of first appearance."""
-        return iter(self._by_id.values())
-
-    def get(self, id: str) -> ToolCall | None:
-        return self._by_id.get(id)
-
-    def patch(self, update: AnyToolCallUpdate, *, position: int) -> ToolCall:
-        call = self._of(update.tool_call_id, position)
-        call.patch(update)
-        return call
-
-    def chunk(self, update: ToolCallContentChunk, *, position: int) -> ToolCall:
-        call = self._of(update.tool_call_id, position)
-        call.content.append(update.content)  # items stay apart: a chunk is one of them (TOOL-V2-05)
-        return call
-
-    def _of(self, id: ToolCallId, position: int) -> ToolCall:
-        call = self._by_id.get(id)
-        if call is None:  # TOOL-V2-01, TOOL-V2-06
-            call = self._by_id[id] = ToolCall(id, position=position)
-        return call

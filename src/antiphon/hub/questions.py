@@ -10,9 +10,16 @@ from msgspec import UNSET, structs
 
 from antiphon.client import Permission
 from antiphon.client.elicitation import Elicitation
-from antiphon.engine.elicitations import CREATE_ELICITATION, elicitation_of, mode_of, read_response
 from antiphon.engine.events import NOTHING, QuestionClosed, QuestionEnd, QuestionOpened, Updated
-from antiphon.engine.questions import REQUEST_PERMISSION, Question, QuestionState
+from antiphon.engine.questions import (
+    CREATE_ELICITATION,
+    REQUEST_PERMISSION,
+    Question,
+    QuestionState,
+    elicitation_of,
+    mode_of,
+    read_response,
+)
 from antiphon.engine.session import Session
 from antiphon.engine.turn import TurnState
 from antiphon.engine.who import Who

@@ -27,7 +27,7 @@ from antiphon.engine.events import (
     Translated,
     Updated,
 )
-from antiphon.engine.folding import is_state
+from antiphon.engine.fold import is_state
 from antiphon.engine.prompts import Entry
 from antiphon.engine.session import Session
 from antiphon.engine.transcript import MessageChunk

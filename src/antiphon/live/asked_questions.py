@@ -14,9 +14,14 @@ from msgspec import structs
 from antiphon.bridge.dialects import Writer
 from antiphon.bridge.questions import CANCELLED, answered
 from antiphon.connection import Connection
-from antiphon.engine.elicitations import CREATE_ELICITATION, elicitation_of, mode_of
 from antiphon.engine.events import present
-from antiphon.engine.questions import REQUEST_PERMISSION, Question
+from antiphon.engine.questions import (
+    CREATE_ELICITATION,
+    REQUEST_PERMISSION,
+    Question,
+    elicitation_of,
+    mode_of,
+)
 from antiphon.errors import CallFailed, LinkLost, RequestCancelled
 from antiphon.jsonrpc.peer import Call
 from antiphon.schema.version import with_ours

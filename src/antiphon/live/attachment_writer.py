@@ -24,10 +24,10 @@ from antiphon.engine.events import (
     Updated,
     present,
 )
-from antiphon.engine.folding import Item
+from antiphon.engine.items import Item
+from antiphon.engine.json_values import UPDATES, encode
 from antiphon.engine.pieces import PIECE
 from antiphon.engine.questions import Question, QuestionState, read_permission
-from antiphon.engine.reading import UPDATES, encode
 from antiphon.engine.snapshot import state_word
 from antiphon.engine.turn import Effect, Turns
 from antiphon.engine.who import Who

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Protocol
 
-from antiphon.engine.reading import encode
+from antiphon.engine.json_values import encode
 from antiphon.engine.who import Present, Who
 
 PACE = 0.1

@@ -13,8 +13,8 @@ from msgspec import Raw, Struct
 
 from antiphon.connection import Connection
 from antiphon.engine.events import QuestionClosed, QuestionOpened
+from antiphon.engine.json_values import encode
 from antiphon.engine.questions import Question
-from antiphon.engine.reading import encode
 from antiphon.engine.who import who_of
 from antiphon.live.queue_feed import digest
 from antiphon.live.update_sender import Send

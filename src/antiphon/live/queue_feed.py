@@ -7,8 +7,8 @@ from hashlib import blake2b
 from typing import Any
 
 from antiphon.engine.events import AnyBody, PromptQueued, PromptSent
+from antiphon.engine.json_values import encode
 from antiphon.engine.prompts import Entry, Prompts, QueuePart
-from antiphon.engine.reading import encode
 from antiphon.engine.who import who_of
 from antiphon.live.update_sender import Send
 

@@ -11,15 +11,14 @@ from msgspec import Struct
 
 from antiphon.bridge.dialects import Writer
 from antiphon.engine.events import Updated
-from antiphon.engine.folding import Item
+from antiphon.engine.items import Item, is_from_v1
+from antiphon.engine.json_values import UPDATES, encode
 from antiphon.engine.pieces import Frozen, freeze
 from antiphon.engine.prompts import Entry, QueuePart
 from antiphon.engine.questions import Question
-from antiphon.engine.reading import UPDATES, encode
 from antiphon.engine.session import Session
 from antiphon.engine.snapshot import state_update
 from antiphon.engine.turn import Turns
-from antiphon.engine.unknown import is_from_v1
 from antiphon.live.session import LiveSession
 from antiphon.schema import v2
 from antiphon.schema.repair import Malformed

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from antiphon.engine.events import Event, Updated, number_text
-from antiphon.engine.folding import is_state
+from antiphon.engine.fold import is_state
 from antiphon.engine.transcript import MESSAGE_CHUNKS
 from antiphon.schema import v2
 from antiphon.schema.repair import Malformed

@@ -13,14 +13,15 @@ from collections.abc import Callable, Iterable, Sequence
 from antiphon.engine.events import (
     FORMAT,
     AnyBody,
+    Cursor,
     Event,
+    JournalGap,
     NewerEvent,
     SessionCreated,
     UnreadableEvent,
     decode_event,
     encode_event,
 )
-from antiphon.engine.journal import Cursor, JournalGap
 from antiphon.engine.session import Session
 from antiphon.engine.snapshot import Restoring
 from antiphon.errors import (

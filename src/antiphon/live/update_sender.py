@@ -12,7 +12,7 @@ from msgspec.json import decode
 
 from antiphon.bridge.dialects import update_params
 from antiphon.connection import Connection
-from antiphon.engine.reading import encode
+from antiphon.engine.json_values import encode
 from antiphon.jsonrpc.frames import encode_notification
 from antiphon.live.runs import Envelope
 from antiphon.schema.updates import UPDATE

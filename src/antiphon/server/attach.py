@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from antiphon.engine.folding import Item
-from antiphon.engine.reading import encode
+from antiphon.engine.items import Item
+from antiphon.engine.json_values import encode
 from antiphon.errors import AntiphonError, RequestError
 from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.schema import v2

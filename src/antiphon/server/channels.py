@@ -8,7 +8,7 @@ from typing import Any
 
 from antiphon.bridge.losses import Ledger
 from antiphon.bridge.questions import answered, elicit_v1
-from antiphon.engine.elicitations import CREATE_ELICITATION, Elicited, counted
+from antiphon.engine.questions import CREATE_ELICITATION, Elicited, counted
 from antiphon.errors import CallFailed, InvalidResult, LinkLost
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.schema import v2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
-from antiphon.engine.elicitations import Elicited
+from antiphon.engine.questions import Elicited
 from antiphon.schema import v2
 
 COMPLETE = "elicitation/complete"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 
-from antiphon.engine.reading import encode
+from antiphon.engine.json_values import encode
 from antiphon.engine.subagents import SUBAGENT_OF
 from antiphon.errors import SessionUnknown, StoreError
 from antiphon.live.attachment_writer import AttachmentWriter

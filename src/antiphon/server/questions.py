@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 
 from msgspec import Raw
 
-from antiphon.engine.elicitations import CREATE_ELICITATION, counted, elicitation_of, mode_of
 from antiphon.engine.events import NOTHING, AnyBody, QuestionClosed, QuestionOpened
-from antiphon.engine.questions import Question
-from antiphon.engine.reading import encode
+from antiphon.engine.json_values import encode
+from antiphon.engine.questions import CREATE_ELICITATION, Question, counted, elicitation_of, mode_of
 from antiphon.engine.session import Session
 from antiphon.engine.who import Who
 from antiphon.live.attachment_writer import AttachmentWriter

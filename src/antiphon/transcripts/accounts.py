@@ -10,11 +10,10 @@ import msgspec
 from msgspec import Raw, Struct
 
 from antiphon.engine.annotations import Annotation
-from antiphon.engine.elicitations import CREATE_ELICITATION
 from antiphon.engine.events import Event, QuestionClosed, QuestionEnd, RequestId, Updated
 from antiphon.engine.facts import ContextUsage, Info, Latest
-from antiphon.engine.folding import Folding, is_state
-from antiphon.engine.questions import Question
+from antiphon.engine.fold import SessionFold, is_state
+from antiphon.engine.questions import CREATE_ELICITATION, Question
 from antiphon.engine.session import Session
 from antiphon.engine.terminals import Terminal
 from antiphon.engine.turn import Effect
@@ -62,7 +61,7 @@ class Account(Struct, kw_only=True):
     title: str | None
     agent: str | None
     cwd: str
-    fold: Folding
+    fold: SessionFold
     entries: list[Entry]
     answers: dict[str, list[Asked]]
     """What was asked about tool calls, by their ids."""
@@ -185,7 +184,7 @@ def _plain(raw: Raw) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def account(told: Gathering | Folding, *, title: str | None = None, agent: str | None = None) -> Account:
+def account(told: Gathering | SessionFold, *, title: str | None = None, agent: str | None = None) -> Account:
     """What there is to tell: of a journal that was gathered, or of a fold alone, which knows no times."""
     fold = told.fold if isinstance(told, Gathering) else told
     marks = told.marks if isinstance(told, Gathering) else []
@@ -214,7 +213,7 @@ def _is_with_call(mark: Any, answers: dict[str, list[Asked]]) -> bool:
     return isinstance(mark, Asked) and mark.tool_call_id in answers
 
 
-def _told_items(fold: Folding) -> Sequence[Any]:
+def _told_items(fold: SessionFold) -> Sequence[Any]:
     """Not the facts, nor a terminal that stands in a tool call."""
     shown = {
         content.terminal_id

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from html import escape
 from typing import Any
 
-from antiphon.engine.compactions import Compaction
-from antiphon.engine.plans import Plan
+from antiphon.engine.items import Compaction, Plan
 from antiphon.engine.subagents import SessionNote, SubagentInfo
 from antiphon.engine.terminals import Terminal
 from antiphon.engine.tools import ToolCall

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from antiphon.engine.compactions import Compaction
-from antiphon.engine.plans import Plan
+from antiphon.engine.items import Compaction, Plan, UnknownUpdate
 from antiphon.engine.subagents import SessionNote, SubagentInfo
 from antiphon.engine.terminals import Terminal
 from antiphon.engine.tools import ToolCall
 from antiphon.engine.transcript import Message
-from antiphon.engine.unknown import UnknownUpdate
 from antiphon.schema import v2
 from antiphon.transcripts.accounts import Account, Asked, Ended, Entry
 

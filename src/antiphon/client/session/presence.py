@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Raw, Struct
 
 from antiphon.engine.events import NO_RESULT
-from antiphon.engine.reading import encode
+from antiphon.engine.json_values import encode
 from antiphon.engine.who import Present, Who, clean_name, read_who
 from antiphon.schema import v2
 from antiphon.schema.wire import Unknown

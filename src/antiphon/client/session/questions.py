@@ -14,10 +14,9 @@ from msgspec import Raw
 
 from antiphon.client.protocol.dialect import AgentDialect, AgentEvent
 from antiphon.client.session.tracker import SessionTracker
-from antiphon.engine.elicitations import CREATE_ELICITATION, Elicited
 from antiphon.engine.events import NOTHING, QuestionClosed, QuestionEnd, QuestionOpened
-from antiphon.engine.questions import REQUEST_PERMISSION
-from antiphon.engine.reading import encode, is_readable
+from antiphon.engine.json_values import encode, is_readable
+from antiphon.engine.questions import CREATE_ELICITATION, REQUEST_PERMISSION, Elicited
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.schema import v2
 from antiphon.schema.version import ours_in

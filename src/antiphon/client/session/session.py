@@ -19,9 +19,8 @@ from antiphon.client.session.setup import Folder
 from antiphon.client.session.tracker import Follower
 from antiphon.client.session.turn import ClientTurn, SessionEvent
 from antiphon.engine.annotations import Annotation, AnnotationKind
-from antiphon.engine.compactions import Compaction
 from antiphon.engine.facts import ContextUsage
-from antiphon.engine.plans import Plan
+from antiphon.engine.items import Compaction, Plan
 from antiphon.engine.questions import Question
 from antiphon.engine.session import Session
 from antiphon.engine.subagents import SessionNote, SubagentInfo

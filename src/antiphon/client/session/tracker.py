@@ -25,7 +25,7 @@ from antiphon.client.session.presence import PRESENCE, QUESTION, OtherClients
 from antiphon.client.session.turn import USER_UPDATES, ClientTurn, SessionEvent, known_events
 from antiphon.engine.annotations import ANNOTATION_UPDATES
 from antiphon.engine.events import AnyBody, Event, QuestionClosed, QuestionOpened, Updated
-from antiphon.engine.folding import is_state
+from antiphon.engine.fold import is_state
 from antiphon.engine.questions import Question
 from antiphon.engine.session import Session
 from antiphon.engine.subagents import SubagentInfo

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from antiphon.engine.elicitations import CREATE_ELICITATION, counted, elicitation_of
+from antiphon.engine.json_values import encode
 from antiphon.engine.prompt_states import PRECONDITION_FAILED
-from antiphon.engine.questions import Question, QuestionState
-from antiphon.engine.reading import encode
+from antiphon.engine.questions import CREATE_ELICITATION, Question, QuestionState, counted, elicitation_of
 from antiphon.errors import Forbidden, InvalidParams, InvalidResult, RequestError, ResourceNotFound
 from antiphon.schema import v2
 from antiphon.schema.codec import codec

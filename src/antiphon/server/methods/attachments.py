@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from antiphon.engine.events import Translated, Updated
-from antiphon.engine.folding import Item
+from antiphon.engine.items import Item
 from antiphon.engine.questions import Question
 from antiphon.engine.session import Session
 from antiphon.engine.snapshot import state_word

@@ -14,8 +14,8 @@ import msgspec
 from msgspec import Raw
 
 from antiphon.engine.events import Delivery
+from antiphon.engine.json_values import CONTENT
 from antiphon.engine.prompts import Outcome
-from antiphon.engine.reading import CONTENT
 from antiphon.errors import InvalidParams, RequestError
 from antiphon.live.queue_feed import shown_entry
 from antiphon.schema.repair import Malformed

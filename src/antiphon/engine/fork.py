@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from antiphon.engine.annotations import Annotation
-from antiphon.engine.folding import Folding, Item
+from antiphon.engine.fold import SessionFold
+from antiphon.engine.items import Item
 from antiphon.engine.subagents import SubagentInfo
 from antiphon.engine.transcript import Message, MessageType
 
@@ -20,7 +21,7 @@ USAGE = "facts/usage"
 """True of the whole conversation only."""
 
 
-def forked(session: Folding, *, at: str | None = None) -> list[Any] | None:
+def forked(session: SessionFold, *, at: str | None = None) -> list[Any] | None:
     """The updates that make the new session. `at` names the message after which it begins; `None` stands for
     the last time the session was idle. Gives `None` where there is no such message."""
     items = session.items
@@ -41,7 +42,7 @@ def forked(session: Folding, *, at: str | None = None) -> list[Any] | None:
     ]
 
 
-def _before_turn(session: Folding) -> int:
+def _before_turn(session: SessionFold) -> int:
     """How many items there were when the open turn began: its prompt comes before its state (SD-07)."""
     turn = session.turn
     if turn is None:

@@ -10,12 +10,11 @@ from hypothesis import given
 from msgspec import Raw
 
 from antiphon.engine import events as e
-from antiphon.engine.events import Event, Updated
-from antiphon.engine.folding import _UPDATES
-from antiphon.engine.journal import Cursor, JournalGap
+from antiphon.engine.events import Cursor, Event, JournalGap, Updated
+from antiphon.engine.fold import _UPDATES
+from antiphon.engine.items import KEPT
 from antiphon.engine.session import Session
 from antiphon.engine.snapshot import parts, replay, restore, take_dirty
-from antiphon.engine.unknown import KEPT
 from antiphon.schema.v2.notices import Notice
 from antiphon.schema.v2.updates import SessionUpdate
 from antiphon.schema.wire import Unknown

@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, Protocol, Self, TypeAlias, TypeGuard
+from operator import attrgetter
+from typing import Any, Final, Self, TypeAlias, TypeGuard
 
 from msgspec.structs import replace
 
 from antiphon.engine import events as e
 from antiphon.engine.annotations import ANNOTATION, ANNOTATION_REMOVED, Annotations
-from antiphon.engine.compactions import Compactions
-from antiphon.engine.events import Event, Translated, Updated
+from antiphon.engine.events import Event, JournalGap, Translated, Updated
 from antiphon.engine.facts import Facts
-from antiphon.engine.journal import JournalGap
+from antiphon.engine.items import (
+    ById,
+    Compaction,
+    Item,
+    Plan,
+    UnknownUpdate,
+    UnknownUpdates,
+    is_ours,
+    plan_id,
+)
 from antiphon.engine.operations import Operations
-from antiphon.engine.plans import Plans
 from antiphon.engine.prompts import Entry, Prompts
 from antiphon.engine.questions import Questions
-from antiphon.engine.subagents import SessionNotes, Subagents
-from antiphon.engine.terminals import Terminals
-from antiphon.engine.tools import ToolCall, ToolCalls
+from antiphon.engine.subagents import SessionNote, SubagentInfo
+from antiphon.engine.terminals import Terminal
+from antiphon.engine.tools import ToolCall
 from antiphon.engine.transcript import MESSAGE_CHUNKS, Message, MessageType, Transcript
 from antiphon.engine.turn import AnyStateUpdate, Effect, Turn, Turns, TurnState
-from antiphon.engine.unknown import UnknownUpdate, UnknownUpdates, is_ours
 from antiphon.schema.repair import Malformed
 from antiphon.schema.v2 import (
     commands,
@@ -43,19 +50,7 @@ from antiphon.schema.v2.updates import SessionUpdate
 from antiphon.schema.wire import Unknown
 
 
-class Item(Protocol):
-    """Something a session holds, at the place where it first appeared."""
-
-    key: str
-    """What it is, and its id."""
-    position: int
-    """The number of the event that made it."""
-
-    def materialize(self) -> Any:
-        """The one update that says all of it."""
-
-
-class Folding:
+class SessionFold:
     """A session folded up to `last_seq`. Read it; change it by `apply` alone."""
 
     __slots__ = (
@@ -71,13 +66,13 @@ class Folding:
         self.turns: Final = Turns()
         self.transcript: Final = Transcript()
         self.annotations: Final = Annotations(self.transcript)
-        self.tools: Final = ToolCalls()
-        self.terminals: Final = Terminals()
-        self.plans: Final = Plans()
-        self.compactions: Final = Compactions()
+        self.tools: Final = ById(ToolCall)
+        self.terminals: Final = ById(Terminal)
+        self.plans: Final = ById(Plan)
+        self.compactions: Final = ById(Compaction)
         self.facts: Final = Facts()
-        self.subagents: Final = Subagents()
-        self.session_messages: Final = SessionNotes()
+        self.subagents: Final = ById(SubagentInfo)
+        self.session_messages: Final = ById(SessionNote)
         self.prompts: Final = Prompts()
         self.questions: Final = Questions()
         self.operations: Final = Operations()
@@ -123,7 +118,7 @@ class Folding:
         return self.transcript.get(type, id)
 
     def __eq__(self, other: object) -> bool:
-        return self._view() == other._view() if isinstance(other, Folding) else NotImplemented
+        return self._view() == other._view() if isinstance(other, SessionFold) else NotImplemented
 
     def _view(self) -> tuple[Any, ...]:
         return (
@@ -211,7 +206,7 @@ class Folding:
         self._dirty.add(key)
 
     def _plan_removed(self, update: plans.PlanRemoved, event: Event) -> None:
-        plan = self.plans.remove(update)
+        plan = self.plans.pop(update.plan_id)
         if plan is not None:
             self._drop(plan)
 
@@ -256,7 +251,9 @@ class Folding:
         turn_id = None if self.turn is None else self.turn.turn_id
         call = self.questions.apply_opened(body, seq=event.seq, turn_id=turn_id)
         if call is not None:
-            self._touch(self.tools.patch(call, position=event.seq))
+            tool_call = self.tools.find(call.tool_call_id, position=event.seq)
+            tool_call.patch(call)
+            self._touch(tool_call)
 
     def _question_closed(self, body: e.QuestionClosed, event: Event) -> None:
         self.questions.apply_closed(body, seq=event.seq)
@@ -292,60 +289,86 @@ def is_state(update: SessionUpdate) -> TypeGuard[AnyStateUpdate]:
     return type(update) in _STATES
 
 
-Fold: TypeAlias = Callable[[Folding, Any, Event], None]
+FoldOne: TypeAlias = Callable[[SessionFold, Any, Event], None]
 
 
-def _item(change: Callable[[Folding, Any, int], Item]) -> Fold:
-    def fold(session: Folding, update: Any, event: Event) -> None:
+def _item(change: Callable[[SessionFold, Any, int], Item]) -> FoldOne:
+    def fold(session: SessionFold, update: Any, event: Event) -> None:
         session._touch(change(session, update, event.seq))
 
     return fold
 
 
-_message = _item(lambda session, update, seq: session.transcript.patch(update, seq))
+def _patch(items: Callable[[SessionFold], ById[Any]], id: Callable[[Any], str]) -> FoldOne:
+    """Fold an update that patches an item, by its id."""
 
-_UPDATES: dict[type, Fold] = {
-    messages.UserMessageChunk: Folding._chunk,
-    messages.AgentMessageChunk: Folding._chunk,
-    messages.AgentThoughtChunk: Folding._chunk,
+    def fold(session: SessionFold, update: Any, event: Event) -> None:
+        item = items(session).find(id(update), position=event.seq)
+        item.patch(update)
+        session._touch(item)
+
+    return fold
+
+
+def _append(items: Callable[[SessionFold], ById[Any]], id: Callable[[Any], str]) -> FoldOne:
+    """Fold a chunk that appends to an item, by its id."""
+
+    def fold(session: SessionFold, chunk: Any, event: Event) -> None:
+        item = items(session).find(id(chunk), position=event.seq)
+        item.append(chunk)
+        session._touch(item)
+
+    return fold
+
+
+_message = _item(lambda session, update, seq: session.transcript.patch(update, seq))
+_tools, _tool_call_id = attrgetter("tools"), attrgetter("tool_call_id")
+_terminals, _terminal_id = attrgetter("terminals"), attrgetter("terminal_id")
+_compactions, _compaction_id = attrgetter("compactions"), attrgetter("compaction_id")
+_session_messages, _message_id = attrgetter("session_messages"), attrgetter("message_id")
+
+_UPDATES: dict[type, FoldOne] = {
+    messages.UserMessageChunk: SessionFold._chunk,
+    messages.AgentMessageChunk: SessionFold._chunk,
+    messages.AgentThoughtChunk: SessionFold._chunk,
     messages.UserMessage: _message,
     messages.AgentMessage: _message,
     messages.AgentThought: _message,
-    tool_calls.SessionToolCallUpdate: _item(lambda s, u, seq: s.tools.patch(u, position=seq)),
-    tool_calls.ToolCallContentChunk: _item(lambda s, u, seq: s.tools.chunk(u, position=seq)),
-    terminals.TerminalUpdate: _item(lambda s, u, seq: s.terminals.patch(u, position=seq)),
-    terminals.TerminalOutputChunk: _item(lambda s, u, seq: s.terminals.chunk(u, position=seq)),
-    plans.PlanUpdate: _item(lambda s, u, seq: s.plans.replace(u, position=seq)),
-    plans.PlanRemoved: Folding._plan_removed,
-    compaction.CompactionUpdate: _item(lambda s, u, seq: s.compactions.patch(u, position=seq)),
-    compaction.CompactionSummaryChunk: _item(lambda s, u, seq: s.compactions.chunk(u, position=seq)),
+    tool_calls.SessionToolCallUpdate: _patch(_tools, _tool_call_id),
+    tool_calls.ToolCallContentChunk: _append(_tools, _tool_call_id),
+    terminals.TerminalUpdate: _patch(_terminals, _terminal_id),
+    terminals.TerminalOutputChunk: _append(_terminals, _terminal_id),
+    plans.PlanUpdate: _patch(attrgetter("plans"), plan_id),
+    plans.PlanRemoved: SessionFold._plan_removed,
+    compaction.CompactionUpdate: _patch(_compactions, _compaction_id),
+    compaction.CompactionSummaryChunk: _append(_compactions, _compaction_id),
     commands.AvailableCommandsUpdate: _item(lambda s, u, seq: s.facts.set_commands(u, position=seq)),
     config_options.ConfigOptionUpdate: _item(lambda s, u, seq: s.facts.set_config(u, position=seq)),
     session_list.SessionInfoUpdate: _item(lambda s, u, seq: s.facts.patch_info(u, position=seq)),
     usage.UsageUpdate: _item(lambda s, u, seq: s.facts.patch_usage(u, position=seq)),
-    subagents.SubagentUpdate: _item(lambda s, u, seq: s.subagents.patch(u, position=seq)),
-    subagents.SessionMessage: _item(lambda s, u, seq: s.session_messages.patch(u, position=seq)),
-    subagents.SessionMessageChunk: _item(lambda s, u, seq: s.session_messages.chunk(u, position=seq)),
-    prompt.SessionStateUpdate: Folding._state,
-    proposed.StateChange: Folding._state,
-    Unknown: Folding._unknown,
+    subagents.SubagentUpdate: _patch(attrgetter("subagents"), attrgetter("session_id")),
+    subagents.SessionMessage: _patch(_session_messages, _message_id),
+    subagents.SessionMessageChunk: _append(_session_messages, _message_id),
+    prompt.SessionStateUpdate: SessionFold._state,
+    proposed.StateChange: SessionFold._state,
+    Unknown: SessionFold._unknown,
 }
 """What is not here passes by: it reaches who is attached, and is not replayed (NOTE-05)."""
 
-_BODIES: dict[type, Fold] = {
-    e.SessionCreated: Folding._session,
-    e.SessionReopened: Folding._session,
-    e.SessionClosed: Folding._session,
-    e.PromptQueued: Folding._prompt,
-    e.PromptEdited: Folding._prompt,
-    e.PromptMoved: Folding._prompt,
-    e.PromptWithdrawn: Folding._prompt,
-    e.PromptRejected: Folding._prompt,
-    e.PromptSent: Folding._prompt,
-    e.PromptAccepted: Folding._prompt,
-    e.QueuePaused: Folding._prompt,
-    e.QueueResumed: Folding._prompt,
-    e.OperationDone: Folding._operation,
-    e.QuestionOpened: Folding._question_opened,
-    e.QuestionClosed: Folding._question_closed,
+_BODIES: dict[type, FoldOne] = {
+    e.SessionCreated: SessionFold._session,
+    e.SessionReopened: SessionFold._session,
+    e.SessionClosed: SessionFold._session,
+    e.PromptQueued: SessionFold._prompt,
+    e.PromptEdited: SessionFold._prompt,
+    e.PromptMoved: SessionFold._prompt,
+    e.PromptWithdrawn: SessionFold._prompt,
+    e.PromptRejected: SessionFold._prompt,
+    e.PromptSent: SessionFold._prompt,
+    e.PromptAccepted: SessionFold._prompt,
+    e.QueuePaused: SessionFold._prompt,
+    e.QueueResumed: SessionFold._prompt,
+    e.OperationDone: SessionFold._operation,
+    e.QuestionOpened: SessionFold._question_opened,
+    e.QuestionClosed: SessionFold._question_closed,
 }
