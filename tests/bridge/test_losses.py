@@ -40,7 +40,7 @@ from tests.bridge.wire import (
     text,
 )
 
-SOURCES = sorted(Path(antiphon.bridge.__file__).parent.glob("*.py"))
+SOURCES = sorted(Path(antiphon.bridge.__file__).parent.rglob("*.py"))
 CONSTANTS = {name: value for name, value in vars(losses).items() if isinstance(value, Loss)}
 
 

@@ -68,7 +68,7 @@ class Behind:
                 sent += self.client.write(each, raw_v2)
             else:
                 self.kept += 1
-                sent += self.client.write_lifted(each, raw_v2, origin)
+                sent += self.client.write_translated(each, raw_v2, origin)
         return [plain(each) for each in sent]
 
 

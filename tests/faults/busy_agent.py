@@ -14,7 +14,7 @@ import signal
 import sys
 
 from antiphon.agent import Agent, AgentTurn, MessageWriter, ToolCallWriter
-from antiphon.live import session as live_session
+from antiphon.live import snapshot_saver
 from antiphon.remote.websocket_server import websocket_server
 from antiphon.stores import SQLiteStore
 from antiphon.transports.loop import run
@@ -74,7 +74,7 @@ def say_where(*_: object) -> None:
 if __name__ == "__main__":
     signal.signal(signal.SIGUSR1, say_where)
     # A short session has a snapshot too, in the middle of turns and at their ends.
-    live_session.SNAPSHOT_EVERY, live_session.SAVE_FLOOR = 100, 10_000
+    snapshot_saver.SNAPSHOT_EVERY, snapshot_saver.SAVE_FLOOR = 100, 10_000
     busy = make_agent(sys.argv[1])
     if "websocket" in sys.argv[2:]:
         run(serve_websockets(busy))

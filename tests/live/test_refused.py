@@ -101,8 +101,8 @@ async def test_a_snapshot_that_cannot_be_made_costs_no_event(monkeypatch: pytest
     def fail(_: object) -> None:
         raise RecursionError("too deep to be encoded")
 
-    monkeypatch.setattr("antiphon.live.session.take_dirty", fail)
-    monkeypatch.setattr("antiphon.live.session.SNAPSHOT_EVERY", 2)
+    monkeypatch.setattr("antiphon.live.snapshot_saver.take_dirty", fail)
+    monkeypatch.setattr("antiphon.live.snapshot_saver.SNAPSHOT_EVERY", 2)
     store = Refusing()
     async with await opened(store) as live:
         for text in "abcd":

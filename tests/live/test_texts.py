@@ -63,7 +63,7 @@ async def test_text_that_comes_alone_is_committed_and_sent_when_the_call_returns
             await rested(live)
             live.stream_text([text("a"), text("b")])
             assert texts(client.events) == ["begun", "a", "b"]
-            assert live.committed == live.fold.last_seq == 4
+            assert live.journal.last == live.fold.last_seq == 4
             assert live.fold.messages[0].text == "begunab"
 
 

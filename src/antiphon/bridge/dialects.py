@@ -67,7 +67,7 @@ class Writer(ABC):
     def write(self, update: v2.SessionUpdate, raw: bytes) -> Sequence[bytes]:
         """The updates to send for one update; `raw` is its encoding."""
 
-    def write_lifted(self, update: v2.SessionUpdate, raw: bytes, origin: bytes) -> Sequence[bytes]:
+    def write_translated(self, update: v2.SessionUpdate, raw: bytes, origin: bytes) -> Sequence[bytes]:
         """The same for an update of a v1 agent that was kept as it was written, too."""
         return self.write(update, raw)
 
@@ -239,7 +239,7 @@ class V1Writer(Writer):
     def passes(self, update: v2.SessionUpdate) -> bool:
         return self._passes(update)
 
-    def write_lifted(self, update: v2.SessionUpdate, raw: bytes, origin: bytes) -> Sequence[bytes]:
+    def write_translated(self, update: v2.SessionUpdate, raw: bytes, origin: bytes) -> Sequence[bytes]:
         lowered = self.write(update, raw)  # also where it is not sent: what follows builds on it
         return (origin,) if self.downgrade.takes(_tag(origin).session_update, update) else lowered
 

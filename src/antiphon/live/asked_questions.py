@@ -1,6 +1,6 @@
-"""Asking: the questions that one client was asked and has not answered.
+"""AskedQuestions: the questions that one client was asked and has not answered.
 
-A question is put at its place in the stream, so that `requires_action` never comes before what it waits for.
+A question is sent at its place among the updates, so that `requires_action` never precedes its question.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from antiphon.schema.version import with_ours
 
 
 class AskedQuestions:
-    """`heard` is called with a question's id and what the client made of it; `send` sends it an update."""
+    """Asks one client, and reports what it answers."""
 
     def __init__(
         self,
@@ -36,60 +36,76 @@ class AskedQuestions:
         writer: Writer,
         *,
         modes: frozenset[str],
+        answers: Callable[[Question], bool],
         send: Callable[[bytes], None],
-        heard: Callable[[str, Any], None],
+        on_answer: Callable[[str, Any], None],
     ) -> None:
+        """Make it; nothing is asked before `open` is set.
+
+        modes: the modes of elicitations that the client takes
+        answers: says which questions this client is asked
+        send: sends an update to the client
+        on_answer: called with a question's id and the answer
+        """
+        self.open = False
         self._connection = connection
         self._writer = writer
         self._modes = modes
+        self._answers = answers
         self._send = send
-        self._heard = heard
-        self._open: dict[str, Call] = {}
+        self._on_answer = on_answer
+        self._calls: dict[str, Call] = {}
 
     def __contains__(self, question_id: object) -> bool:
-        return question_id in self._open
+        return question_id in self._calls
 
     def ask(self, question: Question) -> None:
-        if question.question_id in self._open:
+        """Ask the client, unless another one is to answer or it was asked already."""
+        if not self.open or question.question_id in self._calls or not self._answers(question):
             return
         elicitation = elicitation_of(question)
         if elicitation is not None:
-            if mode_of(elicitation) in self._modes:  # ELIC-02: otherwise it waits for others
-                self._put(question, CREATE_ELICITATION, self._writer.elicited(elicitation), answered)
+            if mode_of(elicitation) in self._modes:  # ELIC-02: otherwise another client answers
+                self._call(question, CREATE_ELICITATION, self._writer.elicited(elicitation), answered)
             return
         request = question.permission
         if request is None:
             return
         asked = self._writer.asked(request, question=question.question_id, origin=present(question.origin))
         if asked is None:
-            # It cannot be put to this client at all, which counts as not approved.
-            self._heard(question.question_id, CANCELLED)
+            # This client cannot be asked at all, which counts as not approved.
+            self._on_answer(question.question_id, CANCELLED)
             return
         for raw in asked.updates:
             self._send(raw)
-        self._put(question, REQUEST_PERMISSION, asked.params, asked.outcome)
+        self._call(question, REQUEST_PERMISSION, asked.params, asked.outcome)
 
-    def _put(self, question: Question, method: str, params: Any, meaning: Callable[[Any], Any]) -> None:
-        def settled(outcome: Any) -> None:
-            self._open.pop(question.question_id, None)
-            if isinstance(outcome, LinkLost) or _leaves(outcome):
-                return  # it waits for others, or for this client's return
-            # No approval, whatever went wrong (PERM-V2-07).
-            self._heard(question.question_id, meaning(None if isinstance(outcome, Exception) else outcome))
+    def _call(self, question: Question, method: str, params: Any, meaning: Callable[[Any], Any]) -> None:
+        def finished(outcome: Any) -> None:
+            self._calls.pop(question.question_id, None)
+            if isinstance(outcome, LinkLost) or _is_leaving(outcome):
+                return  # the question waits for another client, or for this one to return
+            # An error is no approval (PERM-V2-07).
+            self._on_answer(
+                question.question_id, meaning(None if isinstance(outcome, Exception) else outcome)
+            )
 
-        # Its name: copies at several clients, or at one that comes back, are known to be of one question.
+        # The id shows that the copies at several clients, or at one that reconnects, are one question.
         params = structs.replace(params, meta=with_ours(params.meta, questionId=question.question_id))
         with contextlib.suppress(LinkLost):
-            self._open[question.question_id] = self._connection.begin(method, params, settled)
+            self._calls[question.question_id] = self._connection.begin(method, params, finished)
 
-    def withdraw(self, *question_ids: str) -> None:
-        """It is over, or this client leaves: an abandoned call tells the client (PROMPT-V2-41)."""
-        for question_id in question_ids or tuple(self._open):
-            call = self._open.pop(question_id, None)
-            if call is not None:
-                self._connection.abandon(call)
+    def retract(self, question_id: str) -> None:
+        """Cancel the request to the client, if it was asked (PROMPT-V2-41)."""
+        call = self._calls.pop(question_id, None)
+        if call is not None:
+            self._connection.abandon(call)
+
+    def retract_all(self) -> None:
+        for question_id in tuple(self._calls):
+            self.retract(question_id)
 
 
-def _leaves(outcome: Any) -> bool:
-    """RPC-34: a client that is shut down while it is asked says so; that decides nothing for the others."""
+def _is_leaving(outcome: Any) -> bool:
+    """Whether the client shuts down while it is asked (RPC-34). That is no answer for the other clients."""
     return isinstance(outcome, CallFailed) and outcome.error.code == RequestCancelled.code

@@ -1,9 +1,9 @@
 """Attachment: a client of a live session, which is a cursor over its journal and a way to write it.
 
-Live is a cursor at the tail, catching up is a cursor behind it, a slow client is a cursor that lags. There is
-no second mechanism: an attachment takes the next events when its connection has room for them, from memory or
-from the store, and nobody waits for it. At the tail it is handed each commit as it is made; one that has no
-room for it is left where it is, and comes after by itself.
+A live client has its cursor at the tail, one that catches up has it further back, a slow client has one that
+lags. There is no second mechanism: an attachment takes the next events when its connection has room for them,
+from memory or from the store, and nothing waits for it. At the tail it is handed each commit; if it has no
+room for a commit, it keeps its cursor and catches up by itself.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from antiphon.live.session import LiveSession
 from antiphon.live.tail import Stretch
 
 Write = Callable[[Stretch], None]
-"""Puts events on the client's connection, in its dialect."""
+"""Writes events to the client's connection, in its dialect."""
 
 
 class Room(Protocol):
-    """A connection, as far as it says whether it can take more."""
+    """A connection that says whether it can take more."""
 
     @property
     def congested(self) -> bool: ...
@@ -29,36 +29,36 @@ class Room(Protocol):
 
 
 class Attachment:
-    """Follows a session from where it was attached; run `follow` in a task that the connection owns."""
+    """Follows a session from its cursor on; `follow` runs in a task of the attachment's writer."""
 
     def __init__(self, live: LiveSession, write: Write, room: Room, *, cursor: int | None = None) -> None:
         self._live = live
         self._write = write
         self._room = room
         self.cursor = live.fold.last_seq if cursor is None else cursor
-        """The last event that is on its way to the client. Taken in the same step as the fold a replay is
-        made from: between the two there is no gap and no overlap (invariant 2)."""
+        """The last event that was written to the connection. It is taken in the same step as the replay, so
+        that between the two there is no gap and no overlap (invariant 2)."""
         self._begun = False
         self._moved: asyncio.Future[None] | None = None
-        """While somebody waits for the cursor to move: done when it has."""
+        """Done when the cursor moves; `None` while nothing waits for that."""
         self._left_behind: asyncio.Future[None] | None = None
-        """While it is at the tail: done when it is not any more."""
+        """Set while it is at the tail: done when it leaves the tail."""
 
     async def reached(self, seq: int) -> None:
-        """Wait until everything up to `seq` is on its way to the client."""
+        """Wait until everything up to `seq` was written to the connection."""
         while self.cursor < seq or not self._begun:
             if self._moved is None or self._moved.done():
                 self._moved = asyncio.get_running_loop().create_future()
             await asyncio.shield(self._moved)
 
     async def catch_up(self, seq: int) -> None:
-        """Write everything up to `seq`, which is in the journal, and no more."""
+        """Write the committed events up to `seq`, and no more."""
         while self.cursor < seq:
-            self._take_all(await self._live.stretches(self.cursor), upto=seq)
+            self._take_all(await self._live.journal.stretches(self.cursor), upto=seq)
             await self._room.drain()
 
     async def follow(self, *, begin: Callable[[], Awaitable[None]] | None = None) -> None:
-        """Until cancelled. `begin` sends the replay, once everything in it is in the store."""
+        """Follow the session until cancelled. `begin` sends the replay, once that is in the store."""
         if begin is not None:
             await self._live.durable(self.cursor)
             await begin()
@@ -66,10 +66,10 @@ class Attachment:
         self._begun = True
         self._move()
         while True:
-            await self.catch_up(self._live.committed)
-            if self.cursor >= self._live.committed and not self._room.congested:
+            await self.catch_up(self._live.journal.last)
+            if self.cursor >= self._live.journal.last and not self._room.congested:
                 self._left_behind = asyncio.get_running_loop().create_future()
-                with self._live.accompanied_by(self):
+                with self._live.journal.followed_by(self):
                     await self._left_behind
 
     def _take_all(self, stretches: list[Stretch], *, upto: int) -> None:
@@ -79,7 +79,7 @@ class Attachment:
                 return
 
     def _take(self, stretch: Stretch) -> None:
-        # Run for every chunk and client, as all that is called from here.
+        # Runs for every commit and client, with everything that it calls.
         self._write(stretch)
         self.cursor = stretch.last
         if self._moved is not None:
@@ -93,20 +93,20 @@ class Attachment:
     # --- at the tail ---------------------------------------------------------------------------------
 
     def committed(self, stretch: Stretch) -> None:
-        """What comes next was committed."""
+        """Take the next commit."""
         left_behind = self._left_behind
         if left_behind is None or left_behind.done():
-            return  # it has missed some already, or leaves
+            return  # it has missed a commit already, or leaves
         if self._room.congested:
             self._leave()
             return
         try:
             self._take(stretch)
-        except Exception as error:  # it is this client's alone
+        except Exception as error:  # it concerns this client alone
             self._leave(error)
 
     def lost(self, error: Exception) -> None:
-        """Nothing more is committed."""
+        """The store has failed: nothing more is committed."""
         self._leave(error)
 
     def _leave(self, error: Exception | None = None) -> None:

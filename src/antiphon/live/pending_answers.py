@@ -1,7 +1,7 @@
-"""Owed: the prompts of one client that wait for their answers.
+"""PendingAnswers: the prompts of one client that wait for their responses.
 
-An answer stands in the stream of updates, at the place where it becomes true: where the prompt is accepted,
-or where its turn ends, as the client's dialect has it.
+A response has its place among the updates: where the prompt is accepted, or where its turn ends, depending on
+the client's dialect.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from antiphon.schema import v2
 from antiphon.schema.version import META_KEY
 
 CLOSED = v2.SessionStateUpdate(state=v2.State.IDLE, stop_reason=v2.StopReason.CANCELLED)
-"""How a turn ends by the closing of its session."""
+"""How a turn ends when its session is closed."""
 
 
 class PendingAnswers:
-    """`send` sends the client an update."""
+    """`send` sends an update to the client."""
 
     def __init__(self, connection: Connection, writer: Writer, *, send: Send) -> None:
         self._connection = connection
@@ -39,20 +39,20 @@ class PendingAnswers:
         """Prompts that are not settled, by their message ids."""
         self._taken: dict[Any, Inbound] = {}
         """Prompts whose turn has not ended, by the ids of their requests."""
-        self._said: dict[Any, str] = {}
-        """Which message each of those became."""
-        self._own: set[str] = set()
-        """Prompts of this client that wait since an earlier link."""
+        self._message_ids: dict[Any, str] = {}
+        """The message that each of those became."""
+        self._recognized: set[str] = set()
+        """Queued prompts that this client sent over an earlier connection."""
         self._answered: dict[Inbound, asyncio.Future[None]] = {}
-        """All that is owed, and who waits for it."""
+        """All requests without a response; each future is done when its response is sent."""
 
     def __bool__(self) -> bool:
         return bool(self._answered)
 
     def add(self, message_id: str, inbound: Inbound, *, taken: bool) -> asyncio.Future[None]:
-        """Owe an answer to a prompt, which was `taken` already, or waits; done when it is given.
+        """Answer a prompt later; the future is done then. `taken`: it was accepted already.
 
-        Asked twice under one operation, it is answered twice alike.
+        A prompt that was sent twice under one operation id gets the same response twice.
         """
         if taken:
             self._take(message_id, inbound)
@@ -62,31 +62,31 @@ class PendingAnswers:
         return answered
 
     def recognize(self, entry: Entry) -> None:
-        """A prompt of this client, from an earlier link: its message is not shown to a v1 client, also where
-        it is taken before this client asks again."""
+        """Note a prompt that this client sent over an earlier connection. A v1 client does not get its
+        message, even if the prompt is accepted before the client asks for it again."""
         if entry.settled:
             self._writer.inserted(entry.became or entry.message_id)
         else:
-            self._own.add(entry.message_id)
+            self._recognized.add(entry.message_id)
 
     def move_from(self, other: PendingAnswers, *, accepted_again: Callable[[str], bool]) -> None:
-        """What this client was owed where it was attached before. A prompt whose acceptance is written again
-        waits for that: no turn that ended before it is its own."""
+        """Take over the pending answers of the client's earlier attachment. A prompt whose acceptance is
+        written again waits for that: a turn that ended before it is not its own."""
         self._waiting.update(other._waiting)
         for id, inbound in other._taken.items():
-            message_id = other._said[id]
+            message_id = other._message_ids[id]
             if accepted_again(message_id):
                 self._waiting.setdefault(message_id, []).append(inbound)
             else:
                 self._take(message_id, inbound)
         self._answered.update(other._answered)
 
-    # --- what the journal says -----------------------------------------------------------------------
+    # --- events of the journal -----------------------------------------------------------------------
 
     def accepted(self, body: PromptAccepted) -> None:
         shown = body.became or body.message_id
-        if body.message_id in self._own:
-            self._own.discard(body.message_id)
+        if body.message_id in self._recognized:
+            self._recognized.discard(body.message_id)
             self._writer.inserted(shown)
         for inbound in self._waiting.pop(body.message_id, ()):
             taken = self._writer.inserted(shown)
@@ -96,18 +96,18 @@ class PendingAnswers:
                 self._answer(inbound, taken)
 
     def refused(self, message_id: str, error: ErrorObject, *, withdrawn: bool = False) -> None:
-        """A prompt was not taken. `withdrawn`: somebody took it back, and no cancel did that."""
+        """A prompt was not accepted. `withdrawn`: a client withdrew it; otherwise it was cancelled."""
         for inbound in self._waiting.pop(message_id, ()):
             self.refuse(inbound, error, withdrawn=withdrawn)
 
     def refuse(self, inbound: Inbound, error: ErrorObject, *, withdrawn: bool = False) -> None:
-        """Answer a prompt that was not taken. To a v1 client what was cancelled, by whomever, is a result and
-        no error (PROMPT-V1-14, -15)."""
+        """Answer a prompt that was not accepted. A v1 client gets a cancelled one as a result, not as an
+        error (PROMPT-V1-14, -15)."""
         id: Any = inbound.id
         self._send_all(self._writer.refused(id, error, cancelled=not withdrawn), {id: inbound})
 
     def ended(self, update: v2.SessionStateUpdate) -> list[bytes | Callable[[], None]]:
-        """The turn has ended: what follows its last update, in order. What is no update is called."""
+        """Return what follows the last update of a turn, in order: updates to send and functions to call."""
         taken, self._taken = self._taken, {}
         return [
             partial(self._answer, taken[one.request], one.given) if isinstance(one, Answer) else one
@@ -115,30 +115,35 @@ class PendingAnswers:
         ]
 
     def answer_missed(self, entries: Iterable[Entry], turn: Turn | None) -> None:
-        """Answer what became true between the last event that was written and those `entries`, where `turn`
-        is open: nobody writes those events to a client that has moved its attachment."""
+        """Answer the prompts whose events this client is not sent, because it moved its attachment past them.
+
+        entries: the prompts as of the new cursor
+        turn: the turn that is open there
+        """
         for entry in entries:
             if entry.state is PromptState.ACCEPTED:
                 self.accepted(PromptAccepted(message_id=entry.message_id, became=entry.became))
                 if turn is None or (entry.became or entry.message_id) not in turn.prompts:
-                    self._over(entry)
+                    self._answer_ended(entry)
             elif entry.state in (PromptState.REJECTED, PromptState.WITHDRAWN):
                 withdrawn = entry.state is PromptState.WITHDRAWN
                 error = entry.error or RequestCancelled().to_wire()
                 self.refused(entry.message_id, error, withdrawn=withdrawn)
 
-    def _over(self, entry: Entry) -> None:
-        """The turn of a prompt ended where nobody was told."""
-        requests = [id for id, message_id in self._said.items() if message_id == entry.message_id]
-        over = {id: self._taken.pop(id) for id in requests if id in self._taken}
-        if over:
-            self._send_all(self._writer.ended(_end_of(entry), list(over)), over)
+    def _answer_ended(self, entry: Entry) -> None:
+        """Answer a prompt whose turn has ended."""
+        requests = [id for id, message_id in self._message_ids.items() if message_id == entry.message_id]
+        ended = {id: self._taken.pop(id) for id in requests if id in self._taken}
+        if ended:
+            self._send_all(self._writer.ended(_end_of(entry), list(ended)), ended)
 
     # --- answers -------------------------------------------------------------------------------------
 
     def answer_again(self, entry: Entry, inbound: Inbound, *, over: bool) -> bool:
-        """A prompt that was settled before comes again: answer it as then, which is `over` where its turn is,
-        and everything of that was written; whether that was possible now."""
+        """Answer a repeated prompt as it was answered the first time; return whether that is possible now.
+
+        over: its turn has ended, and everything of it was written to this client
+        """
         id: Any = inbound.id
         if entry.state is not PromptState.ACCEPTED:
             error = entry.error or RequestCancelled().to_wire()
@@ -154,7 +159,7 @@ class PendingAnswers:
         return over or taken is not None
 
     def cancel(self) -> None:
-        """The session is closed and this client is told nothing more: its prompts end as cancelled."""
+        """Answer all prompts as cancelled: the session is closed."""
         for message_id in tuple(self._waiting):
             self.refused(message_id, RequestCancelled().to_wire())
         taken, self._taken = self._taken, {}
@@ -162,19 +167,19 @@ class PendingAnswers:
             self._send_all(self._writer.ended(CLOSED, list(taken)), taken)
 
     def fail(self, error: ErrorObject) -> None:
-        """Answer all of it so."""
+        """Answer all prompts with an error."""
         self._waiting.clear()
         self._taken.clear()
         for inbound in tuple(self._answered):
             self._answer(inbound, error)
 
     def _take(self, message_id: str, inbound: Inbound) -> None:
-        """It was accepted: the end of its turn is still to be told."""
-        self._said[inbound.id] = message_id
+        """Wait for the end of the turn of an accepted prompt."""
+        self._message_ids[inbound.id] = message_id
         self._taken[inbound.id] = inbound
 
     def _answer(self, inbound: Inbound, given: Any) -> None:
-        self._said.pop(inbound.id, None)
+        self._message_ids.pop(inbound.id, None)
         self._connection.answer(inbound, given)
         answered = self._answered.pop(inbound, None)
         if answered is not None and not answered.done():
@@ -189,7 +194,7 @@ class PendingAnswers:
 
 
 def _end_of(entry: Entry, *, meta: dict[str, Any] | None = None) -> v2.SessionStateUpdate:
-    """How the turn of a prompt ended."""
+    """Return the state update that ended the turn of a prompt."""
     return v2.SessionStateUpdate(
         state=v2.State.IDLE, stop_reason=entry.stop_reason, error=_error(entry.error), meta=meta
     )

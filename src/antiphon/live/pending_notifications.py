@@ -1,7 +1,8 @@
-"""Asides: notifications that are no part of a journal, each with its place among the events of one client.
+"""PendingNotifications: notifications outside the journal, each with its place among the events of one
+client.
 
-An agent's extension notifications are not kept. They still go to a client behind every event that the agent
-caused before, and before every event that it causes later.
+The extension notifications of an agent are not stored. A client still gets each of them after every event
+that the agent caused before it, and before every later one.
 """
 
 from __future__ import annotations
@@ -17,14 +18,13 @@ logger = logging.getLogger("antiphon.live")
 
 MOST = 1000
 MOST_BYTES = 1024 * 1024
-"""How many notifications may wait for one client, and of what size; more are dropped, as nothing keeps
-them."""
+"""How many notifications, and of what size, may wait for one client; more are dropped."""
 
 Send = Callable[[], None]
 
 
 class PendingNotifications:
-    """The notifications that wait for events which their client was not sent yet, in their order."""
+    """Notifications that wait, in their order, for events that the client was not sent yet."""
 
     def __init__(self) -> None:
         self._waiting: deque[tuple[int, int, Send]] = deque()
@@ -35,10 +35,11 @@ class PendingNotifications:
         return bool(self._waiting)
 
     def put(self, seq: int, size: int, send: Send) -> None:
-        """Let `send` wait for the event `seq`. It is called at once after that, or dropped if too much
-        waits."""
+        """Call `send` right after the event `seq`, or drop it if too much waits."""
         if len(self._waiting) >= MOST or (self._waiting and self._size + size > MOST_BYTES):
-            self._dropped.note(f"{len(self._waiting)} wait for a slow client")
+            self._dropped.note(
+                f"{len(self._waiting)} notifications of {self._size} bytes wait for a slow client"
+            )
             return
         self._waiting.append((seq, size, send))
         self._size += size
@@ -51,7 +52,7 @@ class PendingNotifications:
             send()
 
     def write(self, stretch: Stretch, write: Callable[[Stretch], None]) -> None:
-        """Write events, and between them the notifications that have their place there."""
+        """Write events, and the notifications at their places between them."""
         cursor = stretch.events[0].seq - 1
         self.flush(cursor)
         while self._waiting and (place := self._waiting[0][0]) < stretch.last:

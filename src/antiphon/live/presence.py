@@ -1,4 +1,4 @@
-"""Presence: who follows a live session just now. Advisory: it is told, and not kept."""
+"""Presence: the clients that are attached to a live session now. It is sent to clients and not stored."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from antiphon.engine.json_values import encode
 from antiphon.engine.who import Present, Who
 
 PACE = 0.1
-"""Seconds between two tellings: a crowd that comes at once is told of at once."""
+"""Seconds between two notices: clients that join together are announced together."""
 
 
-class Follower(Protocol):
-    """One attachment."""
+class AttachedClient(Protocol):
+    """One attachment, as far as presence needs it."""
 
     @property
     def who(self) -> Who | None: ...
@@ -27,36 +27,36 @@ class Follower(Protocol):
 
 
 class Presence:
-    """A client that is attached several times is one client, from when it first was."""
+    """A client with several attachments is listed once, since its first one."""
 
-    def __init__(self, clock: Callable[[], int]) -> None:
+    def __init__(self, clock: Callable[[], int], *, on_change: Callable[[], None]) -> None:
+        """`on_change` is called when a client has joined or left, as often as clients are told."""
         self._clock = clock
-        self._since: dict[Follower, int] = {}
+        self._since: dict[AttachedClient, int] = {}
         self._listed: list[tuple[str, bytes, bytes]] = []
         """The clients: id, how the others see it, and how it sees itself."""
-        self._told_at = 0.0
+        self._notified_at = 0.0
         self._due: asyncio.TimerHandle | None = None
-        self.on_told: Callable[[], None] = lambda: None
-        """Called when somebody came or went, as often as that is told."""
+        self._on_change = on_change
 
-    def join(self, follower: Follower) -> None:
+    def join(self, follower: AttachedClient) -> None:
         if follower.who is not None and follower not in self._since:
             self._since[follower] = self._clock()
             self._changed()
 
-    def leave(self, follower: Follower) -> None:
+    def leave(self, follower: AttachedClient) -> None:
         if self._since.pop(follower, None) is not None:
             self._changed()
 
-    def move(self, before: Follower, follower: Follower) -> None:
-        """One client's attachment takes the place of another: nobody comes or goes."""
+    def move(self, before: AttachedClient, follower: AttachedClient) -> None:
+        """Replace an attachment by another one of the same client: no client joins or leaves."""
         since = self._since.pop(before, None)
         if since is not None:
             self._since[follower] = since
             self._changed()  # it may have another name now
 
-    def clients(self, *, you: Follower | None = None) -> list[Present]:
-        """Those who are there, the first ones first."""
+    def clients(self, *, you: AttachedClient | None = None) -> list[Present]:
+        """Return the attached clients, the first to join first. `you`: the client that is told."""
         own = None if you is None or you.who is None else you.who.client_id
         found: dict[str, Present] = {}
         for follower, since in sorted(self._since.items(), key=lambda entry: entry[1]):
@@ -73,7 +73,7 @@ class Presence:
         return list(found.values())
 
     def update(self, who: Who | None) -> bytes:
-        """What one of them is told. Encoded once for all: only its own entry is another for each."""
+        """Return the update for one client. The entries are encoded once; its own is marked as `you`."""
         own = None if who is None else who.client_id
         entries = b",".join(mine if id == own else plain for id, plain, mine in self._listing())
         return b'{"sessionUpdate":"_antiphon_presence","clients":[%b]}' % entries
@@ -91,21 +91,21 @@ class Presence:
         self._listed = []
         if self._due is None:
             loop = asyncio.get_running_loop()
-            self._due = loop.call_at(max(loop.time(), self._told_at + PACE), self._tell)
+            self._due = loop.call_at(max(loop.time(), self._notified_at + PACE), self._notify)
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self._due = None
-        self._told_at = asyncio.get_running_loop().time()
+        self._notified_at = asyncio.get_running_loop().time()
         for follower in tuple(self._since):
             follower.show_presence()
-        self.on_told()
+        self._on_change()
 
 
 LATEST = 253_402_300_799_999
-"""The last millisecond of the year 9999, behind which RFC 3339 has no times."""
+"""The last millisecond of the year 9999, the last that RFC 3339 can express."""
 
 
 def rfc3339(at: int) -> str:
-    """A time in milliseconds since 1970, as the protocol writes it. A store may hold any number: a time that
-    RFC 3339 has not becomes the nearest one, so that no list fails by it."""
+    """Format a time in milliseconds since 1970 as the protocol has it. A store may hold any number: one that
+    RFC 3339 cannot express becomes the nearest time, so that no list fails because of it."""
     return datetime.fromtimestamp(min(max(at, 0), LATEST) / 1000, UTC).isoformat().replace("+00:00", "Z")

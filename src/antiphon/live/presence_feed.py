@@ -1,6 +1,6 @@
-"""Beside: what a client that asked for it is told about the other clients of its session.
+"""PresenceFeed: what a client that asked for it gets to know of the other clients of its session.
 
-Who is there, and which questions were asked, by whom they were answered and how.
+It gets the list of attached clients, each question when it is asked, and by whom and how it was answered.
 """
 
 from __future__ import annotations
@@ -21,37 +21,32 @@ from antiphon.live.update_sender import Send
 
 OPTIONS = 100
 OPTION_LENGTH = 2000
-"""How many options of a question are known by their names, and how long those and the ids may be."""
+"""How many options of a question are remembered by name, and how long a name and its id may be."""
 
 
 class PresenceFeed:
-    """`send` sends the client an update; `presence` makes the one that says who is there."""
+    """`send` sends an update to the client; `presence` makes the one that lists the clients."""
 
-    def __init__(
-        self,
-        connection: Connection,
-        *,
-        send: Send,
-        presence: Callable[[], bytes],
-    ) -> None:
+    def __init__(self, connection: Connection, *, send: Send, presence: Callable[[], bytes]) -> None:
         self._connection = connection
         self._send = send
         self._presence = presence
         self._shown = b""
         self._waits = False
-        self._open: dict[str, _About] = {}
-        """The questions that are open as far as the client knows, and what they are about."""
+        self._open: dict[str, _Asked] = {}
+        """The questions that the client knows as open."""
 
     def begin(self, questions: Iterable[Question], seq: int) -> None:
-        """The client has joined, where these were open."""
+        """The client has its replay, in which these questions are open."""
         self.show_presence()
         for question in questions:
             self._opened(question.question_id, question.params, seq)
 
-    # --- who is there ------------------------------------------------------------------------------
+    # --- attached clients --------------------------------------------------------------------------
 
     def show_presence(self) -> None:
-        """Now, or once a client that does not read reads again: then what is true by then."""
+        """Send the list of clients, if it has changed. A client that does not read gets it when it reads
+        again, as it is then."""
         if self._waits:
             return
         if self._connection.congested:
@@ -71,36 +66,36 @@ class PresenceFeed:
 
     # --- questions ---------------------------------------------------------------------------------
 
-    def opened(self, body: QuestionOpened, seq: int) -> None:
+    def question_opened(self, body: QuestionOpened, seq: int) -> None:
         self._opened(body.question_id, body.params, seq)
 
     def _opened(self, question_id: str, params: Raw, seq: int) -> None:
         if question_id in self._open:
             return
-        about = self._open[question_id] = _About.of(msgspec.json.decode(params))
-        self._tell(question_id, about.tool_call, seq, state="opened")
+        asked = self._open[question_id] = _Asked.read(msgspec.json.decode(params))
+        self._send_question(question_id, asked.tool_call, seq, state="opened")
 
-    def closed(self, body: QuestionClosed, seq: int) -> None:
-        about = self._open.pop(body.question_id, None) or _About()
+    def question_closed(self, body: QuestionClosed, seq: int) -> None:
+        asked = self._open.pop(body.question_id, None) or _Asked()
         by = {} if body.by is None else {"by": who_of(body.by)}
-        how = _outcome(about, msgspec.json.decode(body.result))
-        self._tell(body.question_id, about.tool_call, seq, state=str(body.end), **by, **how)
+        how = _outcome(asked, msgspec.json.decode(body.result))
+        self._send_question(body.question_id, asked.tool_call, seq, state=str(body.end), **by, **how)
 
-    def _tell(self, question_id: str, tool_call_id: str | None, seq: int, **said: Any) -> None:
+    def _send_question(self, question_id: str, tool_call_id: str | None, seq: int, **said: Any) -> None:
         about = {} if tool_call_id is None else {"toolCallId": tool_call_id}
         update = {"sessionUpdate": "_antiphon_question", "questionId": question_id, **about, **said}
         self._send(encode(update), seq=seq)
 
 
-class _About(Struct, frozen=True):
-    """As much of a question as is told when it is closed. Each client has its own, so that is little."""
+class _Asked(Struct, frozen=True):
+    """What is needed of a question when it closes. Each client has its own copy, so it is small."""
 
     tool_call: str | None = None
     names: Mapping[str, str] = {}
     """The names of its options, by their ids."""
 
     @classmethod
-    def of(cls, asked: dict[str, Any]) -> Self:
+    def read(cls, asked: dict[str, Any]) -> Self:
         names: dict[str, str] = {}
         options = asked.get("options")
         for option in options[:OPTIONS] if isinstance(options, list) else ():
@@ -111,24 +106,24 @@ class _About(Struct, frozen=True):
 
 
 def _tool_call(asked: dict[str, Any]) -> str | None:
-    """What a question is about, where that is a tool call: a permission's subject, or an elicitation's."""
+    """Return the tool call that a permission or an elicitation is about, if any."""
     about = _object(asked.get("subject")) or asked
     call = about.get("toolCallId") or _object(about.get("toolCall")).get("toolCallId")
     return call if isinstance(call, str) else None
 
 
-def _outcome(about: _About, result: Any) -> dict[str, Any]:
-    """How it was answered; not what was filled in, which is the agent's alone."""
+def _outcome(asked: _Asked, result: Any) -> dict[str, Any]:
+    """Return how a question was answered, without the values of a form: those are for the agent alone."""
     given = _object(result)
     if "action" in given:
         return {"outcome": given["action"]}
     outcome = _object(given.get("outcome"))
     chosen = outcome.get("optionId")
-    name = about.names.get(chosen) if isinstance(chosen, str) else None
-    told = {"outcome": outcome.get("outcome"), "optionId": chosen, "optionName": name}
-    return {key: value for key, value in told.items() if value is not None}
+    name = asked.names.get(chosen) if isinstance(chosen, str) else None
+    shown = {"outcome": outcome.get("outcome"), "optionId": chosen, "optionName": name}
+    return {key: value for key, value in shown.items() if value is not None}
 
 
 def _object(value: Any) -> dict[str, Any]:
-    """What an agent of another hand wrote may be anything."""
+    """Return `value` if it is an object: a foreign agent may have written anything."""
     return value if isinstance(value, dict) else {}

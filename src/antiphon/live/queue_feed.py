@@ -1,4 +1,4 @@
-"""Waiting: the prompts that wait, as a client that asked for it is shown them."""
+"""QueueFeed: the queued prompts, for a client that asked to see them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from antiphon.live.update_sender import Send
 
 
 class QueueFeed:
-    """What waits as of what was written to the client, from where it joined; `send` sends it an update."""
+    """The queue as of the events that were written to the client. `send` sends an update to it."""
 
     def __init__(self, part: QueuePart, entries: Sequence[Entry], seq: int, *, send: Send) -> None:
         self._send = send
@@ -22,13 +22,13 @@ class QueueFeed:
         self._shown = digest(self._listing())
         self._prompts.restore(part, entries)
         self._due: str | None = None
-        """A prompt that was queued and that the client has not been shown yet."""
+        """A queued prompt that the client was not shown yet."""
         self._show(seq)
 
     def apply(self, body: AnyBody, seq: int) -> None:
         """Fold an event, and show the queue if it changed. A prompt that was just queued is shown before the
-        next event, or by `flush`: a hub that sends it at once names it by the agent's id, and it is never
-        listed under its own."""
+        next event, or by `flush`: a hub that sends it at once replaces its id by the agent's, and then it is
+        never listed under its own."""
         if not (isinstance(body, PromptSent) and body.message_id == self._due):
             self.flush(seq)
         if not self._prompts.apply(body, seq=seq):
@@ -38,7 +38,7 @@ class QueueFeed:
             self._show(seq)
 
     def flush(self, seq: int) -> None:
-        """Everything that was committed together has been applied, up to this event."""
+        """Show what is due: everything that was committed together, up to this event, has been applied."""
         if self._due is not None:
             self._due = None
             self._show(seq)
@@ -58,13 +58,13 @@ class QueueFeed:
 
 
 def digest(shown: bytes) -> bytes:
-    """What is kept of something that was shown, to know whether it changed: it may be large, and each client
-    has its own."""
+    """Return what is kept of a shown listing, to know whether it changed: the listing may be large, and each
+    client has its own."""
     return blake2b(shown, digest_size=16).digest()
 
 
 def shown_entry(entry: Entry) -> dict[str, Any]:
-    """A prompt that waits, as clients are told of it."""
+    """Return a queued prompt as clients get it."""
     sender = {} if entry.sender is None else {"sender": who_of(entry.sender)}
     return {
         "messageId": entry.message_id,

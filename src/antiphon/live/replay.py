@@ -1,4 +1,4 @@
-"""Replay: what there was when a client joined, to be sent to it before anything newer."""
+"""Replay: the session as it was when a client joined, which gets it before anything newer."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from antiphon.schema.repair import Malformed
 
 
 class Replay(Struct, frozen=True, weakref=True):
-    """Taken in one step with the cursor it ends at, and sent later."""
+    """Taken in one step with the cursor of its end, and sent later."""
 
     seq: int
-    """The last event of it."""
+    """Its last event."""
     items: Sequence[tuple[Frozen, bool]]
-    """Each with whether it is as a v1 agent wrote it."""
+    """Each with whether it is an unknown update as a v1 agent wrote it."""
     state: bytes
     questions: Sequence[Question]
     queue: QueuePart
@@ -38,7 +38,7 @@ class Replay(Struct, frozen=True, weakref=True):
 
     @classmethod
     def take(cls, fold: Session, items: Iterable[Item]) -> Self:
-        """These of a session as it is now."""
+        """Take a replay of some items of a session."""
         return cls(
             seq=fold.last_seq,
             items=[(freeze(item), is_from_v1(item)) for item in items],
@@ -50,7 +50,7 @@ class Replay(Struct, frozen=True, weakref=True):
 
     @classmethod
     def whole(cls, live: LiveSession) -> Replay:
-        """All of a session as it is now. Clients that join at the same event share one replay."""
+        """Take a replay of all items. Clients that join at the same event share one."""
         fold = live.fold
         replay = live.replays.get(fold.last_seq)
         if not isinstance(replay, cls):
@@ -58,8 +58,8 @@ class Replay(Struct, frozen=True, weakref=True):
         return replay
 
     def written(self, writer: Writer) -> Iterator[Sequence[bytes]]:
-        """The updates in a client's dialect, a piece at a time."""
-        # A frame that waits for room holds what its variables name: nothing that is large has a name here.
+        """Yield the updates in a client's dialect, a piece at a time."""
+        # A generator that waits keeps its variables alive, so none of them holds anything large.
         for item, as_written in self.items:
             yield from map(partial(_write, writer, as_written), item.updates(grows=writer.grows))
 
@@ -69,12 +69,12 @@ class Replay(Struct, frozen=True, weakref=True):
 
 def _write(writer: Writer, as_written: bool, update: Any) -> Sequence[bytes]:
     raw = encode(update)
-    return writer.write_lifted(update, raw, raw) if as_written else writer.write(update, raw)
+    return writer.write_translated(update, raw, raw) if as_written else writer.write(update, raw)
 
 
 async def recall(live: LiveSession, writer: Writer, turns: Turns, *, upto: int) -> None:
-    """What is written to this client depends on what it was told before: that is gone through again, and
-    nothing of it is sent."""
+    """Give the writer everything up to an event, without sending it: what it writes to its client depends on
+    what it has written before."""
     cursor = 0
     while cursor < upto:
         events = (await live.after(cursor))[: upto - cursor]

@@ -1,8 +1,8 @@
-"""Runs: events that go to many clients as the same bytes, which are made once.
+"""Runs: events that many clients get as the same bytes, which are made once.
 
-Most of a session is chunks, and a chunk is the same in every dialect: the bytes it was born with, in an
-envelope that names the session. What changes or depends on who reads it (a state, a question, an answer) is
-written to each client by itself.
+Most events are chunks, and a chunk is the same in every dialect: its original bytes, in an envelope that
+names the session. What differs between clients (a state, a question, a response) is written to each by
+itself.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from antiphon.transports.base import Framing
 
 
 class Envelope(NamedTuple):
-    """How the updates of one session stand on the links of one kind."""
+    """How the updates of one session are framed on connections of one kind."""
 
     framing: Framing
     start: bytes
@@ -31,7 +31,7 @@ class Envelope(NamedTuple):
     def around(self, events: Sequence[Event]) -> bytes:
         # Joining costs a quarter of formatting.
         start, end, join = self.start, self.end, b"".join
-        # A run is of updates alone; to tell mypy so event by event would cost time with each of them.
+        # A run holds updates only; checking that for mypy would cost time with each event.
         raws: list[Any] = [event.body.raw for event in events]  # type: ignore[union-attr]
         if self.numbered:
             meta, first = b',"_meta":{"antiphon":{"seq":%d}}', events[0].seq
@@ -42,8 +42,8 @@ class Envelope(NamedTuple):
 
 
 class Run:
-    """Events that follow one another. Where they are one message's text, or updates of one type, `update`
-    stands for all of them: a writer that passes it on as it is does so with each."""
+    """Consecutive events. If they are the text of one message, or updates of one type, `update` stands for
+    all of them: a writer that sends it unchanged sends each of them unchanged."""
 
     __slots__ = ("_framed", "events", "update")
 
@@ -53,7 +53,7 @@ class Run:
         self._framed: dict[Envelope, bytes] = {}
 
     def framed(self, envelope: Envelope) -> bytes:
-        """Its updates as they go over links of one kind."""
+        """Return its updates, framed for connections of one kind."""
         framed = self._framed.get(envelope)
         if framed is None:
             framed = self._framed[envelope] = envelope.around(self.events)
@@ -61,7 +61,7 @@ class Run:
 
 
 def split(events: Sequence[Event], known: Sequence[Run] = ()) -> list[Run]:
-    """Events as runs, in their order. Some of them may be `known` as runs already."""
+    """Divide events into runs, in their order. Some of the runs may be `known` already."""
     runs: list[Run] = []
     place, first = 0, events[0].seq
     for run in known:
@@ -73,8 +73,8 @@ def split(events: Sequence[Event], known: Sequence[Run] = ()) -> list[Run]:
     return runs + _split(events[place:]) if place < len(events) else runs
 
 
-class Said(NamedTuple):
-    """Chunks of one message, and their texts: what it takes to fold them."""
+class MessageTexts(NamedTuple):
+    """Chunks of one message, and their texts: what is needed to fold them."""
 
     events: list[Event]
     texts: list[str]
@@ -82,23 +82,24 @@ class Said(NamedTuple):
 
 def number_texts(
     chunks: Sequence[TextChunk], *, after: int, at: int
-) -> tuple[list[Event], list[Run], list[Said]]:
-    """Plain texts as the events that follow `after`; the same as runs, and as what is to be folded."""
-    events, runs, parts = number_text(chunks, after=after, at=at), list[Run](), list[Said]()
+) -> tuple[list[Event], list[Run], list[MessageTexts]]:
+    """Number plain texts as the events that follow `after`. Return the events, their runs, and their
+    texts."""
+    events, runs, parts = number_text(chunks, after=after, at=at), list[Run](), list[MessageTexts]()
     first = 0
     for upto in range(1, len(chunks) + 1):
         chunk = chunks[first]
         if upto < len(chunks) and chunks[upto].follows(chunk):
             continue
-        said = Said(events[first:upto], [each.content.text for each in chunks[first:upto]])
-        runs.append(_text_run(said.events, chunk, said.texts))
-        parts.append(said)
+        part = MessageTexts(events[first:upto], [each.content.text for each in chunks[first:upto]])
+        runs.append(_text_run(part.events, chunk, part.texts))
+        parts.append(part)
         first = upto
     return events, runs, parts
 
 
 def _text_run(events: Sequence[Event], chunk: TextChunk, texts: Sequence[str]) -> Run:
-    """The chunks of one message, of which `chunk` is one: adjacent plain texts are one text."""
+    """Make the run of the chunks of one message: adjacent plain texts are one text."""
     kind = v2.AgentMessageChunk if chunk.session_update == "agent_message_chunk" else v2.AgentThoughtChunk
     text = v2.TextContent(text="".join(texts))
     return Run(events, kind(message_id=v2.MessageId(chunk.message_id or ""), content=text))
@@ -122,7 +123,7 @@ ALONE = "alone"
 
 
 def _kind_of(event: Event) -> Any:
-    """What may be in one run together; `None` for what is written to each client by itself."""
+    """Return what events of one run have in common; `None` for an event that differs between clients."""
     body = event.body
     if type(body) is not Updated:
         return None

@@ -37,20 +37,20 @@ from antiphon.stores.base import Batch, Fault, FaultKind, SessionRecord, Store
 logger = logging.getLogger("antiphon.live")
 
 PREVIEW_BYTES = 256 * 1024
-"""How much of a snapshot is read at once."""
+"""Bytes of a snapshot that are read at once."""
 
 Preview = Callable[[list[bytes]], bool]
-"""Takes the next updates of a replay; whether it wants more."""
+"""Takes the next updates of a replay; returns whether it wants more."""
 
 
 class SnapshotUnusable(Exception):
-    """A snapshot cannot be read, or is not one of this session: the journal has to be folded instead."""
+    """A snapshot that cannot be read, or is of another session: the journal has to be folded instead."""
 
 
 async def begin_journal(
     store: Store, created: SessionCreated, history: Iterable[AnyBody], *, now: int, owner: str
 ) -> Session:
-    """Put a new session into the store, claimed by `owner`; returns its fold."""
+    """Put a new session into the store, claimed by `owner`; return its fold."""
     events = [Event(seq, now, body) for seq, body in enumerate((created, *history), start=1)]
     fold = Session().fold(events)
     record = SessionRecord(
@@ -63,20 +63,23 @@ async def begin_journal(
     )
     batch = Batch(1, tuple(map(encode_event, events)))
     try:
-        # One commit: a session without its first event could not be told from one that has lost it.
+        # One commit: a session without its first event would look like one that has lost it.
         await store.create(record, batch=batch)
         await store.claim(created.session_id, owner)
     except SessionExists:
         raise
     except BaseException:
         with contextlib.suppress(StoreError, SessionUnknown):
-            await store.delete(created.session_id)  # nobody knows of it
+            await store.delete(created.session_id)  # no client knows of it
         raise
     return fold
 
 
 async def read_session(store: Store, session_id: str) -> Session:
-    """The session as far as it is kept. Raises `SessionUnknown`, `SessionDamaged` or `SessionTooNew`."""
+    """Read a session without opening it: nothing changes, and a claim on it does not matter.
+
+    Raises `SessionUnknown`, `SessionDamaged` or `SessionTooNew`.
+    """
     record = await _readable_record(store, session_id)
     try:
         fold = await _snapshot(store, record)
@@ -88,8 +91,8 @@ async def read_session(store: Store, session_id: str) -> Session:
 
 
 async def restore(store: Store, session_id: str, preview: Preview | None) -> tuple[Session, int]:
-    """Read a session back: its snapshot, and every event since. Returns its fold, and the last event of the
-    snapshot. A snapshot that cannot be used is made anew from the journal.
+    """Restore a session from its snapshot and every event since. Return its fold, and the last event of the
+    snapshot. A snapshot that cannot be used is dropped, and the whole journal is folded.
 
     Raises `SessionUnknown`, `SessionDamaged` or `SessionTooNew`; nothing is deleted then.
     """
@@ -99,7 +102,7 @@ async def restore(store: Store, session_id: str, preview: Preview | None) -> tup
     except SnapshotUnusable as error:
         fold, cursor = Session(), 0
         await _fold_journal(store, session_id, fold)
-        logger.warning("snapshot damaged: session %s: %s; made anew from its journal", session_id, error)
+        logger.warning("snapshot damaged: session %s: %s; folded its journal instead", session_id, error)
         await store.drop_snapshot(session_id)
     else:
         cursor = fold.last_seq
@@ -109,7 +112,7 @@ async def restore(store: Store, session_id: str, preview: Preview | None) -> tup
 
 
 async def _readable_record(store: Store, session_id: str) -> SessionRecord:
-    """Raises `SessionUnknown`, or `SessionDamaged` where the record itself cannot be read."""
+    """Return the record. Raises `SessionUnknown`, or `SessionDamaged` if the record cannot be read."""
     record = await store.get(session_id)
     if record is None:
         raise SessionUnknown(session_id)
@@ -119,7 +122,7 @@ async def _readable_record(store: Store, session_id: str) -> SessionRecord:
 
 
 async def _fold_journal(store: Store, session_id: str, fold: Session) -> None:
-    """Fold every event after those that were folded already. At the end it is a whole session."""
+    """Fold every event after those that `fold` has. Raises if that gives no whole session."""
     try:
         while (page := await store.read(session_id, fold.last_seq)).batches:
             for batch in page.batches:
@@ -136,20 +139,20 @@ async def _fold_journal(store: Store, session_id: str, fold: Session) -> None:
 
 
 def _check_snapshot(fold: Session, record: SessionRecord) -> None:
-    """Raise `SnapshotUnusable` for a snapshot that is none of this session."""
+    """Raise `SnapshotUnusable` for a snapshot of another session."""
     if fold.last_seq and (fold.created is None or fold.created.session_id != record.session_id):
         raise SnapshotUnusable("it does not say how the session was created")
 
 
 async def _check_tail(store: Store, record: SessionRecord, upto: int) -> None:
-    """Raise `SessionDamaged` where a snapshot goes on behind the end of the journal."""
+    """Raise `SessionDamaged` if the snapshot ends after the journal."""
     if upto > record.last:
         found = f"events {record.last + 1} to {upto} are missing: a snapshot has them, the journal has not"
         await _refuse(store, record.session_id, FaultKind.DAMAGED, found)
 
 
 class _Newer(StoreCorrupt):
-    """An event is of a later version."""
+    """An event that a later version wrote."""
 
 
 def _fold(fold: Session, lines: Sequence[bytes]) -> None:
@@ -163,7 +166,7 @@ def _fold(fold: Session, lines: Sequence[bytes]) -> None:
     except JournalGap as gap:
         raise StoreCorrupt(f"where event {gap.expected} should stand is event {gap.got}") from gap
     except Exception as error:
-        # What the fold raises for an event that a stranger wrote, or that changed on the disk.
+        # The fold may raise anything for an event that a foreign program wrote, or that changed on disk.
         found = f"event {fold.last_seq} cannot be folded: {type(error).__name__}: {error}"
         raise StoreCorrupt(found) from error
 
@@ -171,7 +174,7 @@ def _fold(fold: Session, lines: Sequence[bytes]) -> None:
 def _decode(line: bytes) -> Event:
     if not line.isascii():
         try:
-            line.decode()  # what an event holds as raw bytes is not looked at otherwise
+            line.decode()  # raw bytes in an event are not checked otherwise
         except UnicodeDecodeError as error:
             raise UnreadableEvent(str(error)) from None
     return decode_event(line)
@@ -201,8 +204,8 @@ async def _refuse(store: Store, session_id: str, kind: FaultKind, found: str) ->
 
 
 async def _snapshot(store: Store, record: SessionRecord) -> Session:
-    """The kept snapshot. Whoever has the session open may put a newer one in place between two pages: then
-    it is read from its beginning again."""
+    """Read the snapshot. The process that has the session open may replace it between two pages: then it is
+    read again from its beginning."""
     while True:
         restoring, first = Restoring(), None
         after: str | None = ""
@@ -236,7 +239,7 @@ async def _from_snapshot(store: Store, record: SessionRecord, preview: Preview |
 async def _load_parts(
     store: Store, session_id: str, after: str, **limit: int
 ) -> tuple[int, dict[str, bytes], str | None]:
-    """A page of a snapshot. Raises `SnapshotUnusable`."""
+    """Read a page of a snapshot. Raises `SnapshotUnusable`."""
     try:
         return await store.load_parts(session_id, after=after, **limit)
     except StoreCorrupt as error:
@@ -247,7 +250,7 @@ def _add_parts(restoring: Restoring, parts: dict[str, bytes]) -> Sequence[bytes]
     """Raises `SnapshotUnusable`."""
     try:
         return restoring.add(parts)
-    except Exception as error:  # of damaged bytes, anything
+    except Exception as error:  # damaged bytes may raise anything
         raise SnapshotUnusable(f"{type(error).__name__}: {error}") from error
 
 

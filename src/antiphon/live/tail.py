@@ -1,6 +1,6 @@
-"""The tail: the last committed events of a journal, kept in memory for those who are nearly there.
+"""The tail: the last committed events of a journal, in memory, bounded by bytes.
 
-It is bounded by bytes. Who is further behind reads from the store; there is no other difference.
+A client that is further behind reads from the store; there is no other difference.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ TAIL_BYTES = 1024 * 1024
 
 
 class Stretch:
-    """Events that follow one another in a journal: what one commit added, or a page of the store."""
+    """Consecutive events of a journal: those of one commit, or a page of the store."""
 
     __slots__ = ("_known", "_runs", "events", "last", "size")
 
@@ -28,13 +28,13 @@ class Stretch:
 
     @property
     def runs(self) -> list[Run]:
-        """The same events, as clients are written them; who asks first makes them for all."""
+        """The events as runs. They are made once, for all clients."""
         if self._runs is None:
             self._runs = split(self.events, self._known)
         return self._runs
 
     def between(self, cursor: int, last: int) -> Stretch:
-        """What it has after a cursor, and not after `last`."""
+        """Return the events after a cursor, up to `last`."""
         first = self.events[0].seq
         if cursor < first and self.last <= last:
             return self
@@ -55,14 +55,14 @@ class Tail:
         self._stretches.append(stretch)
         self._size += stretch.size
         self.last = stretch.last
-        # The newest stays, however large: whoever is at the tail gets it from here.
+        # The newest stays, however large: a client at the tail gets it from here.
         while self._size > self._bound and len(self._stretches) > 1:
             gone = self._stretches.popleft()
             self._size -= gone.size
             self.first = gone.last + 1
 
     def forget(self) -> None:
-        """Nobody came for it in a while: whoever still does reads from the store."""
+        """Drop all events; a client that still needs them reads from the store."""
         self._stretches.clear()
         self._size = 0
         self.first = self.last + 1
@@ -72,7 +72,7 @@ class Tail:
         return cursor >= self.first - 1
 
     def after(self, cursor: int) -> list[Stretch]:
-        """What there is after a cursor that the tail reaches."""
+        """Return the events after a cursor that the tail reaches."""
         found: list[Stretch] = []
         for stretch in reversed(self._stretches):
             if stretch.last <= cursor:

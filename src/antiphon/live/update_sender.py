@@ -1,6 +1,6 @@
-"""Sending: the updates of one session, as they stand on one client's connection.
+"""UpdateSender: puts the updates of one session on one client's connection.
 
-A client that asked for numbers gets each event's beside its update.
+A client that asked for event numbers gets them in the `_meta` of the updates.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from antiphon.schema.version import with_ours
 
 
 class Send(Protocol):
-    """Sends a client an update; with `seq`, as the whole of that event."""
+    """Sends an update; `seq` is its event, if the client has all of that event with this update."""
 
     def __call__(self, update: bytes, *, seq: int | None = None) -> None: ...
 
 
 class UpdateSender:
-    """`start` and `end` are what stands around the bytes of an update: those are JSON already."""
+    """`start` and `end` are the parts of the frame around the bytes of an update."""
 
     def __init__(self, session_id: str, connection: Connection, *, numbered: bool) -> None:
         self.connection = connection
@@ -35,7 +35,7 @@ class UpdateSender:
         self.start, self.end = encode_notification(UPDATE, params).split(b"%b")
 
     def envelope(self) -> Envelope | None:
-        """How this client's updates are framed together with those of others, where they are."""
+        """Return how this client's updates are framed, if clients of its kind can share the frames."""
         framing = self.connection.framing
         return None if framing is None else Envelope(framing, self.start, self.end, self.numbered)
 
@@ -45,18 +45,18 @@ class UpdateSender:
         self.connection.send(self.start + update + self.end)
 
     def send_numbered(self, updates: Sequence[bytes], seq: int) -> None:
-        """Those of one event. Only the last one is the event as a whole: a link may be cut between them."""
+        """Send the updates of one event. Only the last one completes it: a link may be cut between them."""
         for part, update in enumerate(updates[:-1]):
             self._send_part(update, seq, part)
         for update in updates[-1:]:
             self.send(update, seq=seq)
 
     def _send_part(self, update: bytes, seq: int, part: int) -> None:
-        ours = b',"_meta":{"antiphon":{"seq":%d,"part":%d}}' % (seq, part) if self.numbered else b""
-        self.connection.send(self.start + update + ours + self.end)
+        meta = b',"_meta":{"antiphon":{"seq":%d,"part":%d}}' % (seq, part) if self.numbered else b""
+        self.connection.send(self.start + update + meta + self.end)
 
     def send_all(self, steps: Sequence[bytes | Callable[[], None]], seq: int) -> None:
-        """The same with something to be done between them."""
+        """Send the updates of one event, and call the functions between them."""
         parts = sum(isinstance(step, bytes) for step in steps)
         part = 0
         for step in steps:
@@ -69,12 +69,12 @@ class UpdateSender:
             else:
                 self.send(step, seq=seq)
 
-    def send_accompanied(self, updates: Sequence[bytes], meta: bytes, seq: int) -> None:
-        """With what the agent put beside them; the last one is the event as a whole."""
-        whole = len(updates) - 1
+    def send_with_meta(self, updates: Sequence[bytes], meta: bytes, seq: int) -> None:
+        """Send the updates of one event with the `_meta` that the agent gave them."""
+        last = len(updates) - 1
         for part, update in enumerate(updates):
-            beside = meta
+            shown = meta
             if self.numbered:
-                number = {"seq": seq} if part == whole else {"seq": seq, "part": part}
-                beside = encode(with_ours(decode(meta), **number))
-            self.send(b'%b,"_meta":%b' % (update, beside))
+                number = {"seq": seq} if part == last else {"seq": seq, "part": part}
+                shown = encode(with_ours(decode(meta), **number))
+            self.send(b'%b,"_meta":%b' % (update, shown))

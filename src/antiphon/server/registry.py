@@ -175,10 +175,12 @@ class SessionRegistry:
         stack = AsyncExitStack()
         await stack.enter_async_context(live)
         session = ServedSession(live, self.connections, self.service.make_worker, grace=self._grace)
-        live.on_failure = lambda: self._leave(self.release(session))  # it can be opened again later
         self._sessions[live.session_id] = session
         self._open[live.session_id] = stack
-        live.on_told = live.presence.on_told = lambda: self.service.changed(session.id)
+        live.observe(
+            changed=lambda: self.service.changed(session.id),
+            failed=lambda: self._leave(self.release(session)),  # it can be opened again later
+        )
         self.service.changed(session.id)
         await self.service.entered(session)
         return session
