@@ -98,9 +98,9 @@ async def ours(way: str, what: str, handler: str, chunks: int, turns: int) -> li
     from antiphon.client import connect
     from antiphon.schema import v2
 
-    dialect = "v2-proposed" if way.endswith("proposed") else None
+    version = "v2-proposed" if way.endswith("proposed") else None
     handled = []
-    async with connect([sys.executable, str(HERE), "agent", way], dialect=dialect) as client:
+    async with connect([sys.executable, str(HERE), "agent", way], version=version) as client:
         session = await client.new_session("/")
         for _ in range(turns):
             if what == LOAD:

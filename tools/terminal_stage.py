@@ -12,7 +12,7 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from antiphon.client import Link, connect
+from antiphon.client import ClientOptions, Link, connect
 from antiphon.tui import ChatApp, PendingQuestions
 from antiphon.tui.screens.chat import ChatScreen
 
@@ -106,7 +106,7 @@ async def staged(
             app.linked()
 
     async with connect(
-        target, token=token, answers=asking, name=name, on_link=linked, **connecting
+        target, token=token, answers=asking, options=ClientOptions(name=name, on_link=linked), **connecting
     ) as client:
         app = ChatApp(
             client,

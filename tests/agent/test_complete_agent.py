@@ -24,12 +24,14 @@ from antiphon.client import (
     McpRequest,
     Permission,
     Permissions,
+    ProcessOptions,
     TurnEnd,
     Workspace,
     connect,
 )
 from antiphon.content import embedded, image, link
 from antiphon.schema import v2
+from tests.options import connect_options
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "complete_agent.py"
 COMMAND = [sys.executable, str(EXAMPLE)]
@@ -71,7 +73,7 @@ async def opened(
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(asyncio.timeout(DEADLINE))
         client = await stack.enter_async_context(
-            connect(target, version=version, answers=answers, **at_start)
+            connect(target, version=version, answers=answers, **connect_options(**at_start))
         )
         yield await client.new_session(cwd, **options)
     assert written == []
@@ -423,7 +425,10 @@ async def test_what_is_private_needs_a_login(version: int) -> None:
 
 
 async def test_a_login_in_a_terminal_is_a_start_of_its_own(version: int) -> None:
-    async with asyncio.timeout(DEADLINE), connect(COMMAND, version=version, terminal_login=True) as client:
+    async with (
+        asyncio.timeout(DEADLINE),
+        connect(COMMAND, version=version, process=ProcessOptions(terminal_login=True)) as client,
+    ):
         assert _names(client.auth_methods) == ["By name", "In a terminal"]
         login = client.auth_methods[1]
         assert isinstance(login, v2.AuthMethodTerminal)

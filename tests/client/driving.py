@@ -15,13 +15,14 @@ from antiphon.client import Client, ClientSession, connect
 from antiphon.schema import v2
 from antiphon.transports.memory import memory_pair
 from tests.connection.scripted import V1_ANSWER, V2_ANSWER, Scripted
+from tests.options import client_options, connect_options
 
 DEADLINE = 60.0
 WAYS: dict[str, dict[str, Any]] = {
     "v1": {"version": 1, "opt_ins": OptIns()},
     "v1 with turn_complete": {"version": 1, "opt_ins": OptIns(turn_complete=True)},
     "v2": {"version": 2},
-    "v2 as proposed": {"version": 2, "dialect": "v2-proposed"},
+    "v2 as proposed": {"version": "v2-proposed"},
 }
 """The four ways in which a turn's end is told."""
 V2_WAYS = ("v2", "v2 as proposed")
@@ -31,7 +32,10 @@ SLOPPY = Path(__file__).with_name("sloppy_agent.py")
 @asynccontextmanager
 async def driven(agent: Agent, way: str = "v2", **options: Any) -> AsyncIterator[ClientSession]:
     """A session of an agent in this process."""
-    async with asyncio.timeout(DEADLINE), connect(agent, **{**WAYS[way], **options}) as client:
+    async with (
+        asyncio.timeout(DEADLINE),
+        connect(agent, **connect_options(**{**WAYS[way], **options})) as client,
+    ):
         yield await client.new_session("/")
 
 
@@ -39,7 +43,7 @@ async def driven(agent: Agent, way: str = "v2", **options: Any) -> AsyncIterator
 async def sloppy(*flags: str, **options: Any) -> AsyncIterator[ClientSession]:
     """A session of the sloppy agent, a real process behind pipes."""
     command = [sys.executable, str(SLOPPY), *flags]
-    async with asyncio.timeout(DEADLINE), connect(command, **options) as client:
+    async with asyncio.timeout(DEADLINE), connect(command, **connect_options(**options)) as client:
         yield await client.new_session("/")
 
 
@@ -98,9 +102,9 @@ class ByHand(Scripted):
 
 @asynccontextmanager
 async def opened(
-    version: int = 2, capabilities: dict[str, Any] | None = None, **options: Any
+    version: int = 2, capabilities: dict[str, Any] | None = None, *, only: Any = None, **options: Any
 ) -> AsyncIterator[tuple[Client, ByHand]]:
-    """An initialized client, and its agent by hand."""
+    """An initialized client, and its agent by hand. `only`: the version that the client accepts."""
     answer = dict(V1_ANSWER if version == 1 else V2_ANSWER)
     if capabilities is not None:
         answer["agentCapabilities" if version == 1 else "capabilities"] = capabilities
@@ -108,7 +112,7 @@ async def opened(
         ours, theirs = memory_pair()
         agent = ByHand(theirs)
         stack.push_async_callback(theirs.aclose)
-        client = Client(ours, **options)
+        client = Client(ours, version=only, **client_options(**options))
         await stack.enter_async_context(client.connection)
         opening = asyncio.ensure_future(client._initialize())
         agent.send(id=(await agent.expect("initialize"))["id"], result=answer)

@@ -17,6 +17,7 @@ from antiphon.stores import SQLiteStore
 from antiphon.stores.base import Store
 from antiphon.stores.memory import MemoryStore
 from tests.client.driving import DEADLINE, SLOPPY
+from tests.options import connect_options
 
 ROOT = Path(__file__).parents[2]
 SMALLEST = str(ROOT / "examples" / "smallest_agent.py")
@@ -33,7 +34,7 @@ def echoes(store: Store | None = None) -> Agent:
 
 
 async def said(target: Any, **options: Any) -> str:
-    async with asyncio.timeout(DEADLINE), connect(target, **options) as client:
+    async with asyncio.timeout(DEADLINE), connect(target, **connect_options(**options)) as client:
         session = await client.new_session("/")
         turn = await session.prompt("hi")
         await turn.drained()

@@ -13,7 +13,7 @@ import pytest
 
 from antiphon.agent import Agent, AgentTurn
 from antiphon.agent.logins import Login
-from antiphon.client import connect
+from antiphon.client import ProcessOptions, connect
 from antiphon.errors import AuthRequired, CallFailed, LocalError, LoginFailed
 from antiphon.schema import v2
 from antiphon.schema.wire import Unknown
@@ -230,7 +230,7 @@ async def test_a_terminal_is_advertised_only_where_it_was_said(version: int | No
 async def test_only_a_command_can_be_started_again() -> None:
     for target in (gated(), "ws://127.0.0.1:1/acp"):
         with pytest.raises(LocalError, match="needs a command"):
-            async with connect(target, terminal_login=True):
+            async with connect(target, process=ProcessOptions(terminal_login=True)):
                 pass
     answer = opening(2, authMethods=METHODS[2])
     async with opened(answer=answer) as (client, _):  # offered without being asked for
@@ -248,7 +248,9 @@ async def test_the_same_program_logs_in_and_the_client_begins_anew(version: int,
     command = [sys.executable, SCRIPT, "--verbose"]
     async with (
         asyncio.timeout(2 * DEADLINE),
-        connect(command, version=version, env=env, cwd=tmp_path, terminal_login=True) as client,
+        connect(
+            command, version=version, process=ProcessOptions(env=env, cwd=tmp_path, terminal_login=True)
+        ) as client,
     ):
         with pytest.raises(CallFailed) as failed:
             await client.new_session("/")
@@ -277,7 +279,7 @@ async def test_a_login_that_is_given_up_leaves_no_process(tmp_path: Path) -> Non
     env = {"TOKEN_FILE": str(token), "BASE": "kept"}
     async with (
         asyncio.timeout(DEADLINE),
-        connect([sys.executable, SCRIPT], env=env, terminal_login=True) as client,
+        connect([sys.executable, SCRIPT], process=ProcessOptions(env=env, terminal_login=True)) as client,
     ):
         login = asyncio.ensure_future(client.login_in_terminal("console"))
         pid = int(await asyncio.to_thread(pipe.read_text))

@@ -10,6 +10,7 @@ from antiphon.agent import Agent, AgentTurn
 from antiphon.client import Client, ClientSession, connect
 from antiphon.errors import CallFailed
 from tests.client.driving import WAYS, ByHand, driven, opened
+from tests.options import connect_options
 
 
 def echoes() -> Agent:
@@ -31,7 +32,7 @@ async def test_a_loaded_session_holds_what_was_said_and_goes_on(way: str) -> Non
     agent = echoes()
     async with agent.serving(), driven(agent, way) as session:
         await (await session.prompt("one")).drained()
-        async with connect(agent, **WAYS[way]) as other:
+        async with connect(agent, **connect_options(**WAYS[way])) as other:
             again = await other.load_session(session.id, "/")
             assert held(again) == [("user", "one"), ("agent", "ONE")]
             assert again.state == "idle"
@@ -45,7 +46,7 @@ async def test_a_resumed_session_begins_without_its_history(way: str) -> None:
     agent = echoes()
     async with agent.serving(), driven(agent, way) as session:
         await (await session.prompt("one")).drained()
-        async with connect(agent, **WAYS[way]) as other:
+        async with connect(agent, **connect_options(**WAYS[way])) as other:
             again = await other.resume_session(session.id, "/")
             assert held(again) == []
             await (await again.prompt("two")).drained()

@@ -11,6 +11,7 @@ from antiphon.agent import Agent, AgentTurn
 from antiphon.client import Permissions, QuestionNews, connect
 from antiphon.engine.who import Present, Who
 from tests.client.driving import V2_WAYS, WAYS, by_hand, driven, opened
+from tests.options import connect_options
 
 ANN = {"clientId": "c1", "name": "ann"}
 
@@ -137,7 +138,10 @@ async def test_our_own_prompts_are_ours(way: str) -> None:
 @pytest.mark.parametrize("way", V2_WAYS)
 async def test_a_turn_that_another_client_opened_has_its_sender(way: str) -> None:
     agent = echo()
-    async with driven(agent, name="ann") as own, connect(agent, name="bob", **WAYS[way]) as bob:
+    async with (
+        driven(agent, name="ann") as own,
+        connect(agent, **connect_options(**WAYS[way], name="bob")) as bob,
+    ):
         other = await bob.load_session(own.id, "/")
         events = other.events()
         await (await own.prompt("hello")).drained()

@@ -17,6 +17,7 @@ from antiphon.transports.base import Transport
 from tests.client.cutting import Way, becomes, way_to
 from tests.client.driving import DEADLINE, WAYS, ByHand
 from tests.connection.scripted import V1_ANSWER, V2_ANSWER
+from tests.options import connect_options
 
 SOON = Reconnect(first=0.01, longest=0.05, patience=10.0)
 EVERY_WAY = pytest.mark.parametrize("way_of", WAYS)
@@ -63,7 +64,7 @@ async def reached(
         worker.agent.serving(),
         websocket_server(worker.agent.serve, check=gate) as server,
         way_to(f"ws://127.0.0.1:{server.port}/acp") as way,
-        connect(way.address, reconnect=reconnect, **{**WAYS[way_of], **asked}) as client,
+        connect(way.address, reconnect=reconnect, **connect_options(**{**WAYS[way_of], **asked})) as client,
     ):
         yield client, way
 

@@ -12,6 +12,7 @@ from antiphon.client import connect
 from antiphon.errors import CallFailed
 from antiphon.schema.v2.prompt import StopReason
 from tests.client.driving import DEADLINE, V2_WAYS, WAYS, by_hand, driven
+from tests.options import connect_options
 from tests.requirements.marks import requirement
 
 
@@ -58,11 +59,11 @@ async def test_a_client_that_comes_back_finds_the_turn_it_missed(way: str) -> No
     halting = Halting()
     halting.go_on.set()
     async with asyncio.timeout(DEADLINE), halting.agent.serving():
-        async with connect(halting.agent, **WAYS[way]) as client:
+        async with connect(halting.agent, **connect_options(**WAYS[way])) as client:
             session = await client.new_session("/")
             for words, operation in (("before", "a"), ("go", "op"), ("after", "b")):
                 await (await session.prompt(words, operation_id=operation)).drained()
-        async with connect(halting.agent, **WAYS[way]) as client:
+        async with connect(halting.agent, **connect_options(**WAYS[way])) as client:
             session = await client.load_session(session.id, "/")
             turn = await session.prompt("go", operation_id="op")
             assert (await turn.drained()).stop_reason == StopReason.MAX_TOKENS
@@ -74,13 +75,13 @@ async def test_a_client_that_comes_back_finds_the_turn_it_missed(way: str) -> No
 async def test_a_client_that_comes_back_in_the_middle_gets_the_rest(way: str) -> None:
     halting = Halting()
     async with asyncio.timeout(DEADLINE), halting.agent.serving():
-        async with connect(halting.agent, **WAYS[way]) as client:
+        async with connect(halting.agent, **connect_options(**WAYS[way])) as client:
             session = await client.new_session("/")
             turn = await session.prompt("go", operation_id="op")
             async for update in turn.updates():
                 if getattr(update, "content", None) and "one" in str(update):
                     break
-        async with connect(halting.agent, **WAYS[way]) as client:
+        async with connect(halting.agent, **connect_options(**WAYS[way])) as client:
             session = await client.load_session(session.id, "/")
             turn = await session.prompt("go", operation_id="op")
             assert turn.end is None
@@ -153,7 +154,7 @@ async def test_what_is_no_repetition_is_waited_for(ours: Any) -> None:
 
 @requirement("SD-05")
 async def test_another_clients_message_is_not_taken_for_ours_where_the_answer_names_it() -> None:
-    async with by_hand(dialect="v2-proposed") as (session, agent):
+    async with by_hand(only="v2-proposed") as (session, agent):
         prompting = asyncio.ensure_future(session.prompt("go"))
         id = await agent.prompted()
         agent.shows("theirs")

@@ -13,7 +13,7 @@ import pytest
 
 from antiphon import OptIns
 from antiphon.agent import Agent, AgentTurn
-from antiphon.client import ClientSession, TurnEnd, connect
+from antiphon.client import ClientOptions, ClientSession, TurnEnd, connect
 from antiphon.client.session.turn import REMEMBERED, TurnsByRequest
 from antiphon.errors import CallFailed, LocalError
 from antiphon.hub import Hub
@@ -22,6 +22,7 @@ from antiphon.stores.memory import MemoryStore
 from tests.client.driving import WAYS, by_hand, driven
 from tests.hub.running import AGENT
 from tests.hub.test_processes import hub_of
+from tests.options import connect_options
 from tests.requirements.marks import requirement
 
 
@@ -135,7 +136,9 @@ async def test_every_combination_of_opt_ins_ends_a_turn_once(
         if through_hub:
             served = Hub({"agent": agent}, store=MemoryStore())
             await stack.enter_async_context(served.serving())
-        client = await stack.enter_async_context(connect(served, version=1, opt_ins=OptIns(*chosen)))
+        client = await stack.enter_async_context(
+            connect(served, version=1, options=ClientOptions(opt_ins=OptIns(*chosen)))
+        )
         agreed = client.agreement.opt_ins
         assert agreed == OptIns(chosen[0] and not chosen[1], chosen[1], chosen[2])
         session = await client.new_session("/")
@@ -150,7 +153,7 @@ async def test_every_combination_of_opt_ins_ends_a_turn_once(
 
 @pytest.mark.parametrize("way", WAYS)
 async def test_through_a_hub(tmp_path: Path, way: str) -> None:
-    async with hub_of(tmp_path, AGENT) as (hub, _), connect(hub, **WAYS[way]) as client:
+    async with hub_of(tmp_path, AGENT) as (hub, _), connect(hub, **connect_options(**WAYS[way])) as client:
         session: ClientSession = await client.new_session("/")
         turn = await session.prompt("say hi")
         assert turn.request_id is not None

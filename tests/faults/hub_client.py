@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from typing import Any
 
-from antiphon.client import Client, ClientSession, Permission, Permissions, Reconnect, connect
+from antiphon.client import Client, ClientOptions, ClientSession, Permission, Permissions, Reconnect, connect
 from antiphon.errors import CallFailed, LinkLost
 from tests.faults.hub_process import HubProcess
 from tests.faults.hub_record import Ear, Record
@@ -17,7 +17,7 @@ SOON = Reconnect(first=0.02, longest=0.2, patience=120.0)
 WAYS: dict[str, dict[str, Any]] = {
     "v1": {"version": 1},
     "v2": {"version": 2},
-    "proposed": {"dialect": "v2-proposed"},
+    "proposed": {"version": "v2-proposed"},
 }
 
 
@@ -74,7 +74,7 @@ class Participant:
             token=self._hub.token,
             answers=Permissions(ask=self._ask),
             reconnect=SOON,
-            tap=self._tap,
+            options=ClientOptions(tap=self._tap),
             **WAYS[self._dialect],
         )
         self.client = await self._stack.enter_async_context(connecting)

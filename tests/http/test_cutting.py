@@ -7,7 +7,7 @@ import itertools
 
 import pytest
 
-from antiphon.client import LinkState, connect
+from antiphon.client import ClientOptions, LinkState, connect
 from antiphon.remote.stream_router import Bounds
 from tests.client.cutting import Way, way_to
 from tests.http.raw import DEADLINE
@@ -34,8 +34,8 @@ async def test_a_stream_cut_amid_a_turn_goes_on_and_nothing_is_lost_or_doubled(v
                 through(way),
                 token=hub.token,
                 version=version,
-                reconnect=False,  # it is the streams that come back, not the connection
-                on_link=lambda link: states.append(link.state),
+                reconnect=False,
+                options=ClientOptions(on_link=lambda link: states.append(link.state)),
             ) as client,
         ):
             session = await client.new_session("/")
@@ -68,7 +68,9 @@ async def test_also_where_the_journal_has_to_help(version: int) -> None:
         asyncio.timeout(DEADLINE),
         agent_at_hand(bounds=Bounds(window=2000)) as (_, raw, _),
         way_to(f"http://127.0.0.1:{raw.port}/acp") as way,
-        connect(through(way), numbered=True, reconnect=False, version=version) as client,
+        connect(
+            through(way), reconnect=False, version=version, options=ClientOptions(numbered=True)
+        ) as client,
     ):
         session = await client.new_session("/")
         count = itertools.count()

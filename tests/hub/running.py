@@ -19,6 +19,7 @@ from typing import Any
 from antiphon.client import Client, Reconnect, connect
 from antiphon.transports.websocket import connect_websocket
 from tests.agent.talk import INFO, Talk
+from tests.options import connect_options
 from tests.warm import WarmProcess
 
 DEADLINE = 60.0
@@ -79,7 +80,9 @@ class Served:
 
     @asynccontextmanager
     async def client(self, *, reconnect: Reconnect | bool = False, **asked: Any) -> AsyncIterator[Client]:
-        async with connect(self.acp, token=self.token, reconnect=reconnect, **asked) as client:
+        async with connect(
+            self.acp, token=self.token, reconnect=reconnect, **connect_options(**asked)
+        ) as client:
             yield client
 
     @asynccontextmanager

@@ -109,7 +109,7 @@ async def test_a_v2_agent_of_either_spelling_is_kept_as_published(proposed: bool
         "messageId": "m",
         "content": {"type": "text", "text": "x"},
     }
-    async with asyncio.timeout(DEADLINE), connect(hub) as one, connect(hub, dialect="v2-proposed") as two:
+    async with asyncio.timeout(DEADLINE), connect(hub) as one, connect(hub, version="v2-proposed") as two:
         session = await one.new_session("/")
         other = await two.load_session(session.id, "/")
         end = await (await session.prompt(json.dumps([{"update": chunk}]))).drained()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from antiphon.agent import Agent, AgentSession, AgentTurn, AnnotationNews
-from antiphon.client import ClientSession, connect
+from antiphon.client import ClientOptions, ClientSession, connect
 from antiphon.engine.transcript import Message
 from antiphon.hub import Hub
 from antiphon.stores import SQLiteStore
@@ -93,7 +93,7 @@ async def test_each_client_follows_edits_deletions_undo_and_redo(tmp_path: Path,
         hub.serving(),
         connect(hub, version=2) as ann,
         connect(hub, version=1) as bob,
-        connect(hub, dialect="v2-proposed") as eve,
+        connect(hub, version="v2-proposed") as eve,
     ):
         own = await ann.new_session("/")
         sessions = [own, await bob.load_session(own.id, "/"), await eve.load_session(own.id, "/")]
@@ -252,7 +252,9 @@ async def test_a_prompt_keeps_its_sender_when_the_agent_edits_its_message() -> N
     async def work(turn: AgentTurn) -> None:
         await turn.session.replace_message(turn.prompt.message_id, "[redacted]")
 
-    async with connect(Hub({"redacting": agent}, version=2), version=2, name="ann") as ann:
+    async with connect(
+        Hub({"redacting": agent}, version=2), version=2, options=ClientOptions(name="ann")
+    ) as ann:
         session = await ann.new_session("/")
         await (await session.prompt("secret")).drained()
         (message,) = session.messages

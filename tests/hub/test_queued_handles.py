@@ -17,7 +17,7 @@ CLIENTS: dict[str, dict[str, Any]] = {
     "v1-turn-complete": {"version": 1, "opt_ins": OptIns(turn_complete=True)},
     "v1-future": {"version": 1, "opt_ins": OptIns(prompt_lifecycle=True)},
     "v2": {"version": 2},
-    "v2-proposed": {"version": 2, "dialect": "v2-proposed"},
+    "v2-proposed": {"version": "v2-proposed"},
 }
 
 

@@ -19,7 +19,7 @@ from tests.hub.test_sharing import VERSIONS, heard, settled, told
 
 SOON = Reconnect(first=0.01, longest=0.1, patience=DEADLINE)
 CLIENTS = pytest.mark.parametrize(
-    "asked", [{"version": 1}, {"version": 2}, {"dialect": "v2-proposed"}], ids=["v1", "v2", "proposed"]
+    "asked", [{"version": 1}, {"version": 2}, {"version": "v2-proposed"}], ids=["v1", "v2", "proposed"]
 )
 
 

@@ -37,7 +37,7 @@ async def test_v1_v2_and_proposed_clients_of_one_session_read_the_same(tmp_path:
         async with (
             hub.client(version=2) as first,
             hub.client(version=1) as second,
-            hub.client(dialect="v2-proposed") as third,
+            hub.client(version="v2-proposed") as third,
         ):
             own = await first.new_session("/")
             others = [await client.load_session(own.id, "/") for client in (second, third)]

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from antiphon.client import connect
+from antiphon.client import ProcessOptions, connect
 from antiphon.hub import HubFolder
 from tests import warm
 from tests.cli.command import Terminal, ended
@@ -84,7 +84,7 @@ async def test_make_run_says_what_to_do_next_and_that_works(tmp_path: Path) -> N
             assert once.wait() == 0
         editor = json.loads(hub.wait_for(r"\n +(\{.*\})\n")[1])["antiphon"]
         env = {"XDG_DATA_HOME": str(tmp_path)}
-        async with connect([editor["command"], *editor["args"]], env=env) as client:
+        async with connect([editor["command"], *editor["args"]], process=ProcessOptions(env=env)) as client:
             listed = [info.session_id async for info in client.list_sessions()]
             assert session in listed
             assert len(listed) == 2

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from antiphon.client import connect
+from antiphon.client import ClientOptions, connect
 from antiphon.errors import LinkLost, LocalError
 from antiphon.hub import Hub
 from antiphon.hub.access.origins import is_loopback
@@ -55,7 +55,7 @@ async def test_a_hub_is_reached_over_tls_by_those_who_trust_it(tmp_path: Path) -
         assert hub.acp.startswith("wss://127.0.0.1:")
         async with asyncio.timeout(DEADLINE):
             for address in (hub.acp, hub.acp.replace("wss:", "https:")):
-                async with connect(address, token=hub.token, tls=trusting) as client:
+                async with connect(address, token=hub.token, options=ClientOptions(tls=trusting)) as client:
                     session = await client.new_session("/")
                     assert (await (await session.prompt("plan")).drained()).stop_reason == "end_turn"
             with pytest.raises(LinkLost, match="certificate"):

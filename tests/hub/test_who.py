@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from antiphon.agent import Agent, AgentTurn
-from antiphon.client import ClientSession, Permissions, SessionEvent, connect
+from antiphon.client import ClientOptions, ClientSession, Permissions, SessionEvent, connect
 from antiphon.engine.who import Who
 from antiphon.hub import Hub
 from tests.agent.test_who import asked, client_id, named, present, strange
@@ -52,7 +52,7 @@ async def test_each_client_sees_who_prompted_live_replayed_and_after_a_restart(
             asyncio.timeout(DEADLINE),
             hub.client(version=2, name="ann", reconnect=False) as ann,
             hub.client(version=1, name="bob", reconnect=False) as bob,
-            hub.client(dialect="v2-proposed", name="eve", reconnect=False) as eve,
+            hub.client(version="v2-proposed", name="eve", reconnect=False) as eve,
         ):
             own = await ann.new_session("/")
             sessions = [own, await bob.load_session(own.id, "/"), await eve.load_session(own.id, "/")]
@@ -208,8 +208,8 @@ async def test_however_an_agent_shows_a_prompt_it_is_signed(whole: bool, early: 
     hub = Hub({"hand": agent})
     async with (
         asyncio.timeout(DEADLINE),
-        connect(hub, name="ann") as ann,
-        connect(hub, name="bob") as bob,
+        connect(hub, options=ClientOptions(name="ann")) as ann,
+        connect(hub, options=ClientOptions(name="bob")) as bob,
     ):
         own = await ann.new_session("/")
         other = await bob.load_session(own.id, "/")
@@ -231,7 +231,11 @@ async def test_the_agent_behind_a_hub_is_told_of_no_clients() -> None:
         told.extend(present.name for present in turn.session.live.presence.clients())
 
     hub = Hub({"alone": agent})
-    async with asyncio.timeout(DEADLINE), connect(hub, name="ann") as ann, connect(hub, name="bob") as bob:
+    async with (
+        asyncio.timeout(DEADLINE),
+        connect(hub, options=ClientOptions(name="ann")) as ann,
+        connect(hub, options=ClientOptions(name="bob")) as bob,
+    ):
         own = await ann.new_session("/")
         await bob.load_session(own.id, "/")
         await (await own.prompt("hello")).drained()

@@ -341,7 +341,7 @@ class Acpx(Voice):
 CLIENTS: dict[str, Callable[[Served, Path], Voice]] = {
     "antiphon-v1": lambda hub, folder: Ours(hub, folder, version=1),
     "antiphon-v2": lambda hub, folder: Ours(hub, folder, version=2),
-    "antiphon-proposed": lambda hub, folder: Ours(hub, folder, dialect="v2-proposed"),
+    "antiphon-proposed": lambda hub, folder: Ours(hub, folder, version="v2-proposed"),
     "python-sdk-v1": lambda hub, folder: Driven(hub, folder, python_sdk("driven.py")),
     "ts-sdk-v1": lambda hub, folder: Driven(hub, folder, [*ts_sdk("driven.mjs"), "1"], websocket=True),
     "ts-sdk-v2": lambda hub, folder: Driven(hub, folder, [*ts_sdk("driven.mjs"), "2"], websocket=True),

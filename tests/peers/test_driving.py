@@ -23,6 +23,7 @@ from antiphon.client import (
     ClientSession,
     ClientTurn,
     Permissions,
+    ProcessOptions,
     connect,
 )
 from antiphon.errors import LocalError
@@ -61,7 +62,7 @@ CASES = {
     "sdk-ts-v2": Case("sdk-ts-v2", SDK, version=2, keeps=False),
     "rehearse-v1": Case("rehearse", REHEARSAL, ask={"version": 1}),
     "rehearse-v2": Case("rehearse", REHEARSAL, version=2),
-    "rehearse-proposed": Case("rehearse", REHEARSAL, version=2, ask={"dialect": "v2-proposed"}),
+    "rehearse-proposed": Case("rehearse", REHEARSAL, version=2, ask={"version": "v2-proposed"}),
 }
 
 
@@ -123,11 +124,11 @@ async def test_what_comes_behind_a_turn(name: str, real_agent: Prepared) -> None
             watched.by_itself = by_itself
 
 
-@pytest.mark.parametrize("wrong", [{"version": 3}, {"dialect": "nonsense"}, {"version": 1, "dialect": "v2"}])
+@pytest.mark.parametrize("wrong", [{"version": 3}, {"version": "nonsense"}])
 async def test_nothing_is_left_of_a_wrong_argument(wrong: dict[str, Any], real_agent: Prepared) -> None:
     launch = real_agent("rehearse")
     with pytest.raises(LocalError):
-        async with connect(launch.command, cwd=launch.cwd, **wrong):
+        async with connect(launch.command, process=ProcessOptions(cwd=launch.cwd), **wrong):
             pass
     await gone(launch)
 

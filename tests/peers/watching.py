@@ -14,10 +14,12 @@ import msgspec
 
 from antiphon.client import (
     Client,
+    ClientOptions,
     ClientSession,
     ClientTurn,
     Permission,
     Permissions,
+    ProcessOptions,
     SessionEvent,
     TurnEnd,
     connect,
@@ -375,10 +377,16 @@ async def driving(case: Case, launch: Launch) -> AsyncIterator[Drive]:
     wire = Wire()
     policy = Permissions(allow=["execute", "edit", "other"])
     async with asyncio.timeout(DEADLINE):
-        connecting = connect(launch.command, cwd=launch.cwd, answers=policy, tap=wire.tap, **case.ask)
+        connecting = connect(
+            launch.command,
+            answers=policy,
+            process=ProcessOptions(cwd=launch.cwd),
+            options=ClientOptions(tap=wire.tap),
+            **case.ask,
+        )
         async with connecting as client:
             assert client.agreement.version == case.version
-            assert ("proposed" in str(client.agreement.dialect)) == ("dialect" in case.ask)
+            assert ("proposed" in str(client.agreement.dialect)) == (case.ask.get("version") == "v2-proposed")
             if case.version == 1:
                 assert client.abilities.listing == launch.agent.lists
             drive = Drive(case, launch, client, wire)

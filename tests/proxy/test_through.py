@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from antiphon.client import connect
+from antiphon.client import ClientOptions, connect
 from antiphon.jsonrpc.sse import EventDecoder
 from antiphon.remote import http_client
 from tests.client.cutting import way_to
@@ -43,7 +43,7 @@ async def test_a_client_of_ours_talks_through_http2_and_sees_each_event_at_once(
     monkeypatch.setattr(http_client.httpx, "AsyncClient", Watched)
     async with (
         asyncio.timeout(DEADLINE),
-        connect(stage.proxy.acp, token=stage.hub.token, tls=stage.proxy.tls) as client,
+        connect(stage.proxy.acp, token=stage.hub.token, options=ClientOptions(tls=stage.proxy.tls)) as client,
     ):
         session = await client.new_session("/")
         turn = await session.prompt("wait")
@@ -63,13 +63,15 @@ async def test_a_websocket_is_opened_through_the_proxy(stage: Stage) -> None:
     address = stage.proxy.acp.replace("https:", "wss:")
     async with (
         asyncio.timeout(DEADLINE),
-        connect(address, token=stage.hub.token, tls=stage.proxy.tls) as client,
+        connect(address, token=stage.hub.token, options=ClientOptions(tls=stage.proxy.tls)) as client,
     ):
         session = await client.new_session("/")
         # The same context serves both kinds of address.
-        async with connect(stage.proxy.acp, token=stage.hub.token, tls=stage.proxy.tls) as other:
+        async with connect(
+            stage.proxy.acp, token=stage.hub.token, options=ClientOptions(tls=stage.proxy.tls)
+        ) as other:
             await other.new_session("/")
-        async with connect(address, token=stage.hub.token, tls=stage.proxy.tls):
+        async with connect(address, token=stage.hub.token, options=ClientOptions(tls=stage.proxy.tls)):
             pass
         await (await session.prompt("stream 200 1000")).drained()
         assert session.messages[-1].text == "".join(f"{number}{'x' * 1000} " for number in range(200))
@@ -115,8 +117,8 @@ async def test_a_cut_link_to_the_proxy_loses_and_doubles_nothing(stage: Stage) -
         connect(
             way.address.replace("ws://127.0.0.1", f"https://{NAME}"),
             token=stage.hub.token,
-            tls=stage.proxy.tls,
-            reconnect=False,  # it is the streams that come back, not the connection
+            reconnect=False,
+            options=ClientOptions(tls=stage.proxy.tls),
         ) as client,
     ):
         session = await client.new_session("/")
@@ -142,7 +144,7 @@ async def test_a_large_message_gets_through_beside_a_quiet_stream(tmp_path: Path
     async with (
         staged("nginx", tmp_path, more="proxy_request_buffering off;\n") as stage,
         asyncio.timeout(DEADLINE),
-        connect(stage.proxy.acp, token=stage.hub.token, tls=stage.proxy.tls) as client,
+        connect(stage.proxy.acp, token=stage.hub.token, options=ClientOptions(tls=stage.proxy.tls)) as client,
     ):
         session = await client.new_session("/")
         for size in (100_000, 1_000_000):

@@ -9,7 +9,16 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from antiphon.client import ClientSession, ClientTurn, Elicitation, Permission, Permissions, TurnEnd, connect
+from antiphon.client import (
+    ClientSession,
+    ClientTurn,
+    Elicitation,
+    Permission,
+    Permissions,
+    ProcessOptions,
+    TurnEnd,
+    connect,
+)
 
 COMMAND = [sys.executable, "-m", "antiphon", "rehearse"]
 DEADLINE = 60.0
@@ -50,8 +59,7 @@ async def opened(
             COMMAND,
             version=version,
             answers=answers or Answers(),
-            env={"ANTIPHON_REHEARSAL_PACE": pace},
-            on_stderr=told.append,
+            process=ProcessOptions(env={"ANTIPHON_REHEARSAL_PACE": pace}, on_stderr=told.append),
         ) as client:
             yield await client.new_session(cwd)
     assert told == []

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from antiphon.client import ClientSession, ClientTurn, connect
+from antiphon.client import ClientSession, ClientTurn, ProcessOptions, connect
 from antiphon.rehearsal import make_agent
 from tests.rehearsal.driving import COMMAND, DEADLINE, Answers, a_folder, met, opened, prompted, said, shown
 
@@ -131,7 +131,9 @@ async def test_an_error_tells_the_client_nothing_private_and_the_session_goes_on
     async with (
         asyncio.timeout(DEADLINE),
         connect(
-            COMMAND, version=version, env={"ANTIPHON_REHEARSAL_PACE": "0"}, on_stderr=told.append
+            COMMAND,
+            version=version,
+            process=ProcessOptions(env={"ANTIPHON_REHEARSAL_PACE": "0"}, on_stderr=told.append),
         ) as client,
     ):
         session = await client.new_session(tmp_path)

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from antiphon.client import Client, ClientSession, connect
+from antiphon.client import Client, ClientSession, ProcessOptions, connect
 from antiphon.schema import v2
 from tests.rehearsal.driving import (
     AT_ONCE,
@@ -43,7 +43,10 @@ async def client(request: pytest.FixtureRequest) -> AsyncIterator[Client]:
 
     async def hold() -> None:
         async with connect(
-            COMMAND, version=request.param, answers=Answers(), env=AT_ONCE, on_stderr=told.append
+            COMMAND,
+            version=request.param,
+            answers=Answers(),
+            process=ProcessOptions(env=AT_ONCE, on_stderr=told.append),
         ) as connected:
             ready.put_nowait(connected)
             await over.wait()

@@ -17,6 +17,7 @@ import msgspec
 from antiphon.client import Client, ClientSession, ClientTurn, SessionEvent
 from antiphon.transports.base import Inbox
 from antiphon.transports.memory import memory_pair
+from tests.options import client_options
 
 DEADLINE = 60.0
 """Seconds for a whole conversation: whatever a test waits for comes in this time, or never."""
@@ -185,7 +186,7 @@ async def unopened(**options: Any) -> AsyncIterator[tuple[Client, AgentByHand]]:
     """A client that has not called `initialize`, and its agent."""
     ours, theirs = memory_pair()
     agent = AgentByHand(theirs)
-    client = Client(ours, **options)
+    client = Client(ours, **client_options(**options))
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(asyncio.timeout(DEADLINE))
         await stack.enter_async_context(client.connection)
@@ -195,10 +196,16 @@ async def unopened(**options: Any) -> AsyncIterator[tuple[Client, AgentByHand]]:
 
 @asynccontextmanager
 async def opened(
-    version: int = 2, capabilities: Any = None, *, answer: dict[str, Any] | None = None, **options: Any
+    version: int = 2,
+    capabilities: Any = None,
+    *,
+    answer: dict[str, Any] | None = None,
+    only: Any = None,
+    **options: Any,
 ) -> AsyncIterator[tuple[Client, AgentByHand]]:
-    """A client that is connected to an agent of a version, which can do everything unless told otherwise."""
-    async with unopened(**options) as (client, agent):
+    """A client that is connected to an agent of a version, which can do everything unless told otherwise.
+    `only`: the version that the client accepts."""
+    async with unopened(version=only, **options) as (client, agent):
         initializing = agent.meanwhile(client._initialize())
         agent.answer(await agent.request("initialize"), answer or opening(version, capabilities))
         await initializing

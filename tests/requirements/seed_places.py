@@ -259,8 +259,8 @@ async def client_of(dialect: str, **options: Any) -> AsyncIterator[tuple[Client,
         async with agent_by_hand.opened(1, CONFIRMED[dialect], opt_ins=opt_ins, **options) as opened:
             yield opened
     else:
-        spoken = "v2-proposed" if dialect == "proposed" else "v2"
-        async with agent_by_hand.opened(2, dialect=spoken, **options) as opened:
+        only = "v2-proposed" if dialect == "proposed" else 2
+        async with agent_by_hand.opened(2, only=only, **options) as opened:
             yield opened
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from antiphon.client import ClientSession, Permission, Permissions, TurnEnd, connect
+from antiphon.client import ClientSession, Permission, Permissions, ProcessOptions, TurnEnd, connect
 from antiphon.errors import CallFailed, LocalError, RemoteError
 from antiphon.schema import v2
 from antiphon.schema.v2.permissions import PermissionOption
@@ -395,7 +395,9 @@ async def test_an_agent_gets_the_telemetry_settings_of_its_user_and_no_others(
         "    await turn.say(json.dumps({k: v for k, v in os.environ.items() if k.startswith('OTEL_')}))\n"
         "agent.run()\n"
     )
-    started = connect([sys.executable, "-c", script], env={"OTEL_TRACES_SAMPLER": "always_off"})
+    started = connect(
+        [sys.executable, "-c", script], process=ProcessOptions(env={"OTEL_TRACES_SAMPLER": "always_off"})
+    )
     async with asyncio.timeout(30), started as client:
         turn = await (await client.new_session(os.getcwd())).prompt("which?")
         assert await turn.drained() == END

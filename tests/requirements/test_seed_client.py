@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from antiphon.client import Permission, Permissions, connect
+from antiphon.client import ClientOptions, Permission, Permissions, connect
 from antiphon.errors import CallFailed
 from antiphon.schema.v2.permissions import PermissionOption
 from antiphon.schema.version import OptIns
@@ -271,7 +271,10 @@ async def test_a_cancel_names_the_message_of_its_turn(place: str, dialect: str) 
 async def test_a_queued_prompt_is_edited_and_withdrawn_under_the_flag(place: str, dialect: str) -> None:
     seed = SeedAgent()
     lifecycle = OptIns(prompt_lifecycle=True)
-    async with asyncio.timeout(DEADLINE), connect(seed.agent, version=1, opt_ins=lifecycle) as client:
+    async with (
+        asyncio.timeout(DEADLINE),
+        connect(seed.agent, version=1, options=ClientOptions(opt_ins=lifecycle)) as client,
+    ):
         session = await client.new_session("/")
         first = await session.prompt("hold")
         kept, gone = [await session.queue(words) for words in ("as first written", "withdrawn")]
@@ -289,7 +292,10 @@ async def test_a_queued_prompt_is_edited_and_withdrawn_under_the_flag(place: str
 async def test_the_agent_decides_what_a_prompt_does_during_a_turn(place: str, dialect: str) -> None:
     seed = SeedAgent(busy="interrupt")
     lifecycle = OptIns(prompt_lifecycle=True)
-    async with asyncio.timeout(DEADLINE), connect(seed.agent, version=1, opt_ins=lifecycle) as client:
+    async with (
+        asyncio.timeout(DEADLINE),
+        connect(seed.agent, version=1, options=ClientOptions(opt_ins=lifecycle)) as client,
+    ):
         session = await client.new_session("/")
         first = await session.prompt("hold")
         second = await session.prompt("at once")

@@ -79,7 +79,7 @@ async def test_annotations_of_a_message_are_kept_with_it_and_made(place: str, di
     able: dict[str, Any] = {"_meta": {"antiphon": asked}}
     able = {**CONFIRMED[dialect], **able} if version == 1 else {"session": {}, **able}
     opt_ins = OptIns.from_meta(asked)
-    options: dict[str, Any] = {"dialect": "v2-proposed"} if dialect == "proposed" else {"opt_ins": opt_ins}
+    options: dict[str, Any] = {"only": "v2-proposed"} if dialect == "proposed" else {"opt_ins": opt_ins}
     async with opened(version, able, **options) as (client, agent):
         session = await agent.new_session(client)
         agent.says(session, "Hello.", messageId="a1")

@@ -18,7 +18,7 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from tools.terminal_stage import Stage
 
-from antiphon.client import connect
+from antiphon.client import ClientOptions, connect
 from antiphon.tui.screens.chat import ChatScreen
 from antiphon.tui.screens.form import FormScreen
 from antiphon.tui.story.plans import PlanEntry
@@ -229,7 +229,7 @@ async def test_names_of_clients_and_titles_of_sessions_are_text(tmp_path: Path) 
     name = "[@click=app.quit]press[/]\x1b[2J\u202e"
     with served(tmp_path, agent=HOSTILE) as hub:
         async with (
-            connect(hub.acp, token=hub.token, name=name, reconnect=False) as other,
+            connect(hub.acp, token=hub.token, reconnect=False, options=ClientOptions(name=name)) as other,
             scene(hub.acp, token=hub.token, version=2, size=(120, 30)) as stage,
         ):
             session = stage.chat.session

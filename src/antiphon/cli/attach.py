@@ -17,7 +17,16 @@ from antiphon.cli.exit_codes import Exit, Failure
 from antiphon.cli.hub_client import find_hub, find_session, open_client, run_reporting, user_name
 from antiphon.cli.output.attached import AttachedScreen
 from antiphon.cli.questions import make_answers
-from antiphon.client import Client, ClientSession, ClientTurn, Link, LinkState, Reconnect, SessionEvent
+from antiphon.client import (
+    Client,
+    ClientOptions,
+    ClientSession,
+    ClientTurn,
+    Link,
+    LinkState,
+    Reconnect,
+    SessionEvent,
+)
 from antiphon.errors import CallFailed
 from antiphon.text_safety import safe_line
 
@@ -35,9 +44,8 @@ def run_attach(
         async with open_client(
             place,
             answers=make_answers("ask", attached.screen, attached.typed),
-            name=name or user_name(),
             reconnect=Reconnect(find=lambda: find_hub(place)),
-            on_link=attached.linked,
+            options=ClientOptions(name=name or user_name(), on_link=attached.linked),
         ) as client:
             await attached.follow(client, await _chosen(client, session, agent))
 

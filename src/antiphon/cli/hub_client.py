@@ -11,11 +11,13 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
+from msgspec.structs import replace
+
 from antiphon.cli.commands.options import HubPlace
 from antiphon.cli.error_lines import print_error
 from antiphon.cli.exit_codes import Exit, Failure
 from antiphon.cli.program import command_line
-from antiphon.client import Client, Permission, connect
+from antiphon.client import Client, ClientOptions, Permission, PermissionDecider, Reconnect, connect
 from antiphon.errors import AntiphonError, StoreCorrupt
 from antiphon.hub import HubFolder, is_loopback
 
@@ -127,32 +129,40 @@ class LeaveOpen:
 
 @asynccontextmanager
 async def open_client(
-    place: HubPlace, *, store: bool = False, notes: bool = True, **connecting: Any
+    place: HubPlace,
+    *,
+    store: bool = False,
+    notes: bool = True,
+    answers: PermissionDecider | None = None,
+    reconnect: Reconnect | bool = False,
+    options: ClientOptions = ClientOptions(),
 ) -> AsyncIterator[Client]:
     """Connect to the hub. Raises `Failure`.
 
     store: if no hub runs, serve the sessions that it has stored
     notes: tell the user on stderr when the hub is slow or its store is damaged
-    connecting: passed on to `connect`
+    answers: decides on permission requests; by default they stay open
     """
-    connecting = {"answers": LeaveOpen(), **connecting}
+    answers = answers or LeaveOpen()
     found = find_hub(place)
     if found is None:
         if not store:
             raise no_hub(place)
-        async with _open_store(place, notes=notes, **connecting) as client:
+        async with _open_store(place, notes=notes, answers=answers) as client:
             yield client
         return
     address, secret = found
-    connecting = {"reconnect": False, **connecting}
+    options = replace(options, tls=tls_for(address))
     with noted_wait(AT_A_HUB, print_note if notes else lambda _: None) as connected:
-        async with connect(address, token=secret, tls=tls_for(address), version=2, **connecting) as client:
+        async with connect(
+            address, token=secret, version=2, answers=answers, reconnect=reconnect, options=options
+        ) as client:
             connected()
             yield client
 
 
 @asynccontextmanager
-async def _open_store(place: HubPlace, *, notes: bool, **connecting: Any) -> AsyncIterator[Client]:
+async def _open_store(place: HubPlace, *, notes: bool, answers: PermissionDecider) -> AsyncIterator[Client]:
     from antiphon.hub import Hub
     from antiphon.stores import SQLiteStore
 
@@ -174,7 +184,7 @@ async def _open_store(place: HubPlace, *, notes: bool, **connecting: Any) -> Asy
                 ) from None
             if notes:
                 print_note(f"{error}; it is opened read-only")
-        async with connect(Hub({}, store=store), version=2, **connecting) as client:
+        async with connect(Hub({}, store=store), version=2, answers=answers) as client:
             yield client
 
 

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version as installed_version
-from typing import Any
+from typing import Any, Literal
 
 from antiphon.cli.agents import KnownAgent, known_agent, resolve
 from antiphon.cli.error_lines import error_line
@@ -23,7 +23,17 @@ from antiphon.cli.hub_client import noted_wait, tls_for, trust
 from antiphon.cli.output.screen import Screen, make_screen
 from antiphon.cli.output.streams import log_handler
 from antiphon.cli.questions import Terminal, make_answers
-from antiphon.client import Client, ClientSession, ClientTurn, File, SessionEvent, TurnEnd, connect
+from antiphon.client import (
+    Client,
+    ClientOptions,
+    ClientSession,
+    ClientTurn,
+    File,
+    ProcessOptions,
+    SessionEvent,
+    TurnEnd,
+    connect,
+)
 from antiphon.errors import (
     AntiphonError,
     AuthRequired,
@@ -53,7 +63,7 @@ class PromptRequest:
     files: Sequence[str]
     agent: Sequence[str]
     cwd: str
-    version: int | None
+    version: Literal[1, 2] | None
     allow: str | None
     json: bool
     timeout: float | None
@@ -158,12 +168,14 @@ class PromptRun:
         async with connect(
             target,
             token=_token(target),
-            tls=tls_for(target) if isinstance(target, str) else None,
             version=request.version,
             answers=self._answers,
-            name="antiphon",
-            client_version=installed_version("antiphon"),
-            on_stderr=self._on_stderr if request.verbose else None,
+            process=ProcessOptions(on_stderr=self._on_stderr if request.verbose else None),
+            options=ClientOptions(
+                tls=tls_for(target) if isinstance(target, str) else None,
+                name="antiphon",
+                client_version=installed_version("antiphon"),
+            ),
         ) as client:
             started()
             self._client = client

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 import msgspec
@@ -49,7 +49,7 @@ class ServeOptions:
     idle: float
     start: float
     files: str
-    version: Mapping[str, int]
+    version: Mapping[str, Literal[1, 2]]
     """Of ACP, by agents; that for all others has the name ""."""
     tls_cert: str | None
     tls_key: str | None

@@ -7,7 +7,8 @@ from antiphon.client.icons import IconImage, fetch_icon, icon_data, usable_icons
 from antiphon.client.link import Link, LinkState
 from antiphon.client.mcp.child import McpChild, mcp_child
 from antiphon.client.mcp.servers import AcpServer, McpRequest
-from antiphon.client.permissions import Ask, Permission, Permissions
+from antiphon.client.options import ClientOptions, ProcessOptions, ProtocolVersion
+from antiphon.client.permissions import Ask, Permission, PermissionDecider, Permissions
 from antiphon.client.protocol.abilities import Abilities
 from antiphon.client.protocol.turn_end import TurnEnd
 from antiphon.client.reconnect import Reconnect
@@ -26,6 +27,7 @@ __all__ = [
     "AcpServer",
     "Ask",
     "Client",
+    "ClientOptions",
     "ClientSession",
     "ClientTurn",
     "Elicitation",
@@ -36,7 +38,10 @@ __all__ = [
     "McpChild",
     "McpRequest",
     "Permission",
+    "PermissionDecider",
     "Permissions",
+    "ProcessOptions",
+    "ProtocolVersion",
     "QuestionNews",
     "QueuedPrompt",
     "Reconnect",

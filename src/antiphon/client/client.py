@@ -17,6 +17,7 @@ from antiphon.client.kept_sessions import Archived, KeptSessions
 from antiphon.client.link import Link, LinkInput
 from antiphon.client.logins import Launch, Logins
 from antiphon.client.mcp.servers import AnyMcpServer, McpServers, declarations
+from antiphon.client.options import ClientOptions, ProtocolVersion
 from antiphon.client.permissions import PermissionDecider, Permissions
 from antiphon.client.protocol.abilities import Abilities, read_abilities
 from antiphon.client.protocol.dialect import AgentDialect
@@ -37,7 +38,6 @@ from antiphon.client.subagents import SubagentSessions
 from antiphon.client.workspace.offer import Folders, WorkspaceOffer
 from antiphon.client.workspace.workspace import Workspace
 from antiphon.connection import Connection, Role
-from antiphon.connection.tap import Tap
 from antiphon.engine.recent import Recent
 from antiphon.engine.subagents import SubagentInfo
 from antiphon.engine.who import Who
@@ -51,7 +51,6 @@ from antiphon.schema.version import (
     Agreement,
     Dialect,
     Extras,
-    OptIns,
     ours_in,
     with_ours,
 )
@@ -60,7 +59,6 @@ from antiphon.transports.base import Transport
 
 logger = logging.getLogger("antiphon.client")
 
-OPT_INS = OptIns(turn_complete=True, message_update=True)
 NOT_INITIALIZED = "the client is not initialized: nothing is agreed with the agent yet"
 LEFT = 4096
 """How many left sessions are remembered: their late updates are ignored."""
@@ -80,41 +78,33 @@ class Client:
         self,
         transport: Transport,
         *,
-        version: int | None = None,
-        dialect: str | None = None,
+        version: ProtocolVersion | None = None,
         answers: PermissionDecider | None = None,
-        silence: float | None = None,
-        name: str = "antiphon",
-        client_version: str = "0",
-        opt_ins: OptIns = OPT_INS,
-        numbered: bool = False,
         workspace: Workspace | None = None,
+        options: ClientOptions = ClientOptions(),
         terminal_login: bool = False,
-        tap: Tap | None = None,
         relay: Callable[[ClientSession], Follower] | None = None,
-        client_id: str | None = None,
         lasting: bool = False,
-        on_link: Callable[[Link], None] | None = None,
     ) -> None:
         """For `connect`, which documents the options. `lasting`: another link follows a lost one. `relay`:
         makes the follower of each session, for a hub."""
-        version = _check_version(version, dialect)
-        proposed = dialect == Dialect.V2_PROPOSED
+        proposed = version == Dialect.V2_PROPOSED
+        number = _version_number(version)
         self.answers: PermissionDecider = answers or Permissions()
         """Decides on permission requests."""
         self.info: v1.Implementation | v2.Implementation | None = None
         """Name and version of the agent, if it reported them."""
         self.lost: LinkLost | None = None
         """Why the link was lost for good; None while the client is in use."""
-        self.link = Link(on_link)
+        self.link = Link(options.on_link)
         """Whether the agent can be reached now."""
-        self.who = Who(client_id=client_id or f"client_{token_hex(12)}", name=name)
+        self.who = Who(client_id=options.client_id or f"client_{token_hex(12)}", name=options.name)
         """How other clients of its sessions see this client. The id stays the same over all links."""
         self.on_auth_status: Callable[[v2.AuthStatusResponse], None] | None = None
         """Called when the agent reports another login status. What it reports about accounts is for people to
         read, and identifies nobody (AUTH-24)."""
         self._relay = relay
-        self._silence = silence
+        self._silence = options.silence
         self._lasting = lasting
         self._launch: tuple[Launch, Callable[[], Awaitable[Client]]] | None = None
         """How the agent was started, and a function that connects anew."""
@@ -139,16 +129,16 @@ class Client:
         self._mcp = McpServers(lambda: self.connection)
         self._subagents = SubagentSessions(self.find, self._add)
         self._offer = ClientOffer(
-            name=name,
-            client_version=client_version,
+            name=options.name,
+            client_version=options.client_version,
             client_id=self.who.client_id,
-            version=version,
+            version=number,
             proposed=proposed,
-            opt_ins=opt_ins,
+            opt_ins=options.opt_ins,
             # A hub has clients, a queue and questions of its own.
             extras=Extras(
                 queue_updates=relay is None,
-                seq=numbered or lasting,
+                seq=options.numbered or lasting,
                 presence=relay is None,
                 annotations=True,
                 prompt_ids=proposed,
@@ -160,7 +150,7 @@ class Client:
         self.connection = Connection(
             transport,
             role=Role.CLIENT,
-            supported=VERSIONS if version is None else (version,),
+            supported=VERSIONS if number is None else (number,),
             requests={
                 "session/request_permission": self._permission_requested,
                 **self._elicitations.handlers,
@@ -177,7 +167,7 @@ class Client:
                 **self._elicitations.notifications,
             },
             on_lost=self._link_ended,
-            tap=tap,
+            tap=options.tap,
         )
         self._opener = SessionOpener(self.connection)
         self._abilities: Abilities | None = None
@@ -737,15 +727,10 @@ def _cancelled(params: Any) -> Any:
     return v2.RequestPermissionResponse(outcome=v2.CancelledPermissionOutcome())
 
 
-def _check_version(version: int | None, dialect: str | None) -> int | None:
-    """The version to insist on, with the one that a dialect implies."""
+def _version_number(version: ProtocolVersion | None) -> int | None:
+    """Return the number of the only version to accept; None for any."""
+    if version == Dialect.V2_PROPOSED:
+        return V2
     if version is not None and version not in VERSIONS:
-        raise LocalError(f"version must be one of {VERSIONS}, got {version}")
-    if dialect is None:
-        return version
-    if dialect not in list(Dialect):
-        raise LocalError(f"dialect must be one of {', '.join(Dialect)}, got {dialect!r}")
-    implied = V1 if dialect == Dialect.V1 else V2
-    if version not in (None, implied):
-        raise LocalError(f"the dialect {dialect!r} needs version {implied}, got version {version}")
-    return implied
+        raise LocalError(f"version must be 1, 2 or 'v2-proposed', got {version!r}")
+    return version

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shlex
-import ssl
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from typing import Any, Literal, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
-from antiphon.client.client import OPT_INS, Client
-from antiphon.client.link import Link
+from antiphon.client.client import Client
 from antiphon.client.logins import Launch
+from antiphon.client.options import ClientOptions, ProcessOptions, ProtocolVersion
 from antiphon.client.permissions import PermissionDecider
 from antiphon.client.reconnect import Reconnect, Reconnector
 from antiphon.client.session.session import ClientSession
 from antiphon.client.session.tracker import Follower
 from antiphon.client.workspace.workspace import Workspace
-from antiphon.connection.tap import Tap
 from antiphon.errors import LinkLost, LocalError
-from antiphon.schema.version import Dialect, OptIns
 from antiphon.transports.address import ADDRESSES
 from antiphon.transports.base import Transport
 from antiphon.transports.memory import memory_pair
+
+if TYPE_CHECKING:
+    import ssl
 
 
 class InProcessAgent(Protocol):
@@ -42,94 +41,62 @@ Target = Sequence[str] | str | InProcessAgent
 async def connect(
     target: Target,
     *,
-    version: int | None = None,
-    dialect: Dialect | Literal["v1", "v2", "v2-proposed"] | None = None,
-    answers: PermissionDecider | None = None,
-    silence: float | None = None,
+    version: ProtocolVersion | None = None,
     token: str | None = None,
-    tls: ssl.SSLContext | None = None,
-    env: Mapping[str, str] | None = None,
-    cwd: str | os.PathLike[str] | None = None,
-    name: str = "antiphon",
-    client_version: str = "0",
-    client_id: str | None = None,
-    opt_ins: OptIns = OPT_INS,
-    numbered: bool = False,
+    answers: PermissionDecider | None = None,
     workspace: Workspace | None = None,
-    terminal_login: bool = False,
-    on_stderr: Callable[[str], None] | None = None,
-    tap: Tap | None = None,
-    relay: Callable[[ClientSession], Follower] | None = None,
     reconnect: Reconnect | bool = True,
-    on_link: Callable[[Link], None] | None = None,
+    process: ProcessOptions = ProcessOptions(),
+    options: ClientOptions = ClientOptions(),
+    relay: Callable[[ClientSession], Follower] | None = None,
 ) -> AsyncIterator[Client]:
     """Connect to an agent: a command to start, an address (`ws://`, `wss://`, `http://`, `https://`), or an
     `Agent` in this process.
 
-    version: the only ACP version to accept, 1 or 2. By default the newest that the agent speaks.
-    dialect: the only dialect to accept; implies the version.
-    answers: decides on permission requests. By default they are rejected.
-    silence: seconds without an update after which a turn ends.
+    version: the only ACP version to accept: 1, 2 or "v2-proposed". By default the newest that the agent
+        speaks.
     token: the bearer token for an address.
-    tls: the TLS settings for an address.
-    env: variables that are added to the environment of a command.
-    cwd: the folder that a command is started in.
-    name, client_version: how the agent and other clients see this client.
-    client_id: its id for other clients. By default a new one; give the same one to be the same client later.
-    opt_ins: what to ask a v1 agent for.
-    numbered: ask the agent to number its updates (`session.cursor`), to attach after one of them.
+    answers: decides on permission requests. By default they are rejected.
     workspace: files and terminals for a v1 agent.
-    terminal_login: this process has a terminal for logins (`client.login_in_terminal`).
-    on_stderr: called with each line that a command writes to its stderr.
-    tap: receives a copy of all frames.
-    relay: makes the follower of each session, for a hub.
     reconnect: how a client of an address reconnects when its link is lost; False: not at all.
-    on_link: called when the state of the link changes (`client.link`).
+    process: how a command is started: environment, folder, stderr.
+    options: how the client presents itself, and what it asks of the agent.
+    relay: makes the follower of each session, for a hub.
     """
     command = _command(target)
-    if terminal_login and command is None:
+    if process.terminal_login and command is None:  # AUTH-14
         raise LocalError(
-            "terminal_login needs a command, which can be started again in a terminal"
-        )  # AUTH-14
+            f"terminal_login needs a command, which can be started again in a terminal; got {target!r}"
+        )
     async with AsyncExitStack() as stack:
 
         async def begin() -> Client:
-            transport = await _reach(
-                target, stack, token=token, tls=tls, env=env, cwd=cwd, on_stderr=on_stderr
-            )
+            transport = await _reach(target, stack, token=token, process=process, tls=options.tls)
             reconnector = None
             if _is_address(target) and reconnect is not False and relay is None:
                 policy = Reconnect() if reconnect is True else reconnect
                 reconnector = Reconnector(
-                    transport, policy, partial(_reach_again, policy, target, token, tls)
+                    transport, policy, partial(_reach_again, policy, target, token, options.tls)
                 )
                 transport = reconnector.transport
             stack.push_async_callback(transport.aclose)  # also if the client cannot be initialized
             client = Client(
                 transport,
                 version=version,
-                dialect=dialect,
                 answers=answers,
-                silence=silence,
-                name=name,
-                client_version=client_version,
-                client_id=client_id,
-                opt_ins=opt_ins,
-                numbered=numbered,
                 workspace=workspace,
-                terminal_login=terminal_login,
-                tap=tap,
+                options=options,
+                terminal_login=process.terminal_login,
                 relay=relay,
                 lasting=reconnector is not None,
-                on_link=on_link,
             )
             stack.push_async_callback(client._workspace.aclose)
             await stack.enter_async_context(client.connection)
             await client._initialize()
             if reconnector is not None:
                 await stack.enter_async_context(reconnector.serving(client))
-            if terminal_login and command is not None:
-                client._launch = Launch(tuple(command), env or {}, cwd), begin
+            if process.terminal_login and command is not None:
+                client._launch = Launch(tuple(command), process.env, process.cwd), begin
             return client
 
         yield await begin()
@@ -175,19 +142,19 @@ async def _reach(
     stack: AsyncExitStack,
     *,
     token: str | None,
+    process: ProcessOptions,
     tls: ssl.SSLContext | None,
-    env: Mapping[str, str] | None,
-    cwd: str | os.PathLike[str] | None,
-    on_stderr: Callable[[str], None] | None,
 ) -> Transport:
     if _is_address(target):
         return await _open(target, token, tls)
     if token is not None:
-        raise LocalError("a token needs an address, such as `wss://` or `https://`")
+        raise LocalError(f"a token needs an address, such as `wss://` or `https://`; got {target!r}")
     if isinstance(target, str | Sequence):
         from antiphon.transports.processes.child import ChildTransport
 
-        return await ChildTransport.spawn(_command(target) or [], env=env, cwd=cwd, on_stderr=on_stderr)
+        return await ChildTransport.spawn(
+            _command(target) or [], env=process.env, cwd=process.cwd, on_stderr=process.on_stderr
+        )
     await stack.enter_async_context(target.serving())
     ours, theirs = memory_pair()
     serving = asyncio.get_running_loop().create_task(target.serve(theirs))

@@ -12,7 +12,15 @@ from typing import Any
 
 from msgspec import structs
 
-from antiphon.client import Client, ClientSession, Permission, connect
+from antiphon.client import (
+    Client,
+    ClientOptions,
+    ClientSession,
+    Permission,
+    ProcessOptions,
+    ProtocolVersion,
+    connect,
+)
 from antiphon.client.elicitation import Elicitation
 from antiphon.client.workspace import Workspace
 from antiphon.errors import AntiphonError, LinkLost
@@ -46,7 +54,7 @@ class Upstream:
         target: Target,
         *,
         env: Mapping[str, str],
-        version: int | None,
+        version: ProtocolVersion | None,
         files: Files = Files.EDITOR,
         start: float | None = None,
     ) -> None:
@@ -109,7 +117,6 @@ class Upstream:
         return not self._ready.done() or (self.ready and self.client.lost is None)
 
     async def _run(self) -> None:
-        command = isinstance(self._target, list | tuple)
         loop = asyncio.get_running_loop()
         late = loop.call_later(self._start, self._too_late)
         slow = loop.call_later(SLOW, self._log_slow)
@@ -118,11 +125,10 @@ class Upstream:
                 self._target,
                 version=self._version,
                 answers=self,
-                name="antiphon-hub",
-                env=self._env if command else None,
                 workspace=self._workspace(),
                 relay=self._follow,
-                on_stderr=self._log,
+                process=ProcessOptions(env=self._env, on_stderr=self._log),
+                options=ClientOptions(name="antiphon-hub"),
             ) as client:
                 late.cancel()
                 slow.cancel()

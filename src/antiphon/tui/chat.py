@@ -9,7 +9,7 @@ from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Any
 
-from antiphon.client import Client, Link, Reconnect, connect
+from antiphon.client import Client, ClientOptions, Link, ProtocolVersion, Reconnect, connect
 from antiphon.tui.app import ChatApp
 from antiphon.tui.questions import PendingQuestions
 
@@ -31,7 +31,7 @@ class Chat:
     """Finds the session to begin with: gives its id and its folder."""
     new: bool = False
     history: Path | None = None
-    version: int | None = None
+    version: ProtocolVersion | None = None
     on_connected: Callable[[], object] = lambda: None
     """Called once it can be talked with, before the screen is taken."""
 
@@ -48,13 +48,12 @@ async def run_chat(chat: Chat) -> int:
     async with connect(
         chat.target,
         token=chat.token,
-        tls=chat.tls,
         version=chat.version,
         answers=asking,
-        name=chat.name,
-        client_version=installed_version("antiphon"),
         reconnect=chat.reconnect,
-        on_link=linked,
+        options=ClientOptions(
+            tls=chat.tls, name=chat.name, client_version=installed_version("antiphon"), on_link=linked
+        ),
     ) as client:
         chat.on_connected()
         session = None if chat.session is None else await chat.session(client)

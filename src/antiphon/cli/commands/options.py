@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import click
 from click.shell_completion import CompletionItem
@@ -144,14 +144,16 @@ def read_agents(
     return list(agents.items())
 
 
-def read_versions(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> dict[str, int]:
+def read_versions(
+    ctx: click.Context, param: click.Parameter, given: tuple[str, ...]
+) -> dict[str, Literal[1, 2]]:
     """Read `[NAME=]N` options into versions by agent. The version for all agents has the name ""."""
-    versions = {}
+    versions: dict[str, Literal[1, 2]] = {}
     for each in given:
         name, _, number = each.rpartition("=")
         if number not in ("1", "2"):
             raise click.BadParameter(f"{each!r} is not 1, 2, NAME=1 or NAME=2", ctx, param)
-        versions[name] = int(number)
+        versions[name] = 1 if number == "1" else 2
     return versions
 
 

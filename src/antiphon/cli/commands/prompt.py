@@ -108,7 +108,7 @@ def prompt(
             files=files,
             agent=ctx.meta["agent"],
             cwd=cwd,
-            version=None if version is None else int(version),
+            version=None if version is None else 1 if version == "1" else 2,
             allow=allow,
             json=json,
             timeout=timeout,
