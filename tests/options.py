@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from antiphon.client import ClientOptions, ProcessOptions
+from antiphon.hub import Access, HubOptions, QuestionOptions
 
 
 def connect_options(**flat: Any) -> dict[str, Any]:
@@ -15,6 +16,11 @@ def connect_options(**flat: Any) -> dict[str, Any]:
 def client_options(**flat: Any) -> dict[str, Any]:
     """Return the arguments for `Client`."""
     return _grouped(flat, options=ClientOptions)
+
+
+def hub_options(**flat: Any) -> dict[str, Any]:
+    """Return the arguments for `Hub`."""
+    return _grouped(flat, options=HubOptions, questions=QuestionOptions, access=Access)
 
 
 def _grouped(flat: dict[str, Any], **groups: Any) -> dict[str, Any]:

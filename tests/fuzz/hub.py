@@ -8,7 +8,7 @@ import logging
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-from antiphon.hub import Hub
+from antiphon.hub import Access, Hub
 from antiphon.hub.access.limits import HubLimits
 from tests.fuzz.running import Broken
 from tests.http.serving import make_agent
@@ -110,7 +110,7 @@ def fuzzed_hub() -> Iterator[FuzzedHub]:
 
         runner.get_loop().set_exception_handler(failed)
         agent, _ = make_agent()
-        hub = Hub({"echo": agent}, token=TOKEN, limits=LIMITS)
+        hub = Hub({"echo": agent}, limits=LIMITS, access=Access(token=TOKEN))
         listening = hub.listening()
         runner.run(_entered(listening))
         stack.callback(lambda: runner.run(_left(listening)))

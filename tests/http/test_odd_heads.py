@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from antiphon.hub import Hub
+from antiphon.hub import Access, Hub
 from tests.http.raw import DEADLINE, Raw, read_head
 from tests.http.serving import make_agent
 from tests.requirements.marks import requirement
@@ -128,7 +128,7 @@ async def test_each_odd_head_is_refused_with_an_audit_line_and_without_a_traceba
     path = tmp_path / "audit.jsonl"
     unhandled: list[Any] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: unhandled.append(context))
-    async with Hub({"echo": agent}, audit=path).listening() as hub:
+    async with Hub({"echo": agent}, access=Access(audit=path)).listening() as hub:
         assert hub.port is not None
         lines = 0
         for name, (expected, make) in ODD.items():
@@ -153,7 +153,7 @@ async def test_a_body_that_nobody_can_read_is_refused_with_an_audit_line(
 ) -> None:
     agent, _ = make_agent()
     path = tmp_path / "audit.jsonl"
-    async with Hub({"echo": agent}, audit=path).listening() as hub:
+    async with Hub({"echo": agent}, access=Access(audit=path)).listening() as hub:
         assert hub.port is not None
         raw = Raw(hub.port, hub.token)
         for name, body in OWNED.items():

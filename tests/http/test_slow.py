@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from antiphon.hub import Hub
+from antiphon.hub import Access, Hub
 from antiphon.hub.access.limits import HubLimits
 from antiphon.remote.http_server import HttpServer, http_server
 from antiphon.transports.http.exchange import Head, Limits
@@ -98,7 +98,7 @@ async def test_who_says_nothing_is_sent_away_without_a_word() -> None:
 async def test_each_is_in_the_audit_log_with_where_it_came_from(tmp_path: Path) -> None:
     agent, _ = make_agent()
     limits = HubLimits(head_seconds=0.2, body_seconds=0.2)
-    hub = Hub({"echo": agent}, audit=tmp_path / "audit.jsonl", limits=limits)
+    hub = Hub({"echo": agent}, limits=limits, access=Access(audit=tmp_path / "audit.jsonl"))
     async with asyncio.timeout(DEADLINE), hub.listening():
         assert hub.port is not None
         body = Raw(hub.port, hub.token).request("POST", b" " * 1000)

@@ -17,6 +17,7 @@ from antiphon.server.method import Role
 from antiphon.stores.memory import MemoryStore
 from antiphon.transports.websocket import connect_websocket
 from tests.agent.talk import INFO, Talk
+from tests.options import hub_options
 
 DEADLINE = 60.0
 
@@ -108,10 +109,8 @@ async def doors(folder: Path, **hub: Any) -> AsyncIterator[Doors]:
     made = Hub(
         hub.pop("agents", None) or {"worker": worker(go)},
         store=hub.pop("store", None) or MemoryStore(),
-        tokens=folder / "tokens.json",
-        audit=folder / "audit.jsonl",
         page=hub.pop("page", {"/": (b"<!doctype html>", "text/html; charset=utf-8")}),
-        **hub,
+        **hub_options(tokens=folder / "tokens.json", audit=folder / "audit.jsonl", **hub),
     )
     async with made.listening():
         yield Doors(made, folder, go)

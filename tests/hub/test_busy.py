@@ -13,7 +13,7 @@ import pytest
 
 from antiphon.client import connect
 from antiphon.errors import LocalError
-from antiphon.hub import Hub, HubFolder
+from antiphon.hub import Hub, HubFolder, HubOptions
 from tests.agent.talk import Talk
 from tests.cli.command import ended
 from tests.hub.hands import (
@@ -151,7 +151,7 @@ async def test_what_is_offered_is_what_happens(
 
 async def test_there_is_no_other_way_to_be_busy() -> None:
     with pytest.raises(LocalError, match="busy must be one of queue, steer, interrupt, agent, got 'now'"):
-        Hub(["agent"], busy="now")
+        Hub(["agent"], options=HubOptions(busy="now"))
 
 
 async def test_what_was_handed_over_cannot_be_edited_and_is_asked_back(tmp_path: Path) -> None:

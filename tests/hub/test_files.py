@@ -14,7 +14,7 @@ import pytest
 from antiphon.client import ClientSession, connect
 from antiphon.client.workspace import Workspace
 from antiphon.errors import LocalError
-from antiphon.hub import Hub
+from antiphon.hub import Hub, HubOptions
 from tests.agent.talk import Talk
 from tests.hub.doors import doors
 from tests.hub.habits import Frame, Habit
@@ -288,5 +288,5 @@ async def test_files_and_terminals_are_there_while_a_session_begins(
 
 
 def test_files_of_nobody_known_are_refused() -> None:
-    with pytest.raises(LocalError, match="files must be one of editor, hub, none, not 'all'"):
-        Hub(["agent"], files="all")
+    with pytest.raises(LocalError, match="files must be one of editor, hub, none, got 'all'"):
+        Hub(["agent"], options=HubOptions(files="all"))

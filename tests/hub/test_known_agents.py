@@ -21,6 +21,7 @@ from tests.agent.talk import Talk
 from tests.hub.parrots import new_session, parrot, talking
 from tests.hub.running import DEADLINE, served
 from tests.hub.test_processes import rest
+from tests.options import hub_options
 
 ABLE: dict[int, Any] = {
     1: {"promptCapabilities": {"image": True}, "auth": {"logout": {}}},
@@ -51,7 +52,7 @@ async def life(folder: Path, agent: Any, **how: Any) -> AsyncIterator[Hub]:
     """One life of a hub with a data folder."""
     agents = agent if isinstance(agent, dict) else {"slow": agent}
     store = SQLiteStore(folder / "hub.db")
-    hub = Hub(agents, store=store, known_agents=folder / "agents.json", **how)
+    hub = Hub(agents, store=store, **hub_options(known_agents=folder / "agents.json", **how))
     async with asyncio.timeout(DEADLINE), hub.serving():
         yield hub
 

@@ -12,7 +12,7 @@ import pytest
 from antiphon.agent import Agent, AgentTurn
 from antiphon.client import Client, ClientSession, ClientTurn, Permissions, connect
 from antiphon.errors import CallFailed
-from antiphon.hub import Hub
+from antiphon.hub import Hub, HubOptions
 from tests.cli.command import ended
 from tests.hub.running import AGENT, DEADLINE, SLOPPY, agents_of, kill_agents, left_by, running_for, served
 from tests.hub.test_sharing import VERSIONS, heard, settled, told
@@ -244,7 +244,7 @@ async def test_killed_again_and_again_nothing_that_was_seen_is_lost_or_said_twic
 
 
 async def test_a_turn_that_takes_too_long_at_the_end_is_cut_and_its_clients_are_told(tmp_path: Path) -> None:
-    hub = Hub({"stand-in": AGENT}, grace=0.1)
+    hub = Hub({"stand-in": AGENT}, options=HubOptions(grace=0.1))
     async with asyncio.timeout(DEADLINE), hub.listening():
         address = f"ws://127.0.0.1:{hub.port}/acp"
         async with connect(address, token=hub.token) as client:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from antiphon.hub import Hub
+from antiphon.hub import Hub, HubOptions
 from tests.agent.talk import Talk, client
 from tests.hub.habits import Frame, Habit, end_turn
 from tests.hub.running import DEADLINE
@@ -75,7 +75,7 @@ async def test_one_stream_stays_one_stream(version: int, dialect: str, named: bo
 
 async def test_a_client_of_two_sessions_is_notified_once() -> None:
     agent = speaker(1, named=False)
-    hub = Hub({"habit": agent}, share=True)
+    hub = Hub({"habit": agent}, options=HubOptions(share=True))
     async with asyncio.timeout(DEADLINE), hub.serving(), client(hub, 1) as talk:
         first = await begin(talk)
         agent.session = "other"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from antiphon.errors import LocalError
-from antiphon.hub import Hub
+from antiphon.hub import QuestionOptions
 from tests.agent.talk import Talk
 from tests.hub.doors import DEADLINE, Doors, doors, refused
 
@@ -50,7 +50,7 @@ async def test_everybody_who_may_is_asked_and_the_first_decides(tmp_path: Path) 
 
 
 async def test_only_owners_are_asked_where_that_is_the_rule(tmp_path: Path) -> None:
-    async with asyncio.timeout(DEADLINE), doors(tmp_path, questions="owner") as door, door.talk() as owner:
+    async with asyncio.timeout(DEADLINE), doors(tmp_path, asked="owner") as door, door.talk() as owner:
         session = await begin(owner)
         async with door.talk(door.token("bob", "controller")) as bob:
             await resume(bob, session)
@@ -68,7 +68,7 @@ async def test_only_owners_are_asked_where_that_is_the_rule(tmp_path: Path) -> N
 
 
 async def test_who_prompted_is_asked_and_others_once_that_one_is_gone(tmp_path: Path) -> None:
-    how = {"questions": "designated"}
+    how = {"asked": "designated"}
     async with asyncio.timeout(DEADLINE), doors(tmp_path, **how) as door, door.talk() as owner:
         session = await begin(owner)
         async with door.talk(door.token("bob", "controller")) as bob:
@@ -137,7 +137,7 @@ async def prompted_and_left(door: Doors, eye: Talk, kind: str) -> str:
 async def test_a_question_without_an_answer_expires_and_all_are_told(version: int, tmp_path: Path) -> None:
     async with (
         asyncio.timeout(DEADLINE),
-        doors(tmp_path, question_expiry=0.2) as door,
+        doors(tmp_path, expiry=0.2) as door,
         door.talk(version=version) as owner,
         door.talk() as other,
     ):
@@ -160,6 +160,6 @@ async def test_a_question_without_an_answer_expires_and_all_are_told(version: in
 
 
 def test_policies_that_are_none_are_refused() -> None:
-    for wrong in ({"questions": "anybody"}, {"unattended": "allow"}):
+    for wrong in ({"asked": "anybody"}, {"unattended": "allow"}):
         with pytest.raises(LocalError, match="one of"):
-            Hub({}, **wrong)  # type: ignore[arg-type]
+            QuestionOptions(**wrong)  # type: ignore[arg-type]

@@ -19,6 +19,7 @@ from antiphon.hub import Hub
 from antiphon.stores import SQLiteStore
 from tests.hub.running import AGENT, DEADLINE, SLOPPY, agents_of, kill_agents, served
 from tests.hub.test_sharing import heard, told
+from tests.options import hub_options
 
 OLD = [sys.executable, str(Path(__file__).with_name("old_agent.py"))]
 LATER = 1e6
@@ -27,7 +28,7 @@ LATER = 1e6
 @asynccontextmanager
 async def hub_of(folder: Path, agent: Any, **how: Any) -> AsyncIterator[tuple[Hub, Client]]:
     """A hub in this process, with a real store and a real agent, and a client of it."""
-    hub = Hub({"agent": agent}, store=SQLiteStore(folder / "hub.db"), **how)
+    hub = Hub({"agent": agent}, store=SQLiteStore(folder / "hub.db"), **hub_options(**how))
     async with asyncio.timeout(DEADLINE), hub.serving(), connect(hub) as client:
         yield hub, client
 

@@ -10,7 +10,7 @@ import pytest
 
 from antiphon.client import ClientTurn, LinkState, Permission, Permissions, Reconnect, connect
 from antiphon.errors import CallFailed, LinkLost
-from antiphon.hub import Hub
+from antiphon.hub import Access, Hub
 from antiphon.hub.access.tokens import create_token, revoke_token
 from antiphon.server.method import Role
 from tests.client.cutting import becomes, way_to
@@ -125,7 +125,7 @@ async def test_what_others_did_meanwhile_is_told_once(asked: dict[str, Any]) -> 
 
 
 async def test_a_token_that_counts_no_more_ends_it(tmp_path: Path) -> None:
-    hub = Hub({"stand-in": AGENT}, tokens=tmp_path / "tokens.json")
+    hub = Hub({"stand-in": AGENT}, access=Access(tokens=tmp_path / "tokens.json"))
     token = create_token(tmp_path / "tokens.json", "guest", Role.CONTROLLER)
     async with (
         asyncio.timeout(DEADLINE),

@@ -13,7 +13,7 @@ import pytest
 
 from antiphon.client.protocol import prompt_calls
 from antiphon.errors import StoreError
-from antiphon.hub import Hub
+from antiphon.hub import Hub, HubOptions
 from antiphon.schema.version import ours_in
 from antiphon.stores import SQLiteStore
 from antiphon.stores.memory import MemoryStore
@@ -59,7 +59,9 @@ def completes(talk: Talk) -> list[dict[str, Any]]:
 async def test_it_is_advertised_exactly_where_it_is_sent(
     chosen: tuple[bool, bool, bool], to_all: bool, promises: list[str]
 ) -> None:
-    hub = Hub({"agent": [*COMPLETING, *promises]}, store=MemoryStore(), turn_complete=to_all)
+    hub = Hub(
+        {"agent": [*COMPLETING, *promises]}, store=MemoryStore(), options=HubOptions(turn_complete=to_all)
+    )
     async with asyncio.timeout(DEADLINE), hub.serving(), client(hub, 1, **asking_for(*chosen)) as talk:
         session = (await talk.call("new", "session/new", cwd="/", mcpServers=[]))["sessionId"]
         capabilities = talk.seen[0]["result"]["agentCapabilities"]

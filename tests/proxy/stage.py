@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from antiphon.hub import Hub
+from antiphon.hub import Access, Hub
 from tests.http.raw import INFO, read_head
 from tests.http.serving import make_agent
 from tests.proxy.proxies import DEADLINE, NAME, Proxy, free_port, proxy_before
@@ -101,11 +101,13 @@ async def staged(program: str, folder: Path, *, more: str = "") -> AsyncIterator
     port = free_port()
     hub = Hub(
         {"echo": agent},
-        tokens=folder / "tokens.json",
-        audit=folder / "audit.jsonl",
         page={"/": (b"<!doctype html>", "text/html; charset=utf-8")},
-        public_url=f"https://{NAME}:{port}/",
-        trusted_proxies=["127.0.0.1"],
+        access=Access(
+            tokens=folder / "tokens.json",
+            audit=folder / "audit.jsonl",
+            public_url=f"https://{NAME}:{port}/",
+            trusted_proxies=["127.0.0.1"],
+        ),
     )
     async with hub.listening():
         assert hub.port is not None

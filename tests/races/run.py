@@ -9,7 +9,7 @@ from typing import Any
 from unittest import mock
 
 from antiphon.agent import Agent
-from antiphon.hub import Hub
+from antiphon.hub import Hub, HubOptions
 from tests.races.agents import ByHand, InPlace, Lagging, Works, library, turns
 from tests.races.checks import (
     Violation,
@@ -61,7 +61,9 @@ class Race:
         self.hand = ByHand(version, self.schedule.agent, self.works)
         behaviour = self.schedule.agent
         busy = "agent" if behaviour.inserts else "queue"
-        return Hub({"hand": self.hand}, store=self.store, share=behaviour.shared, busy=busy)
+        return Hub(
+            {"hand": self.hand}, store=self.store, options=HubOptions(share=behaviour.shared, busy=busy)
+        )
 
     async def run(self) -> None:
         try:

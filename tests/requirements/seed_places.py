@@ -23,6 +23,7 @@ from antiphon.client import Client, ClientSession
 from antiphon.hub import Hub
 from antiphon.schema.version import OptIns
 from tests.agent.talk import Talk, client
+from tests.options import hub_options
 from tests.requirements import agent_by_hand
 from tests.requirements.agent_by_hand import AgentByHand
 
@@ -186,7 +187,7 @@ async def staged(place: str, agent: Any, **options: Any) -> AsyncIterator[Stage]
         if place == "agent":
             yield Stage(agent, place)
             return
-        hub = Hub({"agent": agent}, version=int(place[-1]), **options)
+        hub = Hub({"agent": agent}, version=int(place[-1]), **hub_options(**options))
         async with hub.serving():
             yield Stage(hub, place)
 

@@ -24,7 +24,18 @@ from antiphon.cli.exit_codes import Exit, Failure
 from antiphon.cli.output.streams import set_up_logging, write_styled
 from antiphon.cli.program import own_command, short_path
 from antiphon.errors import AntiphonError
-from antiphon.hub import Hub, HubFolder, HubLimits, Running, default_agent_name, is_loopback, read_tokens
+from antiphon.hub import (
+    Access,
+    Hub,
+    HubFolder,
+    HubLimits,
+    HubOptions,
+    QuestionOptions,
+    Running,
+    default_agent_name,
+    is_loopback,
+    read_tokens,
+)
 from antiphon.private_files import write_private
 from antiphon.stores import SQLiteStore
 from antiphon.web import page
@@ -43,12 +54,12 @@ class ServeOptions:
     data: str | None
     ready_file: str | None
     turn_complete: bool
-    unattended: str
-    busy: str
+    unattended: Literal["wait", "reject", "allow-read"]
+    busy: Literal["queue", "steer", "interrupt", "agent"]
     share: bool
     idle: float
     start: float
-    files: str
+    files: Literal["editor", "hub", "none"]
     version: Mapping[str, Literal[1, 2]]
     """Of ACP, by agents; that for all others has the name ""."""
     tls_cert: str | None
@@ -59,7 +70,7 @@ class ServeOptions:
     public_url: str | None
     trusted_proxies: Sequence[str]
     """Each a list with commas."""
-    questions: str
+    questions: Literal["first", "owner", "designated"]
     question_expiry: float | None
     max_frame: int | None
     max_connections: int | None
@@ -105,26 +116,30 @@ def _serve(serving: ServeOptions, stack: ExitStack) -> None:
     hub = Hub(
         agents,
         store=SQLiteStore(folder.sessions),
-        token=folder.token,
-        hosts=[serving.host, *serving.hosts],
-        origins=serving.origins,
-        public_url=serving.public_url,
-        trusted_proxies=[one for many in serving.trusted_proxies for one in many.split(",")],
-        questions=serving.questions,
-        question_expiry=serving.question_expiry,
-        limits=serving.limits,
-        tokens=folder.tokens,
-        audit=folder.audit,
-        known_agents=folder.known_agents,
-        start=serving.start,
-        turn_complete=serving.turn_complete,
-        unattended=serving.unattended,
-        busy=serving.busy,
-        share=serving.share,
-        idle=serving.idle,
-        files=serving.files,
         version={name: serving.version.get(name, serving.version.get("")) for name in agents},
-        mark=folder.mark,
+        options=HubOptions(
+            busy=serving.busy,
+            turn_complete=serving.turn_complete,
+            files=serving.files,
+            share=serving.share,
+            idle=serving.idle,
+            start=serving.start,
+            mark=folder.mark,
+            known_agents=folder.known_agents,
+        ),
+        questions=QuestionOptions(
+            asked=serving.questions, unattended=serving.unattended, expiry=serving.question_expiry
+        ),
+        access=Access(
+            token=folder.token,
+            tokens=folder.tokens,
+            audit=folder.audit,
+            hosts=[serving.host, *serving.hosts],
+            origins=serving.origins,
+            public_url=serving.public_url,
+            trusted_proxies=[one for many in serving.trusted_proxies for one in many.split(",")],
+        ),
+        limits=serving.limits,
         page=page(),
     )
     host, name = _bracketed(serving.host), _bracketed(_name(serving))

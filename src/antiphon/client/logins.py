@@ -71,7 +71,10 @@ class Logins:
         if not isinstance(method, v2.AuthMethodTerminal):
             raise LocalError(f"the login {method_id!r} needs no terminal: use `login`")
         if launch is None:
-            raise LocalError("a terminal login needs an agent that `connect` started with `ProcessOptions(terminal_login=True)`")
+            raise LocalError(
+                "a terminal login needs an agent that `connect` started with "
+                "`ProcessOptions(terminal_login=True)`"
+            )
         added = {variable.name: variable.value for variable in method.env}
         code = await _run([*launch.command, *method.args], env={**launch.env, **added}, cwd=launch.cwd)
         if code != 0:

@@ -12,12 +12,13 @@ if TYPE_CHECKING:
     from antiphon.hub.folder import HubFolder, Running
     from antiphon.hub.hub import Hub
     from antiphon.hub.imported_records import imported_record, recorded_agent
+    from antiphon.hub.options import Access, HubOptions, QuestionOptions
     from antiphon.hub.targets import default_agent_name
     from antiphon.server.method import Role
 
 __all__ = [
-    "Audit", "Hub", "HubFolder", "HubLimits", "Role", "Running", "create_token",
-    "default_agent_name", "imported_record", "is_loopback", "read_public_url", "read_tokens",
+    "Access", "Audit", "Hub", "HubFolder", "HubLimits", "HubOptions", "QuestionOptions", "Role", "Running",
+    "create_token", "default_agent_name", "imported_record", "is_loopback", "read_public_url", "read_tokens",
     "recorded_agent", "revoke_token",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__, {
@@ -28,5 +29,6 @@ __getattr__ = lazy_names(__name__, {
     "access.origins": ("is_loopback", "read_public_url"),
     "access.tokens": ("Role", "create_token", "read_tokens", "revoke_token"),
     "imported_records": ("imported_record", "recorded_agent"),
+    "options": ("Access", "HubOptions", "QuestionOptions"),
     "targets": ("default_agent_name",),
 })  # fmt: skip

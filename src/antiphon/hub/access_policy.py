@@ -12,12 +12,13 @@ from msgspec import structs
 from antiphon.connection.sessions import session_of
 from antiphon.engine.questions import Question
 from antiphon.engine.subagents import SUBAGENT_OF
+from antiphon.engine.who import Who
 from antiphon.errors import Forbidden, to_wire_error
 from antiphon.hub.access.admission import Admission
 from antiphon.hub.access.audit import Audit
 from antiphon.hub.access.limits import limit_of, limited
 from antiphon.hub.access.tokens import Grant
-from antiphon.hub.policies import Policy, designated
+from antiphon.hub.options import Asked
 from antiphon.hub.queued_bytes import QueuedBytes
 from antiphon.server.access import AccessPolicy, PolicySession
 from antiphon.server.method import Method, Opens, Role
@@ -38,7 +39,7 @@ class PolicySource(Protocol):
     store: Store
     admission: Admission
     audit: Audit
-    questions: Policy
+    questions: Asked
     queued_bytes: QueuedBytes
 
     def find(self, session_id: str) -> ServedSession | None: ...
@@ -103,11 +104,11 @@ class HubPolicy(AccessPolicy):
     def answers(self, session: PolicySession, question: Question, *, client_id: str) -> bool:
         if not self.serves(session.id):
             return False
-        policy = self._hub.questions
-        if policy is Policy.OWNER:
+        asked = self._hub.questions
+        if asked == "owner":
             return self.grant.role is Role.OWNER
-        if policy is Policy.DESIGNATED:
-            chosen = designated(session, question)
+        if asked == "designated":
+            chosen = _prompters(session, question)
             return not chosen or client_id in chosen
         return True
 
@@ -154,3 +155,15 @@ class HubPolicy(AccessPolicy):
             session=session_id,
             method=method.name,
         )
+
+
+def _prompters(session: PolicySession, question: Question) -> frozenset[str]:
+    """Return the ids of the attached clients that sent the prompts of the question's turn."""
+    turn, prompts = session.fold.turn, session.fold.prompts
+    if turn is None or question.turn_id != turn.turn_id:
+        return frozenset()
+    taken = [
+        entry for entry in prompts.entries.values() if (entry.became or entry.message_id) in turn.prompts
+    ]
+    senders = {entry.sender.client_id for entry in (*taken, *prompts.sent) if isinstance(entry.sender, Who)}
+    return frozenset(senders) & frozenset(session.askable_ids)

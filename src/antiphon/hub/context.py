@@ -11,6 +11,7 @@ from antiphon.hub.announcing import announce
 from antiphon.hub.bringing import Place, open_new
 from antiphon.hub.known_agents import KnownAgent, KnownAgents, describe
 from antiphon.hub.logins import AgentLogins
+from antiphon.hub.options import QuestionOptions
 from antiphon.hub.upstream import Upstream
 from antiphon.hub.upstreams import Upstreams
 from antiphon.server.offer import Offer
@@ -31,11 +32,9 @@ class HubContext:
         logins: AgentLogins,
         known_agents: KnownAgents,
         audit: Audit,
-        unattended: str,
-        question_expiry: float | None,
+        questions: QuestionOptions,
     ) -> None:
-        """`agents`: the targets by name, the default first. `unattended`: what becomes of a question that no
-        client may answer. `question_expiry`: seconds after which a question ends without an answer."""
+        """`agents`: the targets by name, the default first."""
         self._store = store
         self.offer = offer
         self.agents = agents
@@ -44,8 +43,8 @@ class HubContext:
         self.logins = logins
         self.known_agents = known_agents
         self.audit = audit
-        self.unattended = unattended
-        self.question_expiry = question_expiry
+        self.unattended = questions.unattended
+        self.question_expiry = questions.expiry
         self.stopping = False
         """Whether nothing new is taken any more."""
 

@@ -9,16 +9,15 @@ import os
 import ssl
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from antiphon.client import Client
+from antiphon.client import Client, ProtocolVersion
 from antiphon.client.protocol.dialect_v1 import CompletionPromise
 from antiphon.engine.events import Delivery, Updated
 from antiphon.engine.who import Present
-from antiphon.errors import AntiphonError, LocalError, MethodNotFound
+from antiphon.errors import AntiphonError, MethodNotFound
 from antiphon.hub.access.admission import Admission
 from antiphon.hub.access.audit import Audit
 from antiphon.hub.access.limits import HubLimits
@@ -35,8 +34,8 @@ from antiphon.hub.http.page import Page
 from antiphon.hub.known_agents import KnownAgents
 from antiphon.hub.logins import AgentLogins
 from antiphon.hub.mcp import Offered
+from antiphon.hub.options import Access, HubOptions, QuestionOptions
 from antiphon.hub.orphans import MARK, reap
-from antiphon.hub.policies import Policy, Unattended
 from antiphon.hub.queued_bytes import QueuedBytes
 from antiphon.hub.reports import FORMATS, Reports
 from antiphon.hub.service import HubService, worker_of
@@ -65,10 +64,6 @@ logger = logging.getLogger("antiphon.hub")
 
 STOP_GRACE = 5.0
 """Seconds that the tasks of a session get to end in."""
-IDLE = 15 * 60.0
-"""Seconds of rest after which an agent is stopped."""
-GRACE = 10.0
-"""Seconds that turns at work get to end when the hub is to end."""
 RETRY = 2.0
 """Seconds that a client waits for an agent of which nothing is known and that could not be started before."""
 CUT = v2.Notice(
@@ -88,59 +83,24 @@ class Hub:
         agents: Target | Mapping[str, Target],
         *,
         store: Store | None = None,
-        token: str | None = None,
-        hosts: Collection[str] = (),
-        origins: Collection[str] = (),
-        public_url: str | None = None,
-        trusted_proxies: Collection[str] = (),
-        unattended: str = "wait",
-        busy: str = Delivery.QUEUE,
-        turn_complete: bool = False,
-        version: int | Mapping[str, int | None] | None = None,
-        mark: str | None = None,
-        share: bool = False,
-        idle: float = IDLE,
-        files: str = Files.EDITOR,
-        grace: float = GRACE,
-        questions: str = Policy.FIRST,
-        question_expiry: float | None = None,
-        limits: HubLimits | None = None,
-        tokens: Path | None = None,
-        audit: Path | None = None,
+        version: ProtocolVersion | Mapping[str, ProtocolVersion | None] | None = None,
+        options: HubOptions = HubOptions(),
+        questions: QuestionOptions = QuestionOptions(),
+        access: Access = Access(),
+        limits: HubLimits = HubLimits(),
         page: Page | None = None,
-        known_agents: Path | None = None,
-        start: float | None = None,
     ) -> None:
-        """`agents`: a command, or several by name, the first of which works unless a client chooses another.
-        `token` lets clients in; without one it is made up (`hub.token`). `hosts` and `origins` are names and
-        pages, beside its own, by which it may be reached. `public_url` is where browsers reach it through a
-        reverse proxy, and `trusted_proxies` the addresses or CIDR blocks of proxies that say who their
-        clients are. `unattended`: what becomes of a question with nobody there who may answer: `wait`,
-        `reject`, or `allow-read`, which approves what only reads.
-        `busy`: what a plain prompt does while the session works: `queue`, `steer`, `interrupt`, or `agent`:
-        it is handed over at once, and the agent decides, where it takes prompts while it works.
-        `turn_complete` sends that signal to every v1 client. `version` insists on ACP 1 or 2 towards the
-        agents, or towards some of them by name. `mark` names this hub over its lives: what an earlier one
-        left running is ended. `share`: one process for all sessions of an agent, and not one for each. `idle`
-        is after how many seconds of rest an agent is stopped that can bring its session back; 0 for never.
-        `files`: whose files and terminals v1 agents use, those of an attached `editor` that offers its own,
-        always the `hub`'s, or `none`: then the hub offers neither to them. `grace` is how many seconds turns
-        get to end when the hub is to end. `questions`: who is asked, the `first` to answer of all, an
-        `owner`, or the `designated` client, which sent the prompt. `question_expiry` is after how many
-        seconds a question ends without an answer. `limits` is how much clients may take. `tokens` is the file
-        of further tokens, and `audit` that of what was done. `page`: files for browsers, by their paths, each
-        with its content type. `known_agents` is the file in which it keeps what its agents said of
-        themselves: clients that come before an agent was started are told that. `start` is how many seconds
-        an agent may take to start.
+        """Create a hub. It starts nothing before `run`, `listening` or `serving`.
+
+        agents: a command, or several by name; the first one works unless a client chooses another.
+        store: keeps the sessions; by default they stay in memory.
+        version: the only ACP version to accept from the agents, or from some of them by name.
+        options: how the hub works with its agents.
+        questions: who answers the questions of agents.
+        access: who may connect, and from where.
+        limits: how much of the hub its clients may use.
+        page: files for browsers, by their paths, each with its content type.
         """
-        if unattended not in tuple(Unattended):
-            raise LocalError(f"with nobody there, it is one of {', '.join(Unattended)}, not {unattended!r}")
-        if questions not in tuple(Policy):
-            raise LocalError(f"questions are put to one of {', '.join(Policy)}, not {questions!r}")
-        if files not in tuple(Files):
-            raise LocalError(f"files must be one of {', '.join(Files)}, not {files!r}")
-        if busy not in tuple(Delivery):
-            raise LocalError(f"busy must be one of {', '.join(Delivery)}, got {busy!r}")
         kept: Store = MemoryStore() if store is None else store
         self.store = kept
         named = agents if isinstance(agents, Mapping) else {default_agent_name(agents): agents}
@@ -148,41 +108,38 @@ class Hub:
         self.default = next(iter(self.agents), "")
         self.cwd = _own_folder()
         """Where it runs: what a client offers for a new session that knows no folder of its machine."""
-        self.token = token or new_token()
-        self.questions = Policy(questions)
+        self.token = access.token or new_token()
+        self.questions = questions.asked
         self.http: HttpServer | None = None
         self.port: int | None = None
         """Where it listens."""
         self.secure = False
-        self.public_url = None if public_url is None else read_public_url(public_url)
+        self.public_url = None if access.public_url is None else read_public_url(access.public_url)
         """The origin of its page behind a reverse proxy."""
-        self.limits = limits or HubLimits()
-        self.audit = Audit(audit)
+        self.limits = limits
+        self.audit = Audit(access.audit)
         self.admission = Admission(
-            OriginPolicy(hosts=hosts, origins=origins, public=self.public_url),
-            Tokens(self.token, tokens),
+            OriginPolicy(hosts=access.hosts, origins=access.origins, public=self.public_url),
+            Tokens(self.token, access.tokens),
             limits=self.limits,
             audit=self.audit,
-            proxies=TrustedProxies(trusted_proxies),
+            proxies=TrustedProxies(access.trusted_proxies),
         )
         self.queued_bytes = QueuedBytes(self.limits)
         self._speaks = version
-        self._mark = mark
-        self._grace = grace
-        self._files = Files(files)
+        self._options = options
         self.browsers = BrowserLogin(self, self.admission, self.audit)
         self.page: Page = {} if page is None else page
-        self._start_limit = start
         self._completion_promises = {name: CompletionPromise() for name in self.agents}
-        self.upstreams = Upstreams(self.agents, self._start, share=share)
-        self.known_agents = KnownAgents(known_agents, self.agents)
+        self.upstreams = Upstreams(self.agents, self._start, share=options.share)
+        self.known_agents = KnownAgents(options.known_agents, self.agents)
         self._learning: asyncio.Task[None] | None = None
         self.reports = Reports(self.store, self._attached)
         self.offer = Offer(
             "antiphon-hub",
             self.version,
-            busy=Delivery(busy),
-            turn_complete=turn_complete,
+            busy=Delivery(options.busy),
+            turn_complete=options.turn_complete,
             keeps=not isinstance(kept, MemoryStore),
         )
         self.offer.extras = replace(EXTRAS, session_updates=True)
@@ -204,12 +161,11 @@ class Hub:
             ),
             known_agents=self.known_agents,
             audit=self.audit,
-            unattended=unattended,
-            question_expiry=question_expiry,
+            questions=questions,
         )
         relay = ExtensionRelay(self.upstreams, self.default, self._answer_own)
         self.service = HubService(
-            self._context, logins, own=relay, most_sessions=self.limits.sessions, idle=idle
+            self._context, logins, own=relay, most_sessions=self.limits.sessions, idle=options.idle
         )
         self.registry = SessionRegistry(kept, self.service, grace=STOP_GRACE)
         self.service.bind(self.registry)
@@ -279,8 +235,8 @@ class Hub:
         """The hub's life: at its end every session is put away, and every agent ends."""
         first = self._server.serving_first
         if first:
-            if self._mark is not None:
-                await asyncio.to_thread(reap, self._mark)
+            if self._options.mark is not None:
+                await asyncio.to_thread(reap, self._options.mark)
             await self._store_check.begin()
             await self._end_what_was_cut()
         async with self._server.serving():
@@ -297,7 +253,7 @@ class Hub:
     async def settle(self) -> None:
         """Take nothing new, and wait until what is at work has ended, but not for long."""
         self._context.stopping = True
-        await asyncio.gather(*(worker_of(session).rest(self._grace) for session in self.live))
+        await asyncio.gather(*(worker_of(session).rest(self._options.grace) for session in self.live))
         at_work = [session for session in self.live if session.fold.turn is not None]
         await asyncio.gather(*(session.worker.stop() for session in at_work))
         # Every client gets what happened so far, but nobody waits for one that does not read.
@@ -378,10 +334,15 @@ class Hub:
     # --- agents ------------------------------------------------------------------------------------
 
     def _start(self, name: str) -> Upstream:
-        env = {} if self._mark is None else {MARK: self._mark}
+        env = {} if self._options.mark is None else {MARK: self._options.mark}
         version = self._speaks.get(name) if isinstance(self._speaks, Mapping) else self._speaks
         upstream = Upstream(
-            name, self.agents[name], env=env, version=version, files=self._files, start=self._start_limit
+            name,
+            self.agents[name],
+            env=env,
+            version=version,
+            files=Files(self._options.files),
+            start=self._options.start,
         )
         passed, offered = Passed(upstream), Offered(upstream)
 

@@ -25,7 +25,6 @@ from antiphon.engine.turn import TurnState
 from antiphon.engine.who import Who
 from antiphon.errors import AntiphonError
 from antiphon.hub.context import HubContext
-from antiphon.hub.policies import READS, Unattended
 from antiphon.hub.upstream import CANCEL, tell_done
 from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.schema import v2
@@ -41,6 +40,8 @@ NO_OPTION = v2.PermissionOption(
     option_id=v2.PermissionOptionId(""), name="", kind=v2.PermissionOptionKind.REJECT_ONCE
 )
 """Decided, where none of the options says so."""
+READS = frozenset({"read", "search", "think"})
+"""The kinds of tool calls that only read. Not `fetch`: what is sent out with an address is gone."""
 
 
 class UpstreamQuestions:
@@ -222,9 +223,9 @@ class UpstreamQuestions:
         """Return the option where no client is there that may decide; `None` where one is to be waited for:
         also the client that begins the session and is about to follow it."""
         unattended = self._hub.unattended
-        if unattended == Unattended.WAIT or self._asked_now() or self._session.start is not None:
+        if unattended == "wait" or self._asked_now() or self._session.start is not None:
             return None
-        if unattended == Unattended.REJECT:
+        if unattended == "reject":
             decided: v2.PermissionOption | None = permission.reject() or NO_OPTION
         else:
             reads = permission.kind in READS

@@ -34,8 +34,6 @@ from antiphon.server.session import ServedSession
 
 logger = logging.getLogger("antiphon.hub")
 
-START = 30.0
-"""Seconds that an agent has to be initialized, unless the hub is told otherwise."""
 SLOW = 5.0
 """Seconds after which the log says that an agent is still starting."""
 CLOSE_GRACE = 5.0
@@ -56,7 +54,7 @@ class Upstream:
         env: Mapping[str, str],
         version: ProtocolVersion | None,
         files: Files = Files.EDITOR,
-        start: float | None = None,
+        start: float,
     ) -> None:
         """`files`: whose files and terminals an agent of v1 may use. `start`: seconds that it has until it is
         initialized."""
@@ -65,7 +63,7 @@ class Upstream:
         self._env = env
         self._version = version
         self._files = files
-        self._start = START if start is None else start
+        self._start = start
         self.users = 0
         """How many sessions it works for."""
         self.mixes = False
