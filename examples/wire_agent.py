@@ -10,13 +10,8 @@ import asyncio
 from types import ModuleType
 from typing import Any
 
-from antiphon.connection import Connection, Role
-from antiphon.jsonrpc.peer import Inbound
 from antiphon.schema import v1, v2
-from antiphon.schema.version import Agreement, Offer
-from antiphon.transports.base import Transport
-from antiphon.transports.loop import run
-from antiphon.transports.stdio import StdioTransport
+from antiphon.wire import Agreement, Connection, Inbound, Offer, Role, StdioTransport, Transport, run
 
 FORTY = "forty characters of text, to the letter."
 INFO: dict[str, Any] = {"name": "wire-agent", "version": "0.1.0"}

@@ -16,12 +16,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Self
 
-from antiphon.connection import Connection, Role
-from antiphon.jsonrpc.peer import Inbound
 from antiphon.schema import v1, v2
-from antiphon.transports.base import Transport
-from antiphon.transports.loop import run
-from antiphon.transports.processes.child import ChildTransport
+from antiphon.wire import ChildTransport, Connection, Inbound, Role, Transport, run
 
 INFO = {"name": "wire-client", "version": "0.1.0"}
 

@@ -1,75 +1,61 @@
 """Antiphon: the Python runtime for Agent Client Protocol sessions. One session, many voices.
 
-The public names and nothing else, each loaded when it is asked for: `antiphon --help` needs no event loop, a
-client no engine, and an agent in memory no database. The types of a protocol version are in
-`antiphon.schema.v1` and `antiphon.schema.v2`, and are loaded when that version is agreed.
+This module has the names for agents, clients and hubs. `antiphon.agent`, `antiphon.client` and `antiphon.hub`
+have more; `antiphon.wire` is for people who build on the wire. The types of a protocol version are in
+`antiphon.schema.v1` and `antiphon.schema.v2`.
+
+Each name is imported when it is used: `antiphon --help` needs no event loop, and a client needs no database.
 """
 
 from typing import TYPE_CHECKING
 
 from antiphon.lazy_names import lazy_names
+from antiphon.version import __version__
 
 if TYPE_CHECKING:
     from antiphon.agent import Agent, AgentSession, AgentTurn
-    from antiphon.client import START, Client, ClientSession, ClientTurn, Permissions, connect
-    from antiphon.connection import Connection, Role
+    from antiphon.client import (
+        START,
+        Client,
+        ClientOptions,
+        ClientSession,
+        ClientTurn,
+        Permissions,
+        ProcessOptions,
+        Reconnect,
+        Workspace,
+        connect,
+    )
     from antiphon.errors import (
         AntiphonError,
         AuthRequired,
         CallFailed,
+        InvalidParams,
         LinkLost,
         LocalError,
         RemoteError,
         RequestError,
     )
-    from antiphon.hub import Hub
-    from antiphon.schema.version import Agreement, Dialect, OptIns
-    from antiphon.schema.wire import UNSET, Unknown, UnsetType
-    from antiphon.stores.memory import MemoryStore
-    from antiphon.stores.sqlite.store import SQLiteStore
-
-__getattr__ = lazy_names(__name__, {
-    "agent": ("Agent", "AgentSession", "AgentTurn"),
-    "client": ("START", "Client", "ClientSession", "ClientTurn", "Permissions", "connect"),
-    "connection": ("Connection", "Role"),
-    "errors": (
-        "AntiphonError", "AuthRequired", "CallFailed", "LinkLost", "LocalError", "RemoteError",
-        "RequestError",
-    ),
-    "hub": ("Hub",),
-    "schema.version": ("Agreement", "Dialect", "OptIns"),
-    "schema.wire": ("UNSET", "Unknown", "UnsetType"),
-    "stores.memory": ("MemoryStore",),
-    "stores.sqlite.store": ("SQLiteStore",),
-})  # fmt: skip
-
+    from antiphon.hub import Access, Hub, HubLimits, HubOptions, QuestionOptions
+    from antiphon.stores import MemoryStore, SQLiteStore
 
 __all__ = [
-    "START",
-    "UNSET",
-    "Agent",
-    "AgentSession",
-    "AgentTurn",
-    "Agreement",
-    "AntiphonError",
-    "AuthRequired",
-    "CallFailed",
-    "Client",
-    "ClientSession",
-    "ClientTurn",
-    "Connection",
-    "Dialect",
-    "Hub",
-    "LinkLost",
-    "LocalError",
-    "MemoryStore",
-    "OptIns",
-    "Permissions",
-    "RemoteError",
-    "RequestError",
-    "Role",
-    "SQLiteStore",
-    "Unknown",
-    "UnsetType",
+    "START", "Access", "Agent", "AgentSession", "AgentTurn", "AntiphonError", "AuthRequired", "CallFailed",
+    "Client", "ClientOptions", "ClientSession", "ClientTurn", "Hub", "HubLimits", "HubOptions",
+    "InvalidParams", "LinkLost", "LocalError", "MemoryStore", "Permissions", "ProcessOptions",
+    "QuestionOptions", "Reconnect", "RemoteError", "RequestError", "SQLiteStore", "Workspace", "__version__",
     "connect",
-]
+]  # fmt: skip
+__getattr__ = lazy_names(__name__, {
+    "agent": ("Agent", "AgentSession", "AgentTurn"),
+    "client": (
+        "START", "Client", "ClientOptions", "ClientSession", "ClientTurn", "Permissions", "ProcessOptions",
+        "Reconnect", "Workspace", "connect",
+    ),
+    "errors": (
+        "AntiphonError", "AuthRequired", "CallFailed", "InvalidParams", "LinkLost", "LocalError",
+        "RemoteError", "RequestError",
+    ),
+    "hub": ("Access", "Hub", "HubLimits", "HubOptions", "QuestionOptions"),
+    "stores": ("MemoryStore", "SQLiteStore"),
+})  # fmt: skip

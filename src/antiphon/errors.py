@@ -1,7 +1,7 @@
-"""Every exception of Antiphon, and the one function that turns an exception into a wire error.
+"""Every exception of Antiphon, and the function that turns an exception into a wire error.
 
-The type says whose fault it is: `LocalError` is ours or our user's, `RemoteError` is the peer's.
-`code` is what goes on the wire when the error answers a request.
+The type says whose fault it is: `LocalError` is this side's, `RemoteError` is the peer's. `code` is the code
+on the wire when the error answers a request.
 """
 
 from __future__ import annotations
@@ -10,6 +10,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from msgspec import UNSET, Struct
+
+__all__ = [
+    "AntiphonError", "AuthRequired", "CallFailed", "CannotAsk", "CursorInvalid", "ErrorObject",
+    "EventRefused", "Forbidden", "FormInvalid", "IconFailed", "InvalidParams", "InvalidRequest",
+    "InvalidResult", "LaneMisuse", "LaneOverflow", "LinkLost", "LinkRefused", "LocalError", "LoginFailed",
+    "McpError", "MethodNotFound", "ParseError", "RemoteError", "RequestCancelled", "RequestError",
+    "ResourceNotFound", "SessionClaimed", "SessionDamaged", "SessionExists", "SessionTooNew",
+    "SessionUnknown", "SpawnFailed", "StaleWriter", "StdioClosed", "StoreBusy", "StoreCorrupt",
+    "StoreError", "StoreFull", "StoreTooNew", "TooDeep", "TooLarge", "UnsupportedVersion",
+]  # fmt: skip
 
 
 class ErrorObject(Struct, frozen=True, omit_defaults=True):
@@ -20,11 +30,15 @@ class ErrorObject(Struct, frozen=True, omit_defaults=True):
     data: Any = UNSET
 
 
+INTERNAL = ErrorObject(-32603, "Internal error")
+"""What a peer gets for an error that is none of its business."""
+
+
 class AntiphonError(Exception):
     """The base of everything Antiphon raises on purpose."""
 
-    code: ClassVar[int] = -32603
-    summary: ClassVar[str] = "Internal error"
+    code: ClassVar[int] = INTERNAL.code
+    summary: ClassVar[str] = INTERNAL.message
 
     def __init__(self, detail: str = "", *, data: Any = UNSET) -> None:
         super().__init__(detail or self.summary)
@@ -32,16 +46,16 @@ class AntiphonError(Exception):
         self.data = data
 
     def to_wire(self) -> ErrorObject:
-        """What the peer is told. Local faults stay private; see the overrides for what does not."""
+        """Return the error for the peer. By default it says nothing about the cause."""
         return ErrorObject(self.code, self.summary)
 
 
 class LocalError(AntiphonError):
-    """This side did something wrong: the peer learns only that it failed."""
+    """This side did something wrong. The peer learns only that it failed."""
 
 
 class RemoteError(AntiphonError):
-    """The peer did something wrong, and may be told what (RPC-22: one short line)."""
+    """The peer did something wrong. It gets the reason in one short line (RPC-22)."""
 
     code: ClassVar[int] = -32600
     summary: ClassVar[str] = "Invalid request"
@@ -82,7 +96,7 @@ class ResourceNotFound(RemoteError):
 
 
 class Forbidden(RemoteError):
-    """Worded alike whatever is forbidden, and whether it is there at all."""
+    """The wording does not reveal what is forbidden, or whether it exists."""
 
     code = -32003
     summary = "Forbidden"
@@ -92,7 +106,7 @@ class Forbidden(RemoteError):
 
 
 class TooLarge(RemoteError):
-    """A message is larger than the receiver takes (RPC-38)."""
+    """A message is larger than the receiver accepts (RPC-38)."""
 
     code = -32004
     summary = "Too large"
@@ -105,7 +119,7 @@ class TooLarge(RemoteError):
 
 
 class TooDeep(RemoteError):
-    """A JSON text has more levels of arrays and objects than the receiver takes."""
+    """A JSON text has more levels of arrays and objects than the receiver accepts."""
 
     code = -32004
     summary = "Too deep"
@@ -138,7 +152,7 @@ class UnsupportedVersion(RemoteError):
 
 
 class RequestError(AntiphonError):
-    """Raised by a handler to answer with an error of its own choice; all of it reaches the peer."""
+    """A handler raises it to answer with an error of its own choice. The peer gets all of it."""
 
     def __init__(self, code: int, message: str, *, data: Any = UNSET) -> None:
         super().__init__(message, data=data)
@@ -149,7 +163,7 @@ class RequestError(AntiphonError):
 
 
 class CallFailed(RemoteError):
-    """The peer answered a call of ours with an error."""
+    """The peer answered a call with an error."""
 
     def __init__(self, method: str, error: ErrorObject) -> None:
         super().__init__(f"{method} failed with {error.code}: {error.message}", data=error.data)
@@ -158,49 +172,46 @@ class CallFailed(RemoteError):
 
     @property
     def needs_login(self) -> bool:
-        """Whether the agent wants a login first: log in and try again (AUTH-22)."""
+        """Whether the agent needs a login first: log in and try again (AUTH-22)."""
         return self.error.code == AuthRequired.code
 
     def to_wire(self) -> ErrorObject:
-        # A failed call of ours is, towards whoever asked us, an internal affair.
-        return ErrorObject(AntiphonError.code, AntiphonError.summary)
+        return INTERNAL  # another peer's request led to the call
 
 
 class InvalidResult(RemoteError):
     """The peer answered a call with a result that does not fit its method."""
 
     def to_wire(self) -> ErrorObject:
-        return ErrorObject(AntiphonError.code, AntiphonError.summary)
+        return INTERNAL
 
 
 class McpError(RemoteError):
-    """What an MCP server answers with instead of a result. Inside ACP it is no error of the request
-    (MCPACP-04)."""
+    """An MCP server answered with an error. Inside ACP the request itself succeeds (MCPACP-04)."""
 
     def __init__(self, code: int, message: str, *, data: Any = UNSET) -> None:
         super().__init__(message, data=data)
         self.mcp_code = code
 
     def to_wire(self) -> ErrorObject:
-        # Towards whoever asked us for something else, it is an internal affair.
-        return ErrorObject(AntiphonError.code, AntiphonError.summary)
+        return INTERNAL
 
 
 class LinkLost(AntiphonError):
-    """The link to the peer is gone; every pending call fails with this, and so does every new one.
+    """The link to the peer is lost. Every pending and every new call fails with this.
 
-    `stderr` holds the last lines a child process wrote, where there was one.
+    `stderr` has the last lines that a child process wrote.
     """
 
     def __init__(self, reason: str, *, stderr: Sequence[str] = ()) -> None:
         self.reason = reason
         self.stderr = tuple(stderr)
         tail = "".join(f"\n    {line}" for line in self.stderr)
-        super().__init__(f"{reason}; its last words on stderr:{tail}" if tail else reason)
+        super().__init__(f"{reason}; last lines on stderr:{tail}" if tail else reason)
 
 
 class LinkRefused(LinkLost):
-    """The other side does not let us in; `status` is what it said, as HTTP has it. Asking again is no use."""
+    """The peer refused the connection with an HTTP status. Trying again does not help."""
 
     def __init__(self, reason: str, *, status: int) -> None:
         super().__init__(reason)
@@ -212,18 +223,18 @@ class SpawnFailed(LocalError):
 
 
 class StdioClosed(LocalError):
-    """Our own stdin or stdout is closed, so nobody can be spoken to over them."""
+    """The stdin or stdout of this process is closed."""
 
 
 class CannotAsk(LocalError):
-    """None of the clients that are there takes questions of this kind. It is for them to know, too."""
+    """No attached client accepts questions of this mode. The peer gets the reason."""
 
     def to_wire(self) -> ErrorObject:
         return ErrorObject(self.code, one_line(str(self)))
 
 
 class FormInvalid(LocalError):
-    """Values that do not fit the form they answer; `problems` says what is wrong, by field."""
+    """Values that do not fit the form that they answer. `problems` has the reason by field."""
 
     def __init__(self, problems: Mapping[str, str]) -> None:
         super().__init__("; ".join(f"{name!r} {problem}" for name, problem in problems.items()))
@@ -231,52 +242,54 @@ class FormInvalid(LocalError):
 
 
 class LoginFailed(AntiphonError):
-    """A login in a terminal did not end well."""
+    """A login in a terminal failed."""
 
 
 class IconFailed(AntiphonError):
-    """An icon may not be shown, or could not be had."""
+    """An icon may not be shown, or could not be fetched."""
 
 
 class LaneMisuse(LocalError):
-    """A handler waited for something that only comes after the handler itself has returned."""
+    """A handler waited for something that comes only after the handler has returned."""
 
 
 class LaneOverflow(LocalError):
-    """A handler waited for a call while more arrived behind it than its lane may hold."""
+    """More frames arrived during a handler than its lane may hold."""
 
 
 class EventRefused(LocalError, ValueError):
-    """An event cannot be written to the journal so that it can be read back; nothing of it was kept."""
+    """An event could not be read back from a journal. Nothing of it was stored."""
 
 
 class StoreError(LocalError):
-    """A store could not do what it was asked; what it held before is unharmed."""
+    """A store operation failed. The stored data is unchanged."""
 
 
 class StaleWriter(StoreError):
-    """Somebody else has written since: the journal or the snapshot is not where the writer thought it was."""
+    """Another writer changed the journal or the snapshot."""
 
     def __init__(self, session_id: str, *, expected: int, actual: int) -> None:
-        super().__init__(f"session {session_id} is at {actual}, not at {expected}: it was written elsewhere")
+        super().__init__(
+            f"session {session_id} is at event {actual}, expected {expected}: another process wrote it"
+        )
         self.session_id = session_id
         self.expected = expected
         self.actual = actual
 
 
 class StoreFull(StoreError):
-    """There is no room: nothing of this write was kept, and a later one may succeed."""
+    """The disk is full. Nothing of this write was stored; a later one may succeed."""
 
 
 class StoreBusy(StoreError):
-    """Another process held the store's file for longer than we wait."""
+    """Another process locked the file of the store for too long."""
 
 
 class StoreCorrupt(StoreError):
-    """A part of the store cannot be read. What is readable elsewhere in it still is.
+    """A part of the store cannot be read; other parts may be readable.
 
-    `found` says what is wrong without naming a file of this machine, so clients may be told. Where a journal
-    is damaged, `resume` is the cursor after the damage, if one could be found.
+    `found` says what is wrong without naming a file of this machine, so clients may see it. `resume` is the
+    cursor after the damage in a journal, if one was found.
     """
 
     def __init__(self, detail: str, *, found: str = "", resume: int | None = None) -> None:
@@ -286,9 +299,9 @@ class StoreCorrupt(StoreError):
 
 
 class SessionDamaged(StoreCorrupt):
-    """A session cannot be opened, because a part of its journal or its record is missing or unreadable.
+    """A session cannot be opened: a part of its journal or its record is missing or unreadable.
 
-    Nothing of it was changed. What is readable can be exported.
+    Nothing of it was changed. The readable part can be exported.
     """
 
     def __init__(self, session_id: str, found: str) -> None:
@@ -297,16 +310,15 @@ class SessionDamaged(StoreCorrupt):
         self.session_id = session_id
 
     def to_wire(self) -> ErrorObject:
-        about = {"reason": "damaged", "sessionId": self.session_id, "found": one_line(self.found)}
-        return ErrorObject(self.code, one_line(f"The {self.detail}", limit=600), about)
+        return _session_error(self, self.session_id, reason="damaged", found=self.found)
 
 
 class StoreTooNew(StoreError):
-    """The store was written by a later version of Antiphon."""
+    """A later version of Antiphon wrote the store."""
 
 
 class SessionTooNew(StoreTooNew):
-    """A session has events of a kind or a format that this version does not know. It is not damaged."""
+    """A session has events that only a later version of Antiphon knows. It is not damaged."""
 
     def __init__(self, session_id: str, found: str) -> None:
         super().__init__(f"session {session_id} was written by a later Antiphon: {found}; update to open it")
@@ -314,16 +326,15 @@ class SessionTooNew(StoreTooNew):
         self.found = found
 
     def to_wire(self) -> ErrorObject:
-        about = {"reason": "newer", "sessionId": self.session_id, "found": one_line(self.found)}
-        return ErrorObject(self.code, one_line(f"The {self.detail}", limit=600), about)
+        return _session_error(self, self.session_id, reason="newer", found=self.found)
 
 
 class SessionExists(StoreError):
-    """A session with this id is already there."""
+    """A session with this id exists already."""
 
 
 class SessionClaimed(StoreError):
-    """The session is open elsewhere; `owner` and `pid` say by whom."""
+    """Another process has the session open: `owner` with the process id `pid`."""
 
     def __init__(self, session_id: str, *, owner: str, pid: int) -> None:
         super().__init__(f"session {session_id} is open in {owner} (process {pid})")
@@ -341,20 +352,20 @@ class SessionUnknown(ResourceNotFound):
 
 
 class CursorInvalid(InvalidParams):
-    """A page of a list was asked for with a cursor that no list gave out (SESS-35)."""
+    """A list was requested with a cursor that no earlier page returned (SESS-35)."""
 
 
 def one_line(text: str, *, limit: int = 300) -> str:
-    """`text` as a wire error message: one short, non-empty line (RPC-22)."""
+    """Return `text` as a wire error message: one short, non-empty line (RPC-22)."""
     line = " ".join(text.split()) or AntiphonError.summary
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
 def to_wire_error(error: BaseException) -> ErrorObject:
-    """What a peer is told about `error`. Strangers' exceptions tell it nothing."""
-    if isinstance(error, AntiphonError):
-        return error.to_wire()
-    return ErrorObject(AntiphonError.code, AntiphonError.summary)
+    """Return the error for a peer. An exception that is not Antiphon's tells it nothing."""
+    return error.to_wire() if isinstance(error, AntiphonError) else INTERNAL
 
 
-__all__ = [name for name, value in list(globals().items()) if isinstance(value, type) and name[0].isupper()]
+def _session_error(error: StoreError, session_id: str, *, reason: str, found: str) -> ErrorObject:
+    about = {"reason": reason, "sessionId": session_id, "found": one_line(found)}
+    return ErrorObject(error.code, one_line(f"The {error.detail}", limit=600), about)

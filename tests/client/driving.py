@@ -9,11 +9,11 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from antiphon import OptIns
 from antiphon.agent import Agent
 from antiphon.client import Client, ClientSession, connect
 from antiphon.schema import v2
 from antiphon.transports.memory import memory_pair
+from antiphon.wire import OptIns
 from tests.connection.scripted import V1_ANSWER, V2_ANSWER, Scripted
 from tests.options import client_options, connect_options
 

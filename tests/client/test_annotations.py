@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from antiphon import OptIns
 from antiphon.agent import Agent, AgentTurn
 from antiphon.client import ClientSession
 from antiphon.errors import CallFailed, LocalError
+from antiphon.wire import OptIns
 from tests.agent.talk import client as client_of
 from tests.client.driving import DEADLINE, WAYS, by_hand, driven
 from tests.client.test_reconnecting import Worker, reached

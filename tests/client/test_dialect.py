@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from antiphon import Agreement, Dialect, OptIns
 from antiphon.client import TurnEnd
 from antiphon.client.protocol.dialect import (
     CompletionReceived,
@@ -21,6 +20,7 @@ from antiphon.errors import ErrorObject
 from antiphon.schema import v1, v2
 from antiphon.schema.v1 import optins
 from antiphon.schema.v2.proposed import PromptTaken, StateChange
+from antiphon.wire import Agreement, Dialect, OptIns
 
 HI: list[v2.ContentBlock] = [v2.TextContent(text="hi")]
 END = v1.PromptResponse(stop_reason=v1.StopReason.END_TURN)

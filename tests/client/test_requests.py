@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from antiphon import OptIns
 from antiphon.agent import Agent, AgentTurn
 from antiphon.client import ClientOptions, ClientSession, TurnEnd, connect
 from antiphon.client.session.turn import REMEMBERED, TurnsByRequest
@@ -19,6 +18,7 @@ from antiphon.errors import CallFailed, LocalError
 from antiphon.hub import Hub
 from antiphon.schema import v2
 from antiphon.stores.memory import MemoryStore
+from antiphon.wire import OptIns
 from tests.client.driving import WAYS, by_hand, driven
 from tests.hub.running import AGENT
 from tests.hub.test_processes import hub_of

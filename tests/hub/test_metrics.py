@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+import antiphon
 from antiphon.client import connect
 from antiphon.errors import LinkLost
 from antiphon.transports.websocket import connect_websocket
@@ -34,7 +35,7 @@ async def test_what_goes_on_can_be_counted() -> None:
     async with hub_at_hand() as (hub, raw, go):
         before = await told(raw)
         assert before["antiphon_clients"] == before['antiphon_sessions{state="running"}'] == 0
-        assert before['antiphon_hub_info{version="0.1.0"}'] == 1
+        assert before[f'antiphon_hub_info{{version="{antiphon.__version__}"}}'] == 1
         await raw.initialize()
         async with (
             connect(f"ws://127.0.0.1:{hub.port}/acp", token=hub.token) as client,

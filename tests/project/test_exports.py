@@ -4,38 +4,36 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import antiphon
+from antiphon import errors
 
-PUBLIC = {
+AGENTS = {"Agent", "AgentSession", "AgentTurn"}
+CLIENTS = {
     "START",
-    "UNSET",
-    "Agent",
-    "AgentSession",
-    "AgentTurn",
-    "Agreement",
+    "Client",
+    "ClientOptions",
+    "ClientSession",
+    "ClientTurn",
+    "Permissions",
+    "ProcessOptions",
+    "Reconnect",
+    "Workspace",
+    "connect",
+}
+HUBS = {"Access", "Hub", "HubLimits", "HubOptions", "MemoryStore", "QuestionOptions", "SQLiteStore"}
+ERRORS = {
     "AntiphonError",
     "AuthRequired",
     "CallFailed",
-    "Client",
-    "ClientSession",
-    "ClientTurn",
-    "Connection",
-    "Dialect",
-    "Hub",
+    "InvalidParams",
     "LinkLost",
     "LocalError",
-    "MemoryStore",
-    "OptIns",
-    "Permissions",
     "RemoteError",
     "RequestError",
-    "Role",
-    "SQLiteStore",
-    "Unknown",
-    "UnsetType",
-    "connect",
 }
+PUBLIC = AGENTS | CLIENTS | HUBS | ERRORS | {"__version__"}
 
 
 def imported_by(statement: str) -> set[str]:
@@ -72,3 +70,17 @@ def test_one_version_does_not_load_the_other() -> None:
     )
     assert any(name.startswith("antiphon.schema.v1.") for name in modules)
     assert not any(name.startswith("antiphon.schema.v2.") for name in modules)
+
+
+def test_errors_lists_every_exception_of_its_own() -> None:
+    defined = {
+        name
+        for name, value in vars(errors).items()
+        if isinstance(value, type) and value.__module__ == errors.__name__
+    }
+    assert set(errors.__all__) == defined
+
+
+def test_the_page_names_the_version_of_the_package() -> None:
+    script = (Path(antiphon.__file__).parent / "web" / "static" / "js" / "app.js").read_text()
+    assert f'const VERSION = "{antiphon.__version__}";' in script

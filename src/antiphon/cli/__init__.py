@@ -2,6 +2,7 @@
 
 import click
 
+from antiphon import __version__
 from antiphon.cli.commands import completion as shell_completion
 from antiphon.cli.commands.chat import chat
 from antiphon.cli.commands.help import CommandGroup
@@ -46,7 +47,7 @@ Examples:
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.version_option(package_name="antiphon")
+@click.version_option(__version__)
 @click.pass_context
 def main(ctx: click.Context) -> None:
     streams.install()

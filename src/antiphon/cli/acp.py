@@ -33,10 +33,9 @@ from antiphon.cli.program import command_line
 from antiphon.client import Reconnect
 from antiphon.errors import LinkLost
 from antiphon.hub import HubFolder, Running, default_agent_name
-from antiphon.jsonrpc import failure_of, on_one_line
 from antiphon.private_files import open_private
 from antiphon.schema import META_KEY
-from antiphon.transports import Transport, child_environment
+from antiphon.wire import Transport, child_environment, failure_of, on_one_line
 
 STARTING = 30.0
 """Seconds that a hub gets to start."""
@@ -68,7 +67,7 @@ def run_acp(
                 f"{', '.join(known.agents)}: end it, or start it with "
                 f"--agent {name}={shlex.quote(shlex.join(agent))}"
             )
-        from antiphon.transports import StdioTransport
+        from antiphon.wire import StdioTransport
 
         async def again() -> Transport:
             found = find_hub(place)
@@ -88,7 +87,7 @@ def run_acp(
 
 
 async def open_link(address: str, token: str) -> Transport:
-    from antiphon.transports import connect_websocket
+    from antiphon.wire import connect_websocket
 
     return await connect_websocket(
         address, headers={"Authorization": f"Bearer {token}"}, tls=tls_for(address)

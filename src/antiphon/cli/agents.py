@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from antiphon.cli.exit_codes import Exit, Failure
-from antiphon.transports import ADDRESSES
+from antiphon.wire import ADDRESSES
 
 
 @dataclass(frozen=True)

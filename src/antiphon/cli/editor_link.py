@@ -16,9 +16,8 @@ from msgspec import Struct, field
 from antiphon.cli.exit_codes import Failure
 from antiphon.client import Reconnect
 from antiphon.errors import AntiphonError, LinkLost, LinkRefused
-from antiphon.jsonrpc import UNREADABLE, Overlong, Received, failure_of
 from antiphon.schema import META_KEY
-from antiphon.transports import LastingTransport, Receive, Transport
+from antiphon.wire import UNREADABLE, LastingTransport, Overlong, Receive, Received, Transport, failure_of
 
 AWAY = {"code": -32603, "message": "The hub is away", "data": {"reason": "away"}}
 OPENS = ("session/new", "session/load", "session/resume", "session/fork")

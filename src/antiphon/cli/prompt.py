@@ -13,9 +13,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version as installed_version
 from typing import Any, Literal
 
+from antiphon import __version__
 from antiphon.cli.agents import KnownAgent, known_agent, resolve
 from antiphon.cli.error_lines import error_line
 from antiphon.cli.exit_codes import Exit, Failure
@@ -44,7 +44,7 @@ from antiphon.errors import (
     UnsupportedVersion,
 )
 from antiphon.text_safety import safe_line
-from antiphon.transports import ADDRESSES
+from antiphon.wire import ADDRESSES
 
 LAST_CHANCE = 2.0
 """Seconds an agent has to confirm that it stopped, once the time is up."""
@@ -174,7 +174,7 @@ class PromptRun:
             options=ClientOptions(
                 tls=tls_for(target) if isinstance(target, str) else None,
                 name="antiphon",
-                client_version=installed_version("antiphon"),
+                client_version=__version__,
             ),
         ) as client:
             started()

@@ -56,6 +56,7 @@ from antiphon.stores.base import Store
 from antiphon.stores.memory import MemoryStore
 from antiphon.transports.base import Transport
 from antiphon.transports.loop import run_until_signal
+from antiphon.version import __version__
 
 if TYPE_CHECKING:
     from antiphon.remote.http_server import HttpServer
@@ -76,7 +77,7 @@ CUT = v2.Notice(
 class Hub:
     """`Hub(["claude-agent-acp"], store=SQLiteStore("sessions.db")).run("127.0.0.1:8642")`."""
 
-    version = "0.1.0"
+    version = __version__
 
     def __init__(
         self,

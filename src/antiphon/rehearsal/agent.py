@@ -18,6 +18,7 @@ from antiphon.rehearsal.skills.options import declare_options
 from antiphon.rehearsal.titles import name_session, name_session_later
 from antiphon.rehearsal.wording import understood
 from antiphon.stores.base import Store
+from antiphon.version import __version__
 
 
 def make_agent(*, store: Store | None = None, may_exit: bool = False) -> Agent:
@@ -25,7 +26,7 @@ def make_agent(*, store: Store | None = None, may_exit: bool = False) -> Agent:
     somebody asks for a crash."""
     agent = Agent(
         "antiphon-rehearsal",
-        version="0.1.0",
+        version=__version__,
         store=store,
         accepts=["image", "audio", "embedded_context"],
     )

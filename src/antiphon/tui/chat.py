@@ -5,10 +5,10 @@ from __future__ import annotations
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Any
 
+from antiphon import __version__
 from antiphon.client import Client, ClientOptions, Link, ProtocolVersion, Reconnect, connect
 from antiphon.tui.app import ChatApp
 from antiphon.tui.questions import PendingQuestions
@@ -51,9 +51,7 @@ async def run_chat(chat: Chat) -> int:
         version=chat.version,
         answers=asking,
         reconnect=chat.reconnect,
-        options=ClientOptions(
-            tls=chat.tls, name=chat.name, client_version=installed_version("antiphon"), on_link=linked
-        ),
+        options=ClientOptions(tls=chat.tls, name=chat.name, client_version=__version__, on_link=linked),
     ) as client:
         chat.on_connected()
         session = None if chat.session is None else await chat.session(client)
