@@ -16,7 +16,7 @@ from typing import Any
 
 import psutil
 
-from antiphon.connection import Connection, Role
+from antiphon.connection import Connection, ConnectionOptions, Role
 from antiphon.schema import v1, v2
 from antiphon.transports.loop import run
 from antiphon.transports.processes.child import ChildTransport
@@ -92,7 +92,9 @@ async def main(mode: str, what: str, command: list[str]) -> Any:
     agent = psutil.Process(transport.pid)
     handlers = {"session/update": on_update}
     tap = note if mode == "first" else None
-    async with Connection(transport, role=Role.CLIENT, notifications=handlers, tap=tap) as connection:
+    async with Connection(
+        transport, role=Role.CLIENT, notifications=handlers, options=ConnectionOptions(tap=tap)
+    ) as connection:
         await connection.initialize(
             {"protocolVersion": version, "info": INFO, "clientInfo": INFO, "capabilities": {}}
         )

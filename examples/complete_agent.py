@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from antiphon import Agent, AgentSession, AgentTurn, AuthRequired
+from antiphon import Agent, AgentOptions, AgentSession, AgentTurn, AuthRequired
 from antiphon.agent import Login, ToolCallWriter
 from antiphon.content import annotations, embedded, image, link
 from antiphon.errors import InvalidParams
@@ -22,11 +22,13 @@ from antiphon.schema import v2
 
 agent = Agent(
     "complete",
-    version="1.0",  # store=SQLiteStore("sessions.db") keeps its sessions
+    version="1.0",
     accepts=["image", "audio", "embedded_context"],
-    system_prompt="override",
-    mcp_over_acp=True,
-    login_required=False,  # only `/private` is for those who have logged in
+    options=AgentOptions(
+        system_prompt="override",
+        mcp_over_acp=True,
+        login_required=False,  # only `/private` is for those who have logged in
+    ),
 )
 
 # --- options: what the user chooses ------------------------------------------------------------------

@@ -13,7 +13,7 @@ from antiphon.lazy_names import lazy_names
 from antiphon.version import __version__
 
 if TYPE_CHECKING:
-    from antiphon.agent import Agent, AgentSession, AgentTurn
+    from antiphon.agent import Agent, AgentOptions, AgentSession, AgentTurn
     from antiphon.client import (
         START,
         Client,
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
     from antiphon.stores import MemoryStore, SQLiteStore
 
 __all__ = [
-    "START", "Access", "Agent", "AgentSession", "AgentTurn", "AntiphonError", "AuthRequired", "CallFailed",
-    "Client", "ClientOptions", "ClientSession", "ClientTurn", "Hub", "HubLimits", "HubOptions",
-    "InvalidParams", "LinkLost", "LocalError", "MemoryStore", "Permissions", "ProcessOptions",
-    "QuestionOptions", "Reconnect", "RemoteError", "RequestError", "SQLiteStore", "Workspace", "__version__",
-    "connect",
+    "START", "Access", "Agent", "AgentOptions", "AgentSession", "AgentTurn", "AntiphonError",
+    "AuthRequired", "CallFailed", "Client", "ClientOptions", "ClientSession", "ClientTurn", "Hub",
+    "HubLimits", "HubOptions", "InvalidParams", "LinkLost", "LocalError", "MemoryStore", "Permissions",
+    "ProcessOptions", "QuestionOptions", "Reconnect", "RemoteError", "RequestError", "SQLiteStore",
+    "Workspace", "__version__", "connect",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__, {
-    "agent": ("Agent", "AgentSession", "AgentTurn"),
+    "agent": ("Agent", "AgentOptions", "AgentSession", "AgentTurn"),
     "client": (
         "START", "Client", "ClientOptions", "ClientSession", "ClientTurn", "Permissions", "ProcessOptions",
         "Reconnect", "Workspace", "connect",

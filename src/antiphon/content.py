@@ -27,11 +27,9 @@ _ICON_SCHEMES = ("https:", "data:")
 Block = TypeVar("Block")
 
 
-def text(
-    text: str, *, annotations: v2.Annotations | None = None, meta: dict[str, Any] | None = None
-) -> v2.TextContent:
+def text(text: str, *, annotations: v2.Annotations | None = None) -> v2.TextContent:
     """A text with more to it; where there is nothing more, a plain `str` does."""
-    return checked(v2.TextContent(text=text, annotations=annotations, meta=meta))
+    return checked(v2.TextContent(text=text, annotations=annotations))
 
 
 def image(
@@ -40,13 +38,10 @@ def image(
     *,
     uri: str | None = None,
     annotations: v2.Annotations | None = None,
-    meta: dict[str, Any] | None = None,
 ) -> v2.ImageContent:
     """An image, from its bytes or from a file. The type is guessed by the file's name if it is not given."""
     data, mime_type = _read(source, mime_type, "image")
-    return checked(
-        v2.ImageContent(data=data, mime_type=mime_type, uri=uri, annotations=annotations, meta=meta)
-    )
+    return checked(v2.ImageContent(data=data, mime_type=mime_type, uri=uri, annotations=annotations))
 
 
 def audio(
@@ -54,11 +49,10 @@ def audio(
     mime_type: str | None = None,
     *,
     annotations: v2.Annotations | None = None,
-    meta: dict[str, Any] | None = None,
 ) -> v2.AudioContent:
     """A recording, from its bytes or from a file."""
     data, mime_type = _read(source, mime_type, "audio")
-    return checked(v2.AudioContent(data=data, mime_type=mime_type, annotations=annotations, meta=meta))
+    return checked(v2.AudioContent(data=data, mime_type=mime_type, annotations=annotations))
 
 
 def link(
@@ -71,7 +65,6 @@ def link(
     size: int | None = None,
     icons: Sequence[str | v2.Icon] = (),
     annotations: v2.Annotations | None = None,
-    meta: dict[str, Any] | None = None,
 ) -> v2.ResourceLink:
     """A link to something that the other side can read by itself: a URI, or the path of a file. Every agent
     takes it (CONT-01). An icon is an `https:` or `data:` address (CONT-05)."""
@@ -86,7 +79,6 @@ def link(
             size=size,
             icons=[v2.Icon(src=icon) if isinstance(icon, str) else icon for icon in icons] or None,
             annotations=annotations,
-            meta=meta,
         )
     )
 
@@ -97,7 +89,6 @@ def embedded(
     *,
     mime_type: str | None = None,
     annotations: v2.Annotations | None = None,
-    meta: dict[str, Any] | None = None,
 ) -> v2.EmbeddedResource:
     """A resource with what it holds: a text, or bytes."""
     known = _uri(uri)
@@ -106,7 +97,7 @@ def embedded(
         resource = v2.TextResourceContents(uri=known, text=contents, mime_type=mime_type)
     else:
         resource = v2.BlobResourceContents(uri=known, blob=_encoded(contents), mime_type=mime_type)
-    return checked(v2.EmbeddedResource(resource=resource, annotations=annotations, meta=meta))
+    return checked(v2.EmbeddedResource(resource=resource, annotations=annotations))
 
 
 def annotations(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from antiphon.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from antiphon.connection.connection import Connection
+    from antiphon.connection.connection import Connection, ConnectionOptions
     from antiphon.connection.initializing import Role
     from antiphon.connection.tap import Tap
     from antiphon.jsonrpc.frames import UNREADABLE, on_one_line
@@ -27,12 +27,13 @@ if TYPE_CHECKING:
     from antiphon.transports.websocket import connect_websocket
 
 __all__ = [
-    "ADDRESSES", "UNREADABLE", "Agreement", "ChildTransport", "Connection", "Dialect", "Inbound",
-    "LastingTransport", "Offer", "OptIns", "Overlong", "Receive", "Received", "Role", "StdioTransport", "Tap",
-    "Transport", "child_environment", "connect_websocket", "failure_of", "memory_pair", "on_one_line", "run",
+    "ADDRESSES", "UNREADABLE", "Agreement", "ChildTransport", "Connection", "ConnectionOptions", "Dialect",
+    "Inbound", "LastingTransport", "Offer", "OptIns", "Overlong", "Receive", "Received", "Role",
+    "StdioTransport", "Tap", "Transport", "child_environment", "connect_websocket", "failure_of",
+    "memory_pair", "on_one_line", "run",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__, {
-    "antiphon.connection.connection": ("Connection",),
+    "antiphon.connection.connection": ("Connection", "ConnectionOptions"),
     "antiphon.connection.initializing": ("Role",),
     "antiphon.connection.tap": ("Tap",),
     "antiphon.jsonrpc.frames": ("UNREADABLE", "on_one_line"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from antiphon.agent import Agent, AgentTurn
+from antiphon.agent import Agent, AgentOptions, AgentTurn
 from antiphon.agent.logins import Login, flow_of
 from antiphon.client import connect
 from antiphon.errors import AuthRequired, LocalError
@@ -221,7 +221,7 @@ async def test_without_a_way_in_nobody_is_told_to_log_in(version: int) -> None:
 
 
 async def test_a_login_that_is_offered_and_not_required_keeps_nobody_out() -> None:
-    gated = Gated(login_required=False)
+    gated = Gated(options=AgentOptions(login_required=False))
     async with client(gated.agent) as talk:
         await talk.call(1, "session/new", cwd="/")
         assert await talk.call(2, "auth/status") == {"state": "not_required"}
@@ -229,7 +229,7 @@ async def test_a_login_that_is_offered_and_not_required_keeps_nobody_out() -> No
 
 @requirement("AUTH-23")
 async def test_who_has_logged_in_without_having_to_is_known() -> None:
-    agent = Agent("open", login_required=False)
+    agent = Agent("open", options=AgentOptions(login_required=False))
 
     @agent.on_login("name", name="By name")
     async def log_in(login: Login) -> None:

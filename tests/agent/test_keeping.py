@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from antiphon.agent import Agent, AgentTurn
+from antiphon.agent import Agent, AgentOptions, AgentTurn
 from antiphon.agent.system_prompts import SystemPrompt
 from antiphon.errors import LocalError, StoreFull
 from antiphon.stores import SQLiteStore
@@ -314,7 +314,7 @@ def given(mode: str, *texts: str) -> dict[str, Any]:
 @requirement("SESS-58")
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_system_prompt_reaches_the_handler_where_it_is_offered(version: int) -> None:
-    agent = Agent("told", system_prompt="override")
+    agent = Agent("told", options=AgentOptions(system_prompt="override"))
     async with client(agent, version) as talk:
         assert offered(talk)["systemPrompt"] == {"mode": {"override": {}}}
 
@@ -340,7 +340,7 @@ async def test_a_system_prompt_reaches_the_handler_where_it_is_offered(version: 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("able", [False, True, "append"])
 async def test_what_was_not_offered_fails_and_is_never_done_by_half(able: Any, version: int) -> None:
-    agent = Agent("untold", system_prompt=able)
+    agent = Agent("untold", options=AgentOptions(system_prompt=able))
     async with session(agent, version) as (talk, id):
         assert offered(talk).get("systemPrompt") == ({} if able else None)
         bad = [given("override", "x"), given("_other", "x"), given("append")]
@@ -357,4 +357,4 @@ async def test_what_was_not_offered_fails_and_is_never_done_by_half(able: Any, v
 @requirement("SESS-58")
 def test_an_agent_takes_one_of_two_modes() -> None:
     with pytest.raises(LocalError, match="system_prompt"):
-        Agent("odd", system_prompt="replace")
+        Agent("odd", options=AgentOptions(system_prompt="replace"))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from antiphon.agent import Agent, AgentTurn
+from antiphon.agent import Agent, AgentOptions, AgentTurn
 from antiphon.errors import CallFailed, LinkLost, LocalError, McpError
 from tests.agent.talk import Talk, client
 from tests.requirements.marks import requirement
@@ -21,7 +21,7 @@ async def opened(talk: Talk, *servers: dict[str, Any]) -> str:
 
 def calling(*calls: tuple[str, dict[str, Any] | None]) -> tuple[Agent, list[Any]]:
     """An agent that makes these calls, and what came of them."""
-    agent, came = Agent("user", version="7", mcp_over_acp=True), []
+    agent, came = Agent("user", version="7", options=AgentOptions(mcp_over_acp=True)), []
 
     @agent.on_prompt
     async def answer(turn: AgentTurn) -> None:
@@ -49,7 +49,7 @@ async def ended(talk: Talk, version: int) -> None:
 @pytest.mark.parametrize("version", [1, 2])
 async def test_the_capability_is_there_only_where_it_was_asked_for(version: int) -> None:
     for able in (True, False):
-        agent = Agent("user", mcp_over_acp=able)
+        agent = Agent("user", options=AgentOptions(mcp_over_acp=able))
         async with agent.serving(), client(agent, version) as talk:
             answer = next(frame for frame in talk.seen if frame.get("id") == "init")["result"]
             if version == 1:
@@ -114,7 +114,7 @@ async def test_an_inner_error_is_an_mcp_error_and_a_result_is_preferred() -> Non
 
 
 async def test_an_answer_that_is_none_fails_the_call() -> None:
-    agent, came = Agent("user", mcp_over_acp=True), []
+    agent, came = Agent("user", options=AgentOptions(mcp_over_acp=True)), []
 
     @agent.on_prompt
     async def answer(turn: AgentTurn) -> None:
@@ -171,7 +171,7 @@ async def test_giving_up_cancels_the_outer_request() -> None:
 
 
 async def test_a_callback_that_fails_costs_nothing_but_its_notification() -> None:
-    agent, came = Agent("user", mcp_over_acp=True), []
+    agent, came = Agent("user", options=AgentOptions(mcp_over_acp=True)), []
 
     @agent.on_prompt
     async def answer(turn: AgentTurn) -> None:
@@ -192,7 +192,7 @@ async def test_a_callback_that_fails_costs_nothing_but_its_notification() -> Non
 
 
 async def test_what_is_not_offered_over_the_connection_is_not_called_there() -> None:
-    agent, came = Agent("user", mcp_over_acp=True), []
+    agent, came = Agent("user", options=AgentOptions(mcp_over_acp=True)), []
     left = asyncio.Event()
 
     @agent.on_session
@@ -224,7 +224,7 @@ async def test_what_is_not_offered_over_the_connection_is_not_called_there() -> 
 
 
 async def test_a_client_that_goes_while_it_is_asked_fails_the_call() -> None:
-    agent, came = Agent("user", mcp_over_acp=True), []
+    agent, came = Agent("user", options=AgentOptions(mcp_over_acp=True)), []
     done = asyncio.Event()
 
     @agent.on_prompt

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from antiphon.agent import Agent, AgentTurn
+from antiphon.agent import Agent, AgentOptions, AgentTurn
 from antiphon.client import AcpServer, McpRequest, Permissions
 from tests.agent.talk import session
 from tests.client.driving import WAYS, driven
@@ -104,7 +104,7 @@ async def test_a_permission_request_carries_the_trace_of_its_prompt(version: int
 @requirement("OBS-01")
 @pytest.mark.parametrize("way", ["v1", "v2"])
 async def test_a_call_of_a_clients_mcp_server_carries_the_trace(way: str) -> None:
-    agent, got = Agent("traced", mcp_over_acp=True), []
+    agent, got = Agent("traced", options=AgentOptions(mcp_over_acp=True)), []
 
     @agent.on_prompt
     async def answer(turn: AgentTurn) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 import psutil
 import pytest
 
-from antiphon.agent import Agent, AgentTurn
+from antiphon.agent import Agent, AgentOptions, AgentTurn
 from antiphon.engine.session import Session
 from antiphon.engine.turn import TurnState
 from antiphon.errors import LinkLost, LocalError
@@ -258,10 +258,10 @@ async def test_an_agent_that_sends_turn_complete_to_all_says_so_and_does() -> No
 
 STUBBORN = """
 import asyncio, sys
-from antiphon.agent import Agent
+from antiphon.agent import Agent, AgentOptions
 from antiphon.stores import SQLiteStore
 
-agent = Agent("stubborn", store=SQLiteStore(sys.argv[1]), stop_grace=0.3)
+agent = Agent("stubborn", store=SQLiteStore(sys.argv[1]), options=AgentOptions(stop_grace=0.3))
 
 async def for_ever():
     while True:
@@ -314,7 +314,7 @@ async def test_work_that_ignores_its_cancellation_does_not_keep_the_process(
 
 
 async def test_a_session_is_closed_although_its_handler_ignores_that() -> None:
-    agent, free = Agent("stubborn", stop_grace=0.2), asyncio.Event()
+    agent, free = Agent("stubborn", options=AgentOptions(stop_grace=0.2)), asyncio.Event()
 
     @agent.on_prompt
     async def work(turn: AgentTurn) -> None:

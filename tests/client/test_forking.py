@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from antiphon.agent import Agent, AgentTurn
+from antiphon.agent import Agent, AgentOptions, AgentTurn
 from antiphon.client import ClientSession, connect
 from antiphon.errors import CallFailed, LocalError
 from antiphon.schema import v2
@@ -158,7 +158,7 @@ async def test_a_system_prompt_is_sent_only_as_it_was_offered(version: int) -> N
 
 @requirement("SESS-58")
 async def test_a_system_prompt_reaches_the_agents_session() -> None:
-    agent = Agent("told", system_prompt=True)
+    agent = Agent("told", options=AgentOptions(system_prompt=True))
     for version in VERSIONS:
         async with asyncio.timeout(DEADLINE), connect(agent, version=version) as client:
             assert client.abilities.system_prompt == {"append"}
@@ -169,4 +169,4 @@ async def test_a_system_prompt_reaches_the_agents_session() -> None:
                 assert found is not None
                 assert found.system_prompt is not None
                 assert found.system_prompt.text == words
-        agent = Agent("told again", system_prompt=True)
+        agent = Agent("told again", options=AgentOptions(system_prompt=True))

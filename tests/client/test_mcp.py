@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from antiphon.agent import Agent, AgentTurn
+from antiphon.agent import Agent, AgentOptions, AgentTurn
 from antiphon.client import AcpServer, McpRequest, connect, mcp_child
 from antiphon.errors import CallFailed, LocalError, McpError
 from antiphon.schema import v2
@@ -246,7 +246,7 @@ async def test_a_server_given_twice_is_refused_before_it_is_sent(version: int) -
 @pytest.mark.parametrize("version", [1, 2])
 async def test_a_real_mcp_server_is_used_by_an_agent_over_acp(version: int) -> None:
     pytest.importorskip("mcp", reason="the `mcp` package is not installed")
-    agent, came = Agent("user", mcp_over_acp=True), []
+    agent, came = Agent("user", options=AgentOptions(mcp_over_acp=True)), []
     waiting = asyncio.Event()
 
     @agent.on_prompt

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from antiphon.connection import Connection, Role, receiving
+from antiphon.connection import Connection, ConnectionOptions, Role, receiving
 from antiphon.connection.receiving import FAULTS
 from antiphon.errors import (
     CallFailed,
@@ -20,7 +20,7 @@ from antiphon.errors import (
     RemoteError,
     RequestError,
 )
-from antiphon.jsonrpc.peer import BatchPolicy, Inbound
+from antiphon.jsonrpc.peer import Inbound
 from antiphon.schema import v1
 from antiphon.transports.memory import memory_pair
 from tests.connection.scripted import (
@@ -149,19 +149,6 @@ async def test_a_frame_over_the_bound_gives_one_clear_error_and_the_connection_l
         assert "over the bound of 1000" in refused["error"]["message"]
         assert refused["error"]["data"] == {"reason": "limit", "limit": "frame", "most": 1000}
         assert "result" in await other.request(3, "session/new", NEW)
-
-
-async def test_a_switch_lets_batches_in() -> None:
-    async with agent(requests={"session/new": new_session}, batch=BatchPolicy.ACCEPT) as (_, other):
-        other.raw(
-            json.dumps(
-                [{"jsonrpc": "2.0", "id": n, "method": "session/new", "params": NEW} for n in (1, 2)]
-            ).encode()
-        )
-        async with asyncio.timeout(DEADLINE):
-            [batch] = await other.inbox.take()
-        assert isinstance(batch, bytes)
-        assert sorted(answer["id"] for answer in json.loads(batch)) == [1, 2]
 
 
 @requirement("RPC-21", "RPC-22")
@@ -338,7 +325,9 @@ async def test_the_bodys_own_exception_comes_out_as_it_is() -> None:
 @requirement("RPC-13")
 async def test_a_tap_sees_every_frame_both_ways_and_none_we_send_is_an_array() -> None:
     seen: list[tuple[str, Any]] = []
-    async with agent(tap=lambda way, frame: seen.append((way, json.loads(frame)))) as (_, other):
+    async with agent(
+        options=ConnectionOptions(tap=lambda way, frame: seen.append((way, json.loads(frame))))
+    ) as (_, other):
         await other.request(1, "_x")
         other.raw(b'[{"jsonrpc":"2.0","id":2,"method":"_x"}]')
         await other.receive()

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from antiphon.connection import ConnectionOptions
 from antiphon.errors import LaneMisuse, LaneOverflow, LinkLost
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.schema import v1
@@ -259,7 +260,8 @@ async def test_a_handler_may_call_the_peer_from_inside_a_full_lane() -> None:
     done = asyncio.Event()
 
     async with client(
-        notifications={"session/update": lambda params: on_update(params)}, lane_bound=2000
+        notifications={"session/update": lambda params: on_update(params)},
+        options=ConnectionOptions(lane_bound=2000),
     ) as (
         connection,
         other,
@@ -285,7 +287,8 @@ async def test_a_handler_that_waits_while_too_much_piles_up_behind_it_is_told() 
     caught: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
 
     async with client(
-        notifications={"session/update": lambda params: on_update(params)}, lane_bound=1000
+        notifications={"session/update": lambda params: on_update(params)},
+        options=ConnectionOptions(lane_bound=1000),
     ) as (
         connection,
         other,

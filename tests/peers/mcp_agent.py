@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from antiphon import Agent, AgentTurn
+from antiphon import Agent, AgentOptions, AgentTurn
 from antiphon.errors import McpError
 
-agent = Agent("uses", version="1", mcp_over_acp=True)
+agent = Agent("uses", version="1", options=AgentOptions(mcp_over_acp=True))
 
 
 @agent.on_prompt

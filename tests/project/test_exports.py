@@ -9,7 +9,7 @@ from pathlib import Path
 import antiphon
 from antiphon import errors
 
-AGENTS = {"Agent", "AgentSession", "AgentTurn"}
+AGENTS = {"Agent", "AgentOptions", "AgentSession", "AgentTurn"}
 CLIENTS = {
     "START",
     "Client",

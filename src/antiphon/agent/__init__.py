@@ -1,6 +1,6 @@
 """For people who write agents: an agent in a few lines, correct in every version and dialect."""
 
-from antiphon.agent.agent import Agent
+from antiphon.agent.agent import Agent, AgentOptions
 from antiphon.agent.asking import Answer, Consent
 from antiphon.agent.client_terminals import ClientOutput, ClientTerminal
 from antiphon.agent.formats import Email, Uri
@@ -16,6 +16,7 @@ from antiphon.agent.writers import MessageWriter, ToolCallWriter
 
 __all__ = [
     "Agent",
+    "AgentOptions",
     "AgentSession",
     "AgentTurn",
     "AnnotationNews",

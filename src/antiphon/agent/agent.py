@@ -6,8 +6,10 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from antiphon.agent.logins import (
     LoginHandler,
@@ -46,13 +48,25 @@ from antiphon.transports.base import Transport
 from antiphon.transports.loop import run_until_stopped
 from antiphon.transports.stdio import StdioTransport
 
-GRACE = 5.0
-"""Seconds that a handler gets to end in once it was cancelled, where nothing can wait for longer."""
 BUSY = (Delivery.QUEUE, Delivery.STEER, Delivery.INTERRUPT)
 """The deliveries that an agent carries out itself."""
 
 C = TypeVar("C", bound=CommandHandler)
 E = TypeVar("E", bound=Extension)
+
+
+class AgentOptions(Struct, frozen=True, kw_only=True):
+    """Further options of an agent."""
+
+    login_required: bool = True
+    """Whether an agent that offers logins refuses everything to clients that have not logged in."""
+    system_prompt: bool | Literal["append", "override"] = False
+    """Whether clients may give a system prompt: one that is added to the agent's own (`True`, "append"), or
+    also one that replaces it ("override")."""
+    mcp_over_acp: bool = False
+    """Whether clients may offer MCP servers of their own over their connection."""
+    stop_grace: float = 5.0
+    """Seconds that handlers get to end when their session or the agent ends."""
 
 
 class Agent:
@@ -67,37 +81,37 @@ class Agent:
         *,
         version: str = "0.0.0",
         store: Store | None = None,
-        busy: str = Delivery.QUEUE,
+        busy: Literal["queue", "steer", "interrupt"] = "queue",
         turn_complete: bool = False,
-        accepts: Collection[str] = (),
-        login_required: bool = True,
-        system_prompt: bool | str = False,
-        mcp_over_acp: bool = False,
-        stop_grace: float = GRACE,
+        accepts: Collection[Literal["image", "audio", "embedded_context"]] = (),
+        options: AgentOptions = AgentOptions(),
     ) -> None:
-        """`busy` is what a plain prompt does while the session works: `queue`, `steer` or `interrupt`.
-        `turn_complete` sends that signal to every v1 client, not only to those that ask for it. `accepts`
-        names what prompts may hold beside text and links: `image`, `audio`, `embedded_context`.
-        `login_required`: where a login is offered, nothing is done for who has not logged in.
-        `system_prompt`: clients may give one, to be added to the agent's own or, with `override`, in its
-        place. `mcp_over_acp`: clients may offer MCP servers of their own over their connection.
-        `stop_grace`: seconds that handlers get to end in when their session or the agent ends."""
+        """Create an agent. It serves nobody before `run`, `serving` or `serve`.
+
+        name, version: how clients see it.
+        store: keeps the sessions; by default they stay in memory.
+        busy: what a plain prompt does while the session works: wait in the queue, steer the turn, or
+            interrupt it.
+        turn_complete: whether every v1 client gets that update, also one that does not ask for it.
+        accepts: what prompts may hold in addition to text and links.
+        options: further options.
+        """
         if busy not in BUSY:
             raise LocalError(f"busy must be one of {', '.join(BUSY)}, got {busy!r}")
         unknown = set(accepts) - set(CONTENT)
         if unknown:
-            raise LocalError(f"an agent cannot accept {', '.join(sorted(unknown))}")
+            raise LocalError(f"accepts must be among {', '.join(CONTENT)}, got {', '.join(sorted(unknown))}")
         kept: Store = MemoryStore() if store is None else store
         keeps = not isinstance(kept, MemoryStore)
         offer = Offer(name, version, busy=Delivery(busy), turn_complete=turn_complete, keeps=keeps)
         offer.accepts = frozenset(accepts)
-        offer.system_prompts = modes(system_prompt)
-        offer.mcp_over_acp = mcp_over_acp
-        self._service = HandlerService(offer, login_required=login_required)
+        offer.system_prompts = modes(options.system_prompt)
+        offer.mcp_over_acp = options.mcp_over_acp
+        self._service = HandlerService(offer, login_required=options.login_required)
         self._logins = self._service.logins
         self._flows: dict[tuple[str, ...], TerminalFlow] = {}
-        self._grace = stop_grace
-        registry = SessionRegistry(kept, self._service, grace=stop_grace)
+        self._grace = options.stop_grace
+        registry = SessionRegistry(kept, self._service, grace=options.stop_grace)
         self._service.bind(registry)
         self._server = Server(registry, owns_store=store is None)
 

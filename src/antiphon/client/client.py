@@ -37,7 +37,7 @@ from antiphon.client.session.tracker import Follower
 from antiphon.client.subagents import SubagentSessions
 from antiphon.client.workspace.offer import Folders, WorkspaceOffer
 from antiphon.client.workspace.workspace import Workspace
-from antiphon.connection import Connection, Role
+from antiphon.connection import Connection, ConnectionOptions, Role
 from antiphon.engine.recent import Recent
 from antiphon.engine.subagents import SubagentInfo
 from antiphon.engine.who import Who
@@ -150,7 +150,6 @@ class Client:
         self.connection = Connection(
             transport,
             role=Role.CLIENT,
-            supported=VERSIONS if number is None else (number,),
             requests={
                 "session/request_permission": self._permission_requested,
                 **self._elicitations.handlers,
@@ -167,7 +166,7 @@ class Client:
                 **self._elicitations.notifications,
             },
             on_lost=self._link_ended,
-            tap=options.tap,
+            options=ConnectionOptions(supported=VERSIONS if number is None else (number,), tap=options.tap),
         )
         self._opener = SessionOpener(self.connection)
         self._abilities: Abilities | None = None

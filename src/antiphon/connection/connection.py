@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Self
 
 import msgspec
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from antiphon.connection.calls import Calls, settle
 from antiphon.connection.handlers import Handlers, NotificationHandler, RequestHandler, Unbegun
@@ -26,7 +26,7 @@ from antiphon.connection.sessions import session_of
 from antiphon.connection.tap import Tap, tapped_in, tapped_out
 from antiphon.errors import AntiphonError, ErrorObject, LinkLost
 from antiphon.jsonrpc.frames import encode_notification
-from antiphon.jsonrpc.peer import BatchPolicy, Call, Inbound, Peer
+from antiphon.jsonrpc.peer import Call, Inbound, Peer
 from antiphon.schema.updates import UPDATE
 from antiphon.schema.version import VERSIONS, Agreement
 from antiphon.transports.base import Framing, Transport
@@ -36,6 +36,17 @@ logger = logging.getLogger("antiphon.connection")
 LAST_ANSWERS = 0.5
 """Seconds an agent's handlers get to answer once the client has closed its end."""
 _NOTHING = Raw(b"null")
+
+
+class ConnectionOptions(Struct, frozen=True, kw_only=True):
+    """Further options of a connection."""
+
+    supported: Sequence[int] = VERSIONS
+    """The ACP versions to accept."""
+    lane_bound: int = LANE_BOUND
+    """Bytes that may wait in the lane of a session before the transport is paused."""
+    tap: Tap | None = None
+    """Receives a copy of all frames."""
 
 
 class Connection:
@@ -56,12 +67,10 @@ class Connection:
         notifications: Mapping[str, NotificationHandler] | None = None,
         unbegun: Mapping[str, Unbegun] | None = None,
         on_initialize: InitializeHandler | None = None,
-        supported: Sequence[int] = VERSIONS,
-        batch: BatchPolicy = BatchPolicy.REJECT,
-        lane_bound: int = LANE_BOUND,
         on_lost: Callable[[LinkLost], None] | None = None,
-        tap: Tap | None = None,
+        options: ConnectionOptions = ConnectionOptions(),
     ) -> None:
+        tap = options.tap
         self.role = role
         self.handlers = Handlers(requests, notifications, unbegun)
         self._transport = transport
@@ -75,10 +84,10 @@ class Connection:
         self._group = asyncio.TaskGroup()
         self._outside = contextvars.copy_context()
         self._background: set[asyncio.Task[None]] = set()
-        self._peer = Peer(batch=batch)
+        self._peer = Peer()
         brake = Brake(transport.pause, transport.resume)
         self._lanes = Lanes(
-            bound=lane_bound,
+            bound=options.lane_bound,
             start=self._start,
             pause=lambda: brake.hold(self._lanes),
             resume=lambda: brake.release(self._lanes),
@@ -87,7 +96,9 @@ class Connection:
         )
         self._calls = Calls(self._peer, self._lanes, send_now)
         self._serving = Serving(self._peer, self._lanes, send=send_now, context=self._context)
-        self._initializing = Initializing(self._peer, supported=supported, on_initialize=on_initialize)
+        self._initializing = Initializing(
+            self._peer, supported=options.supported, on_initialize=on_initialize
+        )
         self._receiving = Receiving(
             self._peer,
             role,
