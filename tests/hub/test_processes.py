@@ -138,11 +138,8 @@ async def test_a_session_that_nobody_needs_is_let_go_and_opened_again(tmp_path: 
     assert not hub.upstreams
 
 
-async def test_an_agent_that_answers_nothing_is_an_error_in_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("antiphon.hub.upstream.START", 0.3)
-    async with hub_of(tmp_path, [*OLD, str(tmp_path / "f"), "--hang"]) as (_, client):
+async def test_an_agent_that_answers_nothing_is_an_error_in_time(tmp_path: Path) -> None:
+    async with hub_of(tmp_path, [*OLD, str(tmp_path / "f"), "--hang"], start=0.3) as (_, client):
         with pytest.raises(CallFailed, match=r"did not answer `initialize` within 0\.3 s"):
             await client.new_session("/")
 

@@ -49,7 +49,6 @@ from antiphon.schema.version import (
     V2,
     VERSIONS,
     Agreement,
-    Dialect,
     Extras,
     ours_in,
     with_ours,
@@ -88,7 +87,7 @@ class Client:
     ) -> None:
         """For `connect`, which documents the options. `lasting`: another link follows a lost one. `relay`:
         makes the follower of each session, for a hub."""
-        proposed = version == Dialect.V2_PROPOSED
+        proposed = version == "v2-proposed"
         number = _version_number(version)
         self.answers: PermissionDecider = answers or Permissions()
         """Decides on permission requests."""
@@ -728,7 +727,7 @@ def _cancelled(params: Any) -> Any:
 
 def _version_number(version: ProtocolVersion | None) -> int | None:
     """Return the number of the only version to accept; None for any."""
-    if version == Dialect.V2_PROPOSED:
+    if version == "v2-proposed":
         return V2
     if version is not None and version not in VERSIONS:
         raise LocalError(f"version must be 1, 2 or 'v2-proposed', got {version!r}")
