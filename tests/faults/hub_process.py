@@ -89,6 +89,6 @@ class HubProcess:
         """After a violation: nothing stays behind."""
         self.kill()
         with contextlib.suppress(FileNotFoundError):
-            from antiphon.hub.orphans import reap
+            from antiphon.hub.process import reap
 
             reap((self.folder / "mark").read_text())

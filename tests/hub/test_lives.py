@@ -274,7 +274,7 @@ async def test_who_leaves_while_a_session_is_made_leaves_no_agent_behind() -> No
 
 @pytest.mark.parametrize("how", ["--v2", ""])
 async def test_an_agent_that_does_not_stop_is_ended(monkeypatch: pytest.MonkeyPatch, how: str) -> None:
-    monkeypatch.setattr("antiphon.hub.cancelling.CANCEL_GRACE", 0.2)
+    monkeypatch.setattr("antiphon.hub.worker.canceller.CANCEL_GRACE", 0.2)
     hub = Hub({"sloppy": [*SLOPPY, *([how] if how else [])]})
     async with asyncio.timeout(DEADLINE), connect(hub) as client:
         session = await client.new_session("/")

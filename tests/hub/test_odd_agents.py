@@ -9,7 +9,8 @@ import pytest
 
 from antiphon.client import connect
 from antiphon.client.session import tracker
-from antiphon.hub import Hub, prompt_dispatcher
+from antiphon.hub import Hub
+from antiphon.hub.worker import prompt_dispatcher
 from tests.hub.habits import Frame, Habit, end_turn
 from tests.hub.running import DEADLINE
 from tests.hub.test_first_words import DIALECTS

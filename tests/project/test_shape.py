@@ -112,4 +112,4 @@ def test_exceptions_protocols_and_enums_are_no_inheritance(tmp_path: Path) -> No
     source = (
         "class A(Exception): ...\nclass B(A): ...\nclass C(B): ...\nclass P(Protocol): ...\nclass Q(P): ...\n"
     )
-    assert measure(write(tmp_path, {"antiphon/hub/faults.py": source})).chain == []
+    assert measure(write(tmp_path, {"antiphon/hub/errors.py": source})).chain == []

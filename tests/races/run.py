@@ -213,7 +213,7 @@ async def race(schedule: Schedule) -> None:
     logger.addHandler(errors)
     try:
         # An agent that was lost is not waited for: the race is with what happens, not with the clock.
-        with mock.patch("antiphon.hub.binding.BACKOFF", 0.0):
+        with mock.patch("antiphon.hub.worker.binding.BACKOFF", 0.0):
             await Race(schedule).run()
     except Violation as violation:
         told = "\n".join(errors.told)

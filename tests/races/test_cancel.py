@@ -133,7 +133,7 @@ async def test_a_v2_agent_that_has_ignored_a_cancel_is_told_again(
     dialect: Dialect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It was idle when it read the cancel, and took the prompt behind it."""
-    monkeypatch.setattr("antiphon.hub.cancelling.CANCEL_AGAIN", 0.01)
+    monkeypatch.setattr("antiphon.hub.worker.canceller.CANCEL_AGAIN", 0.01)
     async with stage(Place.HUB_V2, Behaviour(late_accept=60, deaf=True)) as made:
         ann = await made.racer(dialect)
         bob = await made.racer(Dialect.V2)

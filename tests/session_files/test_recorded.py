@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from antiphon.engine.session import Session
-from antiphon.hub.imported_records import recorded_agent
+from antiphon.hub.records import recorded_agent
 from antiphon.live.stored_session import read_session
 from antiphon.stores import MemoryStore
 from tests.session_files.files import imported

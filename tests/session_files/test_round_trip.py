@@ -15,7 +15,7 @@ from msgspec import Raw
 
 from antiphon.engine.events import Event, Updated
 from antiphon.errors import LocalError, SessionExists, SessionUnknown, StoreFull
-from antiphon.hub.imported_records import imported_record, recorded_agent
+from antiphon.hub.records import imported_record, recorded_agent
 from antiphon.live.stored_session import read_session
 from antiphon.session_files import import_session
 from antiphon.session_files.format import FileRefused

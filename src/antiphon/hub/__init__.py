@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from antiphon.hub.access.tokens import create_token, read_tokens, revoke_token
     from antiphon.hub.folder import HubFolder, Running
     from antiphon.hub.hub import Hub
-    from antiphon.hub.imported_records import imported_record, recorded_agent
     from antiphon.hub.options import Access, HubOptions, QuestionOptions
-    from antiphon.hub.targets import default_agent_name
+    from antiphon.hub.records import imported_record, recorded_agent
+    from antiphon.hub.upstream.target import default_agent_name
     from antiphon.server.method import Role
 
 __all__ = [
@@ -28,7 +28,7 @@ __getattr__ = lazy_names(__name__, {
     "access.limits": ("HubLimits",),
     "access.origins": ("is_loopback", "read_public_url"),
     "access.tokens": ("Role", "create_token", "read_tokens", "revoke_token"),
-    "imported_records": ("imported_record", "recorded_agent"),
     "options": ("Access", "HubOptions", "QuestionOptions"),
-    "targets": ("default_agent_name",),
+    "records": ("imported_record", "recorded_agent"),
+    "upstream.target": ("default_agent_name",),
 })  # fmt: skip

@@ -19,7 +19,7 @@ from antiphon.hub.access.audit import Audit
 from antiphon.hub.access.limits import limit_of, limited
 from antiphon.hub.access.tokens import Grant
 from antiphon.hub.options import Asked
-from antiphon.hub.queued_bytes import QueuedBytes
+from antiphon.hub.quotas import QueuedBytes
 from antiphon.server.access import AccessPolicy, PolicySession
 from antiphon.server.method import Method, Opens, Role
 from antiphon.server.methods.table import method_of

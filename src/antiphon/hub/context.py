@@ -7,18 +7,14 @@ from typing import Any
 
 from antiphon.client import ClientSession
 from antiphon.hub.access.audit import Audit
-from antiphon.hub.announcing import announce
-from antiphon.hub.bringing import Place, open_new
-from antiphon.hub.known_agents import KnownAgent, KnownAgents, describe
-from antiphon.hub.logins import AgentLogins
 from antiphon.hub.options import QuestionOptions
-from antiphon.hub.upstream import Upstream
-from antiphon.hub.upstreams import Upstreams
+from antiphon.hub.upstream.known_agents import KnownAgent, KnownAgents, announce, describe
+from antiphon.hub.upstream.logins import AgentLogins
+from antiphon.hub.upstream.pool import UpstreamPool
+from antiphon.hub.upstream.upstream import Upstream
+from antiphon.hub.worker.place import Place, open_new
 from antiphon.server.offer import Offer
-from antiphon.stores.base import RecordPatch, Store
-
-HUB = "hub"
-"""The key in the `meta` of a session's record that says which agent it has."""
+from antiphon.stores.base import Store
 
 
 class HubContext:
@@ -28,14 +24,14 @@ class HubContext:
         offer: Offer,
         *,
         agents: Mapping[str, Any],
-        upstreams: Upstreams,
+        upstreams: UpstreamPool,
         logins: AgentLogins,
         known_agents: KnownAgents,
         audit: Audit,
         questions: QuestionOptions,
     ) -> None:
         """`agents`: the targets by name, the default first."""
-        self._store = store
+        self.store = store
         self.offer = offer
         self.agents = agents
         self.default = next(iter(agents), "")
@@ -65,9 +61,3 @@ class HubContext:
         """Open a new session at an agent."""
         self.learn(upstream)
         return await self.logins.admitted(upstream, lambda: open_new(upstream, place))
-
-    async def keep(self, session_id: str, binding: dict[str, Any]) -> None:
-        """Keep which agent a session has, and which sessions there."""
-        record = await self._store.get(session_id)
-        if record is not None:
-            await self._store.update(session_id, RecordPatch(meta={**record.meta, HUB: binding}))

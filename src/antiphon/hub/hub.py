@@ -25,24 +25,24 @@ from antiphon.hub.access.origins import OriginPolicy, read_public_url
 from antiphon.hub.access.tokens import OWNER, Tokens, new_token
 from antiphon.hub.access.trusted_proxies import TrustedProxies
 from antiphon.hub.access_policy import HubPolicy
-from antiphon.hub.allocation import map_large_blocks
 from antiphon.hub.context import HubContext
-from antiphon.hub.extensions import ExtensionRelay, Passed
-from antiphon.hub.files import Files
 from antiphon.hub.http.login import BrowserLogin
 from antiphon.hub.http.page import Page
-from antiphon.hub.known_agents import KnownAgents
-from antiphon.hub.logins import AgentLogins
-from antiphon.hub.mcp import Offered
 from antiphon.hub.options import Access, HubOptions, QuestionOptions
-from antiphon.hub.orphans import MARK, reap
-from antiphon.hub.queued_bytes import QueuedBytes
+from antiphon.hub.process import MARK, map_large_blocks, reap
+from antiphon.hub.quotas import QueuedBytes
 from antiphon.hub.reports import FORMATS, Reports
-from antiphon.hub.service import HubService, worker_of
+from antiphon.hub.service import HubService
 from antiphon.hub.store_check import StoreCheck
-from antiphon.hub.targets import Target, default_agent_name, read_address, read_target
-from antiphon.hub.upstream import Upstream
-from antiphon.hub.upstreams import Upstreams
+from antiphon.hub.upstream.extensions import ExtensionRelay, Passed
+from antiphon.hub.upstream.files import Files
+from antiphon.hub.upstream.known_agents import KnownAgents
+from antiphon.hub.upstream.logins import AgentLogins
+from antiphon.hub.upstream.mcp import Offered
+from antiphon.hub.upstream.pool import UpstreamPool
+from antiphon.hub.upstream.target import Target, default_agent_name, read_address, read_target
+from antiphon.hub.upstream.upstream import Upstream
+from antiphon.hub.worker.worker import worker_of
 from antiphon.schema import v2
 from antiphon.schema.version import EXTRAS
 from antiphon.server.access import AccessPolicy
@@ -132,7 +132,7 @@ class Hub:
         self.browsers = BrowserLogin(self, self.admission, self.audit)
         self.page: Page = {} if page is None else page
         self._completion_promises = {name: CompletionPromise() for name in self.agents}
-        self.upstreams = Upstreams(self.agents, self._start, share=options.share)
+        self.upstreams = UpstreamPool(self.agents, self._start, share=options.share)
         self.known_agents = KnownAgents(options.known_agents, self.agents)
         self._learning: asyncio.Task[None] | None = None
         self.reports = Reports(self.store, self._attached)
@@ -345,7 +345,7 @@ class Hub:
             files=Files(self._options.files),
             start=self._options.start,
         )
-        passed, offered = Passed(upstream), Offered(upstream)
+        passed, offered = Passed(upstream), Offered(upstream.mcp_offers)
 
         def begin(client: Client) -> None:
             client._completion_promise = self._completion_promises[name]

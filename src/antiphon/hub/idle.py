@@ -10,7 +10,7 @@ import logging
 import time
 
 from antiphon.hub.context import HubContext
-from antiphon.hub.worker import UpstreamWorker
+from antiphon.hub.worker.worker import UpstreamWorker, worker_of
 from antiphon.server.registry import SessionRegistry
 from antiphon.server.session import ServedSession
 
@@ -65,8 +65,7 @@ class IdleReaper:
         self._hub.upstreams.let_spares_go(before=now - self._idle)
 
     async def _rest(self, session: ServedSession) -> None:
-        worker = session.worker
-        assert isinstance(worker, UpstreamWorker)
+        worker = worker_of(session)
         if worker.binding.feed is not None:
             if not self._comes_back(worker):
                 return
@@ -86,14 +85,15 @@ class IdleReaper:
 
 def is_quiet(session: ServedSession) -> bool:
     """Whether nothing of it is open."""
-    fold, worker = session.fold, session.worker
+    fold, worker = session.fold, worker_of(session)
     return not (
         fold.turn is not None
         or fold.background
         or fold.questions.open
         or fold.prompts.queued
         or fold.prompts.sent
-        or (isinstance(worker, UpstreamWorker) and (worker.dispatcher.busy or worker.binding.busy))
+        or worker.dispatcher.busy
+        or worker.binding.busy
         or any(told.working for told in fold.subagents)
         or any(not terminal.exited for terminal in fold.terminals)
     )

@@ -20,7 +20,7 @@ import msgspec
 from antiphon.engine.who import Present, Who
 from antiphon.errors import InvalidParams, RequestError, StoreCorrupt
 from antiphon.hub.access.limits import LIMITED
-from antiphon.hub.imported_records import recorded_agent
+from antiphon.hub.records import recorded_agent
 from antiphon.hub.timeline import Item, Timeline
 from antiphon.server.registry import record_of
 from antiphon.session_files import Missing, read_account, salvage

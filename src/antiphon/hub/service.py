@@ -10,18 +10,19 @@ from typing import Any
 from antiphon.engine.events import Updated
 from antiphon.engine.session import Session
 from antiphon.errors import AntiphonError, InvalidParams, LinkLost, RequestError, StoreError
-from antiphon.hub.bringing import Place
-from antiphon.hub.context import HUB, HubContext
-from antiphon.hub.extensions import ExtensionRelay
-from antiphon.hub.faults import to_request_error
-from antiphon.hub.feed import UpstreamFeed
-from antiphon.hub.forking import fork_there
+from antiphon.hub.context import HubContext
 from antiphon.hub.idle import IdleReaper
-from antiphon.hub.kept_options import refusal, restore_options
-from antiphon.hub.mcp_offers import Provision
+from antiphon.hub.quotas import SessionRoom
+from antiphon.hub.records import HUB, recorded_agent
 from antiphon.hub.session_list import SessionListNotifier
-from antiphon.hub.session_room import SessionRoom
-from antiphon.hub.worker import UpstreamWorker
+from antiphon.hub.upstream.errors import to_request_error
+from antiphon.hub.upstream.extensions import ExtensionRelay
+from antiphon.hub.upstream.feed import UpstreamFeed
+from antiphon.hub.upstream.mcp import Provision
+from antiphon.hub.worker.binding import Binding
+from antiphon.hub.worker.options import refusal, restore_options
+from antiphon.hub.worker.place import Place
+from antiphon.hub.worker.worker import UpstreamWorker, worker_of
 from antiphon.schema import v2
 from antiphon.schema.version import ours_in, without_ours
 from antiphon.server.authentication import Logins
@@ -32,12 +33,6 @@ from antiphon.server.service import FindSession, ModelProvider
 from antiphon.server.session import ServedSession
 from antiphon.server.session_facts import options_of
 from antiphon.stores.base import SessionRecord
-
-
-def worker_of(session: ServedSession) -> UpstreamWorker:
-    worker = session.worker
-    assert isinstance(worker, UpstreamWorker)
-    return worker
 
 
 class HubService:
@@ -108,9 +103,7 @@ class HubService:
         return []
 
     def described(self, record: SessionRecord) -> dict[str, Any]:
-        kept = record.meta.get(HUB)
-        agent = kept.get("agent") if isinstance(kept, dict) else None
-        return {"agent": agent if isinstance(agent, str) else self._context.default}
+        return {"agent": recorded_agent(record) or self._context.default}
 
     async def create(self, params: v2.NewSessionRequest, maker: ClientConnection | None) -> ServedSession:
         self._check_taking()
@@ -169,7 +162,7 @@ class HubService:
     ) -> ServedSession:
         upstreams, source = self._context.upstreams, worker_of(await self._registry.open(params.session_id))
         provision = Provision(maker=maker)
-        there = await fork_there(source, params, provision, at=at)
+        there = await source.binding.fork(params, provision, at=at, agents_id=source.agents_message_id)
         if there is not None:
             upstreams.join(there[0])
         try:
@@ -206,12 +199,12 @@ class HubService:
     # --- extensions --------------------------------------------------------------------------------
 
     async def call(self, find: FindSession, method: str, params: Any) -> Any:
-        return await self._extensions.call(partial(_worker_by, find), method, params)
+        return await self._extensions.call(partial(_binding_by, find), method, params)
 
     async def notified(self, find: FindSession, method: str, params: Any) -> None:
-        await self._extensions.notified(partial(_worker_by, find), method, params)
+        await self._extensions.notified(partial(_binding_by, find), method, params)
 
 
-def _worker_by(find: FindSession) -> UpstreamWorker | None:
+def _binding_by(find: FindSession) -> Binding | None:
     session = find()
-    return None if session is None else worker_of(session)
+    return None if session is None else worker_of(session).binding

@@ -10,16 +10,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
 
 from antiphon.client import Client
 from antiphon.connection import Connection
 from antiphon.errors import AntiphonError, CallFailed, MethodNotFound, RequestError
-from antiphon.hub.faults import to_request_error
-from antiphon.hub.feed import LONGEST_WAIT, UpstreamFeed
-from antiphon.hub.upstream import Upstream
-from antiphon.hub.upstreams import Upstreams
-from antiphon.hub.work import UpstreamWork
+from antiphon.hub.upstream.errors import to_request_error
+from antiphon.hub.upstream.feed import LONGEST_WAIT, UpstreamFeed
+from antiphon.hub.upstream.pool import UpstreamPool
+from antiphon.hub.upstream.upstream import Upstream
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.server.connection import ClientConnection
@@ -31,38 +30,45 @@ OwnMethods = Callable[[str, Any], Awaitable[Any]]
 """Answers a method of our own, which no agent has anything to do with. Raises `MethodNotFound`."""
 
 
-FindWork = Callable[[], UpstreamWork | None]
-"""Returns the worker of the session that params name. Raises where the client is not attached to it."""
+class Reachable(Protocol):
+    """A session that is worked on at an agent."""
+
+    async def bring(self) -> UpstreamFeed:
+        """The session at its agent, which is started if it does not run."""
+
+
+Find = Callable[[], Reachable | None]
+"""Returns the session that params name. Raises where the client is not attached to it."""
 
 
 class ExtensionRelay:
     """Passes extension methods and notifications of clients on to the agents."""
 
-    def __init__(self, upstreams: Upstreams, default: str, own: OwnMethods) -> None:
+    def __init__(self, upstreams: UpstreamPool, default: str, own: OwnMethods) -> None:
         self._upstreams = upstreams
         self._default = default
         self._own = own
 
-    async def call(self, find: FindWork, method: str, params: Any) -> Any:
+    async def call(self, find: Find, method: str, params: Any) -> Any:
         if method.startswith(OURS):
             return await self._own(method, params)
-        work = find()
+        named = find()
         try:
-            connection, there = await self._reach(work)
+            connection, there = await self._reach(named)
             result = await connection.call(method, _renamed(params, there))
         except (AntiphonError, OSError) as error:
             raise to_request_error(error) from error
         return _renamed(result, _back(params, there))
 
-    async def notified(self, find: FindWork, method: str, params: Any) -> None:
+    async def notified(self, find: Find, method: str, params: Any) -> None:
         if not method.startswith(OURS):
             connection, there = await self._reach(find())
             await connection.notify(method, _renamed(params, there))
 
-    async def _reach(self, work: UpstreamWork | None) -> tuple[Connection, str | None]:
+    async def _reach(self, named: Reachable | None) -> tuple[Connection, str | None]:
         """Return the agent, and the id that it has for the session, if one is named."""
-        if work is not None:
-            feed = await work.binding.bring()
+        if named is not None:
+            feed = await named.bring()
             return feed.session.client.connection, feed.session.id
         return (await self._upstreams.spare(self._default)).client.connection, None
 

@@ -12,9 +12,9 @@ from msgspec import Struct, structs
 
 from antiphon.client.protocol.abilities import Abilities
 from antiphon.errors import AntiphonError, CallFailed, LocalError, MethodNotFound, RequestError
-from antiphon.hub.faults import to_request_error
-from antiphon.hub.upstream import Upstream
-from antiphon.hub.upstreams import Upstreams
+from antiphon.hub.upstream.errors import to_request_error
+from antiphon.hub.upstream.pool import UpstreamPool
+from antiphon.hub.upstream.upstream import Upstream
 from antiphon.schema import v2
 from antiphon.schema.wire import Unknown
 from antiphon.server.authentication import LoginAttempt, Logins
@@ -35,7 +35,7 @@ class AgentLogins:
     def __init__(
         self,
         logins: Logins,
-        upstreams: Upstreams,
+        upstreams: UpstreamPool,
         default: str,
         *,
         changed: Callable[[], Coroutine[Any, Any, None]],

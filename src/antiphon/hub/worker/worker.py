@@ -43,25 +43,24 @@ from antiphon.errors import (
     SessionUnknown,
     StoreError,
 )
-from antiphon.hub import bringing
-from antiphon.hub.annotation_relay import relay_annotation
-from antiphon.hub.binding import Binding
-from antiphon.hub.bringing import Place
-from antiphon.hub.cancelling import Cancelling
-from antiphon.hub.children import Children
 from antiphon.hub.context import HubContext
-from antiphon.hub.faults import to_request_error
-from antiphon.hub.feed import UpstreamFeed
-from antiphon.hub.mcp_offers import Provision
-from antiphon.hub.promised_ids import renamed_original
-from antiphon.hub.prompt_dispatcher import PromptDispatcher
-from antiphon.hub.questions import UpstreamQuestions
-from antiphon.hub.upstream import Upstream
+from antiphon.hub.upstream.errors import to_request_error
+from antiphon.hub.upstream.feed import UpstreamFeed
+from antiphon.hub.upstream.mcp import Provision
+from antiphon.hub.upstream.upstream import Upstream
+from antiphon.hub.worker.binding import Binding
+from antiphon.hub.worker.canceller import UpstreamCanceller
+from antiphon.hub.worker.place import Place, go_on, news
+from antiphon.hub.worker.prompt_dispatcher import PromptDispatcher
+from antiphon.hub.worker.prompt_messages import renamed_original
+from antiphon.hub.worker.questions import UpstreamQuestions
+from antiphon.hub.worker.subagents import UpstreamSubagents
 from antiphon.live.session import LiveSession
 from antiphon.schema import v2
 from antiphon.schema.updates import TextChunk
 from antiphon.schema.version import without_ours
 from antiphon.schema.wire import Unknown
+from antiphon.server.methods.annotations import annotation_id
 from antiphon.server.offer import ALWAYS, CONTENT
 from antiphon.server.registry import SessionRegistry
 from antiphon.server.session import ServedSession
@@ -83,11 +82,12 @@ class UpstreamWorker:
         self.provision = Provision(session=session)
         """The clients that provide the MCP servers of the session."""
         self.questions = UpstreamQuestions(session, hub)
-        self.children = Children(session, registry)
-        self.binding = Binding(self, hub)
-        self.dispatcher = PromptDispatcher(self)
-        self._cancels = Cancelling(self)
-        self._cancelling = False
+        self.subagents = UpstreamSubagents(
+            session, registry, join=_join_parent, leave=lambda child: worker_of(child).leave_parent()
+        )
+        self.binding = Binding(session, hub, place=lambda: self.place, bind=self.bind)
+        self.dispatcher = PromptDispatcher(session, self.binding, self)
+        self._canceller = UpstreamCanceller(session, self.binding)
         self._ended = asyncio.Event()
         self._ended.set()
 
@@ -122,8 +122,7 @@ class UpstreamWorker:
 
     @property
     def inserts(self) -> bool:
-        feed = self.binding.feed
-        return self._hub.offer.busy is Delivery.AGENT and (feed is None or feed.inserts)
+        return self.binding.inserts
 
     @property
     def is_set_up(self) -> bool:
@@ -160,23 +159,23 @@ class UpstreamWorker:
         if not binding.chain or binding.chain[-1] != session.id:
             binding.chain.append(session.id)
         if again:
-            bringing.go_on(session, self.fold)
+            go_on(session, self.fold)
         self.session.opened_meta = without_ours(session._core.opened_meta) or {}  # OBS-02
         binding.upstream, binding.feed = upstream, feed
         self.dispatcher.promised.learn(self.fold.messages)
         self.questions.forget()
-        self.children.stand(upstream, feed)
+        self.subagents.stand(upstream, feed)
         feed.lead(self, early=not again, mark=binding.mark, begun=begun)
         if again:
             upstream.cut_children(session)
-            for update in bringing.news(session, self.fold):
+            for update in news(session, self.fold):
                 self.apply(update)
         await binding.keep()
         await self.live.durable()
 
     def leave_agent(self) -> None:
         """Leave the agent; it is brought again when it is needed."""
-        self.children.end()
+        self.subagents.end()
         self.binding.release()
 
     def _lose_agent(self) -> None:
@@ -185,17 +184,35 @@ class UpstreamWorker:
 
     def join_parent(self, upstream: Upstream, feed: UpstreamFeed, names: dict[str, str]) -> None:
         self.binding.feed = feed
-        self.children.stand(upstream, feed, names)
+        self.subagents.stand(upstream, feed, names)
 
     def leave_parent(self) -> None:
-        self.children.end()
+        self.subagents.end()
 
     def agents_message_id(self, message_id: str) -> str | None:
         id, mark = self.dispatcher.promised.agents(message_id), self.binding.mark
         return id.removesuffix(mark) if id.endswith(mark) else None
 
     def annotated(self, annotation: Annotation, *, removed: bool) -> None:
-        relay_annotation(self, annotation, removed=removed)
+        """Pass an annotation on, if the agent runs and takes annotations. The hub's journal is what counts:
+        the agent is not started for it, and nothing depends on its answer."""
+        feed = self.binding.feed
+        if feed is not None and feed.session.abilities.annotations:
+            self.session.tasks.start_soon(self._relay_annotation(annotation, removed=removed))
+
+    async def _relay_annotation(self, annotation: Annotation, *, removed: bool) -> None:
+        feed, there = self.binding.feed, self.agents_message_id(annotation.message_id)
+        if feed is None or there is None:
+            return
+        core, by = feed.session._core, annotation.by
+        try:
+            if removed:
+                await core.remove_annotation(annotation_id(annotation.id), by=by)
+            else:
+                value, kind = annotation.value, annotation.kind
+                await core.annotate(there, value, kind=kind, by=by, operation_id=annotation.id)
+        except AntiphonError as error:
+            logger.debug("annotation of %s refused by the agent: %s", self.id, error)
 
     # --- prompts -----------------------------------------------------------------------------------
 
@@ -230,7 +247,7 @@ class UpstreamWorker:
 
     def prompt_left(self) -> None:
         if not self._at_work:
-            self._cancelling = False  # what was cancelled never began
+            self._canceller.active = False  # what was cancelled never began
             self._ended.set()
 
     @property
@@ -254,24 +271,19 @@ class UpstreamWorker:
         elif message_id is None:
             # It may work without reporting its state: a v1 agent has none for a turn of its own, and an agent
             # ignores a cancel while it is idle (PROMPT-V2-43).
-            self._cancels.tell_agent(meta)
+            self._canceller.notify_agent(meta)
 
     def _cancel_turn(self, meta: dict[str, Any] | None = None) -> None:
-        if self._cancelling:
+        if self._canceller.active:
             return  # a second cancel would cut short what the agent does to end
-        self._cancelling = True
         self.dispatcher.withdraw()
-        self._cancels.turn(meta)
-
-    @property
-    def cancelling(self) -> bool:
-        return self._cancelling
+        self._canceller.turn(meta)
 
     def cancel_tool_call(self, id: str) -> bool:
-        return self._cancels.tool_call(id)
+        return self._canceller.tool_call(id)
 
     def cancel_terminal(self, id: str) -> bool:
-        return self._cancels.terminal(id)
+        return self._canceller.terminal(id)
 
     async def configure(self, id: str, value: Value, meta: dict[str, Any] | None) -> None:
         """Let the agent decide; its updates say what comes of it."""
@@ -380,7 +392,7 @@ class UpstreamWorker:
             logger.warning("the agent of session %s is gone: %s", self.id, reason)
         self.binding.fail()
         self._lose_agent()
-        cancelled = self._cancelling  # then it ended by that, however it did
+        cancelled = self._canceller.active  # then it ended by that, however it did
         self.attempt(lambda: self.emit(self.fold.interrupt(attended=True, cancelled=cancelled)))
         self._idle()
 
@@ -393,7 +405,7 @@ class UpstreamWorker:
         """Commit an update of the agent. `original` is what a v1 agent wrote, `meta` the `_meta` of its
         notification."""
         self.dispatcher.named()
-        here = self.children.update(update)
+        here = self.subagents.update(update)
         here = self.dispatcher.promised.about(here)
         if here is not update:
             update, original = here, None
@@ -425,7 +437,7 @@ class UpstreamWorker:
         else:
             self.live.emit((Translated.told(update, origin=original, meta=meta),))
         if isinstance(update, v2.SubagentUpdate):
-            self.children.told(update)
+            self.subagents.told(update)
 
     def _apply_state(self, update: Any) -> None:
         if isinstance(update, v2.SessionStateUpdate) and update.state is v2.State.REQUIRES_ACTION:
@@ -446,12 +458,12 @@ class UpstreamWorker:
                 self.binding.recover()
             self._idle()
         elif was is None and self.fold.turn is not None:
-            if self._cancelling:
-                self.attempt(self._cancels.opened)
+            if self._canceller.active:
+                self.attempt(self._canceller.opened)
             self.attempt(self.advance)  # what steers waits for a turn to join
 
     def _idle(self) -> None:
-        self._cancelling = False
+        self._canceller.active = False
         self._ended.set()
         self.attempt(self.advance)
 
@@ -461,3 +473,16 @@ def _renamed(update: Any, shown: Any, original: bytes | None) -> tuple[Any, byte
     if original is not None and shown.message_id != update.message_id:
         original = renamed_original(original, shown.message_id)
     return shown, original
+
+
+def worker_of(session: ServedSession) -> UpstreamWorker:
+    """The worker of a session of a hub."""
+    worker = session.worker
+    assert isinstance(worker, UpstreamWorker)
+    return worker
+
+
+def _join_parent(child: ServedSession, upstream: Upstream, feed: UpstreamFeed, names: dict[str, str]) -> None:
+    worker = worker_of(child)
+    worker.join_parent(upstream, feed, names)
+    feed.lead(worker, early=True)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from msgspec import UNSET, Struct, structs
 
@@ -30,14 +30,13 @@ from antiphon.errors import (
     RequestCancelled,
     RequestError,
 )
-from antiphon.hub import bringing
-from antiphon.hub.faults import to_request_error
-from antiphon.hub.feed import UpstreamFeed
-from antiphon.hub.promised_ids import PromisedIds
-from antiphon.hub.prompt_attribution import PromptAttribution
-from antiphon.hub.prompt_echo import Held, PromptEcho, UserUpdate
-from antiphon.hub.work import UpstreamWork
+from antiphon.hub.upstream.errors import to_request_error
+from antiphon.hub.upstream.feed import UpstreamFeed
+from antiphon.hub.worker.binding import Binding
+from antiphon.hub.worker.prompt_messages import Held, PromisedIds, PromptAttribution, PromptEcho, UserUpdate
+from antiphon.hub.worker.story import is_command, story
 from antiphon.schema import v2
+from antiphon.server.session import ServedSession
 
 logger = logging.getLogger("antiphon.hub")
 
@@ -71,10 +70,34 @@ class Handed(Struct, eq=False, kw_only=True):
     """Its client took it back: if the agent takes it all the same, its turn is cancelled."""
 
 
+class DispatchListener(Protocol):
+    """The worker of the session, as far as what happens to prompts concerns it."""
+
+    def advance(self) -> None:
+        """Dispatch the next prompt, if one may be dispatched now."""
+
+    def cancel(self, *, message_id: str | None = None) -> None: ...
+
+    def apply(self, update: v2.SessionUpdate) -> None:
+        """Commit an update of the agent."""
+
+    def show(
+        self, update: v2.SessionUpdate, original: bytes | None = None, meta: dict[str, Any] | None = None
+    ) -> None:
+        """Commit an update of the agent that is no state."""
+
+    def prompt_left(self) -> None:
+        """A prompt is not on its way to the agent any more."""
+
+    def attempt(self, act: Callable[[], None]) -> None:
+        """Call `act`; errors of a session that is being put away are ignored."""
+
+
 class PromptDispatcher:
-    def __init__(self, work: UpstreamWork) -> None:
-        self._work = work
-        self._binding = work.binding
+    def __init__(self, session: ServedSession, binding: Binding, listener: DispatchListener) -> None:
+        self._session = session
+        self._binding = binding
+        self._listener = listener
         self._task: asyncio.Task[None] | None = None
         self._withdrawn = False
         """Whether what is about to be sent was cancelled."""
@@ -103,10 +126,10 @@ class PromptDispatcher:
     @property
     def inserts(self) -> bool:
         """Whether prompts are handed to the agent while it works."""
-        return self._work.inserts and self._binding.feed is not None
+        return self._binding.inserts and self._binding.feed is not None
 
     def next(self) -> Next | None:
-        feed, fold = self._binding.feed, self._work.fold
+        feed, fold = self._binding.feed, self._session.fold
         offered = frozenset() if feed is None else feed.session.abilities.delivery
         inserts = self.inserts
         takes = Takes(
@@ -119,7 +142,7 @@ class PromptDispatcher:
 
     def submitted(self, entry: Entry) -> None:
         """A prompt was queued by the last event."""
-        self._newest = (entry.message_id, self._work.fold.last_seq)
+        self._newest = (entry.message_id, self._session.fold.last_seq)
 
     def begin(self, following: Next) -> None:
         """There is something to send. Where the agent is there, the prompt is committed as sent together with
@@ -133,20 +156,20 @@ class PromptDispatcher:
     def _send_event(self, entry: Entry) -> tuple[Entry, bool]:
         """Commit a prompt as sent; with whether its id is promised."""
         newest, seq = self._newest
-        at_once = entry.held and entry.message_id == newest and self._work.live.is_gathered(seq)
+        at_once = entry.held and entry.message_id == newest and self._session.live.is_gathered(seq)
         self._withdrawn = False  # what a cancel meant that came earlier waits no longer, or was not this
-        self._work.emit(self._work.fold.prompts.send(entry.message_id).events)
+        self._session.emit(self._session.fold.prompts.send(entry.message_id).events)
         return entry, not at_once
 
     def _sent(self, task: asyncio.Task[None]) -> None:
         self._task = None
-        self._work.prompt_left()
+        self._listener.prompt_left()
         if task.cancelled():
             return
         if task.exception() is not None:
             logger.error("a prompt could not be sent", exc_info=task.exception())
             return
-        self._work.attempt(self._work.advance)
+        self._listener.attempt(self._listener.advance)
 
     async def _send(self, sent: tuple[Entry, bool] | None) -> None:
         try:
@@ -161,9 +184,9 @@ class PromptDispatcher:
             if following is None or following.cancel_first:
                 return
             sent = self._send_event(following.entry)
-        await self._work.live.durable()
+        await self._session.live.durable()
         entry, promised = sent
-        known = self._work.fold.prompts.get(entry.message_id)
+        known = self._session.fold.prompts.get(entry.message_id)
         if known is None or known.state is not PromptState.SENT or feed is not self._binding.feed:
             return  # the agent was lost, or the session closed
         if self._withdrawn:
@@ -173,17 +196,17 @@ class PromptDispatcher:
 
     def _write(self, feed: UpstreamFeed, entry: Entry, *, promised: bool) -> None:
         content: list[Any] = [*entry.content]
-        untold = self._binding.is_untold and not bringing.is_command(content, self._work.fold)
-        story = bringing.story(self._work.fold) if untold else None
-        if story is not None:
-            content.insert(0, v2.TextContent(text=story))
+        untold = self._binding.is_untold and not is_command(content, self._session.fold)
+        told = story(self._session.fold) if untold else None
+        if told is not None:
+            content.insert(0, v2.TextContent(text=told))
         if not self._handed:
             self._forget_end()
         turn = ClientTurn(feed.session._core, content)
         handed = self._handed[turn] = Handed(
             entry=entry,
             turn=turn,
-            prompted=None if story is None else entry.content,
+            prompted=None if told is None else entry.content,
             promised=promised,
             settled=asyncio.get_running_loop().create_future(),
         )
@@ -198,11 +221,11 @@ class PromptDispatcher:
             self._settle(handed)
             self._reject(entry.message_id, InvalidParams(error.detail).to_wire())
             return
-        accepted.add_done_callback(partial(self._answered, handed, told_story=story is not None))
+        accepted.add_done_callback(partial(self._answered, handed, told_story=told is not None))
 
     def _mode(self, entry: Entry, feed: UpstreamFeed) -> str | None:
         """The delivery that the agent is asked for: what it offers of what was asked for."""
-        works = self._work.fold.turn is not None and entry.delivery in feed.session.abilities.delivery
+        works = self._session.fold.turn is not None and entry.delivery in feed.session.abilities.delivery
         wanted = entry.delivery is Delivery.STEER or (entry.delivery is Delivery.INTERRUPT and self.inserts)
         return str(entry.delivery) if works and wanted else None
 
@@ -213,8 +236,8 @@ class PromptDispatcher:
             self._binding.note_told()
         if error is not None and not isinstance(error, LinkLost) and handed.turn in self._handed:
             self._refused(handed, error)
-        self._work.prompt_left()
-        self._work.attempt(self._work.advance)
+        self._listener.prompt_left()
+        self._listener.attempt(self._listener.advance)
 
     def _refused(self, handed: Handed, error: BaseException) -> None:
         wire = error.error if isinstance(error, CallFailed) else _wire(error)
@@ -229,13 +252,13 @@ class PromptDispatcher:
             self._reject(handed.entry.message_id, wire)
 
     def _reject(self, message_id: str, error: ErrorObject) -> None:
-        prompts = self._work.fold.prompts
-        self._work.attempt(lambda: self._work.emit(prompts.reject(message_id, error).events))
+        prompts = self._session.fold.prompts
+        self._listener.attempt(lambda: self._session.emit(prompts.reject(message_id, error).events))
 
     def _return(self, message_id: str) -> None:
         """The agent gave it back untaken."""
-        prompts = self._work.fold.prompts
-        self._work.attempt(lambda: self._work.emit(prompts.withdraw(message_id, returned=True).events))
+        prompts = self._session.fold.prompts
+        self._listener.attempt(lambda: self._session.emit(prompts.withdraw(message_id, returned=True).events))
 
     def _settle(self, handed: Handed) -> None:
         self._handed.pop(handed.turn, None)
@@ -252,7 +275,7 @@ class PromptDispatcher:
         """Ask the agent to give back a prompt that it has not answered (PROMPT-V2-33); done once it has. With
         `cancel_turn`, the turn is cancelled where the agent takes the prompt all the same. `None` where the
         agent does not have the prompt, or cannot give it back."""
-        feed, entry = self._binding.feed, self._work.fold.prompts.get(message_id)
+        feed, entry = self._binding.feed, self._session.fold.prompts.get(message_id)
         if feed is None or entry is None or entry.state is not PromptState.SENT:
             return None
         found = [handed for handed in self._handed.values() if handed.entry.message_id == message_id]
@@ -307,7 +330,7 @@ class PromptDispatcher:
             return True
         if self._echo and self._echo.message_id != update.message_id:
             self._decide()
-        known = id in self._unshown or self._work.fold.message(MessageType.USER, id) is not None
+        known = id in self._unshown or self._session.fold.message(MessageType.USER, id) is not None
         if known or not self._unanswered():
             return False
         self._echo.hold(Held(update, original, meta))
@@ -329,7 +352,7 @@ class PromptDispatcher:
         for handed in [*self._handed.values()]:
             if handed.taken:
                 self._accept(handed, None)
-        turn = self._work.fold.turn
+        turn = self._session.fold.turn
         self._show_prompts([*self._unshown] if turn is None else turn.prompts)
         told = isinstance(update, v2.SessionStateUpdate) and update.stop_reason is not None
         if told and self._unanswered():
@@ -351,11 +374,11 @@ class PromptDispatcher:
         for held in self._echo.release():
             id = self.promised.promised(held.update.message_id)
             if not self._is_shown(held.update, id):
-                self._work.show(*held)
+                self._listener.show(*held)
 
     def _is_shown(self, update: UserUpdate, id: str) -> bool:
         """Whether clients have all of a user message already, as it was prompted."""
-        if id not in self._prompted or self._work.fold.message(MessageType.USER, id) is None:
+        if id not in self._prompted or self._session.fold.message(MessageType.USER, id) is None:
             return False
         self._shows = True
         return isinstance(update, v2.UserMessageChunk) or update.meta is UNSET
@@ -367,22 +390,22 @@ class PromptDispatcher:
             if content is not None and not self._shows:
                 self._prompted[id] = content
                 message = v2.UserMessage(message_id=v2.MessageId(id), content=content)
-                self._work.emit([Updated.of(self.attribution.complete(message))])
+                self._session.emit([Updated.of(self.attribution.complete(message))])
 
     def _await_turn(self) -> None:
         """A prompt was taken. If that comes behind the end of a turn, its own is waited for, not for ever."""
         if self._end is not None and self._concluding is None:
-            tasks = self._work.session.tasks
+            tasks = self._session.tasks
             self._concluding = tasks.call_later(CONCLUDE_AFTER, self._conclude)
 
     def _conclude(self) -> None:
         """The agent has answered a prompt behind the end of a turn and begun no other: it was the
         prompt's."""
         end, self._end, self._concluding = self._end, None, None
-        taken = self._work.fold.turns.due or any(handed.taken for handed in self._handed.values())
-        if end is not None and taken and self._work.fold.turn is None:
+        taken = self._session.fold.turns.due or any(handed.taken for handed in self._handed.values())
+        if end is not None and taken and self._session.fold.turn is None:
             told = end
-            self._work.attempt(lambda: self._work.apply(told))
+            self._listener.attempt(lambda: self._listener.apply(told))
 
     def _forget_end(self) -> None:
         self._end = None
@@ -405,12 +428,12 @@ class PromptDispatcher:
         update = self._appeared(update)
         prompted = None if update.content is UNSET else self._prompted.get(update.message_id)
         shown = update if prompted is None else structs.replace(update, content=prompted)
-        return self.attribution.keep(self.attribution.complete(shown), self._work.fold)
+        return self.attribution.keep(self.attribution.complete(shown), self._session.fold)
 
     def shown_in_part(self, chunk: v2.UserMessageChunk) -> v2.UserMessageChunk:
         """The same, for a message that comes in pieces."""
         chunk = self._appeared(chunk)
-        self._work.emit([*map(Updated.of, self.attribution.before_chunk(chunk))])
+        self._session.emit([*map(Updated.of, self.attribution.before_chunk(chunk))])
         return chunk
 
     def _appeared(self, update: U) -> U:
@@ -423,7 +446,7 @@ class PromptDispatcher:
     def _accept(self, handed: Handed, agent_id: str | None) -> None:
         """The prompt becomes a message, under the agent's id or, where clients know that already, its own.
         Without the agent's id it is shown here: nobody else does."""
-        entry, prompts = handed.entry, self._work.fold.prompts
+        entry, prompts = handed.entry, self._session.fold.prompts
         promised = handed.promised or agent_id is None
         # Where the agent was told more than was prompted, whatever it shows is not what clients are to see.
         echo = agent_id is None or handed.prompted is not None
@@ -437,15 +460,15 @@ class PromptDispatcher:
             self._prompted[id] = handed.prompted
         became = None if promised else agent_id
         accepted = prompts.accept(entry.message_id, became=became, agent_id=named, echo=echo)
-        self._work.emit(accepted.events)
+        self._session.emit(accepted.events)
         if not echo:
             self._unshown[id] = entry.content
         if not echo or named is not None:
-            signed = self.attribution.accepted(entry, id, self._work.fold, agent_id=named)
-            self._work.emit([*map(Updated.of, signed)])
+            signed = self.attribution.accepted(entry, id, self._session.fold, agent_id=named)
+            self._session.emit([*map(Updated.of, signed)])
         self._await_turn()
         if handed.cancel_turn:
-            self._work.cancel(message_id=entry.message_id)
+            self._listener.cancel(message_id=entry.message_id)
 
 
 def _wire(error: BaseException) -> ErrorObject:

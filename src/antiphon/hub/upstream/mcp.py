@@ -1,19 +1,24 @@
-"""McpOffers: the MCP servers of clients that one agent was told of, and whom it may ask for each.
+"""MCP servers of clients, as the agents behind a hub use them (MCPACP-09).
 
 An agent names a server by its id alone, and clients choose the ids. So the hub remembers with which session
-it told the agent of an id: only a client of that session is ever asked. An id that another session of the
-same agent has already is told under another one, so that no client can take the place of another.
+it announced an id to the agent: only a client of that session is ever asked. An id that another session of
+the same agent has already is announced under another one, so that no client can take the place of another.
+The hub changes nothing of what agent and server exchange but the ids of the requests around it.
 """
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import structs
 
+from antiphon.client import Client
+from antiphon.errors import CallFailed, LinkLost, RequestError
+from antiphon.jsonrpc.peer import Inbound
 from antiphon.schema import v2
+from antiphon.schema.mcp_binding import MESSAGE, BindingError
 from antiphon.server.connection import ClientConnection
 from antiphon.server.session import ServedSession
 
@@ -78,3 +83,38 @@ class McpOffers:
     def find(self, told: str) -> Offer | None:
         """Return what the agent means by an id; `None` where it was told of no such server."""
         return self._offers.get(told)
+
+
+class Offered:
+    """The MCP servers of clients, as one agent uses them."""
+
+    def __init__(self, offers: McpOffers) -> None:
+        self._offers = offers
+        self._client: Client
+
+    def begin(self, client: Client) -> None:
+        self._client = client
+        client._mcp.elsewhere = self._serve
+
+    async def _serve(self, params: Any, inbound: Inbound) -> Any:
+        told = params.server_id
+        offer = self._offers.find(told)
+        link = None if offer is None else offer.provision.provider(offer.server_id)
+        if offer is None or link is None:
+            raise RequestError(
+                BindingError.UNKNOWN_SERVER, "No such MCP server is offered", data={"serverId": told}
+            )
+
+        async def tell(notification: Any) -> None:
+            await self._client.connection.notify(MESSAGE, structs.replace(notification, server_id=told))
+
+        try:
+            answer = await link.mcp.ask(structs.replace(params, server_id=offer.server_id), tell)
+            if not link.policy.is_valid():
+                raise LinkLost("its client may not answer any more")
+            return answer
+        except CallFailed as error:
+            raise RequestError(error.error.code, error.error.message, data=error.error.data) from error
+        except LinkLost as error:
+            gone = "The client that offers the MCP server has gone"
+            raise RequestError(BindingError.BACKEND_FAILED, gone) from error

@@ -6,19 +6,25 @@ import asyncio
 import logging
 import secrets
 import time
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from antiphon.client import ClientSession
-from antiphon.engine.events import Updated
-from antiphon.errors import AntiphonError, CallFailed, InvalidResult, LocalError, RequestError
-from antiphon.hub import bringing
+from antiphon.engine.events import Delivery, Updated
+from antiphon.errors import AntiphonError, CallFailed, InvalidResult, LinkLost, LocalError, RequestError
 from antiphon.hub.context import HubContext
-from antiphon.hub.faults import to_request_error
-from antiphon.hub.feed import UpstreamFeed
-from antiphon.hub.kept_options import refusal, restore_options, warning
-from antiphon.hub.upstream import Upstream
-from antiphon.hub.work import UpstreamWork
+from antiphon.hub.records import keep_binding
+from antiphon.hub.upstream.errors import to_request_error
+from antiphon.hub.upstream.feed import UpstreamFeed
+from antiphon.hub.upstream.mcp import Provision
+from antiphon.hub.upstream.upstream import Upstream
+from antiphon.hub.worker.options import refusal, restore_options, warning
+from antiphon.hub.worker.place import Place, go_on, open_again
+from antiphon.hub.worker.story import LOST, RETOLD
+from antiphon.schema import v2
+from antiphon.schema.version import META_KEY
+from antiphon.server.session import ServedSession
 from antiphon.server.session_facts import options_of
 
 logger = logging.getLogger("antiphon.hub")
@@ -27,10 +33,21 @@ BACKOFF = 0.5
 LONGEST_BACKOFF = 30.0
 
 
+class Bind(Protocol):
+    async def __call__(self, upstream: Upstream, feed: UpstreamFeed, *, again: bool) -> None:
+        """Work at this session of an agent from here on. `again`: the agent had the session before, so its
+        events until now are a replay."""
+
+
 class Binding:
-    def __init__(self, work: UpstreamWork, hub: HubContext) -> None:
-        self._work = work
+    def __init__(
+        self, session: ServedSession, hub: HubContext, *, place: Callable[[], Place], bind: Bind
+    ) -> None:
+        """`place` returns how the session is to be opened at its agent."""
+        self._session = session
         self._hub = hub
+        self._place = place
+        self._bind = bind
         self.agent = hub.default
         """The name of the agent that works for the session."""
         self.chain: list[str] = []
@@ -62,6 +79,11 @@ class Binding:
         """Whether it is about to be at an agent."""
         return self._bringing.locked()
 
+    @property
+    def inserts(self) -> bool:
+        """Whether the agent is given prompts while it works."""
+        return self._hub.offer.busy is Delivery.AGENT and (self.feed is None or self.feed.inserts)
+
     async def bring(self, *, may_lose_options: bool = False) -> UpstreamFeed:
         """The session at its agent, which is started if it is not there. Raises `RequestError`; also for a
         fork that cannot keep the options of its source, unless it `may_lose_options`."""
@@ -76,8 +98,10 @@ class Binding:
                 upstream = await self._hub.upstreams.take(self.agent)
                 if self.chain:
                     again = await self._open_again(upstream)
-                session = again or await self._hub.open_new(upstream, self._work.place)
-                lost = await restore_options(session, options_of(self._work.fold), reopened=again is not None)
+                session = again or await self._hub.open_new(upstream, self._place())
+                lost = await restore_options(
+                    session, options_of(self._session.fold), reopened=again is not None
+                )
             except (AntiphonError, OSError, asyncio.CancelledError) as error:
                 if upstream is None or not upstream.wants_login:
                     self.fail()
@@ -86,22 +110,22 @@ class Binding:
                 if isinstance(error, asyncio.CancelledError):
                     raise
                 raise to_request_error(error) from error
-            lossy = again is None and bool(self._work.fold.messages)
-            forked = self._work.session.forked_from is not None and not self.chain
+            lossy = again is None and bool(self._session.fold.messages)
+            forked = self._session.forked_from is not None and not self.chain
             if lost and forked and not may_lose_options:
                 upstream.leave(upstream.feed(session))
                 self._hub.upstreams.let_go(upstream)
                 raise refusal(lost)
-            notice = bringing.RETOLD if forked else bringing.LOST  # an imported copy has no chain either
+            notice = RETOLD if forked else LOST  # an imported copy has no chain either
             if lossy:
                 self.is_untold, self.mark = True, f"~{secrets.token_hex(3)}"
             feed = upstream.feed(session)
             feed.answer_with_options()
-            await self._work.bind(upstream, feed, again=again is not None)
+            await self._bind(upstream, feed, again=again is not None)
             notices = [notice] if lossy else []
             notices += [warning(lost)] if lost else []
             if notices:
-                self._work.emit([Updated.of(each) for each in notices])
+                self._session.emit([Updated.of(each) for each in notices])
             if self.feed is None:
                 reason = {"reason": "interrupted"}
                 raise RequestError(AntiphonError.code, "The agent ended as it began", data=reason)
@@ -113,21 +137,55 @@ class Binding:
         if not (able.resume or able.load):
             return None
         try:
-            opening = partial(bringing.open_again, upstream, self.chain[-1], self._work.place)
+            opening = partial(open_again, upstream, self.chain[-1], self._place())
             return await self._hub.logins.admitted(upstream, opening)
         except (CallFailed, InvalidResult, LocalError) as error:
-            logger.warning("the agent cannot bring session %s back: %s", self._work.id, error)
+            logger.warning("the agent cannot bring session %s back: %s", self._session.id, error)
             self._hub.upstreams.forgetful.add(upstream.name)
             return None
+
+    async def fork(
+        self,
+        wanted: v2.ForkSessionRequest,
+        provision: Provision,
+        *,
+        at: str | None,
+        agents_id: Callable[[str], str | None],
+    ) -> tuple[Upstream, UpstreamFeed] | None:
+        """Fork the session at its agent, in the same process. `None` if the agent cannot do that, or not at
+        that message. `agents_id` returns the id that the agent has for a message."""
+        try:
+            feed = await self.bring()
+            upstream, able = self.upstream, feed.session.abilities
+            if upstream is None or not able.fork or (at is not None and not able.fork_at):
+                return None
+            able.check_setup(wanted.mcp_servers, wanted.additional_directories)
+            there_at = None if at is None else agents_id(at)
+            if at is not None and there_at is None:
+                return None
+            servers = upstream.mcp_offers.tell(wanted.mcp_servers, provision)
+            there = v2.ForkSessionRequest(
+                session_id=v2.SessionId(feed.session.id),
+                cwd=wanted.cwd,
+                mcp_servers=list(servers),
+                additional_directories=wanted.additional_directories,
+                meta=None if there_at is None else {META_KEY: {"messageId": there_at}},
+            )
+            begin = upstream.client._begin
+            session = await begin(there, servers, prepare=lambda fork: go_on(fork, self._session.fold))
+        except (CallFailed, InvalidResult, LinkLost, LocalError, RequestError) as error:
+            logger.warning("session %s not forked by its agent: %s", self._session.id, error)
+            return None
+        return upstream, upstream.feed(session)
 
     def note_told(self) -> None:
         """Note that the agent has been told what was said so far."""
         self.is_untold = False
-        self._work.session.tasks.start_soon(self.keep())
+        self._session.tasks.start_soon(self.keep())
 
     async def keep(self) -> None:
         """Keep which agent the session has, and which sessions there."""
-        await self._hub.keep(self._work.id, self.to_keep())
+        await keep_binding(self._hub.store, self._session.id, self.to_keep())
 
     def fail(self) -> None:
         """The agent was lost, or did not come: it is not tried again at once."""

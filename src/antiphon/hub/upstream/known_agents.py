@@ -17,12 +17,14 @@ import msgspec
 from msgspec import Struct
 
 from antiphon.client.protocol.abilities import Abilities
+from antiphon.engine.events import Delivery
 from antiphon.errors import InvalidResult
-from antiphon.hub.targets import Target
+from antiphon.hub.upstream.target import Target
 from antiphon.private_files import write_private
 from antiphon.schema import v2
 from antiphon.schema.codec import codec
 from antiphon.schema.version import V2
+from antiphon.server.offer import CONTENT, Offer
 
 if TYPE_CHECKING:
     from antiphon.client import Client
@@ -133,3 +135,21 @@ def _hash(target: Target | None) -> str:
     """Commands may hold secrets, and are not kept. An agent in this process has none."""
     words = target if isinstance(target, list | str) else type(target).__qualname__
     return hashlib.sha256(msgspec.json.encode(words)).hexdigest()
+
+
+def announce(offer: Offer, able: Abilities, *, inserts: bool) -> None:
+    """Offer to clients what the hub's first agent can do and the hub passes on, and what the hub does itself.
+    Never what attached clients can do: that changes, and nobody is informed again (invariant 10, PROXY-09).
+    `inserts`: the agent takes prompts while it works."""
+    accepts = [name for name in CONTENT if getattr(able, name)]
+    offer.accepts = frozenset(accepts)
+    offer.mcp_kinds = able.mcp - {"acp"}
+    offer.mcp_over_acp = "acp" in able.mcp
+    offer.takes_directories = able.additional_directories
+    offer.announces = dict(able.announces)
+    decides = [Delivery.AGENT] if offer.busy is Delivery.AGENT and inserts else []
+    steers = [Delivery.STEER] if "steer" in able.delivery or decides else []
+    # The hub has the queue, and cancels what is interrupted; only the agent takes anything into an open turn.
+    delivery = [Delivery.QUEUE, *steers, Delivery.INTERRUPT, *decides]
+    offer.ours |= {"delivery": delivery, "inject": {"modes": [Delivery.QUEUE, *steers, *decides]}}
+    offer.ours |= {"busy": offer.busy if offer.busy in delivery else Delivery.QUEUE}

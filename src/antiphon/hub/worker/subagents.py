@@ -1,16 +1,16 @@
-"""Children: the sessions that work for one of the hub's at its agent. Each has a session of its own here, as
-any subagent has: it is announced, followed and kept (SUB-01)."""
+"""UpstreamSubagents: the sessions that work for a hub session at its agent. Each has a session of its own
+here: it is announced, followed and kept (SUB-01)."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Any
 
 from antiphon.engine.subagents import renamed
 from antiphon.errors import RequestError
-from antiphon.hub.feed import UpstreamFeed
-from antiphon.hub.upstream import Upstream
-from antiphon.hub.work import UpstreamWork
+from antiphon.hub.upstream.feed import UpstreamFeed
+from antiphon.hub.upstream.upstream import Upstream
 from antiphon.schema import v2
 from antiphon.server.following import follow
 from antiphon.server.ids import new_id
@@ -20,10 +20,24 @@ from antiphon.server.session import ServedSession
 logger = logging.getLogger("antiphon.hub")
 
 
-class Children:
-    def __init__(self, session: ServedSession, registry: SessionRegistry) -> None:
+Join = Callable[[ServedSession, Upstream, UpstreamFeed, dict[str, str]], None]
+
+
+class UpstreamSubagents:
+    def __init__(
+        self,
+        session: ServedSession,
+        registry: SessionRegistry,
+        *,
+        join: Join,
+        leave: Callable[[ServedSession], None],
+    ) -> None:
+        """`join` lets a subagent's session work at the agent of this one, with the session ids here by those
+        at the agent; `leave` ends that."""
         self._session = session
         self._registry = registry
+        self._join = join
+        self._leave = leave
         self._upstream: Upstream | None = None
         self._names: dict[str, str] = {}
         """The sessions here by their ids at the agent: this one, those that work for it, and so on."""
@@ -75,9 +89,7 @@ class Children:
         info = parent.fold.subagents.get(id)
         child.parent, child.cancellable = parent, info is not None and info.can_cancel
         self._own[id] = child
-        work: UpstreamWork = child.worker  # type: ignore[assignment]  # every worker of a hub is one
-        work.join_parent(upstream, feed, self._names)
-        feed.lead(work, early=True)
+        self._join(child, upstream, feed, self._names)
         for client in parent.clients():
             follow(self._registry, client, parent, child, announced)
 
@@ -86,6 +98,5 @@ class Children:
         self._upstream = None
         children, self._own = self._own, {}
         for child in children.values():
-            work: UpstreamWork = child.worker  # type: ignore[assignment]
-            work.leave_parent()
+            self._leave(child)
             self._registry.retire(child)

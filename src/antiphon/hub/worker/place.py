@@ -1,8 +1,7 @@
-"""Bringing a session to an agent: the one it was at, or another that is told what happened so far."""
+"""Place: how a session is opened at its agent, new or again."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -10,31 +9,9 @@ from msgspec import Struct
 from antiphon.client import ClientSession
 from antiphon.client.protocol.dialect_v1 import AgentDialectV1
 from antiphon.engine.session import Session
-from antiphon.engine.transcript import MessageType
-from antiphon.hub.mcp_offers import Provision
-from antiphon.hub.upstream import Upstream
+from antiphon.hub.upstream.mcp import Provision
+from antiphon.hub.upstream.upstream import Upstream
 from antiphon.schema import v2
-
-TOLD = 60_000
-"""Characters of what happened so far that a new agent session is told; the last ones."""
-LOST = v2.Notice(
-    severity=v2.NoticeSeverity.WARNING,
-    title="The agent could not bring this session back",
-    description="It goes on in a new one, which is told what was said. What the agent itself remembered of "
-    "tools, files and thoughts is lost.",
-)
-RETOLD = v2.Notice(
-    severity=v2.NoticeSeverity.WARNING,
-    title="The agent cannot fork this session",
-    description="The fork is a new session, which is told what was said. What the agent itself remembers of "
-    "tools, files and thoughts stays with the other one.",
-)
-PREAMBLE = """\
-This conversation began earlier, in a session that you cannot remember. What was said so far stands between \
-the lines. Go on from there; do not repeat it.
---------
-"""
-SPEAKERS = {MessageType.USER: "User", MessageType.AGENT: "You"}
 
 
 class Place(Struct, frozen=True):
@@ -89,28 +66,3 @@ def news(session: ClientSession, fold: Session) -> list[v2.SessionUpdate]:
     if session.fold.turn is not None:
         told.append(session.fold.turns.snapshot())  # it works on: a hub itself, perhaps
     return told
-
-
-def is_command(content: Sequence[v2.ContentBlock], fold: Session) -> bool:
-    """Whether it is a slash command that the agent has: it has to stand first, and alone, to be one."""
-    commands = fold.facts.commands
-    first = content[0] if content else None
-    if commands is None or not isinstance(first, v2.TextContent) or not first.text.startswith("/"):
-        return False
-    word = first.text[1:].split(maxsplit=1)[:1]
-    return word in [[getattr(command, "name", None)] for command in commands.latest.available_commands]
-
-
-def story(fold: Session) -> str | None:
-    """What was said so far, for an agent that was not there; `None` where nothing was."""
-    lines = [
-        f"{SPEAKERS[message.type]}: {message.text}"
-        for message in fold.messages
-        if message.type in SPEAKERS and message.text
-    ]
-    if not lines:
-        return None
-    said = "\n\n".join(lines)
-    if len(said) > TOLD:
-        said = "[…]" + said[-TOLD:]
-    return f"{PREAMBLE}{said}\n--------\n"

@@ -25,7 +25,7 @@ from antiphon.engine.turn import TurnState
 from antiphon.engine.who import Who
 from antiphon.errors import AntiphonError
 from antiphon.hub.context import HubContext
-from antiphon.hub.upstream import CANCEL, tell_done
+from antiphon.hub.upstream.upstream import CANCEL, tell_done
 from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.schema import v2
 from antiphon.schema.codec import codec

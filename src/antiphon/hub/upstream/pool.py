@@ -1,4 +1,4 @@
-"""Upstreams: the agents that run behind a hub, each owned here from its start to its end."""
+"""UpstreamPool: the agents that run behind a hub, each owned here from its start to its end."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Mapping
 
 from antiphon.errors import InvalidParams, RequestError
-from antiphon.hub.targets import Target
-from antiphon.hub.upstream import Upstream
+from antiphon.hub.upstream.target import Target
+from antiphon.hub.upstream.upstream import Upstream
 
 Start = Callable[[str], Upstream]
 
 
-class Upstreams:
+class UpstreamPool:
     """A process for each session, or with `share` one for all sessions of an agent."""
 
     def __init__(self, targets: Mapping[str, Target], start: Start, *, share: bool) -> None:

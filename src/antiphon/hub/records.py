@@ -1,11 +1,22 @@
-"""The records of imported sessions: which agent of this hub works for them."""
+"""What the record of a session says about its agent."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec import structs
 
-from antiphon.hub.context import HUB
-from antiphon.stores.base import SessionRecord
+from antiphon.stores.base import RecordPatch, SessionRecord, Store
+
+HUB = "hub"
+"""The key in the `meta` of a session's record that says which agent it has, and which sessions there."""
+
+
+async def keep_binding(store: Store, session_id: str, binding: dict[str, Any]) -> None:
+    """Store which agent a session has, and which sessions there."""
+    record = await store.get(session_id)
+    if record is not None:
+        await store.update(session_id, RecordPatch(meta={**record.meta, HUB: binding}))
 
 
 def imported_record(record: SessionRecord, *, agent: str | None = None, copy: bool = False) -> SessionRecord:

@@ -24,10 +24,10 @@ from antiphon.client import (
 from antiphon.client.elicitation import Elicitation
 from antiphon.client.workspace import Workspace
 from antiphon.errors import AntiphonError, LinkLost
-from antiphon.hub.feed import UpstreamFeed, UpstreamReader
-from antiphon.hub.files import EditorWorkspace, Files
-from antiphon.hub.mcp_offers import McpOffers
-from antiphon.hub.targets import Target
+from antiphon.hub.upstream.feed import UpstreamFeed, UpstreamReader
+from antiphon.hub.upstream.files import EditorWorkspace, Files
+from antiphon.hub.upstream.mcp import McpOffers
+from antiphon.hub.upstream.target import Target
 from antiphon.schema import v2
 from antiphon.server.elicitation import COMPLETE, Channel, Notify
 from antiphon.server.session import ServedSession

@@ -1,0 +1,89 @@
+"""UpstreamCanceller: cancels what the agent of a session works on: its turn, or one thing of it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+from antiphon.errors import AntiphonError
+from antiphon.hub.worker.binding import Binding
+from antiphon.server.session import ServedSession
+
+logger = logging.getLogger("antiphon.hub")
+
+CANCEL_AGAIN = 2.0
+"""Seconds after which a cancel is sent again for a turn that had not begun when it was sent."""
+CANCEL_GRACE = 30.0
+"""Seconds that an agent has to end a cancelled turn before the hub ends the agent."""
+
+
+class UpstreamCanceller:
+    def __init__(self, session: ServedSession, binding: Binding) -> None:
+        self._session = session
+        self._binding = binding
+        self.active = False
+        """Whether what is open was cancelled and has not ended."""
+        self._serial = 0
+        """How many cancels the agent was sent."""
+
+    def turn(self, meta: dict[str, Any] | None = None) -> None:
+        """Cancel the turn. `meta` is the `_meta` of the client's cancel (OBS-02)."""
+        self.active = True
+        self._serial += 1
+        self.notify_agent(meta)
+        if self._binding.feed is not None and self._session.parent is None:
+            self._later(CANCEL_GRACE, self._end)
+
+    def opened(self) -> None:
+        """A turn has begun whose prompt was cancelled before the agent accepted it. The agent may have been
+        idle when it read the cancel, and have ignored it (PROMPT-V2-43); or it is about to end the turn."""
+        self._later(CANCEL_AGAIN, self.notify_agent)
+
+    def _later(self, seconds: float, act: Callable[[], None]) -> None:
+        """Do something if what is cancelled now has not ended by then, at the same agent."""
+        serial, feed = self._serial, self._binding.feed
+
+        def due() -> None:
+            still = self.active and self._serial == serial
+            if still and feed is not None and self._binding.feed is feed:
+                act()
+
+        self._session.tasks.call_later(seconds, due)
+
+    def notify_agent(self, meta: dict[str, Any] | None = None) -> None:
+        """Send the cancel to the agent, if one is there."""
+        if self._binding.feed is not None:
+            self._session.tasks.start_soon(_quietly(self._binding.feed.session.cancel(meta=meta)))
+
+    def _end(self) -> None:
+        upstream = self._binding.upstream
+        if upstream is not None:
+            logger.warning(
+                "agent of session %s ended: it did not stop a cancelled turn in time", self._session.id
+            )
+            upstream.end(f"it did not stop within {CANCEL_GRACE:g} s")
+
+    def tool_call(self, id: str) -> bool:
+        """Cancel one tool call; return whether the agent offers that."""
+        call, feed = self._session.fold.tools.get(id), self._binding.feed
+        if feed is None or call is None or call.final or getattr(call.capabilities, "cancel", None) is None:
+            return False
+        self._session.tasks.start_soon(_quietly(feed.session.cancel_tool_call(id)))
+        return True
+
+    def terminal(self, id: str) -> bool:
+        """Cancel one terminal; return whether the agent offers that."""
+        terminal, feed = self._session.fold.terminals.get(id), self._binding.feed
+        able = None if terminal is None else getattr(terminal.capabilities, "cancel", None)
+        if feed is None or able is None:
+            return False
+        self._session.tasks.start_soon(_quietly(feed.session.cancel_terminal(id)))
+        return True
+
+
+async def _quietly(work: Awaitable[None]) -> None:
+    """Await something and ignore a refusal: the updates of the agent report what happened."""
+    with suppress(AntiphonError):
+        await work
