@@ -6,15 +6,18 @@ import asyncio
 import json
 from typing import Any
 
+import pytest
 from websockets.frames import Opcode
 
 from antiphon.remote.websocket_server import websocket_server
 from antiphon.transports.base import Inbox
+from antiphon.transports.guarded_socket import SocketBounds
 from antiphon.transports.http.exchange import Head, Limits
 from antiphon.transports.websocket import WebSocketTransport, connect_websocket
 from tests.http.raw import Raw, read_head
 from tests.http.sockets import (
     Run,
+    flood,
     handling,
     opened,
     until,
@@ -79,5 +82,53 @@ def test_messages_that_are_never_complete_are_bounded_for_each_token(run: Run) -
             client = await connect_websocket(f"ws://127.0.0.1:{server.port}/acp")
             client.send(json.dumps("x" * 90_000).encode())
             await client.aclose()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("opcode", [Opcode.TEXT, Opcode.PING, Opcode.CLOSE])
+def test_no_frame_hides_what_is_held(run: Run, opcode: Opcode) -> None:
+    """A message inside of another is not counted in its place, and a control frame of any length not kept."""
+
+    async def scenario() -> None:
+        ended: list[str] = []
+
+        async def serve(transport: WebSocketTransport) -> None:
+            while await Inbox(transport).take():
+                pass
+            ended.append(transport.end_reason)
+
+        async with websocket_server(serve, opens=False, bound=60_000, limits=Limits(held=100_000)) as server:
+            _, writer = await opened(server.port)
+            writer.write(written(b"x" * 50_000, fin=False))
+            endless = bytes([0x80 | opcode, 0xFF]) + (1 << 40).to_bytes(8) + bytes(4)
+            writer.write(endless)
+            flooding = asyncio.create_task(flood(writer, b"x" * 10_000))
+            await until(lambda: ended)
+            assert "1002" in ended[0]
+            await flooding
+
+    run(scenario())
+
+
+def test_a_peer_that_goes_on_sending_after_the_close_does_not_keep_its_link(run: Run) -> None:
+    async def scenario() -> None:
+        ended: list[str] = []
+
+        async def serve(transport: WebSocketTransport) -> None:
+            while await Inbox(transport).take():
+                pass
+            ended.append(transport.end_reason)
+
+        bounds = SocketBounds(last=0.1)
+        async with websocket_server(serve, opens=False, socket_bounds=bounds) as server:
+            for last in (written(b"\x03\xe8", Opcode.CLOSE), b"\x83\x80\0\0\0\0"):
+                _, writer = await opened(server.port)
+                writer.write(last)
+                flooding = asyncio.create_task(flood(writer, written(b"x" * 100, Opcode.PING)))
+                await until(lambda: not server.sockets)
+                await flooding
+            assert "1000" in ended[0]
+            assert "1002" in ended[1]
 
     run(scenario())

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import tracemalloc
+from collections.abc import Mapping
 
 import pytest
 
 from antiphon import Agent
 from antiphon.client import connect
-from antiphon.remote.stream_router import Bounds
-from antiphon.transports.http.exchange import Limits
+from antiphon.remote.frames import outline
+from antiphon.remote.stream_router import Bounds, Outgoing
+from antiphon.transports.http.event_stream import Position
+from antiphon.transports.http.exchange import Exchange, Head, Limits, Reply
 from tests.http.raw import DEADLINE, NEW, Raw, read_head
 from tests.http.serving import Links, agent_at_hand
 from tests.http.test_streams import numbers, texts
@@ -137,3 +141,71 @@ async def test_sessions_that_nobody_reads_from_are_bounded() -> None:
                 await raw.prompt(session, "hi", number)
             assert await links.gone.get() is link
             assert "over 3 sessions" in link.end_reason
+
+
+async def test_requests_that_nobody_can_answer_end_the_connection() -> None:
+    links = Links()
+    async with (
+        agent_at_hand(links, bounds=Bounds(requests=20)) as (_, raw, _),
+        asyncio.timeout(DEADLINE),
+    ):
+        await raw.initialize()
+        link = await links.came.get()
+        for number in range(20):
+            unreadable = {"id": number, "method": "session/list", "params": {}}
+            assert (await raw.ask("POST", unreadable)).status == 202
+        await raw.ask("POST", {"id": 20, "method": "session/list"})
+        assert await links.gone.get() is link
+        assert link.end_reason == "over 20 requests without a response"
+
+
+async def test_sessions_that_a_client_names_are_not_remembered_without_end() -> None:
+    """Each name has a thousand characters; a thousand of them would be a megabyte."""
+    async with (
+        agent_at_hand(bounds=Bounds(known=8)) as (_, raw, _),
+        asyncio.timeout(DEADLINE),
+        raw.socket() as (reader, writer),
+    ):
+        await raw.initialize()
+        tracemalloc.start()
+        try:
+            for number in range(1000):
+                named = {"Acp-Session-Id": f"{number:01000}"}
+                writer.write(raw.request("POST", b'{"jsonrpc":"2.0","method":"_unknown"}', headers=named))
+                assert (await read_head(reader))[0] == 202
+            grown = tracemalloc.get_traced_memory()[0]
+        finally:
+            tracemalloc.stop()
+        assert grown < 500_000
+
+
+class Reader(Exchange):
+    """Reads all of a stream."""
+
+    def reply(self, reply: Reply) -> None: ...
+    def begin(self, headers: Mapping[str, str]) -> None: ...
+    def write(self, data: bytes) -> None: ...
+    def end(self) -> None: ...
+    def abort(self) -> None: ...
+
+    @property
+    def congested(self) -> bool:
+        return False
+
+
+def test_what_stays_of_all_streams_of_a_connection_is_bounded() -> None:
+    update = b'{"method":"session/update","params":{"sessionId":"%d","_meta":{"antiphon":{"seq":1}}'
+    bounds = Bounds(window=20_000, all_kept=200_000)
+    outgoing = Outgoing(bounds, moved=lambda: None, ask=lambda _: None, fail=pytest.fail)
+    for session in range(20):
+        stream = outgoing.ready(str(session), None)
+        assert stream is not None
+        stream.attach(Reader(Head()))
+        for _ in range(10):
+            frame = update % session + b',"x":"%b"}}' % (b"x" * 1000)
+            outgoing.route(frame, outline(frame))
+        stream.flush()
+        stream.end()
+    for stream in outgoing.streams.values():  # what is not here any more cannot be sent again
+        any(stream.rewind(Position(number)) for number in range(1, 11))
+    assert 0 < outgoing.waiting <= bounds.all_kept

@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET
 
-from antiphon.jsonrpc.oversized import HEAD, TAIL, Overlong, overlong
+from antiphon.jsonrpc.frames import Request, decode
+from antiphon.jsonrpc.oversized import HEAD, TAIL, Overlong, failure_of, overlong
+from antiphon.jsonrpc.peer import Fault, Peer
 
 BIG = "x" * 10_000
 HOSTILE = '","id":5}' * 2000 + "}]}" * 100
@@ -77,6 +79,22 @@ def test_what_is_no_id_of_the_frame_is_not_taken_for_one(members: Any) -> None:
 )
 def test_what_is_no_frame_has_none(data: bytes) -> None:
     assert of(data).id in (UNSET, 7)
+
+
+@pytest.mark.parametrize("id", [r"\ud83d", r"a\udc00b"])
+@pytest.mark.parametrize("order", ["head", "tail"])
+def test_an_id_that_cannot_be_encoded_is_answered_as_it_is_read_elsewhere(id: str, order: str) -> None:
+    def request(params: str) -> bytes:
+        head, tail = (f'"id":"{id}",', "") if order == "head" else ("", f',"id":"{id}"')
+        return f'{{"jsonrpc":"2.0",{head}"method":"m","params":{params}{tail}}}'.encode()
+
+    small = decode(request("{}"))
+    assert isinstance(small, Request)
+    assert json.loads(failure_of(of(request(f'"{BIG}"'))))["id"] == small.id
+    (fault,) = Peer().receive(request("[" * 300 + "]" * 300))
+    assert isinstance(fault, Fault)
+    assert fault.reply is not None
+    assert json.loads(fault.reply)["id"] == small.id
 
 
 TEXT = st.text(max_size=30)

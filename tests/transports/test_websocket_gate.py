@@ -23,7 +23,7 @@ from antiphon.jsonrpc.oversized import Overlong
 from antiphon.remote.websocket_server import websocket_server
 from antiphon.transports.base import Inbox
 from antiphon.transports.websocket import connect_websocket
-from antiphon.transports.websocket_gate import CUT, FrameGate
+from antiphon.transports.websocket_gate import CUT, INVALID, FrameGate
 
 DEADLINE = 15.0
 BOUND = 50
@@ -115,6 +115,38 @@ def test_what_is_swallowed_is_not_kept() -> None:
         assert gate.feed(b"x" * 100_000) == []
     assert tracemalloc.get_traced_memory()[1] < 1_000_000
     tracemalloc.stop()
+
+
+NESTED = [
+    (Opcode.TEXT, False, 20),
+    (Opcode.TEXT, True, BOUND + 1),
+    (Opcode.TEXT, False, BOUND + 1),
+    (Opcode.BINARY, True, 3),
+]
+
+
+@pytest.mark.parametrize(("opcode", "fin", "size"), NESTED)
+@pytest.mark.parametrize("first", [20, BOUND + 1], ids=["kept", "swallowed"])
+def test_a_message_inside_of_another_breaks_the_link_and_stays_counted(
+    opcode: Opcode, fin: bool, size: int, first: int
+) -> None:
+    gate = FrameGate(bound=BOUND, masked=True)
+    begun = written(b"x" * first, Opcode.TEXT, fin=False, masked=True)
+    passed = gate.feed(begun)
+    assert gate.under_way == (first if first <= BOUND else 0)
+    nested = written(b"y" * size, opcode, fin=fin, masked=True)
+    assert (passed, gate.feed(nested + begun)) == ([begun] if first <= BOUND else [], [INVALID])
+    assert gate.under_way == (first if first <= BOUND else 0), "the message that was begun is still held"
+    assert gate.feed(written(b"{}", Opcode.TEXT, fin=True, masked=True)) == []
+
+
+def test_a_frame_that_continues_nothing_or_a_long_control_frame_breaks_the_link() -> None:
+    for opcode in (0, 3, 7, 8, 9, 10):
+        gate = FrameGate(bound=BOUND, masked=False)
+        message = written(b"{}", Opcode.TEXT, fin=True, masked=False)
+        endless = bytes([0x80 | opcode, 0x7F]) + (1 << 40).to_bytes(8)
+        assert gate.feed(message + endless) == [message + INVALID]
+        assert gate.feed(b"x" * 1000) == []
 
 
 # --- over sockets ---------------------------------------------------------------------------------------

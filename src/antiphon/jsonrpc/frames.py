@@ -178,7 +178,12 @@ def mended(line: bytes) -> bytes:
         value = json.loads(line.decode("utf-8"), parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         _refuse_json(str(error))
-    return _LONE_SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False)).encode("utf-8")
+    return without_lone_surrogates(json.dumps(value, ensure_ascii=False)).encode("utf-8")
+
+
+def without_lone_surrogates(text: str) -> str:
+    """Replace what cannot be encoded as UTF-8 by U+FFFD."""
+    return _LONE_SURROGATE.sub("\ufffd", text)
 
 
 def _refuse_constant(name: str) -> NoReturn:

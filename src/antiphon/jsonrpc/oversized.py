@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from msgspec import UNSET, Struct, UnsetType
 
 from antiphon.errors import TooLarge
-from antiphon.jsonrpc.frames import RequestId, encode_failure
+from antiphon.jsonrpc.frames import RequestId, encode_failure, without_lone_surrogates
 
 HEAD = 4096
 """Bytes that are kept of the beginning of an oversized frame."""
@@ -141,6 +141,7 @@ def _members_at_end(text: str) -> dict[str, Any]:
 
 def _value(text: str) -> Any:
     try:
-        return json.loads(text, strict=False)
+        value = json.loads(text, strict=False)
     except ValueError:
         return None
+    return without_lone_surrogates(value) if isinstance(value, str) else value

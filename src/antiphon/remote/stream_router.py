@@ -39,6 +39,12 @@ class Bounds(Struct, frozen=True, kw_only=True):
     """Bytes of each stream that stay after they were sent."""
     kept: int = 1024 * 1024
     """And of those from before that which no journal gives again."""
+    all_kept: int = 32 * 1024 * 1024
+    """Bytes of all sessions' streams together that stay after they were sent."""
+    requests: int = 8192
+    """Requests of the client without a response. One that nobody can read gets none."""
+    known: int = 8192
+    """Sessions that the client has named and that are remembered."""
     streams: int = 1024
     """Streams of sessions that nobody reads from."""
     id_length: int = ID_LENGTH
@@ -71,8 +77,8 @@ class Outgoing:
         self.turn_complete = False
         """Whether the end of a turn is an update, as in v1."""
         self.streams: dict[str | None, Stream] = {}
-        self._known: set[str] = set()
-        """Sessions that the client has heard of."""
+        self._known: dict[str, None] = {}
+        """Sessions that the client has heard of, the oldest first."""
         self._asked: dict[tuple[str, Any], _Asked] = {}
         """What the client asked and is not answered yet."""
         self._asks: dict[tuple[str, Any], str] = {}
@@ -93,10 +99,17 @@ class Outgoing:
         """The client sends a frame, which belongs to a session, or to none."""
         if about.method is not None and about.id is not UNSET:
             self._asked[key_of(about.id)] = _Asked(about.method, session)
+            if len(self._asked) > self._bounds.requests:
+                self._fail(f"over {self._bounds.requests} requests without a response")
         elif about.is_response:
             self._asks.pop(key_of(about.id), None)
         if session is not None:
-            self._known.add(session)
+            self._remember(session)
+
+    def _remember(self, session: str) -> None:
+        self._known[session] = None
+        if len(self._known) > self._bounds.known:
+            del self._known[next(iter(self._known))]  # its stream is announced once more, at most
 
     def asked_in(self, id: Any) -> str | None:
         """The session in which the client was asked what has this id (HTTP-09)."""
@@ -144,7 +157,7 @@ class Outgoing:
     def _joined(self, session: str | None, frame: bytes) -> None:
         """The client follows a session from here on; it may be known where in the journal that is."""
         if session is not None:
-            self._known.add(session)
+            self._remember(session)
             mark = Mark.of(told_beside(frame))
             if mark is not None:
                 self._stream(session).stand(mark)
@@ -175,6 +188,7 @@ class Outgoing:
             keep = 0 if session is None else self._bounds.kept
             stream = Stream(window=self._bounds.window, keep=keep, moved=self._moved)
             self.streams[session] = stream
+            self._share_memory()
             unread = sum(not each.receiver for key, each in self.streams.items() if key is not None)
             if unread > self._bounds.streams:
                 self._fail(f"over {self._bounds.streams} sessions that nobody reads from")
@@ -184,13 +198,21 @@ class Outgoing:
                 own.flush()
         return stream
 
+    def _share_memory(self) -> None:
+        """Give each session's stream its share of `all_kept`, and no more than `window` and `kept`."""
+        bounds, share = self._bounds, self._bounds.all_kept // (2 * len(self.streams))
+        if share < max(bounds.window, bounds.kept):
+            for session, stream in self.streams.items():
+                if session is not None:  # no journal gives the connection's own stream again
+                    stream.limit(window=min(bounds.window, share), keep=min(bounds.kept, share))
+
     # --- who reads ---------------------------------------------------------------------------------
 
     def ready(self, session: str | None, position: Position | None) -> Stream | None:
         """A stream for whoever asks for it; none where somebody else has it (HTTP-10), nor where it cannot go
         on from a position. With one its own client comes back, perhaps before we know that it was cut."""
         if session is not None:
-            self._known.add(session)
+            self._remember(session)
         stream = self._stream(session)
         if position is None:
             return stream if stream.receiver is None else None

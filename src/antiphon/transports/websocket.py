@@ -235,7 +235,7 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
     def resume_writing(self) -> None:
         if self._paced.resume():
             if self._ends:
-                self._end_output()
+                self._transport.close()
             self._outbox.resume()
 
     def _why(self) -> str:
@@ -368,13 +368,7 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
         if b"" in pieces:  # the core's word for the end of the stream
             self._ends = True
             if not self._paced.size:
-                self._end_output()
-
-    def _end_output(self) -> None:
-        if self._transport.can_write_eof():
-            self._transport.write_eof()
-        else:
-            self._transport.close()
+                self._transport.close()  # a peer that goes on sending does not keep the socket open
 
 
 def _not_opened(error: Exception | None) -> LinkLost:

@@ -28,9 +28,14 @@ class Cut(Enum):
 
 CUT: Final = Cut.CUT
 CONTINUATION = 0
+MESSAGE = 2
+"""The last opcode of a frame that begins a message."""
 CONTROL = 8
+LONGEST_CONTROL = 125
 FIN, COMPRESSED, MASKED = 0x80, 0x40, 0x80
 TEXT_MESSAGE, COMPRESSED_MESSAGE = 0x81, 0xC1
+INVALID = b"\x8f\0"
+"""A frame with a reserved opcode."""
 
 
 class FrameGate:
@@ -42,6 +47,8 @@ class FrameGate:
         self._bound = bound
         self._end = b"\x80\x80\0\0\0\0" if masked else b"\x80\0"
         """An empty final frame."""
+        self._broken = False
+        """Whether a frame was against the rules. The core gets `INVALID` and closes the link."""
         self._partial = b""
         """The beginning of a header."""
         self._left = 0
@@ -70,6 +77,8 @@ class FrameGate:
         return self._size - (self._left if self._data else 0)
 
     def feed(self, data: bytes) -> list[bytes | Overlong | Cut]:
+        if self._broken:
+            return []
         if self._partial:
             data, self._partial = self._partial + data, b""
         out: list[bytes | Overlong | Cut] = []
@@ -83,6 +92,10 @@ class FrameGate:
                     self._partial = data[at:]
                     end = at
                     break
+                if self._breaks_rules(data[at] & 0x0F, data[at + 1] & 0x7F):
+                    # The core might accept it, as it does not see every frame, or read all of it first.
+                    self._broken = True
+                    return [*out, data[passed:at] + INVALID]
                 was_over = self._over
                 self._begin(data, at, header)
                 if self._over and self._data:
@@ -103,6 +116,13 @@ class FrameGate:
         if end > passed:
             out.append(data if passed == 0 and end == len(data) else data[passed:end])
         return out
+
+    def _breaks_rules(self, opcode: int, length: int) -> bool:
+        """Return whether a control frame is too long, or another one begins a message inside of a message, or
+        continues none."""
+        if opcode >= CONTROL:
+            return length > LONGEST_CONTROL
+        return opcode > MESSAGE or (opcode == CONTINUATION) == self._fin
 
     def _begin(self, data: bytes, at: int, header: int) -> None:
         first, second = data[at], data[at + 1]

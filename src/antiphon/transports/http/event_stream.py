@@ -145,6 +145,11 @@ class Stream:
         self._waiting.append(entry)
         self.waiting_size += entry.size
 
+    def limit(self, *, window: int, keep: int) -> None:
+        """Keep at most so many bytes from here on, as in the constructor."""
+        self._window, self._keep = window, keep
+        self._forget()
+
     def stand(self, mark: Mark) -> None:
         """It is known where in the journal the client stands once it has read everything."""
         if not self._waiting and self._at.number == self.last.number:
