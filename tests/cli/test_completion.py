@@ -184,4 +184,4 @@ def test_there_is_a_script_for_each_shell_and_for_the_one_in_use(shell: str) -> 
     assert (done.returncode, done.stderr) == (0, "")
     assert f"_ANTIPHON_COMPLETE={shell}_complete" in done.stdout
     assert script(SHELL=f"/usr/bin/{shell}").stdout == done.stdout
-    assert "say which shell: bash, zsh, fish" in script(SHELL="/bin/sh").stderr
+    assert "name one of bash, zsh, fish" in script(SHELL="/bin/sh").stderr

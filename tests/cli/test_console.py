@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.style import Style
 
 from antiphon.cli.output.console import rendered
-from antiphon.transcripts.writing import LONGEST, Piece, Writing
+from antiphon.transcripts.markdown_stream import LONGEST, MarkdownStream, Piece
 
 LINES = st.sampled_from(
     [
@@ -33,7 +33,7 @@ TEXTS = st.lists(LINES, max_size=30).map("\n".join)
 
 
 def written(chunks: list[str]) -> list[Piece]:
-    writing = Writing()
+    writing = MarkdownStream()
     pieces = [piece for chunk in chunks for piece in writing.write(chunk)]
     return [*pieces, *writing.finish()]
 
@@ -48,7 +48,7 @@ def test_chunks_make_no_difference_and_nothing_is_lost(text: str, cuts: list[int
 
 
 def test_a_block_is_complete_when_the_next_one_begins() -> None:
-    writing = Writing()
+    writing = MarkdownStream()
     assert writing.write("# Title\n\nSome *text*") == []
     assert writing.write(" goes on.\n") == [Piece("# Title\n\n")]
     assert writing.write("\n- a list\n\n- is one block\n\n  with more\n") == [
@@ -78,12 +78,12 @@ def test_a_block_without_an_end_is_printed_in_parts_that_read_as_one() -> None:
 
 
 def test_what_is_shown_of_a_long_block_is_its_end() -> None:
-    writing = Writing()
+    writing = MarkdownStream()
     writing.write("word " * 1000 + "end")
     tail = writing.tail(lines=5, width=20)
     assert len(tail) <= 100
     assert tail.endswith("word end")
-    writing = Writing()
+    writing = MarkdownStream()
     writing.write("```\n" + "code\n" * 1000)
     assert writing.tail(lines=3, width=20) == "```\ncode\ncode\ncode\n"
 

@@ -102,7 +102,7 @@ def test_an_agent_behind_a_hub_dies_at_once(hub: Served) -> None:
 
 
 def test_an_agent_dies_or_is_none(tmp_path: Path) -> None:
-    assert "(its last words: no key); does it speak ACP?" in prompt("hello", agent=DIES).stderr
+    assert "(last line on stderr: no key); does it speak ACP?" in prompt("hello", agent=DIES).stderr
     assert "such as --acp" in prompt("hello", agent=["cat"]).stderr
     assert "ACP?" not in prompt("hello", agent=raw_agent("dies-in-turn")).stderr
 
@@ -157,7 +157,7 @@ def test_nobody_can_be_asked(tmp_path: Path) -> None:
         timeout=20,
     )
     assert (done.returncode, done.stdout) == (Exit.USAGE, "")
-    assert "no terminal: give --yes" in done.stderr
+    assert "not a terminal: give --yes" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -74,8 +74,8 @@ def test_examples_stand_in_columns_where_they_fit_and_below_each_other_elsewhere
         (["Serve"], "did you mean 'serve'?"),
         (["sessions", "lst"], "did you mean 'list'?"),
         (["token", "remove"], "did you mean 'revoke'?"),
-        (["claude"], 'claude is an agent: say `antiphon prompt "TEXT" -- claude`'),
-        (["sessions", "xyzzy"], "there are list, show, rename, delete, export, import, fork"),
+        (["claude"], 'claude is an agent: run `antiphon prompt "TEXT" -- claude`'),
+        (["sessions", "xyzzy"], "the commands are list, show, rename, delete, export, import, fork"),
         (["prompt", "hi", "claude"], "an agent comes after --: -- claude"),
     ],
 )

@@ -72,13 +72,13 @@ def test_allow_decides_by_the_kind_of_tool(allow: str, edited: str, ran: str, ve
     done = prompt("fix it", "--allow", allow, "--version", version, agent=SHOWCASE)
     assert f"{edited} Edit song.py" in done.stderr
     assert f"{ran} pytest -q" in done.stderr
-    assert ("by --allow " + allow in done.stderr) == (ran == "✗")
+    assert ("because of --allow " + allow in done.stderr) == (ran == "✗")
 
 
 def test_where_nobody_can_be_asked_everything_is_rejected_and_that_is_said_once() -> None:
     done = prompt("fix it", agent=SHOWCASE)
     assert done.stderr.count("antiphon: rejected") == 2
-    assert done.stderr.count("nobody can be asked here") == 1
+    assert done.stderr.count("there is no terminal to ask at") == 1
 
 
 def test_asking_without_a_terminal_is_refused() -> None:
@@ -149,18 +149,18 @@ def test_what_happens_beside_words_and_tools_is_told(version: str) -> None:
         return done.stderr.splitlines()
 
     assert told("/delegate find it") == [
-        "antiphon: subagent Researcher: at work",
+        "antiphon: subagent Researcher: working",
         "antiphon: to Researcher: find it",
         "antiphon: from Researcher: It is in line 7.",
         "antiphon: subagent Researcher: done",
     ]
     assert told("/status A song") == [
-        "antiphon: the session is called A song",
+        "antiphon: the session has the title A song",
         "antiphon: The cache is cold: It warms up.",
         "antiphon: context <1 % full, 0.04 USD",
     ]
     assert told("/compact") == [
-        "antiphon: the agent compacts its context",
+        "antiphon: compacting the context",
         "antiphon: context compacted: We sang.",
     ]
     assert told("/code") == ["antiphon: Mode: Just do it"]
@@ -185,7 +185,8 @@ def test_notices_outside_of_a_turn_are_shown(version: str) -> None:
 def test_a_form_that_nobody_can_fill_in_is_told_and_cancelled(version: str, form: list[str]) -> None:
     done = prompt("/ask", "--version", version, *form, agent=COMPLETE)
     assert done.returncode == Exit.DONE
-    assert "antiphon: complete asks: Which trip shall it be?; nobody can be asked here\n" in done.stderr
+    asked = "antiphon: complete asks: Which trip shall it be?"
+    assert f"{asked}; cancelled, because there is no terminal to ask at\n" in done.stderr
     visit = prompt("/visit", "--version", version, agent=COMPLETE)
     assert visit.stdout == "The visit: cancel.\n"
 
@@ -210,9 +211,7 @@ def test_blocks_that_are_no_text_have_lines_of_their_own(version: str) -> None:
 def test_a_refusal_says_that_the_prompt_is_forgotten_in_plain_text_and_json(
     version: str,
 ) -> None:
-    said = (
-        "antiphon: the agent goes on without this prompt and its answer: they will not be in the next one\n"
-    )
+    said = "antiphon: the agent drops this prompt and its answer; they are not part of the next prompt\n"
     plain = prompt("refusal", "--version", version, agent=SHOWCASE)
     assert (plain.returncode, plain.stderr) == (Exit.REFUSAL, said)
     json_lines = prompt("refusal", "--json", "--version", version, agent=SHOWCASE)
@@ -290,13 +289,18 @@ def test_a_file_that_cannot_be_executed_is_no_agent(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("how", "arguments", "code", "said"),
     [
-        ("dies-at-start", [], Exit.ERROR, "exited with code 3 (its last words: Error: Cannot find module"),
-        ("dies", [], Exit.ERROR, "exited with code 3 (its last words: Error: out of stories)"),
+        (
+            "dies-at-start",
+            [],
+            Exit.ERROR,
+            "exited with code 3 (last line on stderr: Error: Cannot find module",
+        ),
+        ("dies", [], Exit.ERROR, "exited with code 3 (last line on stderr: Error: out of stories)"),
         ("old", [], Exit.ERROR, "does not speak ACP 1 or 2: only version 0"),
         ("new", [], Exit.ERROR, "answered protocol version 7"),
         ("fine", ["--version", "2"], Exit.ERROR, "does not speak ACP 2"),
-        ("login", [], Exit.LOGIN, "wants you to log in first: Authentication required"),
-        ("login-late", [], Exit.LOGIN, "wants you to log in first: Your login has expired"),
+        ("login", [], Exit.LOGIN, "requires a login: Authentication required"),
+        ("login-late", [], Exit.LOGIN, "requires a login: Your login has expired"),
         ("silent", ["--timeout", "0.5"], Exit.TIMEOUT, "was not done after 0.5 s (starting)"),
     ],
 )

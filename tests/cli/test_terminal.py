@@ -69,12 +69,12 @@ SCENES: dict[str, tuple[list[str], list[tuple[str, str]]]] = {
             (r"more than 9\s+people\s+›", "2"),
             (r"2 bus\s+›", "2"),
             (r"Enter for n\s+›", ""),
-            (r"begins again\s+›", "r"),
+            (r"starts again\s+›", "r"),
             (r"2 or more characters\s+›", "Rom"),
             (r"Enter for 1\s+›", ""),
             (r"2 bus\s+›", "train"),
             (r"Enter for n\s+›", "y"),
-            (r"begins again\s+›", ""),
+            (r"starts again\s+›", ""),
         ],
     ),
     "visit": (["/visit", "--", *COMPLETE], [(r"y or n\s+›", "y")]),
@@ -174,7 +174,7 @@ def test_a_refusal_says_that_the_prompt_is_forgotten(version: str) -> None:
     command = [*ANTIPHON, "prompt", "refusal", "--version", version, "--", *SHOWCASE]
     with Terminal(command, columns=100) as terminal:
         terminal.wait_for("✗ the agent refused")
-        terminal.wait_for("goes on without this prompt and its answer")
+        terminal.wait_for("drops this prompt and its answer")
         assert terminal.wait() == Exit.REFUSAL
 
 
@@ -184,7 +184,7 @@ def test_an_address_is_shown_whole_and_visited_by_nobody_but_the_user(
     version: str, typed: str, said: str
 ) -> None:
     with Terminal([*ANTIPHON, "prompt", "/visit", "--version", version, "--", *COMPLETE]) as terminal:
-        terminal.wait_for(r"https://example\.org/pay\?order=1\s+which leads to example\.org")
+        terminal.wait_for(r"https://example\.org/pay\?order=1\s+on the host example\.org")
         terminal.wait_for(r"y or n\s+›")
         terminal.type(typed if typed == "\x04" else f"{typed}\r")
         if typed == "what?":
@@ -220,7 +220,7 @@ def test_ctrl_c_at_a_form_cancels_the_turn(version: str) -> None:
 
 
 def test_the_end_of_input_at_a_form_and_a_no_behind_it_send_nothing() -> None:
-    for typed, asked in (("\x04", r"2 or more characters\s+›"), ("n\r", r"begins again\s+›")):
+    for typed, asked in (("\x04", r"2 or more characters\s+›"), ("n\r", r"starts again\s+›")):
         with Terminal([*ANTIPHON, "prompt", "/ask", "--", *COMPLETE]) as terminal:
             if typed == "n\r":
                 for answer in ("Ulm", "", "", ""):

@@ -416,4 +416,4 @@ def test_a_piped_prompt_that_is_forbidden_ends_with_an_error(tmp_path: Path) -> 
             env={**os.environ, "ANTIPHON_TOKEN": secret},
         )
     assert eye.returncode == 1, eye.stderr
-    assert "not taken: Forbidden" in eye.stderr
+    assert "the hub rejected the prompt: Forbidden" in eye.stderr

@@ -121,7 +121,7 @@ async def test_a_transcript_says_where_something_is_missing() -> None:
     assert "First part." in text
     assert "Third part." in text
     assert "Second part." not in text
-    assert "Something is missing here: event 4 cannot be read" in text
+    assert "Events are missing here: event 4 cannot be read" in text
     store, _ = await damaged(1)
     text = "".join(to_markdown(await read_account(store, "s")))
     assert "Third part." in text

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from antiphon.engine import events as e
 from antiphon.engine.events import AnyBody, Event
 from antiphon.engine.who import Who
-from antiphon.transcripts import Account, Gathering, account, to_html, to_markdown
+from antiphon.transcripts import Account, AccountBuilder, account, to_html, to_markdown
 from tests.engine.journals import AT, asked, permission, selected, state, text, update
 
 PATCH = """\
@@ -168,7 +168,7 @@ def journal(bodies: Sequence[AnyBody]) -> list[Event]:
 
 
 def told(bodies: Sequence[AnyBody] = BODIES, *, agent: str | None = "claude") -> Account:
-    gathering = Gathering()
+    gathering = AccountBuilder()
     gathering.add(journal(bodies))
     return account(gathering, agent=agent)
 

@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from antiphon.transcripts import to_markdown
-from antiphon.transcripts.harmless import harmless
+from antiphon.transcripts.foreign_markdown import harmless
 from tests.cpu_growth import assert_grows_in_proportion
 from tests.engine.journals import chunk
 from tests.transcripts.hostile import TEXTS, bodies

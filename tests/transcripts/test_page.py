@@ -6,13 +6,14 @@ import base64
 import hashlib
 import re
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from antiphon.transcripts import account, to_html
+from antiphon.transcripts.markdown import WRITERS as MARKDOWN_WRITERS
+from antiphon.transcripts.page import WRITERS as HTML_WRITERS
 from tests.cpu_growth import assert_grows_in_proportion
 from tests.engine.journals import chunk, folded, text, update
 from tests.transcripts.hostile import TEXTS, bodies
@@ -150,6 +151,5 @@ def test_the_time_of_a_page_grows_with_its_size_and_not_faster() -> None:
     assert_grows_in_proportion(write, 40_000, times=20)
 
 
-def test_the_package_ships_no_file_beside_its_modules() -> None:
-    folder = Path(__file__).parents[2] / "src" / "antiphon" / "transcripts"
-    assert not [path for path in folder.iterdir() if path.suffix not in (".py", "") or path.name == "static"]
+def test_both_formats_write_every_kind_of_entry() -> None:
+    assert MARKDOWN_WRITERS.keys() == HTML_WRITERS.keys()

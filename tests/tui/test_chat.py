@@ -73,7 +73,7 @@ async def test_a_question_is_answered_by_its_number_and_the_diff_is_seen_before(
     async with scene() as stage:
         monkeypatch.setattr(question_card, "TOO_SOON", 1000.0)
         await stage.write("edit")
-        screen = await stage.shows("waits for your answer")
+        screen = await stage.shows("waiting for your answer")
         assert "-le" in screen
         assert "+lu" in screen
         assert "song.txt  +1 −1" in screen
@@ -86,7 +86,7 @@ async def test_a_question_is_answered_by_its_number_and_the_diff_is_seen_before(
         await stage.rests()
         assert stage.app.focused is stage.chat.composer
         assert "✓ Edit song.txt  edit" in stage.text
-        assert "song.txt" in await stage.shows("Files touched")  # at 100 columns there is room for it
+        assert "song.txt" in await stage.shows("Changed files")  # at 100 columns there is room for it
 
 
 async def test_a_question_does_not_take_the_keys_from_who_is_writing() -> None:
@@ -131,7 +131,7 @@ async def test_what_waits_can_be_edited_moved_and_withdrawn_and_goes_on() -> Non
         await stage.shows("holding")
         for text in ("say one", "say two", "say three"):
             await stage.write(text)
-        await stage.shows("3 waits  say three")
+        await stage.shows("3 queued  say three")
         assert "3 queued" in stage.text
         await stage.pilot.press("tab")  # past nothing else that could have the focus
         stage.chat.queue.focus()
@@ -139,15 +139,15 @@ async def test_what_waits_can_be_edited_moved_and_withdrawn_and_goes_on() -> Non
         assert stage.chat.composer.text == "say one"
         stage.chat.composer.put("say ONE")
         await stage.pilot.press("enter")
-        await stage.shows("1 waits  say ONE")
+        await stage.shows("1 queued  say ONE")
         stage.chat.queue.focus()
         await stage.pilot.press("home", "alt+down")
-        await stage.shows("2 waits  say ONE")
+        await stage.shows("2 queued  say ONE")
         await stage.pilot.press("end", "d")
         await stage.until(lambda: "say three" not in stage.text)
         stage.chat.composer.focus()
         await stage.pilot.press("escape")
-        await stage.shows("Cancelled")
+        await stage.shows("cancelled")
         await stage.shows("queue paused")
         stage.chat.queue.focus()
         await stage.pilot.press("r")
@@ -161,14 +161,14 @@ async def test_where_the_agent_has_no_queue_prompts_wait_here() -> None:
         await stage.shows("heard hold")
         await stage.write("first")
         await stage.write("second")
-        await stage.shows("2 waits  second")
+        await stage.shows("2 queued  second")
         stage.chat.queue.focus()
         await stage.pilot.press("end", "alt+up")
-        await stage.shows("1 waits  second")
+        await stage.shows("1 queued  second")
         await stage.pilot.press("e")
         stage.chat.composer.put("third")
         await stage.pilot.press("enter")
-        await stage.shows("1 waits  third")
+        await stage.shows("1 queued  third")
         await stage.pilot.press("escape")
         screen = await stage.shows("heard first")
         assert screen.index("heard third") < screen.index("heard first")
@@ -183,7 +183,7 @@ async def test_steering_and_interrupting_are_offered_while_it_works() -> None:
         stage.chat.composer.put("say instead")
         await stage.pilot.press("ctrl+g")
         screen = await stage.shows("heard say instead")
-        assert "Cancelled" in screen
+        assert "cancelled" in screen
 
 
 async def test_ctrl_c_stops_the_turn_and_twice_it_quits() -> None:
@@ -191,7 +191,7 @@ async def test_ctrl_c_stops_the_turn_and_twice_it_quits() -> None:
         await stage.write("hold")
         await stage.shows("holding")
         await stage.pilot.press("ctrl+c")
-        await stage.shows("Cancelled")
+        await stage.shows("cancelled")
         assert stage.app.is_running
         await stage.pilot.press("ctrl+c")
         await stage.until(lambda: stage.app._exit)
@@ -200,9 +200,9 @@ async def test_ctrl_c_stops_the_turn_and_twice_it_quits() -> None:
 async def test_how_a_turn_ended_is_told() -> None:
     async with scene() as stage:
         await stage.write("fail")
-        await stage.shows("Failed")
+        await stage.shows("the turn failed")
         await stage.write("refuse")
-        screen = await stage.shows("The agent refused")
+        screen = await stage.shows("the agent refused")
     assert "private" not in screen
 
 
@@ -249,7 +249,7 @@ async def test_words_are_found_also_where_nothing_is_laid_out_yet() -> None:
         await stage.shows("message 299")
         await stage.pilot.press("ctrl+f")
         await stage.pilot.press(*"message 7")
-        await stage.shows("11 places")
+        await stage.shows("11 matches")
         await stage.shows("message 79")
         for _ in range(10):
             await stage.pilot.press("enter")
@@ -310,7 +310,7 @@ async def test_an_address_is_shown_whole_and_never_opened() -> None:
     async with scene() as stage:
         await stage.write("visit")
         screen = await stage.shows("https://page.example/path")
-        assert "It leads to page.example. Nothing is opened from here." in screen
+        assert "Host: page.example. Nothing is opened from here." in screen
         await stage.pilot.press("2")
         await stage.shows("visit: decline")
 
@@ -330,7 +330,7 @@ async def test_help_and_themes() -> None:
     async with scene() as stage:
         await stage.pilot.press("f1")
         assert isinstance(stage.app.screen, HelpScreen)
-        await stage.shows("steer: into the turn that is at work")
+        await stage.shows("steer: add the prompt to the current turn")
         await stage.pilot.press("escape")
         await stage.shows("F1 Help")
         await stage.pilot.click(KeyBar, offset=(stage.text.split("\n")[-1].index("Help"), 0))
@@ -343,7 +343,7 @@ async def test_help_and_themes() -> None:
         await stage.rests()
         await stage.pilot.press("ctrl+p")
         await stage.pilot.press(*"quit")
-        await stage.shows("Leave; at a hub the session goes on")
+        await stage.shows("Quit; a hub keeps the session")
 
 
 @pytest.mark.parametrize("size", [(60, 20), (40, 12)])
@@ -353,9 +353,9 @@ async def test_narrow_terminals_have_no_sidebar_and_nothing_is_cut(size: tuple[i
         await stage.rests()
         await stage.write("edit")
         screen = await stage.shows("2  Reject")
-        assert "Files touched" not in screen
+        assert "Changed files" not in screen
         assert all(len(line) <= size[0] for line in screen.splitlines())
-        await stage.shows("● waits for your answer")
+        await stage.shows("● waiting for your answer")
         await stage.pilot.press("2")
         await stage.rests()
         await stage.write("hold")

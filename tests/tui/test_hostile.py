@@ -115,7 +115,7 @@ async def test_hostile_texts_are_shown_and_do_nothing_everywhere() -> None:
         look(stage)
         await stage.pilot.press("escape", "escape")
         await stage.pilot.press("ctrl+f", *"[@cl")
-        await stage.shows("places")
+        await stage.shows("matches")
         look(stage)
         await stage.pilot.resize_terminal(60, 20)
         await stage.pilot.pause()
@@ -167,7 +167,7 @@ async def test_hostile_questions_and_forms_are_shown_whole_and_do_nothing() -> N
         await stage.pilot.press("2")
         await stage.rests()
         await stage.write("visit")
-        await stage.shows("It leads to nowhere known")
+        await stage.shows("Host: (unknown)")
         look(stage)
         await stage.pilot.press("2")
         await stage.shows("⟨U+202E⟩gnp.exe")
@@ -222,7 +222,7 @@ async def test_a_hundred_thousand_events_stay_usable() -> None:
         await stage.pilot.press("ctrl+f")
         async with timed("searching"):
             await stage.pilot.press(*"Part 77 ")
-        await stage.shows("1 place")
+        await stage.shows("1 match")
 
 
 async def test_names_of_clients_and_titles_of_sessions_are_text(tmp_path: Path) -> None:
@@ -244,7 +244,7 @@ async def test_names_of_clients_and_titles_of_sessions_are_text(tmp_path: Path) 
             await stage.pilot.pause()
             look(stage)
             await stage.pilot.press("escape", "d")
-            await stage.shows("gone for ever")
+            await stage.shows("cannot be undone")
             look(stage)
             await stage.pilot.press("y")
-            await stage.shows("There is no session yet")
+            await stage.shows("There are no sessions yet")

@@ -72,14 +72,14 @@ async def test_the_queue_is_everybodys(hub: Served) -> None:
             await ann.write("hold")
             await bob.shows("holding")
             await bob.write("say later")
-            await bob.shows("1 waits  say later")
-            await ann.shows("1 waits  bob: say later")
+            await bob.shows("1 queued  say later")
+            await ann.shows("1 queued  bob: say later")
             ann.chat.queue.focus()
             await ann.pilot.press("home", "d")
             await bob.until(lambda: "say later" not in bob.text)
             bob.chat.composer.focus()
             await bob.pilot.press("escape")
-            await ann.shows("Cancelled")
+            await ann.shows("cancelled")
 
 
 async def test_sessions_are_listed_renamed_forked_and_deleted(hub: Served) -> None:
@@ -87,7 +87,7 @@ async def test_sessions_are_listed_renamed_forked_and_deleted(hub: Served) -> No
         await ann.write("say something")
         await ann.shows("heard say something")
         await ann.pilot.press("ctrl+r")
-        await ann.shows("Another title")
+        await ann.shows("New title")
         await ann.pilot.press(*"Our song", "enter")
         await ann.shows("Our song   ")
         await ann.pilot.press("ctrl+l")
@@ -105,13 +105,13 @@ async def test_sessions_are_listed_renamed_forked_and_deleted(hub: Served) -> No
         await ann.until(lambda: isinstance(ann.app.screen, SessionsScreen))
         await ann.pilot.pause()
         await ann.pilot.press("home", "d")
-        await ann.shows("gone for ever")
+        await ann.shows("cannot be undone")
         await ann.pilot.press("n")
         listed = [info.session_id async for info in ann.app.client.list_sessions()]
         await ann.pilot.press("d")
-        await ann.shows("gone for ever")
+        await ann.shows("cannot be undone")
         await ann.pilot.press("y")
-        await ann.until(lambda: "gone for ever" not in ann.text)
+        await ann.until(lambda: "cannot be undone" not in ann.text)
         async with asyncio.timeout(10):
             while len([info async for info in ann.app.client.list_sessions()]) != len(listed) - 1:
                 await ann.pilot.pause(0.02)
@@ -123,12 +123,12 @@ async def test_the_list_tells_how_sessions_stand(hub: Served) -> None:
         await ann.shows("holding")
         async with terminal(hub, "bob", new=False) as bob:
             await bob.shows("● working")
-            assert "1 here" in bob.text
+            assert "1 attached" in bob.text
             await bob.pilot.press("enter")
             await bob.opened()
             await bob.shows("holding")
             await bob.pilot.press("escape")
-            await ann.shows("Cancelled")
+            await ann.shows("cancelled")
             await bob.pilot.press("ctrl+l")
             await bob.shows("○ ready")
 

@@ -21,8 +21,8 @@ from antiphon.tui.widgets.transcript import Transcript
 DOCS = Path(__file__).parents[2] / "docs" / "chat.md"
 WHERE: dict[str, tuple[type[Any], ...]] = {
     "Anywhere": (ChatApp,),
-    "Writing": (Composer, ChatScreen),
-    "Answering": (QuestionCard, FormScreen),
+    "Prompt": (Composer, ChatScreen),
+    "Questions": (QuestionCard, FormScreen),
     "Transcript": (Transcript, ChatScreen),
     "Queue": (QueuePanel,),
     "Sessions": (SessionsScreen, SessionList),
@@ -44,7 +44,7 @@ def named(shown: str) -> set[str]:
 @pytest.mark.parametrize("where", KEYS)
 def test_what_the_help_names_is_bound(where: str) -> None:
     known = {key for widget in WHERE[where] for key in bound(widget)} | OF_TEXTUAL
-    if where == "Writing":
+    if where == "Prompt":
         known.add("slash")  # it is typed
     for shown, _ in KEYS[where]:
         assert named(shown) <= known, shown

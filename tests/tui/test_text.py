@@ -135,9 +135,9 @@ def test_the_colours_are_those_of_the_page(palette: Palette, which: int) -> None
     ("fault", "shown"),
     [
         ({"kind": "damaged", "found": "x"}, "damaged"),
-        ({"kind": "newer", "found": "x"}, "of a later version"),
+        ({"kind": "newer", "found": "x"}, "written by a newer version"),
         ({"kind": ["odd"]}, "damaged"),
-        (None, "at rest"),
+        (None, "stored"),
     ],
 )
 def test_a_session_that_cannot_be_opened_is_marked_in_the_list(fault: object, shown: str) -> None:

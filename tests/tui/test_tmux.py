@@ -57,7 +57,7 @@ async def test_a_session_driven_by_keys_in_a_real_terminal(tmp_path: Path) -> No
         await terminal.shows("sing(voice)")
         await terminal.shows("○ ready")
         await terminal.keys("edit", "Enter")
-        await terminal.shows("waits for your answer")
+        await terminal.shows("waiting for your answer")
         await check("question", terminal, folder)
         await asyncio.sleep(TOO_SOON)  # a key that comes sooner does not answer
         await terminal.keys("1")
@@ -72,11 +72,11 @@ async def test_a_session_driven_by_keys_in_a_real_terminal(tmp_path: Path) -> No
         await terminal.keys("F1")
         await check("help", terminal, folder)
         await terminal.keys("Escape")
-        await terminal.shows("Write to the agent")
+        await terminal.shows("Write a prompt")
         await terminal.keys("hold", "Enter")
         await terminal.shows("holding")
         await terminal.keys("Escape")
-        await terminal.shows("Cancelled")
+        await terminal.shows("cancelled")
         await terminal.keys("C-q")
 
 
@@ -107,7 +107,7 @@ async def test_without_arguments_the_sessions_of_the_hub_are_listed(tmp_path: Pa
     ours = (sys.executable, "-m", "antiphon", "chat", "--data", str(tmp_path))
     with served(tmp_path, agent=AGENT) as hub:
         async with Terminal.of(*ours, columns=80, rows=24) as terminal:
-            await terminal.shows("There is no session yet")
+            await terminal.shows("There are no sessions yet")
             await terminal.keys("n")
             await terminal.shows("○ ready")
             await terminal.keys("say hello", "Enter")
@@ -118,5 +118,5 @@ async def test_without_arguments_the_sessions_of_the_hub_are_listed(tmp_path: Pa
         async with Terminal.of(*ours, info.session_id[:9], columns=80, rows=24) as terminal:
             await terminal.shows("heard say hello")
             await terminal.keys("C-c")
-            await terminal.shows("Ctrl-C again quits.")
+            await terminal.shows("Press Ctrl-C again to quit.")
             await terminal.keys("C-c")

@@ -46,7 +46,7 @@ async def asked(ann: Visitor, bob: Visitor, carol: Terminal, browser: Browser) -
     await ann.ready()
     await ann.say("/edit score.py VOICES.index(first) => VOICES.index(first.lower())")
     await ann.questions.get_by_role("button", name="Allow").first.wait_for()
-    await carol.shows("waits for your answer")
+    await carol.shows("waiting for your answer")
     await ann.page.locator(".pulse").wait_for(state="detached")  # the agent waits, and the page has drawn it
     await ann.tab("Plan")
     await themed(ann, "page")

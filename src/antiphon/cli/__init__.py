@@ -25,14 +25,14 @@ Examples:
   antiphon serve -- claude                    a hub that serves it to many clients
   antiphon attach                             a session of that hub in this terminal
   antiphon acp                                the hub as the agent of your editor
-  antiphon token create ann --role observer   access for somebody else
+  antiphon token create ann --role observer   access for another user
 
 `antiphon COMMAND --help` shows more.
 """
 REHEARSE = """\
 Run the built-in agent over stdin and stdout, to try a client with.
 
-The agent is offline and deterministic. It is no language model.
+The agent is offline and deterministic. It is not a language model.
 
 \b
 Examples:

@@ -1,7 +1,6 @@
-"""`antiphon acp`: an agent over stdio to an editor, and an attachment to a hub behind it.
+"""`antiphon acp`: an ACP agent over stdio for an editor, which relays a hub.
 
-Frames go through as they are. Only `session/new` is looked at: it may name an agent, or stand for a session
-that is there already.
+Frames pass unchanged. Only `session/new` is changed: it may name an agent, or stand for an existing session.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from typing import Any
 
 from antiphon.cli.agents import resolve
 from antiphon.cli.commands.options import HubPlace
-from antiphon.cli.editor_link import ReconnectingHub
+from antiphon.cli.editor_link import ReconnectingHub, read
 from antiphon.cli.exit_codes import Exit, Failure
 from antiphon.cli.hub_client import (
     A_MOMENT,
@@ -38,7 +37,7 @@ from antiphon.schema import META_KEY
 from antiphon.wire import Transport, child_environment, failure_of, on_one_line
 
 STARTING = 30.0
-"""Seconds that a hub gets to start."""
+"""Seconds that a hub has to start."""
 
 
 def run_acp(
@@ -51,7 +50,7 @@ def run_acp(
     async def work() -> None:
         if sys.stdin.isatty():
             advice = f"try `{command_line('attach')}` instead, or end it with Ctrl-C"
-            print(f"antiphon: this command speaks ACP on stdin and stdout; {advice}", file=sys.stderr)
+            print_note(f"this command speaks ACP on stdin and stdout; {advice}")
         found = find_hub(place)
         folder = HubFolder(place.data)
         started = found is None
@@ -63,8 +62,8 @@ def run_acp(
         known = folder.running() if place.hub is None else None
         if name is not None and known is not None and name not in known.agents:
             raise Failure(
-                f"the hub that runs (process {known.pid}) has no agent {name!r}, but "
-                f"{', '.join(known.agents)}: end it, or start it with "
+                f"the running hub (process {known.pid}) has no agent {name!r}, but "
+                f"{', '.join(known.agents)}: stop it, or start it with "
                 f"--agent {name}={shlex.quote(shlex.join(agent))}"
             )
         from antiphon.wire import StdioTransport
@@ -95,10 +94,12 @@ async def open_link(address: str, token: str) -> Transport:
 
 
 async def start_hub(folder: HubFolder, agent: Sequence[str], *, busy: str = "queue") -> Running:
-    """A hub of its own, which goes on when we end. `busy`: what plain prompts do there while a session works.
-    Raises `Failure`."""
+    """Start a hub that outlives this process. Raises `Failure`.
+
+    busy: what plain prompts do there while a session works
+    """
     if agent:
-        resolve(agent)  # what is wrong with it is told here
+        resolve(agent)  # report a wrong agent here, not in the log of the hub
     folder.make()
     log = folder.path / "hub.log"
     started = _spawn(folder, agent, log, busy=busy)
@@ -106,11 +107,11 @@ async def start_hub(folder: HubFolder, agent: Sequence[str], *, busy: str = "que
     while asyncio.get_running_loop().time() < deadline:
         running = folder.running()
         if running is not None:
-            return running  # ours, or that of somebody who was faster
+            return running  # ours, or one that started faster
         if started.poll() not in (None, 0) and folder.running() is None:
-            raise Failure(f"the hub did not start: see {log}")
+            raise Failure(f"the hub did not start: {log} says why")
         await asyncio.sleep(0.05)
-    raise Failure(f"the hub did not start within {STARTING:g} s: see {log}")
+    raise Failure(f"the hub did not start within {STARTING:g} s: {log} says why")
 
 
 def _spawn(folder: HubFolder, agent: Sequence[str], log: Path, *, busy: str) -> subprocess.Popen[bytes]:
@@ -129,6 +130,8 @@ def _spawn(folder: HubFolder, agent: Sequence[str], log: Path, *, busy: str) -> 
 
 
 class EditorRelay:
+    """Passes frames between an editor and a hub."""
+
     def __init__(
         self, editor: Transport, hub: Transport, *, agent: str | None = None, session: str | None = None
     ) -> None:
@@ -138,11 +141,11 @@ class EditorRelay:
         self._session = session
         self._v1 = False
         self._asked: dict[Any, str] = {}
-        """Requests of the editor for a new session, by id, that are for one that is there."""
+        """The existing session for each `session/new` of the editor that was changed, by request id."""
         self._held: list[bytes] = []
-        """What came of that session before the editor knows it."""
+        """Frames of that session that came before the editor has its id."""
         self._waiting: asyncio.TimerHandle | None = None
-        """Notes that the hub takes its time over `initialize`."""
+        """Prints a note if the hub takes long to answer `initialize`."""
         self._over = asyncio.Event()
         self._waits: set[asyncio.Task[None]] = set()
 
@@ -156,7 +159,7 @@ class EditorRelay:
         await self._hub.aclose()
         await self._editor.aclose()
         if reason and "this side" not in reason:
-            raise Failure(f"the hub is gone: {reason}")
+            raise Failure(f"the connection to the hub was lost: {reason}")
 
     def _pass(self, frames: list[Any], source: Transport, to: Transport) -> None:
         read = self._from_editor if source is self._editor else self._from_hub
@@ -164,7 +167,7 @@ class EditorRelay:
             if isinstance(frame, bytes):
                 for out in read(on_one_line(frame)):
                     to.send(out)
-            else:  # too large to be kept: it fails on the side that waits for an answer
+            else:  # too large: the request fails on the side that waits for an answer
                 (to if frame.answers else source).send(failure_of(frame))
         if to.congested:
             source.pause()
@@ -182,7 +185,7 @@ class EditorRelay:
             self._waiting = loop.call_later(A_MOMENT, print_note, AT_A_HUB)
         if b'"session/new"' not in frame or (self._agent is None and self._session is None):
             return [frame]
-        asked = _read(frame)
+        asked = read(frame) or {}
         if asked.get("method") != "session/new":
             return [frame]
         params = asked.get("params")
@@ -202,7 +205,7 @@ class EditorRelay:
 
     def _from_hub(self, frame: bytes) -> list[bytes]:
         if b'"protocolVersion"' in frame and not self._asked:
-            result = _read(frame).get("result")
+            result = (read(frame) or {}).get("result")
             if isinstance(result, dict):
                 if self._waiting is not None:
                     self._waiting.cancel()
@@ -210,27 +213,18 @@ class EditorRelay:
             return [frame]
         if not self._asked:
             return [frame]
-        told = _read(frame)
-        if "method" in told:
-            params = told.get("params")
+        fields = read(frame) or {}
+        if "method" in fields:
+            params = fields.get("params")
             session = params.get("sessionId") if isinstance(params, dict) else None
             if session in self._asked.values():
                 self._held.append(frame)
                 return []
             return [frame]
-        session = self._asked.pop(told.get("id"), None)
+        session = self._asked.pop(fields.get("id"), None)
         if session is None:
             return [frame]
-        if isinstance(told.get("result"), dict):
-            told["result"]["sessionId"] = session
+        if isinstance(fields.get("result"), dict):
+            fields["result"]["sessionId"] = session
         held, self._held = self._held, []
-        return [json.dumps(told).encode(), *held]
-
-
-def _read(frame: bytes) -> dict[str, Any]:
-    """A frame as an object; an empty one where it cannot be read, which the other side then says."""
-    try:
-        read = json.loads(frame)
-    except (ValueError, RecursionError):
-        return {}
-    return read if isinstance(read, dict) else {}
+        return [json.dumps(fields).encode(), *held]

@@ -1,4 +1,4 @@
-"""Known agents: the names that `agents.toml` has a launch command for. Anything else is a command itself."""
+"""Known agents: names with a launch command in `agents.toml`. Any other words are a command themselves."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ def known_agents() -> dict[str, KnownAgent]:
 
     table = tomllib.loads((Path(__file__).parent / "agents.toml").read_text(encoding="utf-8"))
     return {
-        name: KnownAgent(name, told["title"], tuple(told["command"]), told["install"], told["login"])
-        for name, told in table.items()
+        name: KnownAgent(name, row["title"], tuple(row["command"]), row["install"], row["login"])
+        for name, row in table.items()
     }
 
 
 def known_agent(words: Sequence[str]) -> KnownAgent | None:
-    """The known agent that is meant: its name, alone."""
+    """Return the known agent that the words name, if they are one name."""
     return known_agents().get(words[0]) if len(words) == 1 else None
 
 
 def resolve(words: Sequence[str]) -> list[str] | str:
-    """What to connect to for the words after `--`: a command, or an address. Raises `Failure`."""
+    """Return what to connect to for the words after `--`: a command or an address. Raises `Failure`."""
     if len(words) == 1 and words[0].startswith(ADDRESSES):
         return words[0]
     known = known_agent(words)
@@ -59,7 +59,7 @@ def resolve(words: Sequence[str]) -> list[str] | str:
     program = words[0]
     if shutil.which(program) is None:
         if os.path.isfile(program) and os.sep in program:
-            raise Failure(f"{program} is there, but cannot be executed", Exit.NOT_EXECUTABLE)
+            raise Failure(f"{program} is not executable: set its mode with `chmod +x`", Exit.NOT_EXECUTABLE)
         raise Failure(_unknown(program), Exit.NOT_FOUND)
     return list(words)
 

@@ -54,13 +54,13 @@ def run_attach(
 
 
 async def _chosen(client: Client, named: str | None, agent: str | None) -> ClientSession:
-    """The session that is meant: by its id, "new", or without a word the latest one. Raises `Failure`."""
+    """Open the session that was named: by id, "new", or the latest one. Raises `Failure`."""
     if named is None and agent is None:
         return await _latest(client)
     if named in (None, "new"):
         return await client.new_session(os.getcwd(), agent=agent)
     if agent is not None:
-        raise Failure("--agent is for a new session", Exit.USAGE)
+        raise Failure(f"--agent starts a new session: leave out {named!r}, or say 'new'", Exit.USAGE)
     info = await find_session(client, str(named))
     return await client.load_session(info.session_id, info.cwd)
 
@@ -69,22 +69,24 @@ async def _latest(client: Client) -> ClientSession:
     async for info in client.list_sessions():
         return await client.load_session(info.session_id, info.cwd)
     made = await client.new_session(os.getcwd())
-    # Another terminal that was opened at the same moment made one too: the first of them is everybody's.
+    # Another terminal that attached at the same moment created one too: all use the first of them.
     there = [info async for info in client.list_sessions()]
     first = min(there, key=lambda info: (info.updated_at or "", info.session_id))
     if first.session_id == made.id:
         return made
-    with suppress(CallFailed):  # only an owner may
+    with suppress(CallFailed):  # only owners may delete
         await client.delete_session(made.id)
     return await client.load_session(first.session_id, first.cwd)
 
 
 class AttachRun:
+    """One attachment: shows events, sends typed prompts, and cancels on Ctrl-C."""
+
     def __init__(self) -> None:
         self.screen = AttachedScreen()
         self.typed = TypedLines()
         self.code = Exit.DONE
-        """How the last turn that was piped in has ended; who leaves a terminal has done what he wanted."""
+        """The code of the last turn that was piped in. At a terminal it stays 0."""
         self._turns: set[ClientTurn] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._shown = 0
@@ -92,13 +94,13 @@ class AttachRun:
 
     async def follow(self, client: Client, session: ClientSession) -> None:
         self.screen.open(client, session)
-        events = session.events()  # from here on
+        events = session.events()  # from now on
         self._shown = session.fold.last_seq
         left = asyncio.Event()
         ends = [
             asyncio.ensure_future(part) for part in (self._watch(events), self._type(session), left.wait())
         ]
-        with suppress(NotImplementedError):  # where there are no signals, Ctrl-C leaves
+        with suppress(NotImplementedError):  # without signal handlers, Ctrl-C detaches
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._interrupt, left)
         async with self.screen:
             try:
@@ -116,13 +118,13 @@ class AttachRun:
             async with self._showed:
                 self._shown = event.seq
                 self._showed.notify_all()
-        raise Failure("the hub is gone; the session goes on where it is kept")
+        raise Failure("the connection to the hub was lost; the hub keeps the session")
 
     def linked(self, link: Link) -> None:
         if link.state is LinkState.RECONNECTING and not link.attempts:
-            self.screen.note("cannot reach the hub; trying again")
+            self.screen.note("cannot reach the hub; reconnecting")
         elif link.up:
-            self.screen.note("the hub is back")
+            self.screen.note("connected to the hub again")
 
     async def _type(self, session: ClientSession) -> None:
         self.typed.start()
@@ -131,11 +133,11 @@ class AttachRun:
             if text:
                 prompted = True
                 self._start(self._prompt(session, text))
-                await asyncio.sleep(0)  # prompts leave in their order
+                await asyncio.sleep(0)  # prompts are sent in their order
         if sys.stdin.isatty():
-            return  # Ctrl-D leaves
+            return  # Ctrl-D detaches
         if not prompted:
-            await asyncio.get_running_loop().create_future()  # nobody types: it is only followed
+            await asyncio.get_running_loop().create_future()  # no input: only follow
         while self._tasks:
             await asyncio.wait(self._tasks)
         async with self._showed:
@@ -143,11 +145,11 @@ class AttachRun:
 
     async def _prompt(self, session: ClientSession, text: str) -> None:
         if session.turn is not None:
-            self.screen.note("it waits until the turn at work is over")
+            self.screen.note("queued: it is sent when the current turn ends")
         try:
             turn = await session.prompt(text)
         except CallFailed as error:
-            self.screen.note(f"not taken: {safe_line(error.error.message)}")
+            self.screen.note(f"the hub rejected the prompt: {safe_line(error.error.message)}")
             self.code = Exit.DONE if sys.stdin.isatty() else Exit.ERROR
             return
         self._turns.add(turn)
@@ -159,7 +161,7 @@ class AttachRun:
             self.code = Exit.of_stop_reason(end.stop_reason)
 
     def _interrupt(self, left: asyncio.Event) -> None:
-        """Only a turn that was asked for here is cancelled: who only watches may leave at any time."""
+        """Cancel the turns of this client, or detach if it has none."""
         if not self._turns:
             left.set()
         for turn in self._turns:
@@ -172,7 +174,7 @@ class AttachRun:
 
 
 class TypedLines:
-    """The lines of stdin, which may be anything. A thread that nobody waits for reads them."""
+    """The lines of stdin, which may be a pipe or a file. A daemon thread reads them."""
 
     def __init__(self) -> None:
         self.one_at_a_time = asyncio.Lock()
@@ -185,7 +187,7 @@ class TypedLines:
         ).start()
 
     def _read(self, loop: asyncio.AbstractEventLoop) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is gone, and so is whoever waited
+        with contextlib.suppress(RuntimeError):  # the loop has ended
             for line in sys.stdin:
                 loop.call_soon_threadsafe(self._take, line.strip())
             loop.call_soon_threadsafe(self._lines.put_nowait, None)
@@ -197,16 +199,16 @@ class TypedLines:
             self._lines.put_nowait(line)
 
     async def next(self) -> str | None:
-        """The next line that answers nothing; `None` behind the last one."""
+        """Return the next line that is not an answer, or `None` at the end of input."""
         return await self._lines.get()
 
-    # For who asks
+    # --- AnswerSource ------------------------------------------------------------------------------
 
     def forget(self) -> None:
-        """Nothing that was typed before a question answers it: that is a prompt."""
+        """Do nothing: a line that was typed before a question is a prompt."""
 
     async def line(self) -> str | None:
-        """The next line, as an answer. It never ends: who leaves decides nothing for the others."""
+        """Return the next line as an answer. At the end of input it waits, and leaves the question open."""
         self._answer = asyncio.get_running_loop().create_future()
         try:
             return await self._answer

@@ -91,8 +91,8 @@ def run_chat(
             )
             code = await tui.run_chat(chat)
 
-    told = run_reporting(work)
-    return told if told is not Exit.DONE else Exit.ERROR if code else Exit.DONE
+    reported = run_reporting(work)
+    return reported if reported is not Exit.DONE else Exit.ERROR if code else Exit.DONE
 
 
 async def _directly(tui: Any, chat: Any) -> int:
@@ -105,7 +105,7 @@ async def _directly(tui: Any, chat: Any) -> int:
 
 
 def _check_terminal(data: str | None) -> None:
-    """Raises `Failure`."""
+    """Raises `Failure` if stdin or stdout is not a terminal."""
     if sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb":
         return
     raise Failure(
@@ -116,7 +116,7 @@ def _check_terminal(data: str | None) -> None:
 
 
 def _load() -> Any:
-    """Raises `Failure`."""
+    """Import the terminal UI. Raises `Failure`."""
     if find_spec("textual") is None:
         raise Failure(
             "antiphon chat needs Textual: install it with `pip install 'antiphon[tui]'`", Exit.ERROR

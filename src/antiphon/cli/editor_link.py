@@ -19,13 +19,13 @@ from antiphon.errors import AntiphonError, LinkLost, LinkRefused
 from antiphon.schema import META_KEY
 from antiphon.wire import UNREADABLE, LastingTransport, Overlong, Receive, Received, Transport, failure_of
 
-AWAY = {"code": -32603, "message": "The hub is away", "data": {"reason": "away"}}
+AWAY = {"code": -32603, "message": "The hub is not reachable", "data": {"reason": "away"}}
 OPENS = ("session/new", "session/load", "session/resume", "session/fork")
 ENDS = ("session/close", "session/delete")
 LASTING = ("initialize", "session/prompt", "session/new")
-"""What is asked again on the next link where it was not answered."""
+"""Requests that are sent again on the next connection if they were not answered."""
 OWN = "antiphon:"
-"""How the ids of our own requests begin."""
+"""The prefix of the ids of our own requests."""
 SETUP = ("cwd", "mcpServers", "additionalDirectories", "systemPrompt")
 
 UPDATE = "session/update"
@@ -47,7 +47,7 @@ class _Params(Struct):
 
 
 class _Update(Struct):
-    """A `session/update`, as far as it says how far the editor was told a session."""
+    """The position of a `session/update` in the journal."""
 
     method: str
     params: _Params
@@ -57,7 +57,7 @@ _decode_update = msgspec.json.Decoder(_Update).decode
 
 
 class _Session:
-    """A session that is open to the editor, and how far it was told it."""
+    """A session that the editor has open, and how much of it the editor has."""
 
     def __init__(self, id: str, params: dict[str, Any]) -> None:
         self.id = id
@@ -67,7 +67,7 @@ class _Session:
         self.operations: deque[str] = deque(maxlen=32)
 
     def take(self, seq: int, part: int | None) -> bool:
-        """Whether an update is news to the editor: a piece of an event may have come before the cut."""
+        """Record a position, and return whether it is new: the editor may have parts of an event already."""
         if part is None:
             self.cursor = seq
         elif (seq, part) <= self._part:
@@ -88,49 +88,51 @@ class _Session:
 
 
 class EditorConversation:
+    """Tracks what the editor and the hub said, to continue on another connection to the hub."""
+
     def __init__(self) -> None:
         self.away = False
         self._links = 0
         self._agreed: dict[str, Any] | None = None
-        """What the editor has initialized the hub with."""
+        """The params of the editor's `initialize`."""
         self._v1 = False
         self._open: dict[Any, dict[str, Any]] = {}
-        """The editor's requests that are not answered, by their ids."""
+        """The editor's unanswered requests, by id."""
         self._asked: dict[Any, Any] = {}
-        """The hub's, by the ids under which the editor knows them."""
+        """The ids of the hub's unanswered requests, by the ids that the editor has for them."""
         self._sessions: dict[str, _Session] = {}
         self._late: list[bytes] = []
-        """What the editor cancelled while the hub was away."""
+        """Cancels of the editor while the hub was not reachable."""
 
-    # --- what the editor says ----------------------------------------------------------------------
+    # --- from the editor ---------------------------------------------------------------------------
 
     def from_editor(self, frame: bytes) -> tuple[bytes | None, bytes | None]:
-        """What goes to the hub for a frame, and what comes back to the editor at once."""
-        said = read(frame)
-        if said is None:
+        """Return the frame for the hub, and the immediate answer to the editor."""
+        fields = read(frame)
+        if fields is None:
             return frame, None
-        if "method" not in said:
-            return self._answered(said, frame), None
-        if "id" not in said:
-            if self.away and said["method"] in ("session/cancel", "$/cancel_request"):
+        if "method" not in fields:
+            return self._answered(fields, frame), None
+        if "id" not in fields:
+            if self.away and fields["method"] in ("session/cancel", "$/cancel_request"):
                 self._late.append(frame)
             return (None if self.away else frame), None
-        if not isinstance(said.get("params"), dict):
+        if not isinstance(fields.get("params"), dict):
             return frame, None
-        self._prepare(said)
-        if self.away and said["method"] not in LASTING:
-            return None, encode({"id": said["id"], "error": AWAY})
-        self._open[said["id"]] = said
-        return (None if self.away else encode(said)), None
+        self._prepare(fields)
+        if self.away and fields["method"] not in LASTING:
+            return None, encode({"id": fields["id"], "error": AWAY})
+        self._open[fields["id"]] = fields
+        return (None if self.away else encode(fields)), None
 
-    def _answered(self, said: dict[str, Any], frame: bytes) -> bytes | None:
-        if said.get("id") not in self._asked:
-            return None  # of a link that is gone
-        id = self._asked.pop(said["id"])
-        return frame if id == said["id"] else encode({**said, "id": id})
+    def _answered(self, fields: dict[str, Any], frame: bytes) -> bytes | None:
+        if fields.get("id") not in self._asked:
+            return None  # the question of a lost connection
+        id = self._asked.pop(fields["id"])
+        return frame if id == fields["id"] else encode({**fields, "id": id})
 
-    def _prepare(self, said: dict[str, Any]) -> None:
-        method, params = said["method"], said["params"]
+    def _prepare(self, fields: dict[str, Any]) -> None:
+        method, params = fields["method"], fields["params"]
         if method == "initialize":
             first = "clientCapabilities" if params.get("protocolVersion") == 1 else "capabilities"
             for name in {first, *({"clientCapabilities", "capabilities"} & params.keys())}:
@@ -142,31 +144,31 @@ class EditorConversation:
             if session is not None:
                 session.operations.append(operation)
 
-    # --- what the hub says -------------------------------------------------------------------------
+    # --- from the hub ------------------------------------------------------------------------------
 
     def from_hub(self, frame: bytes) -> bytes | None:
-        """What goes to the editor."""
+        """Return the frame for the editor."""
         update = _read_update(frame)
         if update is not None:
             return frame if self._is_news(update.params) else None
-        said = read(frame)
-        if said is None:
+        fields = read(frame)
+        if fields is None:
             return frame
-        if "method" not in said:
-            self._learn(self._open.pop(said.get("id"), None), said.get("result"))
+        if "method" not in fields:
+            self._learn(self._open.pop(fields.get("id"), None), fields.get("result"))
             return frame
-        if "id" in said:
-            id = said["id"] if not self._links else f"{self._links}:{said['id']}"
-            self._asked[id] = said["id"]
-            return encode({**said, "id": id})
-        if said["method"] == "$/cancel_request" and self._links:
+        if "id" in fields:
+            id = fields["id"] if not self._links else f"{self._links}:{fields['id']}"
+            self._asked[id] = fields["id"]
+            return encode({**fields, "id": id})
+        if fields["method"] == "$/cancel_request" and self._links:
             known = {asked: id for id, asked in self._asked.items()}
-            asked = (said.get("params") or {}).get("requestId")
-            return encode({**said, "params": {"requestId": known.get(asked, asked)}})
+            asked = (fields.get("params") or {}).get("requestId")
+            return encode({**fields, "params": {"requestId": known.get(asked, asked)}})
         return frame
 
     def _is_news(self, params: _Params) -> bool:
-        """Whether the editor was not sent this update yet. The place of an update is noted."""
+        """Record the position of an update, and return whether the editor does not have it yet."""
         session = self._sessions.get(params.session_id)
         ours = None if params.meta is None else params.meta.ours
         if session is None or ours is None or ours.seq is None:
@@ -174,7 +176,7 @@ class EditorConversation:
         return session.take(ours.seq, ours.part)
 
     def _learn(self, asked: dict[str, Any] | None, result: Any) -> None:
-        """From the answer to a request of the editor's."""
+        """Record what the answer to a request of the editor says."""
         if asked is None or not isinstance(result, dict):
             return
         method, params = asked["method"], asked["params"]
@@ -187,10 +189,10 @@ class EditorConversation:
         elif method in ENDS:
             self._sessions.pop(params.get("sessionId"), None)
 
-    # --- another link ------------------------------------------------------------------------------
+    # --- another connection ------------------------------------------------------------------------
 
     def cut(self) -> Iterator[bytes]:
-        """The link is gone: what the editor is told of that. It is asked again what is still open then."""
+        """Handle a lost connection: yield the frames that end open requests at the editor."""
         if self.away:
             return
         self.away = True
@@ -198,20 +200,20 @@ class EditorConversation:
         for id in self._asked:
             yield encode({"method": "$/cancel_request", "params": {"requestId": id}})
         self._asked.clear()
-        for id, said in tuple(self._open.items()):
-            if said["method"] not in LASTING:
+        for id, fields in tuple(self._open.items()):
+            if fields["method"] not in LASTING:
                 del self._open[id]
                 yield encode({"id": id, "error": AWAY})
 
     def opening(self) -> dict[str, Any] | None:
-        """What opens the next link, where the last one was opened."""
+        """Return the request that opens the next connection, if the editor had initialized the last one."""
         return None if self._agreed is None else {"method": "initialize", "params": self._agreed}
 
     def resuming(self) -> list[dict[str, Any]]:
         return [session.resuming(v1=self._v1) for session in self._sessions.values()]
 
     def back(self) -> Iterator[bytes]:
-        """The next link is in use: what goes there first."""
+        """Handle a new connection: yield the frames that are sent first."""
         self.away = False
         yield from map(encode, self._open.values())
         late, self._late = self._late, []
@@ -219,8 +221,10 @@ class EditorConversation:
 
 
 def _read_update(frame: bytes) -> _Update | None:
-    """The place of a `session/update`; `None` for any other frame. An agent may have written anything beside
-    our keys, so the frame is decoded; the fields that are not needed are skipped."""
+    """Return the position of a `session/update`, or `None` for any other frame.
+
+    The frame is decoded, because the agent's own content may contain the same words.
+    """
     if _UPDATE not in frame:
         return None
     try:
@@ -231,7 +235,7 @@ def _read_update(frame: bytes) -> _Update | None:
 
 
 def _ours(holder: dict[str, Any]) -> dict[str, Any]:
-    """The `_meta["antiphon"]` of an object, which is made if it is not there."""
+    """Return the `_meta["antiphon"]` of an object. Create it if it is missing."""
     if not isinstance(holder.get("_meta"), dict):
         holder["_meta"] = {}
     if not isinstance(holder["_meta"].get(META_KEY), dict):
@@ -242,18 +246,18 @@ def _ours(holder: dict[str, Any]) -> dict[str, Any]:
 
 def read(frame: bytes) -> dict[str, Any] | None:
     try:
-        said = json.loads(frame)
+        fields = json.loads(frame)
     except (ValueError, RecursionError):
         return None
-    return said if isinstance(said, dict) else None
+    return fields if isinstance(fields, dict) else None
 
 
-def encode(said: dict[str, Any]) -> bytes:
-    return json.dumps({"jsonrpc": "2.0", **said}, separators=(",", ":")).encode()
+def encode(fields: dict[str, Any]) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", **fields}, separators=(",", ":")).encode()
 
 
 class ReconnectingHub(LastingTransport):
-    """`reach` opens a link to the hub, wherever that is now."""
+    """A transport to the hub that reconnects. `reach` opens a connection to its current address."""
 
     def __init__(
         self, first: Transport, reach: Callable[[], Awaitable[Transport]], policy: Reconnect
@@ -268,7 +272,7 @@ class ReconnectingHub(LastingTransport):
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[None]:
-        """Come back inside the block, whenever the hub is lost."""
+        """Reconnect inside the block whenever the connection is lost."""
         task = asyncio.get_running_loop().create_task(self._run())
         try:
             yield
@@ -283,7 +287,7 @@ class ReconnectingHub(LastingTransport):
         super().start(self._received, ended)
 
     def _received(self, frames: list[Received]) -> None:
-        told: list[Received] = []
+        passed_on: list[Received] = []
         for frame in frames:
             if isinstance(frame, Overlong):
                 failure = failure_of(frame)
@@ -295,17 +299,17 @@ class ReconnectingHub(LastingTransport):
                 continue
             passed = self._talk.from_hub(frame)
             if passed is not None:
-                told.append(passed)
-        if told:
-            self._editor(told)
+                passed_on.append(passed)
+        if passed_on:
+            self._editor(passed_on)
 
     def _is_own(self, frame: bytes) -> bool:
-        said = read(frame) if self._own and f'"{OWN}'.encode() in frame else None
-        answer = None if said is None else self._own.pop(str(said.get("id")), None)
-        if said is None or answer is None:
+        fields = read(frame) if self._own and f'"{OWN}'.encode() in frame else None
+        answer = None if fields is None else self._own.pop(str(fields.get("id")), None)
+        if fields is None or answer is None:
             return False
         if not answer.done():
-            answer.set_result(said.get("result"))
+            answer.set_result(fields.get("result"))
         return True
 
     def send(self, frame: bytes) -> None:
@@ -315,12 +319,12 @@ class ReconnectingHub(LastingTransport):
         if back is not None:
             self._editor([back])
 
-    # --- coming back -------------------------------------------------------------------------------
+    # --- reconnecting ------------------------------------------------------------------------------
 
     def _cut(self, reason: str) -> None:
-        told: list[Received] = [*self._talk.cut()]
-        if told:
-            self._editor(told)
+        frames: list[Received] = [*self._talk.cut()]
+        if frames:
+            self._editor(frames)
         own, self._own = self._own, {}
         for answer in own.values():
             if not answer.done():
@@ -353,7 +357,7 @@ class ReconnectingHub(LastingTransport):
             except (LinkLost, OSError, TimeoutError) as error:
                 await self.drop()
                 if loop.time() >= until:
-                    raise LinkLost(f"given up after {self._policy.patience:g} s: {error}") from error
+                    raise LinkLost(f"gave up after {self._policy.patience:g} s: {error}") from error
 
     async def _resume(self) -> None:
         opening = self._talk.opening()
@@ -363,9 +367,9 @@ class ReconnectingHub(LastingTransport):
         for frame in self._talk.back():
             super().send(frame)
 
-    async def _ask(self, said: dict[str, Any]) -> Any:
-        """What the hub refuses, the editor finds out when it wants something of it."""
-        id = f"{OWN}{len(self._own)}:{said['method']}"
+    async def _ask(self, fields: dict[str, Any]) -> Any:
+        """Send a request. A refusal is ignored: the editor gets it with its own next request."""
+        id = f"{OWN}{len(self._own)}:{fields['method']}"
         answer = self._own[id] = asyncio.get_running_loop().create_future()
-        super().send(encode({"id": id, **said}))
+        super().send(encode({"id": id, **fields}))
         return await answer

@@ -17,8 +17,6 @@ from antiphon.errors import (
     LinkLost,
     LinkRefused,
     SessionClaimed,
-    SessionDamaged,
-    SessionTooNew,
     StoreCorrupt,
     StoreFull,
     StoreTooNew,
@@ -55,16 +53,12 @@ def print_error(error: BaseException) -> Exit:
 
 def error_line(error: BaseException) -> str:
     """Return the line for an error."""
-    if isinstance(error, Failure):
-        return str(error)
     if isinstance(error, LinkRefused):
         return REFUSED.get(error.status, f"the hub refused the connection ({error.status}): {error.reason}")
     if isinstance(error, LinkLost):
         return _lost(error)
     if isinstance(error, CallFailed):
         return _refused(error)
-    if isinstance(error, SessionDamaged | SessionTooNew):
-        return str(error)
     if isinstance(error, StoreTooNew):
         return f"{error}: update Antiphon, or give another folder with --data DIR"
     if isinstance(error, StoreCorrupt):
@@ -120,6 +114,7 @@ def _reason(cause: BaseException) -> str | None:
 
 
 def _refused(error: CallFailed) -> str:
+    """Return the line for a request that the hub refused."""
     data = error.error.data
     if error.error.code == Forbidden.code:
         return "this token does not permit that: `antiphon token list`, on the hub's machine, lists the roles"

@@ -1,4 +1,4 @@
-"""How a turn ended, as an exit code. The help text is made from this table."""
+"""Exit codes. The help text is made from this table."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from enum import IntEnum
 
 _MEANINGS = {
     0: "the agent finished its turn",
-    1: "an error: of the agent, its start, its link or its protocol version",
+    1: "an error of the agent, its start, its connection or its protocol version",
     2: "the command line is wrong",
     3: "the agent refused (refusal)",
-    4: "the agent ran out of tokens (max_tokens)",
-    5: "the agent made all the requests it may (max_turn_requests)",
-    6: "the agent wants you to log in first",
-    124: "the time of --timeout was up",
+    4: "the agent reached its token limit (max_tokens)",
+    5: "the agent reached its request limit (max_turn_requests)",
+    6: "the agent requires a login",
+    124: "--timeout elapsed",
     126: "the agent cannot be executed",
     127: "the agent is not installed",
-    130: "cancelled: by Ctrl-C, and the agent confirmed it",
-    137: "killed: by a second Ctrl-C",
-    143: "terminated: by SIGTERM or SIGHUP, and the agent with it",
+    130: "cancelled by Ctrl-C, confirmed by the agent",
+    137: "killed by a second Ctrl-C",
+    143: "terminated by SIGTERM or SIGHUP, together with the agent",
 }
 
 
@@ -42,7 +42,7 @@ class Exit(IntEnum):
 
     @classmethod
     def of_stop_reason(cls, reason: str | None) -> Exit:
-        """A reason that is not given, or not known here, is no failure."""
+        """Return the code for a stop reason. A missing or unknown reason is not a failure."""
         return _OF_REASON.get(reason or "", cls.DONE)
 
 
@@ -56,7 +56,7 @@ _OF_REASON = {
 
 
 class Failure(Exception):
-    """What is told in one line on stderr, and ends the command with a code."""
+    """Ends the command with one line on stderr and an exit code."""
 
     def __init__(self, line: str, code: Exit = Exit.ERROR) -> None:
         super().__init__(line)

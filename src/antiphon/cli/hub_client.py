@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import ssl
 
 A_MOMENT = 5.0
-"""Seconds after which a user who waits is told what for."""
+"""Seconds after which a note says what the user waits for."""
 AT_A_HUB = "waiting for the hub to answer; its agent may still be starting"
 
 _trusted: list[str] = []
@@ -140,7 +140,7 @@ async def open_client(
     """Connect to the hub. Raises `Failure`.
 
     store: if no hub runs, serve the sessions that it has stored
-    notes: tell the user on stderr when the hub is slow or its store is damaged
+    notes: print a note on stderr when the hub is slow or its store is damaged
     answers: decides on permission requests; by default they stay open
     """
     answers = answers or LeaveOpen()

@@ -1,4 +1,4 @@
-"""This process: how it was called, where its home folder is, and which signals end it."""
+"""This process: its own command line, paths relative to the home folder, and the signals that end it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def own_command(*, absolute: bool = False) -> list[str]:
-    """The shortest words that lead to this very program."""
+    """Return the shortest command that starts this program."""
     script = Path(sys.argv[0])
     if script.name == "__main__.py":
         return [_short(Path(sys.executable), absolute), "-m", "antiphon"]
@@ -22,13 +22,13 @@ def own_command(*, absolute: bool = False) -> list[str]:
 
 
 def command_line(command: str, data: str | None = None) -> str:
-    """A command of ours, as it is called from here."""
+    """Return a command line of this program, as a user would type it here."""
     place = "" if data is None else f" --data {shlex.quote(data)}"
     return f"{shlex.join(own_command())} {command}{place}"
 
 
 def _short(path: Path, absolute: bool) -> str:
-    whole = Path(os.path.abspath(path))  # not resolved: an environment is known by its link
+    whole = Path(os.path.abspath(path))  # not resolved, because a virtual environment is found by its link
     if absolute or not whole.is_relative_to(Path.cwd()):
         return str(whole)
     near = str(whole.relative_to(Path.cwd()))

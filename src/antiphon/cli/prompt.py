@@ -1,4 +1,4 @@
-"""`antiphon prompt`: one turn with an agent: started, shown, interrupted and ended."""
+"""`antiphon prompt`: run one turn with an agent."""
 
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ from antiphon.text_safety import safe_line
 from antiphon.wire import ADDRESSES
 
 LAST_CHANCE = 2.0
-"""Seconds an agent has to confirm that it stopped, once the time is up."""
+"""Seconds that an agent has to confirm a cancel after the timeout."""
 HURRY = 0.2
-"""Seconds an agent has to end by itself when it is to be killed."""
-A_MOMENT = 64
-"""Events that are shown at a stretch."""
+"""Seconds that an agent has to exit before it is killed."""
+EVENTS_IN_A_ROW = 64
+"""Events that are shown before other tasks run."""
 _NODE_TRAILER = re.compile(r"Node\.js v\d")
 
 
 @dataclass(frozen=True)
 class PromptRequest:
-    """What was asked for on the command line."""
+    """The arguments of the command."""
 
     text: str
     files: Sequence[str]
@@ -71,11 +71,11 @@ class PromptRequest:
 
 
 def run_prompt(request: PromptRequest) -> Exit:
-    """The whole command; its exit code."""
+    """Run the command, and return its exit code."""
     _quiet_logging(verbose=request.verbose)
     terminal = Terminal.find()
     if request.allow == "ask" and terminal is None:
-        print("antiphon: --allow ask needs a terminal to ask at", file=sys.stderr)
+        print("antiphon: --allow ask needs a terminal: use none, read, edit or all", file=sys.stderr)
         return Exit.USAGE
     screen = make_screen(json=request.json)
     try:
@@ -86,13 +86,13 @@ def run_prompt(request: PromptRequest) -> Exit:
         print(f"antiphon: {safe_line(str(failure), limit=600)}", file=sys.stderr)
         return failure.code
     except BrokenPipeError:
-        # Whoever read our output has had enough, and Python must not try again at exit.
+        # The reader of stdout closed it. Python must not write there again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.ERROR
 
 
 class PromptRun:
-    """One connection, one session, one turn, and the signals that come in between."""
+    """One connection, one session and one turn, with signals and a timeout."""
 
     def __init__(self, request: PromptRequest, screen: Screen, terminal: Terminal | None) -> None:
         self._request = request
@@ -107,14 +107,14 @@ class PromptRun:
         self._interrupts = 0
         self._timed_out = False
         self._stopped: Exit | None = None
-        """Why our own task was cancelled, once it was."""
+        """Why the main task was cancelled."""
         self._code: Exit | None = None
         self._failure: Failure | None = None
         self._main: asyncio.Task[Any] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
     def _called(self) -> str:
-        """What the agent is called as long as it has not told its name."""
+        """Return the name of the agent until the agent itself gives one."""
         agent = self._request.agent
         if not agent:
             return "the built-in agent"
@@ -123,14 +123,14 @@ class PromptRun:
         return agent[0] if "://" in agent[0] else os.path.basename(agent[0])
 
     async def run(self) -> Exit:
-        """Raises `Failure` for what ends it otherwise than by the agent's word."""
+        """Run the turn. Raises `Failure` unless the agent ended the turn itself."""
         loop = asyncio.get_running_loop()
         self._main = asyncio.current_task()
         handlers: dict[signal.Signals, Callable[[], None]] = {
             signal.SIGINT: self._interrupt,
             signal.SIGTERM: self._terminate,
         }
-        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # `nohup` asks for that
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # set by `nohup`
             handlers[signal.SIGHUP] = self._terminate
         for number, handler in handlers.items():
             loop.add_signal_handler(number, handler)
@@ -142,7 +142,7 @@ class PromptRun:
         except asyncio.CancelledError:
             if self._stopped is None:
                 raise
-            if self._code is not None:  # it had ended, only the agent had not
+            if self._code is not None:  # the turn had ended, the agent process had not
                 return self._outcome()
             raise self._stopping(self._stopped) from None
         except (AntiphonError, OSError) as error:
@@ -160,7 +160,7 @@ class PromptRun:
         target = _target(request.agent)
         with noted_wait(f"waiting for {self._name} to start", self._screen.note) as started:
             await self._converse(target, started)
-        self._show_rest()  # what the agent said as it ended
+        self._show_rest()  # updates that the agent sent while it exited
         return self._outcome()
 
     async def _converse(self, target: Any, started: Callable[[], None]) -> None:
@@ -206,8 +206,8 @@ class PromptRun:
                 self._screen.show(other, mine=False)
             self._screen.show(event, mine=True)
             shown += 1
-            if shown % A_MOMENT == 0:
-                await asyncio.sleep(0)  # a backlog leaves room for Ctrl-C
+            if shown % EVENTS_IN_A_ROW == 0:
+                await asyncio.sleep(0)  # Ctrl-C works during a backlog
         end = await turn.drained()
         self._show_rest()
         self._failure = self._judge(end)
@@ -219,24 +219,24 @@ class PromptRun:
             self._screen.show(other, mine=False)
 
     def _judge(self, end: TurnEnd) -> Failure | None:
-        """What is to be told of an end beside its stop reason."""
+        """Return the failure of a turn, or `None` if its stop reason says everything."""
         if self._timed_out:
             return self._stopping(Exit.TIMEOUT)
         if end.cut is not None and not end.cancelled:
             lost = None if self._client is None else self._client.lost
-            return Failure(f"{self._name} broke off in its turn: {end.cut}{_last_words(lost)}")
+            return Failure(f"{self._name} was interrupted in its turn: {end.cut}{_last_line(lost)}")
         if end.error is not None and end.error.code == AuthRequired.code:
             return self._login(end.error.message)
         if end.error is not None:
             return Failure(f"{self._name} failed: {end.error.message} ({int(end.error.code)})")
         if end.stop_reason == "error":
-            return Failure(f"{self._name} failed, and did not say why")
+            return Failure(f"{self._name} failed without an error message")
         return None
 
     # --- interruptions -----------------------------------------------------------------------------
 
     def _interrupt(self) -> None:
-        """Ctrl-C: the first asks the agent to stop, the second does not ask."""
+        """Handle Ctrl-C: the first cancels the turn, the second kills the agent."""
         self._interrupts += 1
         if self._turn is None or self._turn.end is not None:
             self._stop(Exit.CANCELLED)
@@ -267,7 +267,7 @@ class PromptRun:
         self._start(cancel(self._turn))
 
     def _stop(self, code: Exit) -> None:
-        """End it all: the first cancel closes the link to the agent, the second makes that short."""
+        """End the command. The first cancel closes the connection to the agent, the second shortens that."""
         assert self._main is not None
         if self._stopped is None:
             self._stopped = code
@@ -294,22 +294,22 @@ class PromptRun:
         if line.strip():
             self._screen.note(f"{self._name}: {safe_line(line, limit=400)}")
 
-    # --- what went wrong ---------------------------------------------------------------------------
+    # --- failures ----------------------------------------------------------------------------------
 
     def _explain(self, error: AntiphonError | OSError) -> Failure:
-        """One line for what ended it before the turn did."""
+        """Return the failure for an error that came before the end of the turn."""
         name = self._name
         if isinstance(error, SpawnFailed):
             return Failure(error.detail, Exit.NOT_FOUND)
         if isinstance(error, LinkLost):
             return Failure(self._lost(error))
         if isinstance(error, CallFailed):
-            told = error.error
-            if told.code == AuthRequired.code:
-                return self._login(told.message)
-            if told.code == UnsupportedVersion.code:
-                return self._versions(told.message)
-            detail = f"{told.message} ({told.code}){self._no_agent()}"
+            code, message = error.error.code, error.error.message
+            if code == AuthRequired.code:
+                return self._login(message)
+            if code == UnsupportedVersion.code:
+                return self._versions(message)
+            detail = f"{message} ({code}){self._no_agent()}"
             return Failure(f"{name} failed while {self._doing}: {detail}")
         if self._doing == "starting" and "version" in str(error):
             return self._versions(str(error))
@@ -322,12 +322,12 @@ class PromptRun:
     def _lost(self, error: LinkLost) -> str:
         if self._name.startswith(ADDRESSES):
             return error_line(error)
-        return f"{self._name} ended while {self._doing}: {error.reason}{_last_words(error)}{self._no_agent()}"
+        return f"{self._name} ended while {self._doing}: {error.reason}{_last_line(error)}{self._no_agent()}"
 
     def _no_agent(self) -> str:
-        """Advice for what ends before it says a word: it may be no agent, the way it is called."""
+        """Return advice for a command that exits before it speaks ACP: it may need an option."""
         unknown = self._request.agent and self._known is None and self._doing == "starting"
-        return "; does it speak ACP? Many need an option for that, such as --acp" if unknown else ""
+        return "; does it speak ACP? Many agents need an option for that, such as --acp" if unknown else ""
 
     def _versions(self, detail: str) -> Failure:
         wanted = self._request.version
@@ -337,7 +337,7 @@ class PromptRun:
 
     def _login(self, detail: str) -> Failure:
         how = f"; log in with: {self._known.login}" if self._known else ""
-        return Failure(f"{self._name} wants you to log in first: {detail}{how}", Exit.LOGIN)
+        return Failure(f"{self._name} requires a login: {detail}{how}", Exit.LOGIN)
 
 
 def _target(agent: Sequence[str]) -> Any:
@@ -349,7 +349,7 @@ def _target(agent: Sequence[str]) -> Any:
 
 
 def _token(target: Any) -> str | None:
-    """For an address: what the environment has for it, or a hub that runs there."""
+    """Return the token for an address: from the environment, or from the hub that runs there."""
     if not isinstance(target, str):
         return None
     from antiphon.hub import HubFolder
@@ -361,44 +361,44 @@ def _token(target: Any) -> str | None:
     return os.environ.get("ANTIPHON_TOKEN") or running.token
 
 
-def _last_words(lost: LinkLost | None) -> str:
-    """The last line that a process wrote to stderr, where it wrote one."""
+def _last_line(lost: LinkLost | None) -> str:
+    """Return the last line that the agent wrote to stderr, in brackets."""
     lines = [line for line in (lost.stderr if lost else ()) if not _NODE_TRAILER.match(line)]
-    return f" (its last words: {safe_line(lines[-1])})" if lines else ""
+    return f" (last line on stderr: {safe_line(lines[-1])})" if lines else ""
 
 
 def _quiet_logging(*, verbose: bool) -> None:
-    """What the library logs is for whoever asks for it."""
+    """Show the logs of the library only if the user asks for them."""
     logger = logging.getLogger("antiphon")
     logger.propagate = False
     logger.addHandler(log_handler() if verbose else logging.NullHandler())
 
 
 class OtherEvents:
-    """Hears everything, and gives what the turn did not hear its place among what it did."""
+    """Follows the whole session, and gives the events that are not part of the turn, in their order."""
 
     def __init__(self, session: ClientSession) -> None:
-        self._events = session.events()  # from here on it misses nothing
-        self._heard = deque(session.notices)
-        self._told: set[int] = set()
+        self._events = session.events()  # from now on
+        self._received = deque(session.notices)
+        self._shown: set[int] = set()
 
     async def listen(self) -> None:
-        """Run it as a task."""
+        """Collect events. Run it as a task."""
         async for event in self._events:
-            self._heard.append(event)
+            self._received.append(event)
 
     async def before(self, event: SessionEvent) -> list[SessionEvent]:
-        """What came beside the turn before this event of it."""
-        if not self._heard or self._heard[-1].seq < event.seq:
-            await asyncio.sleep(0)  # the session tells the same right after the turn
-        self._told.add(event.seq)
+        """Return the other events before this event of the turn."""
+        if not self._received or self._received[-1].seq < event.seq:
+            await asyncio.sleep(0)  # the session gives the same event right after the turn
+        self._shown.add(event.seq)
         return list(self._until(event.seq))
 
     def rest(self) -> list[SessionEvent]:
         return list(self._until(None))
 
     def _until(self, seq: int | None) -> Iterator[SessionEvent]:
-        while self._heard and (seq is None or self._heard[0].seq <= seq):
-            event = self._heard.popleft()
-            if event.seq not in self._told:
+        while self._received and (seq is None or self._received[0].seq <= seq):
+            event = self._received.popleft()
+            if event.seq not in self._shown:
                 yield event

@@ -6,11 +6,10 @@ import asyncio
 import contextlib
 import os
 import sys
-from asyncio import Lock
 from collections.abc import Awaitable, Callable, Collection
 from typing import Any, Protocol
 
-from antiphon.cli.output.descriptions import kind_text, question_lines
+from antiphon.cli.output.descriptions import question_lines
 from antiphon.cli.output.screen import FormView, Screen
 from antiphon.client import Ask, Elicitation, Permission, Permissions, Reply
 from antiphon.engine import (
@@ -18,16 +17,14 @@ from antiphon.engine import (
     ChoiceField,
     ChoicesField,
     Field,
-    IntegerField,
-    NumberField,
     Option,
-    TextField,
     Unchecked,
     Unfit,
     UnknownField,
 )
 from antiphon.schema import v2
 from antiphon.text_safety import safe_line, safe_text
+from antiphon.transcripts import field_limits, kind_text, read_number
 
 ALLOWED: dict[str, Collection[str]] = {
     "none": (),
@@ -35,10 +32,24 @@ ALLOWED: dict[str, Collection[str]] = {
     "edit": ("read", "search", "edit", "delete", "move"),
     "all": "all",
 }
+YES = ("y", "yes")
+NO = ("n", "no")
+
+
+class AnswerSource(Protocol):
+    """The lines that the user types as answers."""
+
+    one_at_a_time: asyncio.Lock
+
+    def forget(self) -> None:
+        """Drop input that was typed before a question."""
+
+    async def line(self) -> str | None:
+        """Return the next line, or `None` at the end of input (Ctrl-D)."""
 
 
 class Terminal:
-    """Whoever sits in front of it."""
+    """Reads answers from the terminal, even if stdin is a pipe."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -46,7 +57,7 @@ class Terminal:
 
     @classmethod
     def find(cls) -> Terminal | None:
-        """The terminal to ask at, which is there although stdin may be a pipe."""
+        """Return the terminal to ask at, or `None` if there is none."""
         if not sys.stderr.isatty():
             return None
         if sys.stdin.isatty():
@@ -57,14 +68,12 @@ class Terminal:
             return None
 
     def forget(self) -> None:
-        """What was typed before a question does not answer it."""
         with contextlib.suppress(ImportError, OSError):
             import termios
 
             termios.tcflush(self._fd, termios.TCIFLUSH)
 
     async def line(self) -> str | None:
-        """One line, or `None` at its end (Ctrl-D)."""
         loop = asyncio.get_running_loop()
         typed: asyncio.Future[bytes] = loop.create_future()
 
@@ -81,18 +90,25 @@ class Terminal:
         return data.decode(errors="replace").strip() if data else None
 
 
-def make_answers(allow: str | None, screen: Screen, terminal: AnswerSource | None) -> Permissions:
-    """`allow` as given, or `None`: then the terminal is asked, if there is one. Forms are for the terminal,
-    whatever is allowed."""
-    elicits = FormRefuser(screen).elicit if terminal is None else FormFiller(screen, terminal).elicit
-    if allow == "ask" or (allow is None and terminal is not None):
-        assert terminal is not None
-        return Answers(elicits, ask=PermissionPrompt(screen, terminal))
-    return Answers(elicits, allow=ALLOWED[allow or "none"], ask=Rejecter(screen, allow))
+# --- who answers -------------------------------------------------------------------------------
+
+
+def make_answers(allow: str | None, screen: Screen, terminal: AnswerSource | None) -> Answers:
+    """Return the answers for an `--allow` option.
+
+    allow: the option, or `None`: then the user is asked if there is a terminal, and all is rejected otherwise
+    terminal: forms are filled in here, whatever is allowed; without a terminal they are cancelled
+    """
+    if terminal is None:
+        return Answers(FormCanceller(screen), allow=ALLOWED[allow or "none"], ask=Rejecter(screen, allow))
+    elicit = FormFiller(screen, terminal)
+    if allow is None or allow == "ask":
+        return Answers(elicit, ask=PermissionPrompt(screen, terminal))
+    return Answers(elicit, allow=ALLOWED[allow], ask=Rejecter(screen, allow))
 
 
 class Answers(Permissions):
-    """Decides on permissions, and lets somebody else fill in forms."""
+    """Decides on permissions, and passes forms on."""
 
     elicits = ("form", "url")
 
@@ -107,24 +123,25 @@ class Answers(Permissions):
         self.elicit = elicit
 
 
-class FormRefuser:
-    """Where nobody can be asked: it is said, and the agent is told that nobody chose."""
+class FormCanceller:
+    """Cancels forms where there is no user to fill them in."""
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
 
-    async def elicit(self, elicitation: Elicitation) -> Reply | None:
-        asked = safe_line(elicitation.message)
-        self._screen.note(f"{safe_line(elicitation.agent)} asks: {asked}; nobody can be asked here")
+    async def __call__(self, elicitation: Elicitation) -> Reply | None:
+        asked = f"{safe_line(elicitation.agent)} asks: {safe_line(elicitation.message)}"
+        self._screen.note(f"{asked}; cancelled, because there is no terminal to ask at")
         return elicitation.cancel()
 
 
 class Rejecter:
-    """Rejects, and says so: why only once."""
+    """Rejects permissions, and says why the first time."""
 
     def __init__(self, screen: Screen, allow: str | None) -> None:
         self._screen = screen
-        self._why = f", by --allow {allow}" if allow else "; nobody can be asked here, --allow lets more pass"
+        nobody = "; there is no terminal to ask at, so use --allow to permit more"
+        self._why = f", because of --allow {allow}" if allow else nobody
 
     async def __call__(self, permission: Permission) -> v2.PermissionOption | None:
         why, self._why = self._why, ""
@@ -133,8 +150,11 @@ class Rejecter:
         return permission.reject()
 
 
+# --- permissions -------------------------------------------------------------------------------
+
+
 class PermissionPrompt:
-    """Asks at the terminal, one question at a time: by number, or y and n."""
+    """Asks the user for permissions, one at a time."""
 
     def __init__(self, screen: Screen, terminal: AnswerSource) -> None:
         self._screen = screen
@@ -154,85 +174,77 @@ class PermissionPrompt:
 
 
 def choose(permission: Permission, typed: str) -> v2.PermissionOption | None:
-    """The option that was typed: its number, `y` for once, `n`, or how its name begins."""
+    """Return the option that was typed: its number, `y` (allow once), `n`, or the beginning of its name."""
     word = typed.casefold()
     if word.isdigit():
         return permission.options[int(word) - 1] if 0 < int(word) <= len(permission.options) else None
-    if word in ("y", "yes"):
+    if word in YES:
         return permission.allow()
-    if word in ("n", "no"):
+    if word in NO:
         return permission.reject()
     named = [option for option in permission.options if word and option.name.casefold().startswith(word)]
     return named[0] if len(named) == 1 else None
 
 
-YES = ("y", "yes")
-NO = ("n", "no")
+# --- forms -------------------------------------------------------------------------------------
 
 
-class AnswerSource(Protocol):
-    """Whoever sits at the terminal."""
-
-    one_at_a_time: Lock
-
-    def forget(self) -> None: ...
-
-    async def line(self) -> str | None: ...
-
-
-class _Left(Exception):
-    """The end of input (Ctrl-D): nobody chose."""
+class _InputEnded(Exception):
+    """The user pressed Ctrl-D."""
 
 
 class FormFiller:
+    """Lets the user fill in a form, field by field."""
+
     def __init__(self, screen: Screen, terminal: AnswerSource) -> None:
         self._screen = screen
         self._terminal = terminal
 
-    async def elicit(self, elicitation: Elicitation) -> Reply | None:
+    async def __call__(self, elicitation: Elicitation) -> Reply | None:
         async with self._terminal.one_at_a_time:
-            with self._screen.filling() as sheet:
+            with self._screen.filling() as view:
                 self._terminal.forget()
-                sheet.head(_about(elicitation))
+                view.head(_head(elicitation))
                 try:
                     if elicitation.url is not None:
-                        return await self._visit(elicitation, sheet)
-                    return await self._fill_in(elicitation, sheet)
-                except _Left:
+                        return await self._visit(elicitation, view)
+                    return await self._fill_in(elicitation, view)
+                except _InputEnded:
                     return elicitation.cancel()
 
-    async def _visit(self, elicitation: Elicitation, sheet: FormView) -> Reply:
-        sheet.ask("Open it yourself; do you agree to?", "y or n")
+    async def _visit(self, elicitation: Elicitation, view: FormView) -> Reply:
+        view.ask("Open it yourself. Do you agree?", "y or n")
         while True:
             typed = (await self._line()).casefold()
             if typed in YES:
                 return elicitation.accept()
             if typed in NO:
                 return elicitation.decline()
-            sheet.ask("y or n?")
+            view.ask("y or n?")
 
-    async def _fill_in(self, elicitation: Elicitation, sheet: FormView) -> Reply:
+    async def _fill_in(self, elicitation: Elicitation, view: FormView) -> Reply:
         for field in elicitation.fields:
             if isinstance(field, UnknownField) and field.required:
-                sheet.tell(f"it wants {safe_line(field.title)}, of a kind that is not known here")  # ELIC-09
+                name = safe_line(field.title)
+                view.remark(f"cancelled: this client does not know the type of {name}")  # ELIC-09
                 return elicitation.cancel()
         while True:
-            values = {field.name: await self._value(field, sheet) for field in elicitation.fields}
-            sheet.ask("Send this?", "Enter sends it, n declines, r begins again")
+            values = {field.name: await self._value(field, view) for field in elicitation.fields}
+            view.ask("Send this?", "Enter sends it, n declines, r starts again")
             match (await self._line()).casefold():
                 case "" | "y" | "yes":
                     return elicitation.accept(values)
                 case "n" | "no":
                     return elicitation.decline()
 
-    async def _value(self, field: Field, sheet: FormView) -> Any:
-        """What is typed, once it fits; nothing typed is the default, or leaves the field out."""
+    async def _value(self, field: Field, view: FormView) -> Any:
+        """Return the first typed value that fits. An empty line gives the default, or no value."""
         if isinstance(field, UnknownField):
-            sheet.tell(f"{safe_line(field.title)} is of a kind that is not known here, and left out")
+            view.remark(f"{safe_line(field.title)} is left out: this client does not know its type")
             return None
         options = field.options if isinstance(field, ChoiceField | ChoicesField) else ()
         about = f": {safe_line(field.description)}" if field.description else ""
-        sheet.ask(safe_line(field.title) + about, hint(field), map(_name, options))
+        view.ask(safe_line(field.title) + about, hint(field), map(_option, options))
         while True:
             typed = await self._line()
             if not typed and (field.default is not None or not field.required):
@@ -241,44 +253,34 @@ class FormFiller:
             try:
                 return field.read(value)
             except Unchecked:
-                sheet.tell("its pattern is too slow to check here; the agent checks it")
+                view.remark("not checked here, because its pattern is too slow; the agent checks it")
                 return value
             except Unfit as problem:
-                sheet.tell(f"it {problem}" if typed else "it is needed")
-                sheet.ask(safe_line(field.title))
+                view.remark(f"it {problem}" if typed else "a value is required")
+                view.ask(safe_line(field.title))
 
     async def _line(self) -> str:
         typed = await self._terminal.line()
         if typed is None:
-            raise _Left
+            raise _InputEnded
         return typed
 
 
-def _about(elicitation: Elicitation) -> list[str]:
+def _head(elicitation: Elicitation) -> list[str]:
     lines = [f"{safe_line(elicitation.agent)} asks:", *question_lines(elicitation.message)]
     if elicitation.url is not None:
-        lines += [
-            safe_text(elicitation.url),
-            f"which leads to {safe_line(elicitation.host or 'nowhere known')}",
-        ]
+        lines += [safe_text(elicitation.url), f"on the host {safe_line(elicitation.host or '(unknown)')}"]
     return lines
 
 
-def _name(option: Option) -> str:
+def _option(option: Option) -> str:
     about = f": {option.description}" if option.description else ""
     return safe_line(f"{option.title}{about}")
 
 
 def read(field: Field, typed: str) -> Any:
-    """What was typed, as a value of the field, if it can be one; it is for the field to say."""
+    """Return typed text as a value for the field to check."""
     match field:
-        case IntegerField():
-            return int(typed) if typed.removeprefix("-").isdecimal() else typed
-        case NumberField():
-            try:
-                return float(typed)
-            except ValueError:
-                return typed
         case BooleanField():
             word = typed.casefold()
             return True if word in YES else False if word in NO else typed
@@ -286,7 +288,7 @@ def read(field: Field, typed: str) -> Any:
             return _choice(field.options, typed)
         case ChoicesField():
             return [_choice(field.options, word.strip()) for word in typed.split(",") if word.strip()]
-    return typed
+    return read_number(field, typed)
 
 
 def _choice(options: tuple[Option, ...], typed: str) -> str:
@@ -298,40 +300,20 @@ def _choice(options: tuple[Option, ...], typed: str) -> str:
 
 
 def hint(field: Field) -> str:
-    """What may be typed."""
-    parts: list[str] = []
-    match field:
-        case TextField():
-            parts.append(safe_line(str(field.format or ""), limit=40))
-            parts.append(_range(field.min_length, field.max_length, "characters"))
-        case IntegerField() | NumberField():
-            parts.append(_range(field.minimum, field.maximum) or "a number")
-        case BooleanField():
-            parts.append("y or n")
-        case ChoiceField():
-            parts.append("a number")
-        case ChoicesField():
-            parts.append("numbers, with commas")
-            parts.append(_range(field.min_items, field.max_items, "of them"))
+    """Describe what the user may type."""
+    how = {BooleanField: "y or n", ChoiceField: "a number", ChoicesField: "numbers, separated by commas"}
+    parts = [how.get(type(field), ""), field_limits(field)]
     if field.default is not None:
-        parts.append(f"Enter for {_shown(field)}")
+        parts.append(f"Enter for {_default(field)}")
     elif not field.required:
-        parts.append("may be left out")
-    return ", ".join(part for part in parts if part)
+        parts.append("optional")
+    return ", ".join(filter(None, parts))
 
 
-def _shown(field: Field) -> str:
+def _default(field: Field) -> str:
     if isinstance(field.default, bool):
         return "y" if field.default else "n"
     if isinstance(field, ChoiceField | ChoicesField):
         chosen = field.default if isinstance(field.default, list) else [field.default]
         return safe_line(", ".join(option.title for option in field.options if option.value in chosen))
     return safe_line(str(field.default), limit=60)
-
-
-def _range(least: float | None, most: float | None, of: str = "") -> str:
-    if least is not None and most is not None:
-        return f"{least:g} to {most:g} {of}".strip()
-    if least is not None:
-        return f"{least:g} or more {of}".strip()
-    return "" if most is None else f"up to {most:g} {of}".strip()

@@ -45,7 +45,7 @@ PORT = 8642
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """What was asked for on the command line."""
+    """The arguments of the command."""
 
     agents: Sequence[tuple[str, Sequence[str]]]
     agent: Sequence[str]
@@ -61,7 +61,7 @@ class ServeOptions:
     start: float
     files: Literal["editor", "hub", "none"]
     version: Mapping[str, Literal[1, 2]]
-    """Of ACP, by agents; that for all others has the name ""."""
+    """Versions of ACP by agent. The version for all other agents has the name ""."""
     tls_cert: str | None
     tls_key: str | None
     insecure_bind: bool
@@ -69,7 +69,7 @@ class ServeOptions:
     origins: Sequence[str]
     public_url: str | None
     trusted_proxies: Sequence[str]
-    """Each a list with commas."""
+    """Each is a list, separated by commas."""
     questions: Literal["first", "owner", "designated"]
     question_expiry: float | None
     max_frame: int | None
@@ -107,10 +107,11 @@ def _serve(serving: ServeOptions, stack: ExitStack) -> None:
     agents = named_agents(serving.agents, serving.agent) or {BUILT_IN: built_in(folder)}
     strange = set(serving.version) - {"", *agents}
     if strange:
-        raise Failure(f"--acp-version names {', '.join(sorted(strange))}, which is no agent here", Exit.USAGE)
+        names = ", ".join(sorted(strange))
+        raise Failure(f"--acp-version names {names}, but the agents are {', '.join(agents)}", Exit.USAGE)
     tls = _tls(serving)
     folder.make()
-    read_tokens(folder.tokens)  # what is wrong with it is told here
+    read_tokens(folder.tokens)  # report a wrong file before the start
     ready_file = None if serving.ready_file is None else _prepare(Path(serving.ready_file), stack)
     stack.enter_context(folder.held())
     hub = Hub(
@@ -157,17 +158,17 @@ def _serve(serving: ServeOptions, stack: ExitStack) -> None:
         stack.enter_context(folder.published(running))
         if ready_file is not None:
             write_private(ready_file, msgspec.json.encode(running))
-        # Whoever reads a log file, or the output of a service, must not become the hub's owner by it.
+        # The link makes its reader an owner, so it must not get into a log file.
         link = hub.browsers.link(running.url) if sys.stderr.isatty() else None
-        told = instructions(running, folder, link, default=serving.data is None)
-        write_styled(sys.stderr, click.unstyle(told) if os.environ.get("NO_COLOR") else told)
+        text = instructions(running, folder, link, default=serving.data is None)
+        write_styled(sys.stderr, click.unstyle(text) if os.environ.get("NO_COLOR") else text)
 
     port = _free(serving.host) if serving.port is None else serving.port
     hub.run(f"{host}:{port}", on_ready=ready, tls=tls, insecure=serving.insecure_bind)
 
 
 def _name(serving: ServeOptions) -> str:
-    """By which this machine reaches it: where it listens everywhere, over TLS the one of its certificate."""
+    """Return the host name for clients on this machine. Over TLS it must match the certificate."""
     if serving.host not in ("0.0.0.0", "::"):
         return serving.host
     if serving.tls_cert is not None and serving.hosts:
@@ -183,11 +184,11 @@ def _tls(serving: ServeOptions) -> ssl.SSLContext | None:
     """Return the TLS context. Raises `Failure` if other machines could connect without TLS by accident."""
     if serving.tls_cert is None:
         if serving.tls_key is not None:
-            raise Failure("--tls-key needs its --tls-cert", Exit.USAGE)
+            raise Failure("--tls-key needs --tls-cert", Exit.USAGE)
         if not serving.insecure_bind and not is_loopback(serving.host):
             raise Failure(
                 f"other machines can reach {serving.host}: give --tls-cert and --tls-key, or "
-                "--insecure-bind, which lets everybody on the network path read the traffic and the token",
+                "--insecure-bind, which lets others on the network read the traffic and the token",
                 Exit.USAGE,
             )
         return None
@@ -195,26 +196,22 @@ def _tls(serving: ServeOptions) -> ssl.SSLContext | None:
     try:
         context.load_cert_chain(serving.tls_cert, serving.tls_key)
     except (OSError, ssl.SSLError) as error:
-        raise Failure(f"the certificate cannot be used: {error}", Exit.USAGE) from error
+        raise Failure(f"cannot use the certificate {serving.tls_cert}: {error}", Exit.USAGE) from error
     return context
 
 
 def _prepare(ready_file: Path, stack: ExitStack) -> Path:
     """Remove the ready file of an earlier hub, and ours at the end: it exists while clients can connect."""
     if not ready_file.parent.is_dir():
-        raise Failure(f"there is no folder {ready_file.parent} for the ready file", Exit.USAGE)
+        raise Failure(f"the folder {ready_file.parent} of the ready file does not exist", Exit.USAGE)
 
-    def gone() -> None:
-        with suppress(FileNotFoundError):
-            ready_file.unlink()
-
-    gone()  # what an earlier hub left when it was killed
-    stack.callback(gone)
+    ready_file.unlink(missing_ok=True)  # left by a hub that was killed
+    stack.callback(ready_file.unlink, missing_ok=True)
     return ready_file
 
 
 def _free(host: str) -> int:
-    """The usual port; 0, which is any, where somebody has it."""
+    """Return the usual port, or 0 (any free port) if it is in use."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe, suppress(OSError):
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         probe.bind((host, PORT))
@@ -223,7 +220,7 @@ def _free(host: str) -> int:
 
 
 def named_agents(named: Sequence[tuple[str, Sequence[str]]], agent: Sequence[str]) -> dict[str, Any]:
-    """The agents of a hub by name. Raises `Failure`."""
+    """Return the agents of a hub by name. Raises `Failure`."""
     agents: dict[str, Any] = {default_agent_name(agent): resolve(agent)} if agent else {}
     for name, command in named:
         if name in agents:
@@ -233,7 +230,7 @@ def named_agents(named: Sequence[tuple[str, Sequence[str]]], agent: Sequence[str
 
 
 def built_in(folder: HubFolder) -> list[str]:
-    """The command of the built-in agent. It keeps its sessions beside the hub's, and so outlives a crash."""
+    """Return the command of the built-in agent. It stores its sessions, so that they survive a crash."""
     return [sys.executable, "-m", "antiphon", "rehearse", "--data", str(folder.path / BUILT_IN)]
 
 
@@ -241,35 +238,35 @@ BUILT_IN = "rehearsal"
 
 
 def instructions(running: Running, folder: HubFolder, link: str | None, *, default: bool) -> str:
-    """Tell what to do next, once the hub runs.
+    """Return the instructions that are printed when the hub runs.
 
-    link: lets a browser in, as an owner; `None` where these lines may be kept, as in a log file
-    default: the hub works in the folder where commands look by themselves
+    link: lets a browser in, as an owner; `None` if the text may be stored, as in a log file
+    default: the hub uses the data folder that other commands use by default
     """
     program = shlex.join(own_command())
     data = "" if default else f" --data {shlex.quote(str(folder.path))}"
     agents, try_it = ", ".join(running.agents), ""
     if running.agents == [BUILT_IN]:
         agents += " (the built-in agent: offline, no language model)"
-        try_it = ", say  /tour  or  plan  or  run date ,"
+        try_it = " (try  /tour ,  plan  or  run date )"
     command, *rest = own_command(absolute=True)
     editor = {"command": command, "args": [*rest, "acp", *shlex.split(data)]}
     title = click.style("Antiphon hub", bold=True)
     rows = [
-        (f"{program} link{data}", "another link, for another browser"),
-        (f"{program} attach new{data}", "another session"),
-        (f"{program} sessions list{data}", "all of them; also show, rename, delete"),
+        (f"{program} link{data}", "a link for another browser"),
+        (f"{program} attach new{data}", "a new session"),
+        (f"{program} sessions list{data}", "all sessions; also show, rename, delete"),
     ]
     if default:  # where its token is found
         rows.append((f'{program} prompt "plan" -- {running.acp}', "one turn, with an exit code"))
     width = max(len(command) for command, _ in rows)
     more = "\n  ".join(f"{command:<{width}}   {about}" for command, about in rows)
     if link is None:
-        opening = f"""For the page, get a link that lets one browser in:
+        opening = f"""To open the page, get a link that lets one browser in:
 
       {click.style(f"{program} link{data}", bold=True)}"""
     else:
-        opening = f"""Open this in a browser. It is good once, for five minutes:
+        opening = f"""Open this link in a browser. It works once, within five minutes:
 
       {click.style(link, bold=True)}"""
     return f"""
@@ -280,17 +277,17 @@ def instructions(running: Running, folder: HubFolder, link: str | None, *, defau
 
   {opening}
 
-  Or open two more terminals. In both of them:
+  Or open two more terminals, and run in both:
 
       {click.style(f"{program} attach{data}", bold=True)}
 
-  Type in any{try_it} and see the same turn in all of them.
+  Type in one of them{try_it}. All of them show the same turn.
 
   {more}
 
-  In an editor that speaks ACP, as a custom agent (Zed: agent_servers in its settings):
+  For an editor that speaks ACP, add a custom agent (in Zed: agent_servers in the settings):
 
       {click.style(json.dumps({"antiphon": editor}), bold=True)}
 
-  Ctrl-C ends the hub. Its sessions stay.
+  Ctrl-C stops the hub. Its sessions stay.
 """

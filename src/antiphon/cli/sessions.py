@@ -1,4 +1,4 @@
-"""`antiphon sessions`: what a hub keeps, whether it runs or not."""
+"""`antiphon sessions list|show|rename|delete` and `antiphon link`."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ def run_list(*, json: bool, place: HubPlace) -> Exit:
                 id, cwd = safe_line(info.session_id), safe_line(info.cwd, limit=4_096)
                 sys.stdout.write(f"{id}  {when}  {_about(info)}  {title}  {cwd}\n")
         if not found:
-            print("There are no sessions yet: `antiphon attach new` makes one.", file=sys.stderr)
+            print("There are no sessions yet: `antiphon attach new` creates one.", file=sys.stderr)
 
     return run_reporting(work)
 
 
 def _about(info: v2.SessionInfo) -> str:
-    """The agent, and what the hub says of a session that is open there."""
-    told = ours_in(info.meta)
-    clients = safe_line(str(told.get("clients", 0)), limit=10)
-    fault = told.get("fault")
-    state = safe_line(str(fault.get("kind") if isinstance(fault, dict) else told.get("state", "kept")))
+    """Return the agent of a session, its state and its clients."""
+    ours = ours_in(info.meta)
+    clients = safe_line(str(ours.get("clients", 0)), limit=10)
+    fault = ours.get("fault")
+    state = safe_line(str(fault.get("kind") if isinstance(fault, dict) else ours.get("state", "stored")))
     return (
-        f"{safe_line(str(told.get('agent', '?')))}  {state}  {clients} client{'' if clients == '1' else 's'}"
+        f"{safe_line(str(ours.get('agent', '?')))}  {state}  {clients} client{'' if clients == '1' else 's'}"
     )
 
 
@@ -71,14 +71,14 @@ def run_show(*, session: str, place: HubPlace) -> Exit:
 
 
 def _message_lines(message: Message) -> str:
-    """What a message says, or that it was deleted, and what clients have put on it."""
+    """Return the text of a message, or that it was deleted, and its reactions and notes."""
     said = [f"[{DELETED}]"] if message.deleted else printed_text(message.text).splitlines() or [""]
     lines = [f"{SPEAKERS[message.type]} {line}".strip() for line in said]
     return "".join(f"{line}\n" for line in [*lines, *(f"  {line}" for line in annotation_lines(message))])
 
 
 def _turn_line(turn: dict[str, Any]) -> str:
-    """One turn: how it ended, and which request of which client it answers."""
+    """Return a line about a turn: how it ended, and which request of which client it answers."""
     request, by = turn.get("promptRequestId"), turn.get("by")
     parts = ["turn"]
     if request is not None:

@@ -1,4 +1,4 @@
-"""What `antiphon` says to who calls it without a word: the four things that one can do with it."""
+"""The output of `antiphon` without arguments: the four ways to use it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PROGRAM = "antiphon"
 class Way:
     title: str
     command: str
-    """With `AGENT` for one that is installed here, if any is."""
+    """`AGENT` is replaced by an installed agent, if there is one."""
     about: str
 
 
@@ -30,29 +30,29 @@ WAYS = (
     Way(
         "Try it now",
         "antiphon chat",
-        "The built-in agent in this terminal: offline, no account, no language model. Type /tour.",
+        "Talk with the built-in agent: offline, no account, no language model. Type /tour.",
     ),
     Way(
         "Share one session: browser, terminals, editor",
         "antiphon serve -- AGENT",
-        "An agent behind a hub. It prints a link to open and what to tell your editor; close them all, and "
-        "the session goes on.",
+        "Run an agent behind a hub. The hub prints a link for the browser and the setting for an editor. The "
+        "session continues when you close them all.",
     ),
     Way(
         "Drive an agent, or script it",
         'antiphon prompt "Explain this" -- AGENT',
-        "One turn, and an exit code that says how it ended; with --json, an event a line.",
+        "Run one turn. The exit code says how it ended; --json prints one event per line.",
     ),
     Way(
         "Write your own agent",
         'antiphon prompt "hello" -- python agent.py',
-        "Ten lines of Python are an agent that every ACP client can use: the README has them.",
+        "Ten lines of Python make an agent for every ACP client. The README shows them.",
     ),
 )
 
 
 def start_screen(*, width: int | None = None) -> str:
-    """The screen, styled: whoever prints it takes the style out where it is not wanted."""
+    """Return the screen with styles. The caller removes them where they are not wanted."""
     width = min(width or shutil.get_terminal_size().columns, WIDEST)
     program, agents = " ".join(own_command()), [one.name for one in known_agents().values() if one.installed]
     lines = ["", f"  {click.style('Antiphon', bold=True)}  One session, many voices.", ""]
@@ -66,15 +66,15 @@ def start_screen(*, width: int | None = None) -> str:
             "",
         ]
     lines += _paragraph(_known(agents), width, indent=2)
-    lines += _paragraph(f"`{program} --help` lists all commands, and each has a --help.", width, indent=2)
+    lines += _paragraph(f"`{program} --help` lists all commands; each has its own --help.", width, indent=2)
     return "\n".join(lines) + "\n"
 
 
 def _known(installed: list[str]) -> str:
     if installed:
-        return f"Agents that are installed here: {', '.join(installed)}."
+        return f"Known agents that are installed here: {', '.join(installed)}."
     names = ", ".join(known_agents())
-    return f"Agents known by name, none of which is installed here: {names}. Any other is a command after --."
+    return f"Known agents, none of them installed here: {names}. Any other agent is a command after --."
 
 
 def _paragraph(text: str, width: int, *, indent: int = 5) -> list[str]:

@@ -1,4 +1,4 @@
-"""`antiphon token`: who else gets in."""
+"""`antiphon token`: create, list and revoke the tokens of a hub."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SPAN = re.compile(r"(\d+(?:\.\d+)?)([smhdw])")
 
 
 def read_span(given: str) -> float | None:
-    """Seconds, of something like `8h`; `None` for what is none."""
+    """Return the seconds of a time span such as `8h`, or `None` for other text."""
     found = _SPAN.fullmatch(given.strip())
     return None if found is None else float(found[1]) * UNITS[found[2]]
 
@@ -31,9 +31,9 @@ def run_create(
         secret = create_token(folder.tokens, name, Role(role), sessions=sessions or None, seconds=expires)
         _audit(folder, "create", name)
         print(secret)
-        sys.stderr.write("This is shown once: give it to whom it is for, as ANTIPHON_TOKEN.\n")
+        sys.stderr.write("The secret is shown only once. Its user sets it as ANTIPHON_TOKEN.\n")
 
-    return _told(work, data)
+    return _run(work, data)
 
 
 def run_list(*, data: str | None) -> Exit:
@@ -42,7 +42,7 @@ def run_list(*, data: str | None) -> Exit:
             sessions = ",".join(token.sessions or ["all sessions"])
             print(f"{token.name}\t{token.role}\t{sessions}\t{_end(token.expires)}".rstrip())
 
-    return _told(work, data)
+    return _run(work, data)
 
 
 def run_revoke(*, name: str, data: str | None) -> Exit:
@@ -50,7 +50,7 @@ def run_revoke(*, name: str, data: str | None) -> Exit:
         revoke_token(folder.tokens, name)
         _audit(folder, "revoke", name)
 
-    return _told(work, data)
+    return _run(work, data)
 
 
 def _end(expires: float | None) -> str:
@@ -65,7 +65,7 @@ def _audit(folder: HubFolder, act: str, name: str) -> None:
     audit.close()
 
 
-def _told(work: Callable[[HubFolder], None], data: str | None) -> Exit:
+def _run(work: Callable[[HubFolder], None], data: str | None) -> Exit:
     try:
         work(HubFolder(data))
     except (LocalError, OSError) as error:

@@ -28,7 +28,7 @@ from antiphon.transcripts import Account, to_html, to_markdown
 ENDINGS = {"antiphon": ".antiphon", "markdown": ".md", "html": ".html"}
 WRITERS: dict[str, Callable[[Account], Iterator[str]]] = {"markdown": to_markdown, "html": to_html}
 RESERVE = 256 * 1024 * 1024
-"""Bytes of the disk that an import leaves free: a hub may be at work there."""
+"""Bytes of the disk that an import leaves free for a running hub."""
 
 
 def run_export(*, session: str, output: str | None, format: str | None, place: HubPlace) -> Exit:
@@ -46,15 +46,15 @@ def run_export(*, session: str, output: str | None, format: str | None, place: H
                     await export_session(store, record.session_id, file.write, report=missing.add)
                 else:
                     agent = recorded_agent(record)
-                    told = await read_account(store, record.session_id, agent=agent, report=missing.add)
-                    _write_text(file, WRITERS[kind](told))
-            missing.tell()
+                    found = await read_account(store, record.session_id, agent=agent, report=missing.add)
+                    _write_text(file, WRITERS[kind](found))
+            missing.report()
 
     return run_reporting(work)
 
 
 async def _export_from_hub(session: str, output: str | None, kind: str, place: HubPlace) -> None:
-    """Its journal is for owners; what a transcript has, every client may know."""
+    """Export from a remote hub. Owners can read the journal; every client can get a transcript."""
     async with open_client(place) as client:
         info = await find_session(client, session)
         missing = _Missing()
@@ -63,14 +63,14 @@ async def _export_from_hub(session: str, output: str | None, kind: str, place: H
                 await export_session(HubJournals(client), info.session_id, file.write, report=missing.add)
             else:
                 asked = {"sessionId": info.session_id, "format": kind}
-                told = await client.connection.call("_antiphon/transcript", asked)
-                _write_text(file, iter([told["content"]]))
-                missing.lines += [f"session {info.session_id}: {found}" for found in told.get("missing", ())]
-        missing.tell()
+                answer = await client.connection.call("_antiphon/transcript", asked)
+                _write_text(file, iter([answer["content"]]))
+                missing.lines += [f"session {info.session_id}: {gap}" for gap in answer.get("missing", ())]
+        missing.report()
 
 
 class _Missing:
-    """What an export could not read, told on stderr once the file is written."""
+    """The parts that an export could not read, reported on stderr after the file is written."""
 
     SHOWN = 20
 
@@ -80,10 +80,10 @@ class _Missing:
     def add(self, missing: Missing) -> None:
         self.lines.append(f"session {missing.session_id}: {missing}")
 
-    def tell(self) -> None:
+    def report(self) -> None:
         if not self.lines:
             return
-        lines = ["damaged: the file has what could be read", *self.lines[: self.SHOWN]]
+        lines = ["the session is damaged: the file has the readable part", *self.lines[: self.SHOWN]]
         if len(self.lines) > self.SHOWN:
             lines.append(f"and {len(self.lines) - self.SHOWN} more places")
         for line in lines:
@@ -91,7 +91,7 @@ class _Missing:
 
 
 def _format_of(output: str | None) -> str:
-    """As its name ends."""
+    """Return the format for the ending of a file name."""
     ending = "" if output is None else Path(output).suffix.lower()
     return {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html"}.get(
         ending, "antiphon"
@@ -110,14 +110,15 @@ def run_import(
     async def work() -> None:
         if place.hub is not None:
             raise Failure(
-                "a session is imported where its hub keeps it, by --data and without --hub", Exit.USAGE
+                "import works on the data folder of a hub: run it there, without --hub",
+                Exit.USAGE,
             )
         folder = HubFolder(place.data)
         folder.make()
 
         def check() -> None:
             if shutil.disk_usage(folder.path).free < RESERVE:
-                raise StoreFull(f"there is no room for this session in {folder.path}")
+                raise StoreFull(f"too little disk space for this session in {folder.path}")
 
         with _opened(file) as source:
             async with SQLiteStore(folder.sessions) as store:
@@ -132,18 +133,18 @@ def run_import(
                         check=check,
                     )
                 except FileRefused as refused:
-                    raise Failure(f"{file} is refused: {refused}") from None
+                    raise Failure(f"cannot import {file}: {refused}") from None
                 except SessionExists as exists:
                     raise Failure(f"{exists}: give it another id with --as ID") from None
         sys.stdout.write(safe_line(record.session_id) + "\n")
-        _tell_where(record)
+        _note_folder(record)
 
     return run_reporting(work)
 
 
-def _tell_where(record: SessionRecord) -> None:
+def _note_folder(record: SessionRecord) -> None:
     if not os.path.isdir(record.cwd):
-        note = f"its folder {record.cwd} is not here: import it with --cwd DIR to have it work elsewhere"
+        note = f"its folder {record.cwd} does not exist here: import it with --cwd DIR to use another one"
         print(f"antiphon: {safe_line(note, limit=600)}", file=sys.stderr)
 
 
@@ -160,18 +161,18 @@ def run_fork(*, session: str, at: str | None, place: HubPlace) -> Exit:
 
 
 def _message(session: Any, named: str) -> str:
-    """The message of this id, or whose id begins so. Raises `Failure`."""
+    """Return the id of the message that `named` is, or begins. Raises `Failure`."""
     ids = list(dict.fromkeys(str(message.id) for message in session.messages))
     near = [id for id in ids if id == named] or [id for id in ids if id.startswith(named) and len(named) >= 4]
     if len(near) == 1:
         return near[0]
     if near:
-        raise Failure(f"{len(near)} messages begin with {named!r}: write more of it", Exit.USAGE)
+        raise Failure(f"{len(near)} message ids begin with {named!r}: give more characters", Exit.USAGE)
     last = "; ".join(
         f"{message.id} {safe_line(message.text, limit=40)!r}" for message in session.messages[-4:]
     )
     raise Failure(
-        f"there is no message {named!r} in it; the last ones are {last}" if last else "it has no messages"
+        f"there is no message {named!r}; the last ones are {last}" if last else "the session has no messages"
     )
 
 
@@ -191,26 +192,26 @@ async def _find(store: SQLiteStore, named: str) -> SessionRecord:
 
 _UNUSUAL = re.compile(r"[^A-Za-z0-9._-]")
 LONGEST_NAME = 200
-"""Characters of a file name that is made of a session id."""
+"""Characters of a file name that is made from a session id."""
 
 
 @contextmanager
 def _written(output: str | None, usual: str) -> Iterator[BinaryIO]:
-    """Where to write: a file that is there whole or not at all, for its owner's eyes, or stdout for `-`."""
+    """Open the output: stdout for `-`, otherwise a private file that appears when it is complete."""
     if output == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
     path = Path(_UNUSUAL.sub("_", usual)[-LONGEST_NAME:] if output is None else output)
     if output is None and path.exists():
-        raise Failure(f"there is a file {path} already: name another, or this one, with -o", Exit.USAGE)
+        raise Failure(f"{path} exists: give another name with -o, or the same name to replace it", Exit.USAGE)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             yield file
         os.replace(beside, path)
     except OSError as error:
-        raise Failure(f"{path} cannot be written: {error.strerror}") from error
+        raise Failure(f"cannot write {path}: {error.strerror}") from error
     finally:
         with contextlib.suppress(OSError):
             beside.unlink()
@@ -226,7 +227,7 @@ def _opened(file: str) -> Iterator[BinaryIO]:
         with open(file, "rb") as opened:
             yield opened
     except OSError as error:
-        raise Failure(f"{file} cannot be read: {error.strerror}") from error
+        raise Failure(f"cannot read {file}: {error.strerror}") from error
 
 
 def _write_text(file: BinaryIO, pieces: Iterator[str]) -> None:
@@ -238,7 +239,7 @@ JOURNAL = "_antiphon/journal"
 
 
 class HubJournals:
-    """As much of a store as an export needs."""
+    """The methods of a store that an export needs, over a connection to a hub."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -253,7 +254,7 @@ class HubJournals:
         return msgspec.convert(page["record"], SessionRecord)
 
     async def read(self, session_id: str, after: int, *, limit_bytes: int = PAGE_BYTES) -> Page:
-        """Pages are as large as the hub makes them."""
+        """Read a page. The hub decides how large it is."""
         page = await self._page(session_id, after)
         damage = page.get("damage")
         if isinstance(damage, dict):

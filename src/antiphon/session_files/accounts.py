@@ -9,7 +9,7 @@ from antiphon.engine.events import Event
 from antiphon.errors import SessionUnknown
 from antiphon.session_files.salvage import Missing, Stretch, salvage
 from antiphon.stores.base import Store
-from antiphon.transcripts import Account, Gathering, account
+from antiphon.transcripts import Account, AccountBuilder, account
 
 LATER = "a later Antiphon wrote it"
 
@@ -26,16 +26,16 @@ async def read_account(
     record = await store.get(session_id)
     if record is None:
         raise SessionUnknown(session_id)
-    gathering = Gathering()
+    builder = AccountBuilder()
     async for found in salvage(store, record):
         for each in [found] if isinstance(found, Missing) else _known(found, session_id):
             if isinstance(each, Missing):
-                gathering.skip(each.last, str(each))
+                builder.skip(each.last, str(each))
                 report(each)
             else:
                 # Beside the loop: a long session takes seconds, and a hub has others.
-                await asyncio.to_thread(gathering.add, each)
-    told = await asyncio.to_thread(account, gathering, title=record.title, agent=agent)
+                await asyncio.to_thread(builder.add, each)
+    told = await asyncio.to_thread(account, builder, title=record.title, agent=agent)
     told.session_id = told.session_id or record.session_id
     told.cwd = told.cwd or record.cwd
     return told

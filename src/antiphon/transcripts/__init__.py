@@ -1,6 +1,6 @@
-"""Transcripts: a session as Markdown or as one HTML page. Pure: folds in, text out.
+"""Transcripts: sessions as text. Pure: folds in, text out.
 
-Text of agents, tools and users is shown and never obeyed: it cannot run, load, hide or imitate anything.
+Text from agents, tools and users is shown and never obeyed: it cannot run, load, hide or imitate anything.
 """
 
 from typing import TYPE_CHECKING
@@ -8,35 +8,49 @@ from typing import TYPE_CHECKING
 from antiphon.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from antiphon.transcripts.accounts import Account, Gathering, account
+    from antiphon.transcripts.accounts import Account, AccountBuilder, account
+    from antiphon.transcripts.foreign_markdown import is_readable
+    from antiphon.transcripts.forms import field_limits, read_number
     from antiphon.transcripts.markdown import to_markdown
+    from antiphon.transcripts.markdown_stream import MarkdownStream, Piece
     from antiphon.transcripts.page import to_html
-    from antiphon.transcripts.reading_limits import is_readable
+    from antiphon.transcripts.patches import PatchRow, folded_rows, patch_counts, patch_rows
     from antiphon.transcripts.words import (
         DELETED,
-        ENDINGS,
+        READING,
         annotation_lines,
-        block_words,
+        block_text,
         call_title,
-        change_words,
+        change_text,
+        content_text,
+        context_text,
+        duration,
+        ending_text,
         exit_text,
         is_safe_link,
-        kind_words,
-        near,
+        kind_text,
+        notice_text,
+        plan_entries,
+        relative_path,
+        tokens_text,
     )
-    from antiphon.transcripts.writing import Piece, Writing
 
 __all__ = [
-    "DELETED", "ENDINGS", "Account", "Gathering", "Piece", "Writing", "account", "annotation_lines",
-    "block_words", "call_title", "change_words", "exit_text", "is_readable", "is_safe_link",
-    "kind_words", "near", "to_html", "to_markdown",
+    "DELETED", "READING", "Account", "AccountBuilder", "MarkdownStream", "PatchRow", "Piece", "account",
+    "annotation_lines", "block_text", "call_title", "change_text", "content_text", "context_text", "duration",
+    "ending_text", "exit_text", "field_limits", "folded_rows", "is_readable", "is_safe_link", "kind_text",
+    "notice_text", "patch_counts", "patch_rows", "plan_entries", "read_number", "relative_path", "to_html",
+    "to_markdown", "tokens_text",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__, {
-    "accounts": ("Account", "Gathering", "account"),
+    "accounts": ("Account", "AccountBuilder", "account"),
+    "foreign_markdown": ("is_readable",),
+    "forms": ("field_limits", "read_number"),
     "markdown": ("to_markdown",),
+    "markdown_stream": ("MarkdownStream", "Piece"),
     "page": ("to_html",),
-    "reading_limits": ("is_readable",),
-    "words": ("DELETED", "ENDINGS", "annotation_lines", "block_words", "call_title", "is_safe_link",
-        "near", "change_words", "exit_text", "kind_words"),
-    "writing": ("Piece", "Writing"),
+    "patches": ("PatchRow", "folded_rows", "patch_counts", "patch_rows"),
+    "words": ("DELETED", "READING", "annotation_lines", "block_text", "call_title", "change_text",
+        "content_text", "context_text", "duration", "ending_text", "exit_text", "is_safe_link", "kind_text",
+        "notice_text", "plan_entries", "relative_path", "tokens_text"),
 })  # fmt: skip

@@ -1,4 +1,4 @@
-"""Account: what there is to tell of a session, in its order; transcripts of each kind are written from it."""
+"""Account: the contents of a session in order. Transcripts of both formats are written from it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from antiphon.schema import v2
 from antiphon.schema.repair import Malformed
 
 TIME_STEP = 1000
-"""Milliseconds between two times that are remembered."""
+"""Milliseconds between two recorded times."""
 
 
 class Ended(NamedTuple):
@@ -35,11 +35,11 @@ class Ended(NamedTuple):
     took: int
     """Milliseconds, as far as is known."""
     requests: tuple[RequestId, ...] = ()
-    """The ids of the prompt requests that it answers."""
+    """The ids of the prompt requests that the turn answers."""
 
 
 class Asked(NamedTuple):
-    """A question that has ended: what was asked, how it ended, and by whom."""
+    """A question that has ended: its title, its outcome and who answered."""
 
     title: str
     outcome: str
@@ -48,11 +48,11 @@ class Asked(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """Something to tell: an item of the fold, an `Ended`, an `Asked` or a notice. `at` is in milliseconds
-    since 1970, where it is known."""
+    """One part of an account: an item of the fold, an `Ended`, an `Asked` or a notice."""
 
     position: int
     at: int | None
+    """Milliseconds since 1970, if known."""
     what: Any
 
 
@@ -64,7 +64,7 @@ class Account(Struct, kw_only=True):
     fold: SessionFold
     entries: list[Entry]
     answers: dict[str, list[Asked]]
-    """What was asked about tool calls, by their ids."""
+    """The questions about each tool call, by its id."""
 
     @property
     def began(self) -> int | None:
@@ -72,14 +72,14 @@ class Account(Struct, kw_only=True):
 
     @property
     def tokens(self) -> tuple[int, int]:
-        """Of all turns together, in and out."""
+        """Return the tokens of all turns, in and out."""
         used = [entry.what.usage for entry in self.entries if isinstance(entry.what, Ended)]
-        told = [usage for usage in used if usage is not None]
-        return sum(usage.input_tokens for usage in told), sum(usage.output_tokens for usage in told)
+        known = [usage for usage in used if usage is not None]
+        return sum(usage.input_tokens for usage in known), sum(usage.output_tokens for usage in known)
 
 
-class Gathering:
-    """Folds a journal, and remembers what a fold has no place for."""
+class AccountBuilder:
+    """Folds a journal, and records the times, turn ends, answers and notices that a fold does not keep."""
 
     def __init__(self) -> None:
         self.fold = Session()
@@ -88,7 +88,6 @@ class Gathering:
         self._opened = 0
 
     def add(self, events: Iterable[Event]) -> None:
-        """The next events."""
         run: list[Event] = []
         for event in events:
             if not self._times or event.at - self._times[-1][1] >= TIME_STEP:
@@ -110,9 +109,9 @@ class Gathering:
         self.fold.fold(run)
 
     def skip(self, last: int, found: str) -> None:
-        """The events up to `last` cannot be read; those behind it are told all the same."""
+        """Skip the events up to `last`, which cannot be read; `found` says why."""
         self.fold.last_seq = last
-        notice = v2.Notice(severity=v2.NoticeSeverity.WARNING, title=f"Something is missing here: {found}")
+        notice = v2.Notice(severity=v2.NoticeSeverity.WARNING, title=f"Events are missing here: {found}")
         self.marks.append((last, notice))
 
     def time_of(self, position: int) -> int | None:
@@ -184,15 +183,17 @@ def _plain(raw: Raw) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def account(told: Gathering | SessionFold, *, title: str | None = None, agent: str | None = None) -> Account:
-    """What there is to tell: of a journal that was gathered, or of a fold alone, which knows no times."""
-    fold = told.fold if isinstance(told, Gathering) else told
-    marks = told.marks if isinstance(told, Gathering) else []
+def account(
+    source: AccountBuilder | SessionFold, *, title: str | None = None, agent: str | None = None
+) -> Account:
+    """Make the account of a journal, or of a fold alone, which has no times."""
+    fold = source.fold if isinstance(source, AccountBuilder) else source
+    marks = source.marks if isinstance(source, AccountBuilder) else []
     answers: dict[str, list[Asked]] = {}
     for _, mark in marks:
         if isinstance(mark, Asked) and mark.tool_call_id is not None and fold.tools.get(mark.tool_call_id):
             answers.setdefault(mark.tool_call_id, []).append(mark)
-    found = [(item.position, item) for item in _told_items(fold)]
+    found = [(item.position, item) for item in _shown_items(fold)]
     found += [(seq, mark) for seq, mark in marks if not _is_with_call(mark, answers)]
     created, info = fold.created, fold.facts.info
     return Account(
@@ -202,7 +203,7 @@ def account(told: Gathering | SessionFold, *, title: str | None = None, agent: s
         cwd="" if created is None else created.cwd,
         fold=fold,
         entries=[
-            Entry(position, told.time_of(position) if isinstance(told, Gathering) else None, what)
+            Entry(position, source.time_of(position) if isinstance(source, AccountBuilder) else None, what)
             for position, what in sorted(found, key=lambda pair: pair[0])
         ],
         answers=answers,
@@ -213,8 +214,8 @@ def _is_with_call(mark: Any, answers: dict[str, list[Asked]]) -> bool:
     return isinstance(mark, Asked) and mark.tool_call_id in answers
 
 
-def _told_items(fold: SessionFold) -> Sequence[Any]:
-    """Not the facts, nor a terminal that stands in a tool call."""
+def _shown_items(fold: SessionFold) -> Sequence[Any]:
+    """Return the items of a fold, without facts and without terminals that are part of a tool call."""
     shown = {
         content.terminal_id
         for call in fold.tools

@@ -1,24 +1,25 @@
-"""A transcript as Markdown: to be read as it is, or in whatever shows Markdown."""
+"""Transcripts as Markdown."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from antiphon.engine.items import Plan
+from antiphon.engine.items import Compaction, Plan, UnknownUpdate
+from antiphon.engine.subagents import SessionNote, SubagentInfo
 from antiphon.engine.terminals import Terminal
 from antiphon.engine.tools import ToolCall
 from antiphon.engine.transcript import Message, MessageType
 from antiphon.schema import v2
 from antiphon.text_safety import printed_text, safe_line, safe_text
 from antiphon.transcripts import words
-from antiphon.transcripts.accounts import Account, Entry
-from antiphon.transcripts.harmless import code, fenced, harmless, inline
-from antiphon.transcripts.writers import Writers
+from antiphon.transcripts.accounts import Account, Asked, Ended
+from antiphon.transcripts.foreign_markdown import code, harmless, inline
+from antiphon.transcripts.words import fenced
 
 
 def to_markdown(account: Account) -> Iterator[str]:
-    """Write the document, piece by piece; all of it is safe to show."""
+    """Write the document, piece by piece. All of it is safe to show."""
     return map(safe_text, _document(account))
 
 
@@ -35,7 +36,7 @@ def _document(account: Account) -> Iterator[str]:
         elif isinstance(what, Message | ToolCall | Plan) and not named:
             named = True
             yield f"\n## {inline(words.agent(account))}{_time(entry.at)}\n"
-        for block in _WRITERS.write(entry, account):
+        for block in WRITERS[type(what)](what, account):
             yield f"\n{block}\n"
 
 
@@ -43,8 +44,7 @@ def _time(at: int | None) -> str:
     return "" if at is None else f" ({words.clock(at)})"
 
 
-def _message(entry: Entry, account: Account) -> Iterator[str]:
-    message: Message = entry.what
+def _message(message: Message, account: Account) -> Iterator[str]:
     if message.deleted:
         yield f"*{words.DELETED}*"
     elif message.type is MessageType.THOUGHT:
@@ -67,7 +67,7 @@ def _block(block: Any) -> str:
         return _link(block.uri, block.title or block.name)
     if isinstance(block, v2.EmbeddedResource) and isinstance(block.resource, v2.TextResourceContents):
         return f"{code(safe_line(block.resource.uri))}\n\n{fenced(printed_text(block.resource.text))}"
-    return f"\\[{inline(words.block_words(block))}\\]"
+    return f"\\[{inline(words.block_label(block))}\\]"
 
 
 def _link(url: str, name: str) -> str:
@@ -77,13 +77,12 @@ def _link(url: str, name: str) -> str:
     return f"{shown} {code(target)}"
 
 
-def _call(entry: Entry, account: Account) -> Iterator[str]:
-    call: ToolCall = entry.what
+def _call(call: ToolCall, account: Account) -> Iterator[str]:
     mark = words.MARKS.get(str(call.status), "●")
-    kind = words.kind_words(call)
-    yield f"{mark} **{inline(kind or 'tool')}** {code(words.call_title(call))} ({inline(words.status(call))})"
+    kind, status = words.kind_text(call.kind), words.status_text(call)
+    yield f"{mark} **{inline(kind or 'tool')}** {code(words.call_title(call))} ({inline(status)})"
     for asked in account.answers.get(call.id, ()):
-        yield f"Answer: {inline(words.answer(asked))}"
+        yield f"Answer: {inline(words.answer_text(asked))}"
     if call.locations and not any(isinstance(content, v2.Diff) for content in call.content):
         yield ", ".join(map(code, words.places(call, account.cwd)))
     for content in call.content:
@@ -101,7 +100,7 @@ def _call(entry: Entry, account: Account) -> Iterator[str]:
 
 
 def _diff(diff: v2.Diff, cwd: str) -> Iterator[str]:
-    changes = [words.change_words(change, cwd) for change in diff.changes]
+    changes = [words.change_text(change, cwd) for change in diff.changes]
     if changes:
         yield ", ".join(map(code, changes))
     if diff.patch is not None:
@@ -115,12 +114,8 @@ def _terminal(terminal: Terminal) -> str:
     return fenced("\n".join(filter(None, [f"{command}{shown}".rstrip("\n"), f"[{ended}]" if ended else ""])))
 
 
-def _lone_terminal(entry: Entry, account: Account) -> Iterator[str]:
-    yield _terminal(entry.what)
-
-
-def _plan(entry: Entry, account: Account) -> Iterator[str]:
-    plan = entry.what.latest.plan
+def _plan(item: Plan, account: Account) -> Iterator[str]:
+    plan = item.latest.plan
     if isinstance(plan, v2.PlanItems):
         lines = [
             f"- [{'x' if item.status == 'completed' else ' '}] {inline(safe_line(item.content))}"
@@ -137,49 +132,30 @@ def _plan(entry: Entry, account: Account) -> Iterator[str]:
 _PLAIN = ("completed", "pending")
 
 
-def _compaction(entry: Entry, account: Account) -> Iterator[str]:
-    yield from _quoted("The conversation so far was summed up", entry.what.summary)
+def _notice(notice: v2.Notice, account: Account) -> Iterator[str]:
+    about = "" if notice.description is None else f": {inline(safe_line(notice.description, limit=2000))}"
+    yield f"*{inline(safe_line(notice.title))}*{about}"
 
 
-def _subagent(entry: Entry, account: Account) -> Iterator[str]:
-    yield f"A subagent worked: {code(safe_line(entry.what.title or entry.what.id))}"
+def _ended(ended: Ended, account: Account) -> Iterator[str]:
+    text = words.ended_text(ended)
+    if text:
+        yield f"*{inline(text)}*"
 
 
-def _session_note(entry: Entry, account: Account) -> Iterator[str]:
-    yield from _quoted("A message between sessions", entry.what.content)
-
-
-def _notice(entry: Entry, account: Account) -> Iterator[str]:
-    notice: v2.Notice = entry.what
-    told = "" if notice.description is None else f": {inline(safe_line(notice.description, limit=2000))}"
-    yield f"*{inline(safe_line(notice.title))}*{told}"
-
-
-def _asked(entry: Entry, account: Account) -> Iterator[str]:
-    yield f"{inline(safe_line(entry.what.title))} {inline(words.answer(entry.what))}"
-
-
-def _ended(entry: Entry, account: Account) -> Iterator[str]:
-    told = words.ending(entry.what)
-    if told:
-        yield f"*{inline(told)}*"
-
-
-def _unknown(entry: Entry, account: Account) -> Iterator[str]:
-    tag = safe_line(str(entry.what.update.get("sessionUpdate")), limit=80)
-    yield f"Something of a kind unknown here: {code(tag)}"
-
-
-_WRITERS = Writers(
-    message=_message,
-    call=_call,
-    plan=_plan,
-    lone_terminal=_lone_terminal,
-    compaction=_compaction,
-    subagent=_subagent,
-    session_note=_session_note,
-    unknown=_unknown,
-    notice=_notice,
-    asked=_asked,
-    ended=_ended,
-)
+WRITERS: dict[type, Callable[[Any, Account], Iterator[str]]] = {
+    Message: _message,
+    ToolCall: _call,
+    Plan: _plan,
+    Terminal: lambda item, account: iter([_terminal(item)]),
+    Compaction: lambda item, account: _quoted(words.COMPACTED, item.summary),
+    SubagentInfo: lambda item, account: iter([f"{words.SUBAGENT}: {code(safe_line(item.title or item.id))}"]),
+    SessionNote: lambda item, account: _quoted(words.SESSION_NOTE, item.content),
+    UnknownUpdate: lambda item, account: iter([f"{words.UNKNOWN}: {code(words.unknown_tag(item))}"]),
+    v2.Notice: _notice,
+    Asked: lambda asked, account: iter(
+        [f"{inline(safe_line(asked.title))} {inline(words.answer_text(asked))}"]
+    ),
+    Ended: _ended,
+}
+"""How each kind of entry is written. `page` has the same kinds."""

@@ -1,15 +1,16 @@
-"""One page of HTML, whole in itself: it runs nothing and loads nothing, and a policy in it says so."""
+"""Transcripts as one HTML page that runs nothing and loads nothing. Its content security policy says so."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from html import escape
+from pathlib import Path
 from typing import Any
 
-from antiphon.engine.items import Compaction, Plan
+from antiphon.engine.items import Compaction, Plan, UnknownUpdate
 from antiphon.engine.subagents import SessionNote, SubagentInfo
 from antiphon.engine.terminals import Terminal
 from antiphon.engine.tools import ToolCall
@@ -17,15 +18,15 @@ from antiphon.engine.transcript import Message, MessageType
 from antiphon.schema import v2
 from antiphon.text_safety import is_safe, printed_text, safe_line, safe_text
 from antiphon.transcripts import words
-from antiphon.transcripts.accounts import Account, Asked, Entry
-from antiphon.transcripts.prose import preformatted, prose
-from antiphon.transcripts.style import STYLE
-from antiphon.transcripts.writers import Writers
+from antiphon.transcripts.accounts import Account, Asked, Ended, Entry
+from antiphon.transcripts.foreign_markdown import preformatted, prose
+from antiphon.transcripts.patches import patch_rows
 
 IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
-"""Kinds that are pictures and nothing else."""
+"""Types that can hold nothing but a picture."""
 OPEN_LINES = 60
-"""A diff of so many lines is shown without being asked for."""
+"""Diffs up to this many lines are shown unfolded."""
+STYLE = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
 _POLICY = (
     "default-src 'none'; img-src data:; "
     f"style-src 'sha256-{base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()}'; "
@@ -34,7 +35,7 @@ _POLICY = (
 
 
 def to_html(account: Account) -> Iterator[str]:
-    """Write the page, piece by piece; all of it is safe to show, also what Markdown wrote as an entity."""
+    """Write the page, piece by piece. All of it is safe to show, also characters from Markdown entities."""
     return map(safe_text, _page(account))
 
 
@@ -57,7 +58,7 @@ def _page(account: Account) -> Iterator[str]:
 
 
 def _entries(account: Account) -> Iterator[str]:
-    """The agent's name stands where it begins to speak."""
+    """Write the entries, with the agent's name before its first entry after a prompt."""
     named = False
     for entry in account.entries:
         what = entry.what
@@ -66,7 +67,7 @@ def _entries(account: Account) -> Iterator[str]:
         elif isinstance(what, Message | ToolCall | Plan) and not named:
             named = True
             yield f'<p class="who"><bdi>{escape(words.agent(account))}</bdi>{_time(entry.at)}</p>\n'
-        yield from _WRITERS.write(entry, account)
+        yield from WRITERS[type(what)](entry, account)
 
 
 def _message(entry: Entry, account: Account) -> Iterator[str]:
@@ -86,7 +87,7 @@ def _message(entry: Entry, account: Account) -> Iterator[str]:
 
 
 def _content(message: Message) -> Iterator[str]:
-    """What it says, or that it was deleted, and what clients have put on it."""
+    """Write the content of a message, or that it was deleted, and its reactions and notes."""
     if message.deleted:
         yield f'<p class="note">{words.DELETED}</p>\n'
     yield from map(_block, message.content)
@@ -103,7 +104,7 @@ def _block(block: Any) -> str:
         return prose(block.text)
     if isinstance(block, v2.ImageContent) and (data := _picture(block)) is not None:
         kind = escape(block.mime_type)
-        return f'<p><img src="data:{kind};base64,{data}" alt="{escape(words.block_words(block))}"></p>\n'
+        return f'<p><img src="data:{kind};base64,{data}" alt="{escape(words.block_label(block))}"></p>\n'
     if isinstance(block, v2.ResourceLink):
         return f'<p class="file" dir="auto">{_link(block.uri, block.title or block.name)}</p>\n'
     if isinstance(block, v2.EmbeddedResource) and isinstance(block.resource, v2.TextResourceContents):
@@ -112,11 +113,11 @@ def _block(block: Any) -> str:
             f'<details class="file"><summary>{name}</summary>\n'
             f"{preformatted(printed_text(block.resource.text))}</details>\n"
         )
-    return f'<p class="file" dir="auto">{escape(words.block_words(block))}</p>\n'
+    return f'<p class="file" dir="auto">{escape(words.block_label(block))}</p>\n'
 
 
 def _picture(block: v2.ImageContent) -> str | None:
-    """The data of an image again, if it is nothing else."""
+    """Return the data of an image, encoded again, or `None` if it is something else."""
     try:
         data = base64.b64decode(block.data, validate=True)
     except (binascii.Error, ValueError):
@@ -135,8 +136,8 @@ def _call(entry: Entry, account: Account) -> Iterator[str]:
     call: ToolCall = entry.what
     mark = words.MARKS.get(str(call.status), "●")
     state = {"✓": "good", "✗": "bad", "⊘": "off"}.get(mark, "busy")
-    head = f'<span class="mark" title="{escape(words.status(call))}">{mark}</span>'
-    if kind := words.kind_words(call):
+    head = f'<span class="mark" title="{escape(words.status_text(call))}">{mark}</span>'
+    if kind := words.kind_text(call.kind):
         head += f'<span class="kind">{escape(kind)}</span>'
     command = " command" if call.kind == "execute" else ""
     head += f'<span class="what{command}" dir="auto">{escape(words.call_title(call))}</span>'
@@ -153,7 +154,7 @@ def _call(entry: Entry, account: Account) -> Iterator[str]:
 
 def _call_body(call: ToolCall, account: Account) -> Iterator[str]:
     for asked in account.answers.get(call.id, ()):
-        yield f'<p class="asked" dir="auto">Answer: {escape(words.answer(asked))}</p>\n'
+        yield f'<p class="asked" dir="auto">Answer: {escape(words.answer_text(asked))}</p>\n'
     for content in call.content:
         if isinstance(content, v2.Content):
             yield _output(content.content)
@@ -166,7 +167,7 @@ def _call_body(call: ToolCall, account: Account) -> Iterator[str]:
 
 
 def _output(block: Any) -> str:
-    """What a tool says is no prose: its lines stay as they are."""
+    """Write the output of a tool. It is not Markdown, so its lines stay as they are."""
     if isinstance(block, v2.TextContent):
         shown = printed_text(block.text).strip("\n")
         return preformatted(shown, kind="output") if shown else ""
@@ -174,28 +175,24 @@ def _output(block: Any) -> str:
 
 
 def _patched(call: ToolCall) -> int:
-    """The lines of its patches."""
+    """Count the lines of the patches of a tool call."""
     diffs = [content.patch for content in call.content if isinstance(content, v2.Diff)]
     return sum(patch.text.count("\n") for patch in diffs if patch is not None)
 
 
 _LINES = {"+": "add", "-": "del", "@": "hunk"}
-_NOISE = ("diff --git", "index ", "new file mode", "deleted file mode", "similarity ", "--- ", "+++ ")
 
 
 def _diff(diff: v2.Diff, cwd: str) -> str:
-    changes = "\n".join(words.change_words(change, cwd) for change in diff.changes)
+    changes = "\n".join(words.change_text(change, cwd) for change in diff.changes)
     head = f'<p class="where" dir="auto">{escape(changes)}</p>\n' if changes else ""
     if diff.patch is None:
         return head
-    lines = safe_text(diff.patch.text).rstrip("\n").split("\n")
     shown = []
-    for line in lines:
-        if line.startswith(_NOISE):
-            continue
-        kind = _LINES.get(line[:1])
-        told = escape(line) or " "
-        shown.append(f'<span class="{kind}">{told}</span>' if kind else f"<span>{told}</span>")
+    for row in patch_rows(safe_text(diff.patch.text).rstrip("\n").split("\n")):
+        kind = f' class="{_LINES[row.kind]}"' if row.kind in _LINES else ""
+        if row.kind != "file":
+            shown.append(f"<span{kind}>{escape(row.text) or ' '}</span>")
     return f'{head}<pre class="diff">{"".join(shown)}</pre>\n'
 
 
@@ -203,12 +200,8 @@ def _terminal(terminal: Terminal) -> str:
     command = f"$ {safe_line(terminal.command)}\n" if terminal.command else ""
     shown = printed_text(terminal.text).expandtabs(8).strip("\n")
     ended = words.exit_text(terminal)
-    told = f'<span class="exit">{escape(ended)}</span>' if ended else ""
-    return f'<pre class="terminal"><b>{escape(command)}</b>{escape(shown)}{told}</pre>\n'
-
-
-def _lone_terminal(entry: Entry, account: Account) -> Iterator[str]:
-    yield _terminal(entry.what)
+    status = f'<span class="exit">{escape(ended)}</span>' if ended else ""
+    return f'<pre class="terminal"><b>{escape(command)}</b>{escape(shown)}{status}</pre>\n'
 
 
 def _plan(entry: Entry, account: Account) -> Iterator[str]:
@@ -229,59 +222,45 @@ def _plan(entry: Entry, account: Account) -> Iterator[str]:
         yield f'<section class="plan"><h2>Plan</h2>\n<p>{_link(plan.uri, plan.uri)}</p></section>\n'
 
 
-def _compaction(entry: Entry, account: Account) -> Iterator[str]:
-    compaction: Compaction = entry.what
-    yield '<details class="thought"><summary>The conversation so far was summed up</summary>\n'
-    yield from map(_block, compaction.summary)
+def _folded(title: str, blocks: list[Any]) -> Iterator[str]:
+    yield f'<details class="thought"><summary>{title}</summary>\n'
+    yield from map(_block, blocks)
     yield "</details>\n"
 
 
-def _subagent(entry: Entry, account: Account) -> Iterator[str]:
-    subagent: SubagentInfo = entry.what
-    name = safe_line(subagent.title or subagent.id)
-    yield f'<p class="note">A subagent worked: <b dir="auto">{escape(name)}</b></p>\n'
-
-
-def _session_note(entry: Entry, account: Account) -> Iterator[str]:
-    note: SessionNote = entry.what
-    yield '<details class="thought"><summary>A message between sessions</summary>\n'
-    yield from map(_block, note.content)
-    yield "</details>\n"
+def _note(text: str, more: str, tag: str = "b") -> Iterator[str]:
+    yield f'<p class="note" dir="auto">{escape(text)}: <{tag} dir="auto">{escape(more)}</{tag}></p>\n'
 
 
 def _notice(entry: Entry, account: Account) -> Iterator[str]:
     notice: v2.Notice = entry.what
-    told = "" if notice.description is None else f" {escape(safe_line(notice.description, limit=2000))}"
-    yield f'<p class="note" dir="auto"><b>{escape(safe_line(notice.title))}</b>{told}</p>\n'
+    about = "" if notice.description is None else f" {escape(safe_line(notice.description, limit=2000))}"
+    yield f'<p class="note" dir="auto"><b>{escape(safe_line(notice.title))}</b>{about}</p>\n'
 
 
 def _asked(entry: Entry, account: Account) -> Iterator[str]:
     asked: Asked = entry.what
-    title, outcome = escape(safe_line(asked.title)), escape(words.answer(asked))
+    title, outcome = escape(safe_line(asked.title)), escape(words.answer_text(asked))
     yield f'<p class="note" dir="auto">{title} <b>{outcome}</b></p>\n'
 
 
 def _ended(entry: Entry, account: Account) -> Iterator[str]:
-    told = words.ending(entry.what)
-    if told:
-        yield f'<p class="ended" dir="auto"><span>{escape(told)}</span></p>\n'
+    text = words.ended_text(entry.what)
+    if text:
+        yield f'<p class="ended" dir="auto"><span>{escape(text)}</span></p>\n'
 
 
-def _unknown(entry: Entry, account: Account) -> Iterator[str]:
-    tag = safe_line(str(entry.what.update.get("sessionUpdate")), limit=80)
-    yield f'<p class="note">Something of a kind unknown here: <code>{escape(tag)}</code></p>\n'
-
-
-_WRITERS = Writers(
-    message=_message,
-    call=_call,
-    plan=_plan,
-    lone_terminal=_lone_terminal,
-    compaction=_compaction,
-    subagent=_subagent,
-    session_note=_session_note,
-    unknown=_unknown,
-    notice=_notice,
-    asked=_asked,
-    ended=_ended,
-)
+WRITERS: dict[type, Callable[[Entry, Account], Iterator[str]]] = {
+    Message: _message,
+    ToolCall: _call,
+    Plan: _plan,
+    Terminal: lambda entry, account: iter([_terminal(entry.what)]),
+    Compaction: lambda entry, account: _folded(words.COMPACTED, entry.what.summary),
+    SubagentInfo: lambda entry, account: _note(words.SUBAGENT, safe_line(entry.what.title or entry.what.id)),
+    SessionNote: lambda entry, account: _folded(words.SESSION_NOTE, entry.what.content),
+    UnknownUpdate: lambda entry, account: _note(words.UNKNOWN, words.unknown_tag(entry.what), "code"),
+    v2.Notice: _notice,
+    Asked: _asked,
+    Ended: _ended,
+}
+"""How each kind of entry is written. `markdown` has the same kinds."""

@@ -1,12 +1,16 @@
-"""The words that both kinds of transcripts use."""
+"""Words for the parts of a session: used by transcripts, the command line and the terminal UI."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from json import dumps
 from typing import Any
 
 from antiphon.engine.annotations import AnnotationKind
+from antiphon.engine.facts import ContextUsage
+from antiphon.engine.items import UnknownUpdate
 from antiphon.engine.terminals import Terminal
 from antiphon.engine.tools import ToolCall
 from antiphon.engine.transcript import Message, MessageType
@@ -16,17 +20,24 @@ from antiphon.transcripts.accounts import Account, Asked, Ended
 
 MARKS = {"completed": "✓", "failed": "✗", "cancelled": "⊘"}
 BOXES = {"completed": "☑", "in_progress": "◐", "cancelled": "☒"}
+READING = frozenset(["read", "search", "fetch", "think"])
+"""Kinds of tool calls whose output is meant for the agent."""
 ENDINGS = {
-    "refusal": "The agent refused",
-    "max_tokens": "The agent ran out of tokens",
-    "max_turn_requests": "The agent made all the requests it may",
-    "cancelled": "Cancelled",
-    "error": "Failed",
+    "end_turn": "done",
+    "refusal": "the agent refused",
+    "max_tokens": "the agent reached its token limit",
+    "max_turn_requests": "the agent reached its request limit",
+    "cancelled": "cancelled",
+    "error": "the turn failed",
 }
 LATEST = 253_402_300_799_999
 """The last millisecond of the year 9999."""
 DELETED = "Message deleted"
-"""What stands in place of a message that was deleted."""
+"""Shown in place of a deleted message."""
+COMPACTED = "The agent replaced the conversation so far by a summary"
+SUBAGENT = "Subagent"
+SESSION_NOTE = "Message between sessions"
+UNKNOWN = "An update of an unknown kind"
 SAFE_LINKS = ("http://", "https://", "mailto:")
 
 
@@ -34,8 +45,11 @@ def is_safe_link(url: str) -> bool:
     return url.lower().startswith(SAFE_LINKS)
 
 
+# --- numbers and times -------------------------------------------------------------------------
+
+
 def _time(at: int) -> datetime:
-    """A time of a journal, which may hold any number: one that no calendar has becomes the nearest one."""
+    """Return a journal's time. A number that is outside the calendar becomes the nearest date."""
     return datetime.fromtimestamp(min(max(at, 0), LATEST) // 1000, UTC)
 
 
@@ -60,8 +74,92 @@ def size(bytes: int) -> str:
     return counted(bytes, "byte") if bytes < 10_000 else f"{bytes // 1000:,} kB"
 
 
+def duration(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds) // 60} min {int(seconds) % 60} s"
+
+
+# --- a session ---------------------------------------------------------------------------------
+
+
 def title(account: Account) -> str:
-    return safe_line(account.title or "", limit=160) or "A session"
+    return safe_line(account.title or "", limit=160) or "Untitled session"
+
+
+def agent(account: Account) -> str:
+    return safe_line(account.agent or "") or "Agent"
+
+
+def facts(account: Account) -> list[tuple[str, str]]:
+    """Return names and values for the head of a transcript."""
+    fold = account.fold
+    said = sum(message.type is not MessageType.THOUGHT for message in fold.messages)
+    found = [("Agent", account.agent or ""), ("Folder", account.cwd)]
+    if account.began is not None:
+        found.append(("Began", when(account.began)))
+    found.append(("Length", f"{counted(said, 'message')}, {counted(len(fold.tool_calls), 'tool call')}"))
+    into, out = account.tokens
+    if into or out:
+        found.append(("Tokens", f"{into:,} in, {out:,} out"))
+    usage = fold.facts.usage
+    if usage is not None and usage.cost is not None:
+        found.append(("Cost", f"{usage.cost.amount:.2f} {usage.cost.currency}"))
+    found.append(("Session", account.session_id))
+    return [(name, safe_line(value)) for name, value in found if value]
+
+
+def context_text(usage: ContextUsage | None) -> str:
+    """Describe how full the agent's context is and what the session has cost, as far as that is known."""
+    if usage is None:
+        return ""
+    full = 100 * usage.used / max(usage.size, 1)
+    text = f"context {'<1' if 0 < full < 1 else round(full)} % full"
+    if usage.cost is not None and usage.cost.amount >= 0.005:
+        text += f", {usage.cost.amount:.2f} {safe_line(usage.cost.currency, limit=8)}"
+    return text
+
+
+def ending_text(stop_reason: str | None) -> str:
+    """Describe how a turn ended, by its stop reason."""
+    reason = stop_reason or "end_turn"
+    return ENDINGS.get(reason, f"ended: {safe_line(reason, limit=80)}")
+
+
+def ended_text(ended: Ended) -> str:
+    """Describe the end of a turn for a transcript. Return "" for an ordinary end."""
+    parts = []
+    if ended.stop_reason not in (None, "end_turn"):
+        text = ending_text(ended.stop_reason)
+        parts.append(text[:1].upper() + text[1:])
+    if ended.error:
+        parts.append(safe_line(ended.error))
+    if ended.usage is not None:
+        parts.append(tokens_text(ended.usage))
+    if parts and ended.took > 0:
+        parts.append(duration(ended.took / 1000))
+    if ended.requests:
+        shown = ", ".join(safe_line(dumps(id), limit=80) for id in ended.requests)
+        parts.append(f"request{'s' * (len(ended.requests) > 1)} {shown}")
+    return " · ".join(parts)
+
+
+def tokens_text(usage: v2.Usage) -> str:
+    return f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out"
+
+
+def notice_text(notice: v2.Notice) -> str:
+    return safe_line(notice.title if notice.description is None else f"{notice.title}: {notice.description}")
+
+
+def unknown_tag(item: UnknownUpdate) -> str:
+    return safe_line(str(item.update.get("sessionUpdate")), limit=80)
+
+
+def answer_text(asked: Asked) -> str:
+    by = "" if asked.by is None else f", by {safe_line(asked.by)}"
+    return f"{safe_line(asked.outcome)}{by}"
+
+
+# --- messages ----------------------------------------------------------------------------------
 
 
 def sender(message: Message) -> str:
@@ -69,7 +167,7 @@ def sender(message: Message) -> str:
 
 
 def annotation_lines(message: Message) -> list[str]:
-    """What clients have put on a message, one line for the reactions and one for each note."""
+    """Return one line for all reactions to a message, and one for each note."""
     signs: dict[str, list[str]] = {}
     for given in message.annotations:
         if given.kind is AnnotationKind.REACTION:
@@ -82,90 +180,82 @@ def annotation_lines(message: Message) -> list[str]:
     ]
 
 
-def agent(account: Account) -> str:
-    return safe_line(account.agent or "") or "Agent"
+def block_label(block: Any) -> str:
+    """Describe a content block that is not text."""
+    if isinstance(block, v2.ImageContent | v2.AudioContent):
+        return f"{safe_line(block.mime_type, limit=80)}, {size(len(block.data) * 3 // 4)}"
+    if isinstance(block, v2.EmbeddedResource):
+        blob = getattr(block.resource, "blob", "")
+        return f"{safe_line(block.resource.uri)}, {size(len(blob) * 3 // 4)}"
+    return safe_line(str(block.get("type", "unknown")), limit=80) if isinstance(block, dict) else "unknown"
 
 
-def facts(account: Account) -> list[tuple[str, str]]:
-    """What stands above a transcript, by name."""
-    fold = account.fold
-    said = sum(message.type is not MessageType.THOUGHT for message in fold.messages)
-    told = [("Agent", account.agent or ""), ("Folder", account.cwd)]
-    if account.began is not None:
-        told.append(("Began", when(account.began)))
-    told.append(("Length", f"{counted(said, 'message')}, {counted(len(fold.tool_calls), 'tool call')}"))
-    into, out = account.tokens
-    if into or out:
-        told.append(("Tokens", f"{into:,} in, {out:,} out"))
-    usage = fold.facts.usage
-    if usage is not None and usage.cost is not None:
-        told.append(("Cost", f"{usage.cost.amount:.2f} {usage.cost.currency}"))
-    told.append(("Session", account.session_id))
-    return [(name, safe_line(value)) for name, value in told if value]
+def block_text(block: Any) -> str:
+    """Return a content block as Markdown. Text stays as the agent wrote it."""
+    if isinstance(block, v2.TextContent):
+        return block.text
+    if isinstance(block, v2.ResourceLink):
+        return f"{safe_line(block.title or block.name)}: <{safe_line(block.uri)}>"
+    if isinstance(block, v2.EmbeddedResource) and isinstance(block.resource, v2.TextResourceContents):
+        return f"{safe_line(block.resource.uri)}:\n\n{fenced(block.resource.text.rstrip())}"
+    return f"[{block_label(block)}]"
 
 
-def ending(ended: Ended) -> str:
-    """How a turn ended, where that is worth a line; else nothing."""
-    parts = []
-    reason = ended.stop_reason
-    if reason not in (None, "end_turn"):
-        parts.append(ENDINGS.get(reason or "", f"Ended: {safe_line(reason or '', limit=80)}"))
-    if ended.error:
-        parts.append(safe_line(ended.error))
-    if ended.usage is not None:
-        parts.append(f"{ended.usage.input_tokens:,} tokens in, {ended.usage.output_tokens:,} out")
-    if parts and ended.took > 0:
-        parts.append(duration(ended.took))
-    if ended.requests:
-        shown = ", ".join(safe_line(dumps(id), limit=80) for id in ended.requests)
-        parts.append(f"request{'s' * (len(ended.requests) > 1)} {shown}")
-    return " · ".join(parts)
+def content_text(blocks: Iterable[Any]) -> str:
+    """Return content blocks as Markdown: text runs on as it was streamed, other blocks are paragraphs."""
+    return "".join(
+        block.text if isinstance(block, v2.TextContent) else f"\n\n{block_text(block)}\n\n"
+        for block in blocks
+    )
 
 
-def duration(milliseconds: int) -> str:
-    seconds = milliseconds / 1000
-    return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds) // 60} min {int(seconds) % 60} s"
+def fenced(text: str, language: str = "") -> str:
+    """Return text as a code block that nothing in the text can close."""
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+# --- tool calls and plans ----------------------------------------------------------------------
 
 
 def call_title(call: ToolCall) -> str:
     return safe_line(call.title or call.name or call.id)
 
 
-def kind_words(call: ToolCall) -> str:
-    return "" if call.kind == "other" else safe_line(str(call.kind), limit=40).replace("_", " ")
+def kind_text(kind: str) -> str:
+    """Return the kind of a tool call in words, "" for `other`."""
+    return "" if kind == "other" else safe_line(str(kind), limit=40).replace("_", " ")
 
 
-def status(call: ToolCall) -> str:
+def status_text(call: ToolCall) -> str:
     return safe_line(str(call.status), limit=40).replace("_", " ")
 
 
 def places(call: ToolCall, cwd: str) -> list[str]:
-    """Where a tool works, short inside the session's folder."""
+    """Return the locations of a tool call, relative to the session's folder where possible."""
     return [
-        safe_line(near(place.path, cwd) + ("" if place.line is None else f":{place.line}"))
+        safe_line(relative_path(place.path, cwd) + ("" if place.line is None else f":{place.line}"))
         for place in call.locations
     ]
 
 
-def near(path: str, cwd: str) -> str:
+def relative_path(path: str, cwd: str) -> str:
+    """Return a path relative to the session's folder, or whole if it is elsewhere."""
     return path.removeprefix(cwd.rstrip("/") + "/") if cwd.rstrip("/") else path
 
 
-def answer(asked: Asked) -> str:
-    by = "" if asked.by is None else f", by {safe_line(asked.by)}"
-    return f"{safe_line(asked.outcome)}{by}"
-
-
-def change_words(change: Any, cwd: str) -> str:
-    """A change of a file without a patch, in words."""
+def change_text(change: Any, cwd: str, *, limit: int = 400) -> str:
+    """Describe a change of a file that has no patch."""
     if isinstance(change, dict):
-        return safe_line(f"{change.get('operation', 'change')} {change.get('path', '')}")
-    before = f"{near(change.old_path, cwd)} → " if isinstance(change, v2.DiffMove | v2.DiffCopy) else ""
-    return safe_line(f"{change.__struct_config__.tag} {before}{near(change.path, cwd)}")
+        return safe_line(f"{change.get('operation', 'change')} {change.get('path', '')}", limit=limit)
+    moved = isinstance(change, v2.DiffMove | v2.DiffCopy)
+    before = f"{relative_path(change.old_path, cwd)} → " if moved else ""
+    return safe_line(f"{change.__struct_config__.tag} {before}{relative_path(change.path, cwd)}", limit=limit)
 
 
 def exit_text(terminal: Terminal) -> str:
-    """How a command ended, where it did not end well."""
+    """Describe how a command ended. Return "" for exit code 0."""
     status = terminal.exit_status
     if status is None:
         return "still running"
@@ -174,10 +264,11 @@ def exit_text(terminal: Terminal) -> str:
     return f"exit {status.exit_code}" if status.exit_code else ""
 
 
-def block_words(block: Any) -> str:
-    """A block that is no text, in words."""
-    if isinstance(block, v2.ImageContent | v2.AudioContent):
-        return f"{safe_line(block.mime_type, limit=80)}, {size(len(block.data) * 3 // 4)}"
-    if isinstance(block, v2.EmbeddedResource):
-        return safe_line(block.resource.uri)
-    return safe_line(str(block.get("type", "something"))) if isinstance(block, dict) else "something"
+def plan_entries(plan: Any, *, most: int = 1_000) -> list[tuple[str, str]]:
+    """Return status and text of each entry of a plan. Lines of a Markdown plan have the status ""."""
+    if isinstance(plan, v2.PlanItems):
+        return [(str(entry.status), safe_line(entry.content)) for entry in plan.entries[:most]]
+    if isinstance(plan, v2.PlanMarkdown):
+        lines = plan.content[: 100 * most].splitlines()[:most]
+        return [("", safe_line(line)) for line in lines if line.strip()]
+    return [("", safe_line(plan.uri))] if isinstance(plan, v2.PlanFile) else []

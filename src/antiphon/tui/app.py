@@ -27,9 +27,9 @@ from antiphon.tui.text.palette import first_theme, themes
 from antiphon.tui.text.plain import SafeLines, plain_line
 
 AGAIN = 2.0
-"""Seconds in which a second Ctrl-C quits."""
+"""Seconds within which a second Ctrl-C quits."""
 COPIED = 100_000
-"""Characters that are given to the terminal's clipboard at most: more than that terminals drop."""
+"""Characters that are copied at most. Terminals drop longer texts."""
 
 
 SAFE_LINES = SafeLines()
@@ -67,8 +67,14 @@ class ChatApp(App[None]):
         history: Path | None = None,
         theme: str | None = None,
     ) -> None:
-        """`client` decides by `asking`. `place` is where its sessions are, in words. `session` is the one to
-        begin with, its id and its folder; `new` begins another one; otherwise they are listed."""
+        """Make the application.
+
+        client: it asks `asking` for decisions
+        asking: the open questions
+        place: where the sessions are, as text
+        session: the id and the folder of the session to open first
+        new: start a new session
+        """
         super().__init__()
         self.client = client
         self.asking = asking
@@ -81,7 +87,7 @@ class ChatApp(App[None]):
         self._wanted_theme = theme
         asking.on_change = self._questions_changed
 
-    # --- beginning and ending ----------------------------------------------------------------------
+    # --- start -------------------------------------------------------------------------------------
 
     async def on_mount(self) -> None:
         for theme in themes():
@@ -96,23 +102,23 @@ class ChatApp(App[None]):
 
     @property
     def lists(self) -> bool:
-        """Whether one can go back to a list of sessions."""
+        """Whether the agent lists sessions that can be opened."""
         return self.client.abilities.listing and self.client.abilities.load
 
     @property
     def chat(self) -> ChatScreen | None:
-        """The session on the screen, whatever stands over it."""
+        """The screen of the open session, also below a dialog."""
         return next((each for each in reversed(self.screen_stack) if isinstance(each, ChatScreen)), None)
 
     def linked(self) -> None:
-        """The link is another one than before, or none."""
+        """Handle a change of the connection."""
         self._in_chat(ChatScreen.refresh_soon)
 
     def _questions_changed(self) -> None:
         self._in_chat(ChatScreen.questions_changed)
 
     def _in_chat(self, do: Callable[[ChatScreen], None]) -> None:
-        """Let the session on the screen do something: who asks for it is the client, in a task of its own."""
+        """Call a method of the session screen from a task of the client."""
         if self.is_running:
             self.call_later(lambda: None if self.chat is None else do(self.chat))
 
@@ -135,15 +141,15 @@ class ChatApp(App[None]):
             if agent is not None:
                 self._open(lambda: self.client.new_session(self._cwd, agent=agent))
 
-        self.push_screen(Choose("With which agent?", choices), chosen)
+        self.push_screen(Choose("Choose an agent", choices), chosen)
 
     def action_new_session(self) -> None:
         self.new_session()
 
     def fork_open(self, session: ClientSession, *, at: str | None = None) -> None:
-        """Go on in a fork of a session that is open here, after a message or from where it is."""
+        """Fork the open session after a message or at its end, and open the fork."""
         if at is not None and not self.client.abilities.fork_at:
-            self.notify("This agent forks sessions at their end alone.", markup=False)
+            self.notify("This agent can fork a session only at its end.", markup=False)
             return
         self._open(lambda: session.fork(at=at))
 
@@ -160,7 +166,7 @@ class ChatApp(App[None]):
         if self.lists:
             self.run_worker(self._back())
         else:
-            self.notify("This agent keeps no list of sessions.", markup=False)
+            self.notify("This agent does not list sessions.", markup=False)
 
     async def _back(self) -> None:
         while len(self.screen_stack) > (2 if self.lists else 1):
@@ -180,7 +186,7 @@ class ChatApp(App[None]):
 
         self.run_worker(work(), exclusive=True, group="opening")
 
-    # --- what is done from everywhere --------------------------------------------------------------
+    # --- actions -----------------------------------------------------------------------------------
 
     def complain(self, error: AntiphonError) -> None:
         self.notify(plain_line(_words(error), limit=600), severity="error", markup=False)
@@ -205,8 +211,8 @@ class ChatApp(App[None]):
             self.exit()
             return
         stops = self.chat is not None and self.chat.cancel_turn()
-        said = "Stopping; Ctrl-C again quits." if stops else "Ctrl-C again quits."
-        self.notify(said, timeout=AGAIN, markup=False)
+        message = "Stopping the turn. Press Ctrl-C again to quit." if stops else "Press Ctrl-C again to quit."
+        self.notify(message, timeout=AGAIN, markup=False)
 
     def action_help(self) -> None:
         if not isinstance(self.screen, HelpScreen):
@@ -216,25 +222,25 @@ class ChatApp(App[None]):
         self.theme = "antiphon-light" if self.current_theme.dark else "antiphon-dark"
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        yield SystemCommand("Help", "All keys", self.action_help)
-        yield SystemCommand("New session", "Begin another session", self.new_session)
+        yield SystemCommand("Help", "Show all keys", self.action_help)
+        yield SystemCommand("New session", "Start a new session", self.new_session)
         yield SystemCommand("Sessions", "All sessions, with their state", self.show_sessions)
         yield SystemCommand("Light or dark", "Change the colours", self.action_toggle_theme)
         yield SystemCommand("Theme", "Choose among Textual's themes", self.action_change_theme)
         chat = self.chat
         if chat is not None:
             yield SystemCommand("Stop", "Cancel the turn", lambda: chat.cancel_turn() and None)
-            yield SystemCommand("Search", "Find words in this session", chat.action_search)
-            yield SystemCommand("Options", "Modes, models and the like", chat.action_options)
-            yield SystemCommand("Sidebar", "Plan and files, shown or not", chat.action_sidebar)
-            yield SystemCommand("Rename", "Give this session another title", chat.action_rename)
+            yield SystemCommand("Search", "Find text in this session", chat.action_search)
+            yield SystemCommand("Options", "Modes, models and other options", chat.action_options)
+            yield SystemCommand("Sidebar", "Show or hide plan and changed files", chat.action_sidebar)
+            yield SystemCommand("Rename", "Change the title of this session", chat.action_rename)
             yield SystemCommand(
-                "Fork", "Go on in a copy of this session", lambda: self.fork_open(chat.session)
+                "Fork", "Continue in a copy of this session", lambda: self.fork_open(chat.session)
             )
-        yield SystemCommand("Quit", "Leave; at a hub the session goes on", self.exit)
+        yield SystemCommand("Quit", "Quit; a hub keeps the session", self.exit)
 
 
 def _words(error: AntiphonError) -> str:
     if isinstance(error, CallFailed):
         return error.error.message
-    return f"the link is gone: {error.reason}" if isinstance(error, LinkLost) else str(error)
+    return f"disconnected: {error.reason}" if isinstance(error, LinkLost) else str(error)

@@ -1,4 +1,4 @@
-"""Running it: a connection, and the app over it."""
+"""Connect to an agent or a hub, and run the terminal UI."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from antiphon.tui.questions import PendingQuestions
 
 @dataclass(frozen=True, kw_only=True)
 class Chat:
-    """What to talk with, and how."""
+    """The target and the options of a chat."""
 
     target: Any
-    """What `connect` takes: a command, an address, or an agent in this process."""
+    """The target for `connect`: a command, an address, or an agent in this process."""
     place: str
-    """Where that is, in words."""
+    """The target as text."""
     cwd: str
     name: str
     token: str | None = None
     tls: ssl.SSLContext | None = None
     reconnect: Reconnect | bool = True
     session: Callable[[Client], Any] | None = None
-    """Finds the session to begin with: gives its id and its folder."""
+    """Finds the session to open first: returns its id and its folder."""
     new: bool = False
     history: Path | None = None
     version: ProtocolVersion | None = None
     on_connected: Callable[[], object] = lambda: None
-    """Called once it can be talked with, before the screen is taken."""
+    """Called once the client is connected, before the UI takes the screen."""
 
 
 async def run_chat(chat: Chat) -> int:
-    """Until somebody leaves. Raises what `connect` raises; gives the exit code."""
+    """Run the UI until the user quits, and return the exit code. Raises what `connect` raises."""
     asking = PendingQuestions()
     apps: list[ChatApp] = []
 

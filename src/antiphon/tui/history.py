@@ -1,4 +1,4 @@
-"""The prompts of before, kept in a file for its owner alone."""
+"""Earlier prompts, stored in a private file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from antiphon.private_files import NotPrivate, open_private
 
 KEPT = 500
 LONGEST = 20_000
-"""Characters; what is longer was not typed, and is not kept."""
+"""Characters of a prompt; a longer one was pasted, and is not stored."""
 
 
 class History:
@@ -29,7 +29,7 @@ class History:
         self._draft = ""
 
     def previous(self, draft: str) -> str | None:
-        """The one before; what is being written is kept."""
+        """Return the prompt before. The first call stores the draft."""
         if self._at == 0:
             return None
         if self._at == len(self._prompts):
@@ -47,9 +47,7 @@ class History:
         if self._path is None:
             return
         line = json.dumps(prompt) + "\n"
-        with contextlib.suppress(
-            OSError, NotPrivate
-        ):  # a folder that cannot be written in costs the history, no more
+        with contextlib.suppress(OSError, NotPrivate):  # without a writable folder there is no history
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
             with os.fdopen(open_private(self._path, flags), "w", encoding="utf-8") as file:

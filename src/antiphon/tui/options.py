@@ -1,4 +1,4 @@
-"""Options of a session: modes, models, and whatever else its agent lets one choose."""
+"""Dialogs for the options of a session: modes, models and others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Known = v2.SessionConfigSelect | v2.SessionConfigBoolean
 
 
 def choose_option(app: App[Any], session: ClientSession, change: Callable[[str, str | bool], None]) -> None:
-    """Ask which one is to be changed, and to what."""
+    """Ask which option to change, and to which value."""
 
     def picked(option: Any) -> None:
         if isinstance(option, v2.SessionConfigBoolean):
@@ -35,7 +35,7 @@ def choose_option(app: App[Any], session: ClientSession, change: Callable[[str, 
     if options:
         app.push_screen(Choose("Options", [(_option(each), each) for each in options]), picked)
     else:
-        app.notify("This agent offers no options.", markup=False)
+        app.notify("This agent has no options.", markup=False)
 
 
 def _known(session: ClientSession) -> list[Known]:

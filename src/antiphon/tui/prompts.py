@@ -14,12 +14,12 @@ from antiphon.tui.text.plain import plain_line
 
 @dataclass(frozen=True)
 class QueuedEntry:
-    """One of them."""
+    """A queued prompt."""
 
     id: str
     text: str
     sender: str = ""
-    """Whose it is, if that is somebody else."""
+    """The name of the client that sent it, "" for this client."""
 
 
 class PromptQueue(Protocol):
@@ -41,7 +41,7 @@ def queue_of(session: ClientSession) -> PromptQueue:
 
 
 class AgentQueue:
-    """They outlive this terminal, and every client of the session sees them."""
+    """A queue that the agent or hub keeps. All clients see it, and it outlives this terminal."""
 
     def __init__(self, session: ClientSession) -> None:
         self._session = session
@@ -84,7 +84,7 @@ class AgentQueue:
 
 
 class LocalQueue:
-    """They wait in this terminal, and are lost with it."""
+    """A queue in this terminal. It is lost when the terminal closes."""
 
     def __init__(self) -> None:
         self._entries: list[QueuedEntry] = []
@@ -98,7 +98,7 @@ class LocalQueue:
         return next(at for at, entry in enumerate(self._entries) if entry.id == id)
 
     def take(self) -> str | None:
-        """The next one, which is about to be sent."""
+        """Remove and return the next prompt."""
         return self._entries.pop(0).text if self._entries else None
 
     async def add(self, text: str) -> None:
@@ -122,13 +122,13 @@ def _text(content: Any) -> str:
 
 
 class PromptSender:
-    """What a method returns is to be told; it raises what goes wrong."""
+    """Sends prompts. Methods return a message for the user, or `None`."""
 
     def __init__(self, session: ClientSession) -> None:
         self._session = session
         self._waiting = queue_of(session)
         self.paused = False
-        """Whether the queue waits for somebody to go on with it."""
+        """Whether the queue waits until a client resumes it."""
 
     @property
     def entries(self) -> list[QueuedEntry]:
@@ -140,7 +140,7 @@ class PromptSender:
             await session.prompt(text)
             return None
         if delivery == "queue" and session.abilities.ours.get("busy") == "agent":
-            delivery = "agent"  # the hub leaves it to the agent when a prompt is taken
+            delivery = "agent"  # the agent decides when it accepts the prompt
         if delivery in ("steer", "interrupt", "agent") and delivery in session.abilities.delivery:
             await session.prompt(text, delivery=delivery)
             return None
@@ -152,10 +152,10 @@ class PromptSender:
             if not isinstance(self._waiting, LocalQueue):
                 await session.resume_queue()
             return None
-        return "This agent cannot be steered: it waits for its turn." if delivery == "steer" else None
+        return "This agent cannot be steered, so the prompt was queued." if delivery == "steer" else None
 
-    async def rested(self) -> str | None:
-        """The session is ready: what waits here is sent."""
+    async def send_next(self) -> str | None:
+        """Send the next prompt of a local queue, because the session is idle."""
         next_one = self._waiting.take() if isinstance(self._waiting, LocalQueue) else None
         if next_one is not None:
             await self._session.prompt(next_one)
@@ -163,7 +163,7 @@ class PromptSender:
 
     async def edit(self, id: str, text: str) -> str | None:
         if all(entry.id != id for entry in self.entries):
-            return "It was taken meanwhile; nothing was changed."
+            return "The agent already has this prompt, so it was not changed."
         await self._waiting.edit(id, text)
         return None
 

@@ -1,4 +1,4 @@
-"""What the agent asks: open questions wait here until somebody answers, in this terminal or elsewhere."""
+"""Open questions, which wait until a user answers here or in another client."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from antiphon.schema import v2
 
 
 class PendingQuestion:
-    """A question that is open."""
+    """An open question."""
 
     def __init__(self, asked: Permission | Elicitation) -> None:
         self.asked = asked
@@ -33,7 +33,7 @@ class PendingQuestion:
 
 
 class PendingQuestions(Permissions):
-    """Decides for a client by asking whoever sits here."""
+    """The decisions of a client: it asks the user."""
 
     elicits = ("form", "url")
 
@@ -41,7 +41,7 @@ class PendingQuestions(Permissions):
         super().__init__(ask=self._put)
         self.open: list[PendingQuestion] = []
         self.on_change: Callable[[], None] = lambda: None
-        """Called whenever a question has come or gone."""
+        """Called whenever a question opens or ends."""
 
     async def elicit(self, elicitation: Elicitation) -> Reply | None:
         reply: Reply | None = await self._put(elicitation)
@@ -59,12 +59,12 @@ class PendingQuestions(Permissions):
             self.on_change()
 
     def of(self, session: ClientSession | None) -> list[PendingQuestion]:
-        """What a session asks, the oldest first; what belongs to no session is asked wherever one is."""
+        """Return the questions of a session, the oldest first, and those without a session."""
         return [each for each in self.open if each.session is None or _root(each.session) is session]
 
 
 def _root(session: ClientSession) -> ClientSession:
-    """The session that a subagent's works for."""
+    """Return the session that a subagent's session belongs to."""
     while session.parent is not None:
         session = session.parent
     return session

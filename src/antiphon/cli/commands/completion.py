@@ -15,11 +15,11 @@ Items = list[CompletionItem]  # generic in later versions of click only
 Completer = Callable[[click.Context, click.Parameter, str], Items]
 
 PATIENCE = 1.0
-"""Seconds that a hub elsewhere gets to answer: who presses Tab waits for it."""
+"""Seconds that a remote hub has to answer while the user waits after Tab."""
 
 
 def silent(completer: Callable[[click.Context, str], Iterable[CompletionItem]]) -> Completer:
-    """Nothing that goes wrong may be written over the line that somebody types."""
+    """Make a completer that offers nothing on an error, instead of printing over the user's command line."""
 
     @wraps(completer)
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
@@ -33,7 +33,7 @@ def silent(completer: Callable[[click.Context, str], Iterable[CompletionItem]]) 
 
 @silent
 def sessions(ctx: click.Context, incomplete: str) -> Iterable[CompletionItem]:
-    """By the beginning of an id, or by words of the title."""
+    """Complete session ids, by the beginning of the id or by words of the title."""
     found = list(_sessions(ctx))
     starting = [one for one in found if one[0].startswith((incomplete, f"sess_{incomplete}"))]
     titled = [one for one in found if incomplete.lower() in one[1].lower()]
@@ -41,7 +41,7 @@ def sessions(ctx: click.Context, incomplete: str) -> Iterable[CompletionItem]:
 
 
 def _sessions(ctx: click.Context) -> Iterable[tuple[str, str]]:
-    """Ids and titles, the newest first: of the hub that was named, else of what is in the data folder."""
+    """Yield ids and titles, the newest first: from the named hub, or from the data folder."""
     if ctx.params.get("hub"):
         yield from _from_hub(ctx.params)
         return
@@ -88,14 +88,14 @@ def tokens(ctx: click.Context, incomplete: str) -> Iterable[CompletionItem]:
 
 @silent
 def agents_of_hub(ctx: click.Context, incomplete: str) -> Iterable[CompletionItem]:
-    """Those of the hub that runs here."""
+    """Complete the agents of the hub that runs here."""
     running = _folder(ctx).running()
     names = [] if running is None else running.agents
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
 def agents(words: list[str], incomplete: str) -> Items:
-    """What comes behind `--`: an agent by name, those that are installed first, or a program's file."""
+    """Complete the words after `--`: a known agent, installed ones first, or a file."""
     from antiphon.cli.agents import known_agents
 
     if words:
@@ -118,28 +118,28 @@ def _folder(ctx: click.Context) -> Any:
 HELP = """\
 Print the script that lets a shell complete `antiphon` commands with Tab.
 
-It completes commands and options, the ids of sessions (also by words of their titles), agents behind -- and
-the names of tokens. Without SHELL, it is the one you use.
+It completes commands and options, the ids of sessions (also by words of their titles), agents after -- and
+the names of tokens. Without SHELL, the script is for the shell that you use.
 
 \b
 Examples:
   eval "$(antiphon completion bash)"    in ~/.bashrc
-  eval "$(antiphon completion zsh)"     in ~/.zshrc, behind compinit
+  eval "$(antiphon completion zsh)"     in ~/.zshrc, after compinit
   antiphon completion fish | source     in ~/.config/fish/config.fish
 """
 SHELLS = {
     "bash": 'put  eval "$(antiphon completion bash)"  into ~/.bashrc',
-    "zsh": 'put  eval "$(antiphon completion zsh)"  into ~/.zshrc, behind compinit',
+    "zsh": 'put  eval "$(antiphon completion zsh)"  into ~/.zshrc, after compinit',
     "fish": "put  antiphon completion fish | source  into ~/.config/fish/config.fish",
 }
-"""The shells there is a script for, and where it goes."""
+"""The supported shells, and where each script goes."""
 
 
 def run_completion(main: click.Command, shell: str | None) -> None:
     shell = shell or os.path.basename(os.environ.get("SHELL", ""))
     found = get_completion_class(shell) if shell in SHELLS else None
     if found is None:
-        raise click.UsageError(f"say which shell: {', '.join(SHELLS)}")
+        raise click.UsageError(f"cannot complete in {shell!r}: name one of {', '.join(SHELLS)}")
     click.echo(found(main, {}, "antiphon", "_ANTIPHON_COMPLETE").source())
     if sys.stdout.isatty():
-        click.echo(f"To have it in every shell, {SHELLS[shell]}.", err=True)
+        click.echo(f"To load it in every shell, {SHELLS[shell]}.", err=True)

@@ -1,4 +1,4 @@
-"""Commands that explain themselves: help set for the width there is, and a hint for who mistypes."""
+"""Help texts that fit the width of the terminal, and hints for mistyped commands."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from difflib import get_close_matches
 import click
 
 NARROW = 64
-"""Columns below which two columns are one too many."""
+"""Columns below which help is set in one column."""
 SHORT = 12
-"""Characters of words that leave room beside them even there."""
+"""Characters of terms that leave room for two columns even then."""
 
 _EXAMPLES = "\b\nExamples:\n"
 _ABOUT = re.compile(r" {2,}")
 _WORD = re.compile(r"""(?:"[^"]*"|'[^']*'|\S)+""")
 
 Example = tuple[str, str]
-"""A command line, and what it does; "" where it says so itself."""
+"""A command line, and what it does; "" if that is obvious."""
 
 
 class HelpLayout(click.HelpFormatter):
-    """Where a line is too short for two columns, what something means stands below it."""
+    """Puts explanations below their terms if a line is too short for two columns."""
 
     def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
         rows = list(rows)
@@ -36,7 +36,7 @@ class HelpContext(click.Context):
 
 
 class HelpCommand(click.Command):
-    """Its help may have a block `Examples:`, one a line: a command, at least two spaces, and what it does."""
+    """A command whose help may have a block `Examples:`, with a command and an explanation per line."""
 
     context_class = HelpContext
 
@@ -52,12 +52,12 @@ class HelpCommand(click.Command):
 
 
 class CommandGroup(HelpCommand, click.Group):
-    """A group that knows what is meant by a word that is nearly a command, or an agent."""
+    """A group that suggests a command for a mistyped one."""
 
     command_class = HelpCommand
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.commands)  # in the order in which one needs them
+        return list(self.commands)  # in the order in which users need them
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -76,12 +76,12 @@ class CommandGroup(HelpCommand, click.Group):
             from antiphon.cli.agents import known_agents
 
             if name in known_agents():
-                return f'{name} is an agent: say `antiphon prompt "TEXT" -- {name}`, or `serve -- {name}`'
-        return f"there is no command {name!r}; there are {', '.join(commands)}"
+                return f'{name} is an agent: run `antiphon prompt "TEXT" -- {name}`, or `serve -- {name}`'
+        return f"there is no command {name!r}; the commands are {', '.join(commands)}"
 
 
 def read_help(text: str) -> tuple[str, list[Example], str]:
-    """What stands before the examples, the examples, and what stands behind them."""
+    """Return the text before the examples, the examples, and the text after them."""
     before, found, rest = inspect.cleandoc(text).partition(_EXAMPLES)
     if not found:
         return before, [], ""
@@ -95,11 +95,11 @@ def _example(line: str) -> Example:
 
 
 def set_examples(examples: Sequence[Example], width: int) -> list[str]:
-    """In two columns; of one that is too long for that, what it does stands below it."""
-    told = sorted((len(command) + 3, len(about)) for command, about in examples if about)
-    while told and told[-1][0] + max(about for _, about in told) > width:
-        told.pop()
-    column = told[-1][0] if told else 0
+    """Set examples in two columns. The explanation of an example that is too long goes below it."""
+    widths = sorted((len(command) + 3, len(about)) for command, about in examples if about)
+    while widths and widths[-1][0] + max(about for _, about in widths) > width:
+        widths.pop()
+    column = widths[-1][0] if widths else 0
     lines: list[str] = []
     for command, about in examples:
         if about and len(command) < column:
@@ -111,7 +111,7 @@ def set_examples(examples: Sequence[Example], width: int) -> list[str]:
 
 def _set_below(command: str, about: str, width: int) -> Iterable[str]:
     lines = _wrap(_WORD.findall(command), width - 2, later="    ")
-    yield from (f"{line} \\" for line in lines[:-1])  # so that it still works when it is copied
+    yield from (f"{line} \\" for line in lines[:-1])  # it works when it is copied
     yield lines[-1]
     yield from (f"    {line}" for line in _wrap(about.split(), width - 4) if about)
 

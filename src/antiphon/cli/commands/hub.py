@@ -32,8 +32,8 @@ Examples:
   antiphon serve --agent claude=claude-agent-acp --agent mine="./my-agent --acp"
   antiphon serve --port 0 --ready-file hub.json   any free port; hub.json has the address
 
-Clients need the token in the file `token` of the data folder. The commands on this machine read it by
-themselves. On SIGTERM the hub lets running turns end, then stops the agents.
+Clients need the token in the file `token` of the data folder. Commands on this machine read it
+automatically. On SIGTERM the hub lets running turns end, then stops the agents.
 """
 ACP = """\
 Connect an editor to the hub: an ACP agent over stdin and stdout.
@@ -71,7 +71,7 @@ controller may prompt and answer, an observer may watch. `antiphon token list` l
 \b
 Examples:
   antiphon link                                     for your own browser
-  antiphon link --role observer --session sess_42   for somebody who may watch one session
+  antiphon link --role observer --session sess_42   for another user, who may watch one session
 """
 
 

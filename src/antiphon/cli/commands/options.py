@@ -34,7 +34,7 @@ class AgentCommand(HelpCommand):
     """A command that takes the command of an agent after `--`."""
 
     usage: tuple[str, ...] = ()
-    """What the usage line shows before the agent, if not what click makes of the parameters."""
+    """The usage line before the agent, if it differs from the one that click makes."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         agent: list[str] = []

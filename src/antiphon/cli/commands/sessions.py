@@ -139,8 +139,8 @@ def rename(ctx: click.Context, /, **given: Any) -> None:
 def delete(ctx: click.Context, /, session: str, yes: bool, **given: Any) -> None:
     if not yes:
         if not sys.stdin.isatty():
-            raise click.UsageError("cannot ask for confirmation, because stdin is no terminal: give --yes")
-        click.confirm(f"Delete {session} for ever?", abort=True)
+            raise click.UsageError("cannot ask for confirmation, because stdin is not a terminal: give --yes")
+        click.confirm(f"Delete session {session} and its conversation for all clients?", abort=True)
     from antiphon.cli.sessions import run_delete
 
     ctx.exit(run_delete(session=session, **given))

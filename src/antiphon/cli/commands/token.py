@@ -69,7 +69,7 @@ def _span(ctx: click.Context, param: click.Parameter, given: str | None) -> floa
     default="controller",
     show_default=True,
     help="observer: watch. controller: also prompt, answer and configure. owner: also delete, close for "
-    "everybody and log in. metrics: read /metrics and nothing else.",
+    "all clients and log in. metrics: read /metrics and nothing else.",
 )
 @click.option(
     "--session",

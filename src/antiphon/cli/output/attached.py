@@ -1,4 +1,4 @@
-"""A session as plain lines, with whatever its clients do in between: what `antiphon attach` shows."""
+"""A session as plain lines, with what its other clients do: the output of `antiphon attach`."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-from antiphon.cli.output.descriptions import block_text
-from antiphon.cli.output.plain import LONGEST_NOTE, PlainScreen
+from antiphon.cli.output.descriptions import LONGEST_NOTE
+from antiphon.cli.output.plain import PlainScreen
 from antiphon.cli.program import short_path
 from antiphon.client import Client, ClientSession, QuestionNews, SessionEvent
 from antiphon.engine import Message, MessageType, Present, Who, is_deletion, sender_in
 from antiphon.schema import v2
 from antiphon.text_safety import printed_text, safe_line
-from antiphon.transcripts import DELETED
+from antiphon.transcripts import DELETED, block_text, ending_text
 
 SHOWN = 20
-"""Messages of before that are shown to who comes."""
-HOW = "type to prompt · Ctrl-C cancels your turn, else leaves · the session goes on"
-ENDS = {"end_turn": "done", "max_tokens": "the agent ran out of tokens", "refusal": "the agent refused"}
+"""Earlier messages that are shown when the user attaches."""
+HOW = "type to prompt · Ctrl-C cancels your turn, or detaches if you have none · the session continues"
 USER = (v2.UserMessage, v2.UserMessageChunk)
 
 
@@ -31,13 +30,13 @@ class AttachedScreen(PlainScreen):
         self.begin(client, session)
         said = [message for message in session.messages if message.type is not MessageType.THOUGHT]
         if len(said) > SHOWN:
-            self.note(f"{len(said) - SHOWN} more before: antiphon sessions show {session.id}")
+            self.note(f"{len(said) - SHOWN} earlier messages: antiphon sessions show {session.id}")
         for message in said[-SHOWN:]:
             self._repeat(message)
         title = f" · {safe_line(session.title, limit=40)}" if session.title else ""
         self.note(f"{session.id}{title} · {short_path(session.cwd)} · {session.state}")
         self.note(HOW)
-        self._meet(session.clients)
+        self._note_clients(session.clients)
 
     def _repeat(self, message: Message) -> None:
         text = f"[{DELETED}]" if message.deleted else message.text
@@ -55,7 +54,9 @@ class AttachedScreen(PlainScreen):
 
     def show(self, event: SessionEvent, *, mine: bool) -> None:
         update: Any = event.update
-        if isinstance(update, USER) and (event.turn is None or event.turn.prompt is None):  # somebody else's
+        if isinstance(update, USER) and (
+            event.turn is None or event.turn.prompt is None
+        ):  # of another client
             blocks = [update.content] if isinstance(update, v2.UserMessageChunk) else update.content or ()
             text = safe_line("".join(map(block_text, blocks)), limit=2000)
             if isinstance(update, v2.UserMessage) and is_deletion(update):
@@ -64,13 +65,13 @@ class AttachedScreen(PlainScreen):
                 self.line(_from(sender_in(update.meta)) + text)
         super().show(event, mine=mine)
         if event.clients is not None:
-            self._meet(event.clients)
+            self._note_clients(event.clients)
         if event.news is not None:
-            self._tell_answer(event.news)
+            self._note_answer(event.news)
         if isinstance(update, v2.StateUpdate) and update.state is v2.State.IDLE and update.stop_reason:
-            self.note(ENDS.get(update.stop_reason, str(update.stop_reason)))
+            self.note(ending_text(update.stop_reason))
 
-    def _meet(self, clients: Iterable[Present]) -> None:
+    def _note_clients(self, clients: Iterable[Present]) -> None:
         others = {each.client_id: each.name for each in clients if not each.you}
         came, left = others.keys() - self._others.keys(), self._others.keys() - others.keys()
         for id in sorted(came):
@@ -79,7 +80,7 @@ class AttachedScreen(PlainScreen):
             self.note(f"{self._others[id]} has left")
         self._others = others
 
-    def _tell_answer(self, news: QuestionNews) -> None:
+    def _note_answer(self, news: QuestionNews) -> None:
         if news.by is not None and news.by.client_id in self._others:
             answer = news.option_name or news.outcome or news.state
             self.note(f"{news.by.name} answered: {safe_line(answer)}")

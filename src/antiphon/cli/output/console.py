@@ -1,4 +1,4 @@
-"""A rich console that shows safe text, and Markdown as lines for it."""
+"""A rich console that shows safe text, and Markdown as lines for that console."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from antiphon.text_safety import safe_text
 
 
 class _Heading(Heading):
-    """On the left, and without a frame."""
+    """A heading on the left, without a frame."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         text = self.text.copy()
@@ -26,7 +26,7 @@ class _Heading(Heading):
 
 
 class _Code(CodeBlock):
-    """In the terminal's own colours, on its own background."""
+    """Code in the terminal's own colours, on its own background."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         code = str(self.text).rstrip("\n")
@@ -49,7 +49,7 @@ class Rendered(Markdown):
 
 
 def _without_twins(tokens: list[Token]) -> Iterator[Token]:
-    """A link whose text is its address is shown as text: its address would stand there twice."""
+    """Drop the tokens of links whose text is their address: rich would print the address twice."""
     for at, token in enumerate(tokens):
         before, after = tokens[max(at - 2, 0) : at], tokens[at + 1 : at + 3]
         if token.type == "link_open" and _is_twin(token, after):
@@ -79,7 +79,7 @@ STYLES = {
 
 
 def rendered(console: Console, text: str, *, style: str = "none", width: int) -> list[Text]:
-    """Markdown as lines, without the blank ones around it and the padding behind them."""
+    """Return Markdown as lines, without blank lines around it and without padding."""
     options = console.options.update(width=width, height=None)
     lines = console.render_lines(Rendered(text, style=style), options, pad=False)
     made = [_line(line) for line in lines]
@@ -100,7 +100,7 @@ def _line(segments: list[Segment]) -> Text:
 
 
 class SafeRenderable:
-    """Renders as another renderable does, with safe text and without links."""
+    """Renders another renderable with safe text and without links."""
 
     def __init__(self, renderable: RenderableType) -> None:
         self._renderable = renderable
@@ -110,7 +110,7 @@ class SafeRenderable:
 
 
 class SafeRenderHook(RenderHook):
-    """Makes safe whatever is printed with a console."""
+    """Makes everything safe that a console prints."""
 
     def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
         return [SafeRenderable(renderable) for renderable in renderables]

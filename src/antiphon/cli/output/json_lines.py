@@ -1,4 +1,4 @@
-"""A turn as JSON: one event a line, the updates as they are on the v2 wire, the end last."""
+"""A turn as JSON: one event per line, updates as on the v2 wire, and the end of the turn last."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, Self
 import msgspec
 
 from antiphon.cli.exit_codes import Exit
-from antiphon.cli.output.descriptions import REFUSED
+from antiphon.cli.output.descriptions import LONGEST_NOTE, REFUSED
 from antiphon.cli.output.permissions import PermissionSubjects, print_question
 from antiphon.cli.output.screen import FormView, PlainForm
 from antiphon.client import Client, ClientSession, Permission, SessionEvent, TurnEnd
@@ -54,15 +54,15 @@ class JsonScreen:
             self._write(kind="update", seq=event.seq, turn=mine, update=event.update)
         elif event.question is not None:
             question = event.question
-            told: dict[str, Any] = {"id": question.question_id, "state": question.state}
+            fields: dict[str, Any] = {"id": question.question_id, "state": question.state}
             if question.state == "open":
-                told |= {"method": question.method, "params": question.params}
+                fields |= {"method": question.method, "params": question.params}
             elif bytes(question.result):
-                told["result"] = question.result
-            self._write(kind="question", seq=event.seq, turn=mine, **told)
+                fields["result"] = question.result
+            self._write(kind="question", seq=event.seq, turn=mine, **fields)
 
     def note(self, text: str) -> None:
-        print(f"antiphon: {safe_line(text, limit=2_000)}", file=sys.stderr)
+        print(f"antiphon: {safe_line(text, limit=LONGEST_NOTE)}", file=sys.stderr)
 
     @contextmanager
     def asking(self, permission: Permission) -> Iterator[None]:

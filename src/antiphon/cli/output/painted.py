@@ -1,7 +1,7 @@
-"""A turn painted on a terminal: what is complete scrolls by, what is under way stays at the bottom.
+"""A turn painted on a terminal: complete parts scroll by, the parts at work stay at the bottom.
 
-At the bottom are the end of the message being written, the tool calls at work, the plan, and a line that says
-what is waited for. Whatever ends is printed above, once and in full.
+The bottom has the end of the message that is being written, the running tool calls, the plan, and a line that
+says what the command waits for. A part that ends is printed above the bottom, once and in full.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from rich.theme import Theme
 from antiphon.cli.exit_codes import Exit
 from antiphon.cli.output import descriptions as describe
 from antiphon.cli.output.console import STYLES, rendered
+from antiphon.cli.output.descriptions import LONGEST_NOTE, joined
 from antiphon.cli.output.permissions import COMMAND, PATCH, WORDS, PermissionSubjects, SubjectLine
 from antiphon.cli.output.remarks import Remarks
 from antiphon.cli.output.screen import FormView, PaintedForm
@@ -31,18 +32,27 @@ from antiphon.cli.program import short_path
 from antiphon.client import Client, ClientSession, Permission, SessionEvent, TurnEnd
 from antiphon.schema import v2
 from antiphon.text_safety import SafeWriter, safe_line
-from antiphon.transcripts import Piece, Writing
+from antiphon.transcripts import (
+    MarkdownStream,
+    Piece,
+    block_text,
+    call_title,
+    context_text,
+    duration,
+    ending_text,
+    kind_text,
+    plan_entries,
+    tokens_text,
+)
 
 FRAMES = 12
-"""Times a second that the bottom is painted."""
+"""How often the bottom is painted, per second."""
 LIVE_LINES = 6
-"""Lines of a tool's output that are shown while it works."""
+"""Lines of a tool call's output that are shown while it runs."""
 LIVE_TEXT = 4_000
-"""Characters of it that are looked at for that, each time."""
-LONGEST_NOTE = 2_000
-"""Characters of a note that are shown."""
+"""Characters that are read for them each time."""
 NOTICEABLE = 1.0
-"""Seconds from which on it is worth saying how long something took."""
+"""Seconds from which on the duration of a tool call is shown."""
 
 THEME = Theme(
     {
@@ -76,22 +86,22 @@ class PaintedScreen:
         self._painting = False
         self._began = time.monotonic()
         self._asked = 0.0
-        """Seconds that were spent on questions: those are ours, not the agent's."""
+        """Seconds that the user took to answer questions. They do not count as the agent's time."""
         self._subjects = PermissionSubjects()
         self._waiting = "starting"
-        """What is waited for, if that is not the agent's work."""
+        """What the command waits for, "" while the agent works."""
         self._spinner = Spinner("dots", style="cyan")
         self._session: ClientSession | None = None
-        self._writing: tuple[str, str, Writing, SafeWriter] | None = None
-        """The message being written: its id, its style, its text, and what makes the text safe."""
+        self._writing: tuple[str, str, MarkdownStream, SafeWriter] | None = None
+        """The message that is being written: id, style, text, and the writer that makes it safe."""
         self._said: dict[str, list[str]] = {}
         self._calls: dict[str, float] = {}
-        """The tool calls at work, and since when."""
+        """The running tool calls, and the time at which each began."""
         self._ended: set[str] = set()
         self._plans: dict[str, Any] = {}
         self._remarks = Remarks()
         self._last: str | None = None
-        """What was printed last; a blank line parts what is not alike."""
+        """The kind of the last print. Prints of different kinds are separated by a blank line."""
 
     async def __aenter__(self) -> Self:
         self._paint(on=True)
@@ -129,7 +139,7 @@ class PaintedScreen:
         if isinstance(update, v2.AgentMessageChunk | v2.AgentThoughtChunk):
             style = "none" if isinstance(update, v2.AgentMessageChunk) else "thought"
             apart = describe.stands_apart(update.content)
-            self._write(update.message_id, style, describe.block_text(update.content), apart=apart)
+            self._write(update.message_id, style, block_text(update.content), apart=apart)
         elif isinstance(update, v2.AgentMessage | v2.AgentThought):
             self._replace(update)
         elif isinstance(update, v2.SessionToolCallUpdate):
@@ -158,7 +168,7 @@ class PaintedScreen:
 
     @contextmanager
     def _put_aside(self) -> Iterator[None]:
-        """The terminal belongs to somebody else."""
+        """Stop painting inside the block: the user has the terminal."""
         self._flush()
         self._paint(on=False)
         began = time.monotonic()
@@ -178,7 +188,7 @@ class PaintedScreen:
         title = Text.assemble(
             ("? ", "question"), ("\n  ".join(describe.question_lines(permission.title)), "bold")
         )
-        title.append(f"  {describe.kind_text(permission.kind)}".rstrip(), "faint")
+        title.append(f"  {kind_text(permission.kind)}".rstrip(), "faint")
         lines = [title]
         for line in self._subjects.of(permission):
             lines += self._subject_lines(line)
@@ -189,7 +199,7 @@ class PaintedScreen:
         self._console.print(Text("  › ", "question"), end="")
 
     def _subject_lines(self, line: SubjectLine) -> Iterator[Text]:
-        """Whole, on as many lines as it takes: nobody can agree to what stands behind the edge."""
+        """Wrap a line, so that nothing the user agrees to is beyond the edge."""
         before, style = {COMMAND: ("  $ ", "bold"), WORDS: ("  ", "faint")}.get(line.what, ("  │ ", "faint"))
         text = Text(line.text, _patch_style(line.text) if line.what == PATCH else style)
         for part in text.wrap(self._console, max(self._console.width - len(before), 10), overflow="fold"):
@@ -208,29 +218,29 @@ class PaintedScreen:
         mark, style = ("✓", "ok") if code is Exit.DONE else ("✗", "bad")
         if code is Exit.CANCELLED:
             mark, style = "⊘", "stopped"
-        line = Text.assemble((f"{mark} {describe.ending(end.stop_reason)}", style))
-        about = describe.joined(
-            [describe.duration(seconds), describe.tokens(end.usage), describe.context(self._session)]
-        )
-        line.append(f" · {about}", "faint")
+        line = Text.assemble((f"{mark} {ending_text(end.stop_reason)}", style))
+        about = [duration(seconds), "" if end.usage is None else tokens_text(end.usage)]
+        if self._session is not None:
+            about.append(context_text(self._session.usage))
+        line.append(f" · {joined(about)}", "faint")
         self._print("end", [line, *([Text(f"– {describe.REFUSED}", "stopped")] if end.refused else ())])
 
     def failed(self, line: str, *, code: Exit) -> None:
         pass
 
-    # What it says
+    # --- messages ----------------------------------------------------------------------------------
 
     def _write(self, message_id: str, style: str, text: str, *, apart: bool = False) -> None:
         if self._writing is None or self._writing[:2] != (message_id, style):
             self._flush()
-            self._writing = (message_id, style, Writing(), SafeWriter(printed=True))
+            self._writing = (message_id, style, MarkdownStream(), SafeWriter(printed=True))
         self._said.setdefault(message_id, []).append(text)
         _, _, writing, writer = self._writing
         for piece in writing.write(writer.write(f"\n\n{text}\n\n" if apart else text)):
             self._print_piece(piece, style)
 
     def _replace(self, update: v2.AgentMessage | v2.AgentThought) -> None:
-        """A whole message: only what was not printed yet, if it goes on like that."""
+        """Print a whole message. If its beginning was printed already, print only the rest."""
         if not isinstance(update.content, list):
             return
         style = "none" if isinstance(update, v2.AgentMessage) else "thought"
@@ -245,7 +255,7 @@ class PaintedScreen:
             self._write(update.message_id, style, text, apart=apart)
 
     def _flush(self) -> None:
-        """What was being written is complete: something else begins."""
+        """Print the rest of the message that was being written."""
         if self._writing is not None:
             _, style, writing, writer = self._writing
             self._writing = None
@@ -256,10 +266,10 @@ class PaintedScreen:
         lines = rendered(self._console, piece.text, style=style, width=self._width)
         self._print("message" if style == "none" else "thought", lines, part=not piece.joined)
 
-    # What it does
+    # --- tool calls and plans ----------------------------------------------------------------------
 
     def _call(self, call_id: str, status: Any) -> None:
-        """By the status of the update: the session may be ahead of what is shown."""
+        """Show a tool call at the status of the update: the session may be ahead of what is shown."""
         assert self._session is not None
         call = self._session.fold.tools.get(call_id)
         if call is None or call_id in self._ended:
@@ -276,23 +286,23 @@ class PaintedScreen:
         self._print("call", self._call_lines(call_id, took))
 
     def _call_lines(self, call_id: str, took: float | None = None) -> list[Text]:
-        """A tool call, at work or ended."""
         assert self._session is not None
-        call: Any = self._session.fold.tools.get(call_id)
+        call = self._session.fold.tools.get(call_id)
+        assert call is not None
         status = str(call.status)
         mark = (describe.MARKS.get(status, "◆") + " ", _STATUS_STYLE.get(status, "cyan"))
-        title = Text(safe_line(call.title or call.name or call_id), "bold", no_wrap=True)
-        about = [describe.kind_text(call.kind), status if status in ("failed", "cancelled", "paused") else ""]
+        title = Text(call_title(call), "bold", no_wrap=True)
+        about = [kind_text(call.kind), status if status in ("failed", "cancelled", "paused") else ""]
         if call_id in self._ended and status not in describe.FINISHED:
-            about.append("still at work")
+            about.append("still running")
         if took is not None and took >= NOTICEABLE:
-            about.append(describe.duration(took))
-        behind = Text(f"  {describe.joined(about)}".rstrip(), "faint")
+            about.append(duration(took))
+        behind = Text(f"  {joined(about)}".rstrip(), "faint")
         title.truncate(max(self._console.width - 3 - behind.cell_len, 10), overflow="ellipsis")
         lines = [Text.assemble(mark, title, behind)]
         parts = describe.tool_output(self._session, call, last=LIVE_TEXT if took is None else None)
         for part in self._subjects.news(call_id, parts):
-            shown = list(part.lines)[-LIVE_LINES:] if took is None else describe.shown_lines(call, part)
+            shown = part.lines[-LIVE_LINES:] if took is None else describe.shown_lines(call, part)
             lines += [self._output_line(line, patch=part.patch) for line in shown]
         return lines
 
@@ -306,21 +316,21 @@ class PaintedScreen:
         plan_id = str(getattr(plan, "plan_id", ""))
         self._flush()
         self._plans[plan_id] = plan
-        entries = describe.plan_entries(plan)
+        entries = plan_entries(plan)
         if all(status in ("completed", "cancelled", "") for status, _ in entries):
             self._close_plan(plan_id)
 
     def _close_plan(self, plan_id: str) -> None:
         self._print("plan", _plan_lines(self._plans.pop(plan_id)))
 
-    # Painting
+    # --- painting ----------------------------------------------------------------------------------
 
     @property
     def _width(self) -> int:
         return min(self._console.width, WIDEST)
 
     def _print(self, what: str, lines: Iterable[RenderableType], *, part: bool = True) -> None:
-        """For good, above the bottom."""
+        """Print lines above the bottom."""
         lines = list(lines)
         if not lines:
             return
@@ -329,8 +339,8 @@ class PaintedScreen:
             lines = [Text(""), *lines]
         self._last = what
         if self._painting:
-            self._live.update(self._bottom())  # as it is behind these lines
-        self._console.print(Group(*lines))  # at once: each print paints the bottom again
+            self._live.update(self._bottom())  # as it is after these lines
+        self._console.print(Group(*lines))  # in one print, because each one paints the bottom again
 
     def _paint(self, *, on: bool) -> None:
         if on and not self._painting:
@@ -347,7 +357,7 @@ class PaintedScreen:
                 self._live.update(self._bottom(), refresh=True)
 
     def _bottom(self) -> RenderableType:
-        """What is under way, no higher than the screen."""
+        """Return the bottom, no higher than the screen."""
         lines: list[Text] = []
         room = max(self._console.height - 2, 4)
         if self._writing is not None:
@@ -359,7 +369,7 @@ class PaintedScreen:
         for plan in self._plans.values():
             lines += [Text(""), *_plan_lines(plan)]
         lines = lines[-(room - 2) :]
-        took = describe.duration(time.monotonic() - self._began)
+        took = duration(time.monotonic() - self._began)
         doing = self._waiting or ("working" if self._calls else "writing" if self._writing else "thinking")
         self._spinner.update(text=Text(f"{doing} · {took} · Ctrl-C stops", "faint"))
         return safe_renderable(Group(*lines, Text(""), self._spinner))
@@ -380,7 +390,7 @@ def _patch_style(line: str) -> str:
 
 def _plan_lines(plan: Any) -> list[Text]:
     lines = []
-    for status, text in describe.plan_entries(plan):
+    for status, text in plan_entries(plan):
         style = {"completed": "ok", "in_progress": "bold", "cancelled": "faint strike"}.get(status, "faint")
         lines.append(Text.assemble((f"{describe.BOXES.get(status, '·')} ", style), (text, style)))
     return lines

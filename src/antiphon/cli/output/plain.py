@@ -1,4 +1,4 @@
-"""A turn as plain text: what the agent says on stdout, and what it does on stderr."""
+"""A turn as plain text: messages on stdout; tool calls, plans and notes on stderr."""
 
 from __future__ import annotations
 
@@ -11,14 +11,11 @@ from antiphon.cli.output.descriptions import (
     BOXES,
     FAILED,
     FINISHED,
+    LONGEST_NOTE,
     MARKS,
     REFUSED,
-    block_text,
     changed,
-    context,
-    kind_text,
     not_said,
-    plan_entries,
     shown_lines,
     stands_apart,
     tool_output,
@@ -31,10 +28,9 @@ from antiphon.cli.output.word_wrap import WordWrap, terminal_columns, wrap_words
 from antiphon.client import Client, ClientSession, Permission, SessionEvent, TurnEnd
 from antiphon.schema import v2
 from antiphon.text_safety import SafeWriter, printed_text, safe_line, safe_text
+from antiphon.transcripts import block_text, call_title, context_text, kind_text, plan_entries
 
 RESET = "\x1b[0m"
-LONGEST_NOTE = 2_000
-"""Characters of a note of ours that are shown: what others wrote is part of it."""
 
 
 class PlainScreen:
@@ -43,15 +39,14 @@ class PlainScreen:
         self._err = safe_stream(err)
         self._session: ClientSession | None = None
         self._message: str | None = None
-        """The message whose text was written last."""
+        """The message that was written last."""
         self._said: dict[str, list[str]] = {}
         self._column = 0
-        """Whether stdout stands in the middle of a line."""
+        """1 if the last line on stdout has not ended, otherwise 0."""
         self._asked = False
-        """Whether the cursor stands behind a question."""
+        """Whether the cursor is after a question."""
         self._wrapping = WordWrap(0)
         self._writer = SafeWriter(printed=True)
-        """Cleans what the agent says, which comes in pieces."""
         self._thought = ""
         self._calls: dict[str, str] = {}
         self._plan: dict[str, list[tuple[str, str]]] = {}
@@ -121,14 +116,17 @@ class PlainScreen:
 
     def end(self, end: TurnEnd, *, seconds: float, code: Exit) -> None:
         self._close_thought()
-        for line in (*self._remarks.rest(), context(self._session), REFUSED if end.refused else ""):
+        for line in (*self._remarks.rest(), self._context(), REFUSED if end.refused else ""):
             if line:
                 self.note(line)
+
+    def _context(self) -> str:
+        return "" if self._session is None else context_text(self._session.usage)
 
     def failed(self, line: str, *, code: Exit) -> None:
         pass
 
-    # What the agent says
+    # --- messages ----------------------------------------------------------------------------------
 
     def _write(self, message_id: str, text: str, *, apart: bool = False) -> None:
         if not text:
@@ -143,7 +141,7 @@ class PlainScreen:
         self._say(f"{text}\n" if apart else text)
 
     def _replace(self, update: v2.AgentMessage) -> None:
-        """A whole message: only what was not written yet, if it goes on like that."""
+        """Write a whole message. If its beginning was written already, write only the rest."""
         if not isinstance(update.content, list):
             return
         said = "".join(self._said.pop(update.message_id, ()))
@@ -165,7 +163,7 @@ class PlainScreen:
         self._out.flush()
         self._column = 0 if text.endswith("\n") else 1
 
-    # What it does
+    # --- thoughts, tool calls and plans ------------------------------------------------------------
 
     def _think(self, text: str) -> None:
         *lines, self._thought = (self._thought + text).split("\n")
@@ -178,22 +176,23 @@ class PlainScreen:
         self._thought = ""
 
     def _call(self, call_id: str, status: Any) -> None:
-        """By the status of the update: the session may be ahead of what is shown."""
+        """Show a tool call at the status of the update: the session may be ahead of what is shown."""
         assert self._session is not None
-        call: Any = self._session.fold.tools.get(call_id)
-        told = self._calls.get(call_id, "")
-        if call is None or told in FINISHED:
+        call = self._session.fold.tools.get(call_id)
+        known = self._calls.get(call_id, "")
+        if call is None or known in FINISHED:
             return
-        title = safe_line(call.title or call.name or call_id)
+        title = call_title(call)
         if status in FINISHED:
             for part in self._subjects.news(call_id, tool_output(self._session, call)):
                 for line in shown_lines(call, part):
                     self.line(f"  | {line}")
             how = f" ({status})" if status in FAILED else ""
             self.line(f"{MARKS[status]} {title}{how}")
-        elif not told:
-            self.line(f"> {title}{_in_brackets(kind_text(call.kind))}")
-        self._calls[call_id] = str(status) if status else told or "pending"
+        elif not known:
+            kind = kind_text(call.kind)
+            self.line(f"> {title} ({kind})" if kind else f"> {title}")
+        self._calls[call_id] = str(status) if status else known or "pending"
 
     def _planned(self, plan: Any) -> None:
         plan_id = str(getattr(plan, "plan_id", ""))
@@ -205,7 +204,7 @@ class PlainScreen:
         self._plan[plan_id] = entries
 
     def line(self, line: str, *, style: str = "") -> None:
-        """Write what is told beside what the agent says; `style` is an escape sequence of ours."""
+        """Write a line to stderr. `style` is an escape sequence of the command itself."""
         self._break()
         columns, line = terminal_columns(self._err), safe_text(line)
         shown = line if columns is None else wrap_words(line, columns)
@@ -213,15 +212,11 @@ class PlainScreen:
         write_styled(self._err, f"{ended}{style}{shown}{RESET if style else ''}\n")
 
     def _leave_question(self) -> str:
-        """What ends the line of a question that nobody here has answered."""
+        """Return a line end if the cursor is after a question that another client answered."""
         asked, self._asked = self._asked, False
         return "\n" if asked else ""
 
     def _break(self) -> None:
-        """Where both are one terminal, a new line begins for what is told."""
+        """Begin a new line on stdout if it is a terminal, because stderr writes to the same one."""
         if self._column and self._out.isatty():
             self._say("\n")
-
-
-def _in_brackets(text: str) -> str:
-    return f" ({text})" if text else ""

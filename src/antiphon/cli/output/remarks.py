@@ -1,46 +1,46 @@
-"""Remarks: what happens in a turn beside words, tools and plans, one line each."""
+"""Remarks: one line for each update that is not a message, a tool call or a plan."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from antiphon.cli.output.descriptions import block_text, ending, notice_text
 from antiphon.client import ClientSession
 from antiphon.engine import offered_values
 from antiphon.schema import UNSET, v2
 from antiphon.text_safety import safe_line
+from antiphon.transcripts import block_text, ending_text, notice_text
 
 _COMPACTION = {
-    "in_progress": "the agent compacts its context",
+    "in_progress": "compacting the context",
     "completed": "context compacted",
-    "failed": "the context could not be compacted",
-    "cancelled": "the context was not compacted",
+    "failed": "the agent failed to compact its context",
+    "cancelled": "compacting the context was cancelled",
 }
 
 
 class Remarks:
-    """Reads updates in their order: what is worth a line is what has changed."""
+    """Reads updates in order, and gives a line for what has changed."""
 
     def __init__(self) -> None:
         self._session_id = ""
         self._title: str | None = None
         self._options: dict[str, str] = {}
         self._compactions: dict[str, tuple[str, str]] = {}
-        """How each stands, and its summary."""
+        """The status and the summary of each."""
         self._subagents: dict[str, tuple[str, str]] = {}
-        """What each is called, and how it stands."""
+        """The name and the state of each."""
         self._note: tuple[str, str, str] | None = None
-        """The message between sessions that is being written: its id, whose it is, and its text."""
+        """The message between sessions that is being written: id, sender or recipient, and text."""
 
     def begin(self, session: ClientSession) -> None:
-        """What is so from the start is nothing new."""
+        """Take the initial title and options as known."""
         self._session_id = session.id
         self._title = session.title
         self._options = dict(map(_chosen, session.config_options))
 
     def of(self, update: Any) -> Iterator[str]:
-        """What to say of an update."""
+        """Yield the remarks about an update."""
         if isinstance(update, v2.SessionMessageChunk):
             yield from self._write(update.message_id, block_text(update.content))
             return
@@ -59,7 +59,7 @@ class Remarks:
             yield from self._message(update)
 
     def rest(self) -> Iterator[str]:
-        """What was begun and is complete, because something else follows or nothing does."""
+        """Yield the message between sessions that is complete now."""
         if self._note is not None:
             _, whose, text = self._note
             self._note = None
@@ -70,12 +70,12 @@ class Remarks:
         if title is not UNSET and title != self._title:
             self._title = title
             if title:
-                yield f"the session is called {safe_line(title)}"
+                yield f"the session has the title {safe_line(title)}"
 
     def _configured(self, options: Sequence[Any]) -> Iterator[str]:
         before, self._options = self._options, dict(map(_chosen, options))
         for name, value in self._options.items():
-            if before.get(name, value) != value:  # what was not known before has not changed
+            if before.get(name, value) != value:  # an option that was not known before has not changed
                 yield f"{name}: {value}"
 
     def _compacted(self, update: v2.CompactionUpdate | v2.CompactionSummaryChunk) -> Iterator[str]:
@@ -88,16 +88,16 @@ class Remarks:
         status = str(update.status)
         self._compactions[update.compaction_id] = status, summary
         if status != before and status in _COMPACTION:
-            told = update.error or "" if status == "failed" else summary
-            yield _COMPACTION[status] + (f": {safe_line(told)}" if told else "")
+            about = update.error or "" if status == "failed" else summary
+            yield _COMPACTION[status] + (f": {safe_line(about)}" if about else "")
 
     def _delegated(self, update: v2.SubagentUpdate) -> Iterator[str]:
         name, before = self._subagents.get(update.session_id, ("", ""))
         name = safe_line(update.title) if update.title else name or "a subagent"
-        now = before or "at work"
+        now = before or "working"
         if isinstance(update.state, v2.StateUpdate):
             idle = update.state.state == v2.State.IDLE
-            now = ending(update.state.stop_reason or None) if idle else "at work"
+            now = ending_text(update.state.stop_reason or None) if idle else "working"
         self._subagents[update.session_id] = name, now
         if now != before:
             about = f" ({safe_line(update.description)})" if update.description else ""
@@ -123,7 +123,7 @@ class Remarks:
 
 
 def _chosen(option: Any) -> tuple[str, str]:
-    """A config option by its name, and the name of its value."""
+    """Return the name of a config option and the name of its value."""
     if isinstance(option, dict):
         return safe_line(str(option.get("name", ""))), safe_line(str(option.get("currentValue", "")))
     if isinstance(option, v2.SessionConfigBoolean):

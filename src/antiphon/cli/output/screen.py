@@ -1,4 +1,4 @@
-"""Screen: what a turn is shown on. The implementations are plain text, a painted terminal and JSON."""
+"""Screen: shows one turn. The implementations are plain text, a painted terminal and JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 NARROWEST = 40
-"""Columns below which nothing is laid out."""
+"""Columns below which a terminal gets plain text."""
 
 
 class Screen(Protocol):
@@ -30,29 +30,28 @@ class Screen(Protocol):
     ) -> None: ...
 
     def waiting(self, what: str) -> None:
-        """What is being waited for, from now on."""
+        """Say what the command is waiting for."""
 
     def begin(self, client: Client, session: ClientSession) -> None:
-        """The session is there."""
+        """Show that the session is open."""
 
     def show(self, event: SessionEvent, *, mine: bool) -> None:
-        """Something happened: in this turn, or beside it. People are shown only notices of what is beside
-        it."""
+        """Show an event. `mine`: it belongs to this turn; of other events people see only notices."""
 
     def note(self, text: str) -> None:
-        """A remark of ours."""
+        """Show a note of the command itself."""
 
     def asking(self, permission: Permission) -> AbstractContextManager[None]:
-        """Put a question with its options; inside, the terminal belongs to whoever answers."""
+        """Show a permission and its options. Inside the block the user has the terminal."""
 
     def filling(self) -> AbstractContextManager[FormView]:
-        """Put a form, line by line; inside, the terminal belongs to whoever fills it in."""
+        """Give a view for a form. Inside the block the user has the terminal."""
 
     def end(self, end: TurnEnd, *, seconds: float, code: Exit) -> None:
-        """The turn is over."""
+        """Show the end of the turn."""
 
     def failed(self, line: str, *, code: Exit) -> None:
-        """There was no turn, or no end of it; the line itself is told on stderr."""
+        """Handle a failure before the end of the turn. The command prints the line on stderr itself."""
 
 
 def make_screen(*, json: bool) -> Screen:
@@ -72,21 +71,23 @@ def make_screen(*, json: bool) -> Screen:
 def _can_paint() -> bool:
     if not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") == "dumb":
         return False
-    told = os.environ.get("COLUMNS", "")  # rich believes it, also where it is 0
-    if told.isdigit() and int(told) < NARROWEST:
+    columns = os.environ.get("COLUMNS", "")  # rich uses it, even if it is 0
+    if columns.isdigit() and int(columns) < NARROWEST:
         return False
     return os.get_terminal_size(sys.stdout.fileno()).columns >= NARROWEST
 
 
 class FormView(Protocol):
+    """Shows a form, line by line."""
+
     def head(self, lines: Iterable[str]) -> None:
-        """What it is about."""
+        """Show who asks, and for what."""
 
     def ask(self, question: str, hint: str = "", choices: Iterable[str] = ()) -> None:
-        """A question, what one may answer, and the place for the answer."""
+        """Show a question, a hint and numbered choices, and leave the cursor where the answer goes."""
 
-    def tell(self, line: str) -> None:
-        """Something about an answer."""
+    def remark(self, line: str) -> None:
+        """Show a remark about an answer."""
 
 
 class PlainForm:
@@ -94,17 +95,18 @@ class PlainForm:
         self._out = out
 
     def head(self, lines: Iterable[str]) -> None:
-        self._out.write("? " + "\n  ".join(lines) + "\n")
-        self._out.flush()
+        self._write("? " + "\n  ".join(lines) + "\n")
 
     def ask(self, question: str, hint: str = "", choices: Iterable[str] = ()) -> None:
         about = f" ({hint})" if hint else ""
         lines = [f"  {question}{about}", *(f"  {n}  {choice}" for n, choice in enumerate(choices, 1))]
-        self._out.write("\n".join(lines) + "\n  > ")
-        self._out.flush()
+        self._write("\n".join(lines) + "\n  > ")
 
-    def tell(self, line: str) -> None:
-        self._out.write(f"  {line}\n")
+    def remark(self, line: str) -> None:
+        self._write(f"  {line}\n")
+
+    def _write(self, text: str) -> None:
+        self._out.write(text)
         self._out.flush()
 
 
@@ -120,13 +122,10 @@ class PaintedForm:
         self._put([self._text.assemble(("? ", "question"), ("\n  ".join(lines), "bold"))])
 
     def ask(self, question: str, hint: str = "", choices: Iterable[str] = ()) -> None:
-        self._print(self._text.assemble(f"  {question}", (f"  {hint}" if hint else "", "faint")))
+        self._console.print(self._text.assemble(f"  {question}", (f"  {hint}" if hint else "", "faint")))
         for number, choice in enumerate(choices, 1):
-            self._print(self._text.assemble((f"  {number} ", "bold"), choice))
+            self._console.print(self._text.assemble((f"  {number} ", "bold"), choice))
         self._console.print(self._text("  › ", "question"), end="")
 
-    def tell(self, line: str) -> None:
-        self._print(self._text(f"  {line}", "bad"))
-
-    def _print(self, line: Text) -> None:
-        self._console.print(line)
+    def remark(self, line: str) -> None:
+        self._console.print(self._text(f"  {line}", "bad"))

@@ -1,10 +1,9 @@
-"""The streams that the command prints to: whatever text reaches them is made safe to show.
+"""The output streams of the command, which make all text safe to show.
 
-`install` puts a `SafeStream` in place of `sys.stdout` and `sys.stderr`. Everything that is printed passes it:
-messages, logs, tracebacks, and what libraries print. Only three things do not, and each has its reason:
-`sys.stdout.buffer` takes JSON, which escapes by itself; `write_styled` adds colours of ours to safe text; and
-`safe_console` makes a rich console whose segments are made safe one by one, because rich writes escapes of
-its own.
+`install` replaces `sys.stdout` and `sys.stderr` by a `SafeStream`. All prints pass it: messages, logs,
+tracebacks, and what libraries print. There are three exceptions: JSON is written to `sys.stdout.buffer` and
+escapes hidden characters itself; `write_styled` adds the command's own colours to safe text; `safe_console`
+makes a rich console safe segment by segment, because rich writes escape sequences of its own.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _STYLE = re.compile(r"(\x1b\[[0-9;]*m)")
 
 
 class SafeStream:
-    """A text stream that writes nothing but safe text to another one."""
+    """A text stream that writes safe text to another stream."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
@@ -39,7 +38,7 @@ class SafeStream:
             self.write(line)
 
     def write_styled(self, text: str) -> None:
-        """Write text with colours of ours; the caller has made foreign parts safe before it added them."""
+        """Write text with the command's own colours. The caller has made foreign parts safe before."""
         self.stream.write(self._writer.finish())
         parts = (part if _STYLE.fullmatch(part) else safe_text(part) for part in _STYLE.split(text))
         self.stream.write("".join(parts))
@@ -69,7 +68,7 @@ def safe_stream(stream: TextIO) -> TextIO:
 
 
 def write_styled(stream: TextIO, text: str) -> None:
-    """Write text with colours of ours, without them where they would not be seen as such."""
+    """Write text with the command's own colours; without them if the stream is not a terminal."""
     if not stream.isatty():
         text = _STYLE.sub("", text)
     safe = cast(Any, safe_stream(stream))
@@ -82,14 +81,14 @@ def set_up_logging(level: int) -> None:
 
 
 def log_handler(format: str = "%(message)s") -> logging.Handler:
-    """Log to stderr, one line each: what others wrote cannot pass for a line of the log."""
+    """Return a handler that logs to stderr, one line per record, so that text cannot forge a record."""
     handler = logging.StreamHandler()
     handler.setFormatter(LogFormatter(format))
     return handler
 
 
 class LogFormatter(logging.Formatter):
-    """Puts a message on one line; a traceback keeps its lines."""
+    """Formats a message on one line. A traceback keeps its lines."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  # the name that logging calls
         record.message = safe_line(record.message, limit=2_000)
@@ -97,7 +96,7 @@ class LogFormatter(logging.Formatter):
 
 
 def safe_console(theme: Theme) -> Console:
-    """A rich console on stdout that shows safe text and no links that differ from their text."""
+    """Return a rich console on stdout that shows safe text, and no links that differ from their text."""
     from rich.console import Console
 
     from antiphon.cli.output.console import SafeRenderHook

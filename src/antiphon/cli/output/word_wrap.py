@@ -1,18 +1,19 @@
-"""Break lines between words while they stream: a terminal breaks them anywhere."""
+"""Word wrap for text that streams to a terminal, which would break lines inside words."""
 
 from __future__ import annotations
 
 import os
 import re
-import unicodedata
 from typing import TextIO
 
+from rich.cells import cell_len
+
 WIDEST = 100
-"""Columns of text that one reads with ease."""
+"""Columns of text that are comfortable to read."""
 LONGEST = 1000
-"""Characters of a word that is waited for."""
+"""Characters of an incomplete word that are held back."""
 _WIDE = r"\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff\uff00-\uff60"
-"""What is written without spaces can be broken anywhere."""
+"""Scripts without spaces, whose lines can be broken anywhere."""
 _TOKENS = re.compile(rf"\n|[^\S\n]+|[{_WIDE}]|[^\s{_WIDE}]+")
 _BREAKABLE = re.compile(rf"[\s{_WIDE}]+")
 _STYLES = re.compile(r"\x1b\[[0-9;]*m")
@@ -21,8 +22,7 @@ _FENCES = ("```", "~~~")
 
 
 class WordWrap:
-    """What is written goes out word by word: the last one stays until it is complete. Code and tables keep
-    their lines."""
+    """Gives text out word by word, and holds back an incomplete word. Code and tables keep their lines."""
 
     def __init__(self, columns: int) -> None:
         self.columns = columns
@@ -30,13 +30,13 @@ class WordWrap:
         self._space = ""
         self._column = 0
         self._hang: str | None = None
-        """What the lines begin with that a line is broken into; `None` before its first word."""
+        """The indent of the lines that a line is broken into; `None` before its first word."""
         self._fence = False
         self._kept = False
-        """Whether this line is not broken."""
+        """Whether this line keeps its length."""
 
     def write(self, text: str) -> str:
-        """What can be shown by now."""
+        """Add text, and return what can be shown now."""
         *tokens, last = _TOKENS.findall(self._word + text) or [""]
         self._word = ""
         if _BREAKABLE.fullmatch(last) or len(last) > LONGEST:
@@ -46,7 +46,7 @@ class WordWrap:
         return "".join(map(self._put, tokens))
 
     def finish(self) -> str:
-        """The word that was not known to be complete."""
+        """Return the word that was held back."""
         word, self._word = self._word, ""
         return self._put(word) if word else ""
 
@@ -87,7 +87,7 @@ def wrap_words(line: str, columns: int) -> str:
 
 
 def terminal_columns(out: TextIO) -> int | None:
-    """How wide a terminal is; `None` where it is none."""
+    """Return the width of a terminal, or `None` for a stream that is not a terminal."""
     if not out.isatty():
         return None
     try:
@@ -97,14 +97,5 @@ def terminal_columns(out: TextIO) -> int | None:
 
 
 def cells(text: str) -> int:
-    """Columns that it takes."""
-    if text.isascii() and "\x1b" not in text:
-        return len(text)
-    shown = unicodedata.normalize("NFC", _STYLES.sub("", text))
-    return sum(_width(character) for character in shown)
-
-
-def _width(character: str) -> int:
-    if unicodedata.combining(character):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+    """Return the columns that a text takes."""
+    return cell_len(_STYLES.sub("", text))

@@ -34,11 +34,11 @@ from antiphon.tui.widgets.sidebar import Sidebar
 from antiphon.tui.widgets.status import SessionHeader, StatusLine
 from antiphon.tui.widgets.transcript import Transcript
 
-AT_A_STRETCH = 200
-"""Events that are taken before others get their turn."""
+EVENTS_IN_A_ROW = 200
+"""Events that are taken before other tasks run."""
 SOON = 0.06
-"""Seconds in which changes of what stands around the transcript are gathered."""
-EMPTY = "Nothing has been said yet. Write below; F1 shows the keys."
+"""Seconds in which changes of header, queue and status are collected."""
+EMPTY = "No messages yet. Write a prompt below; F1 shows the keys."
 
 
 class ChatScreen(Screen[None]):
@@ -74,7 +74,7 @@ class ChatScreen(Screen[None]):
         self._navigator = navigator
         self.sending = PromptSender(session)
         self._story = Story(session)
-        self._events = session.events()  # from the moment of the story on
+        self._events = session.events()  # from the state of the story on
         self._scheduled = False
         self._working = False
         self._questions = QuestionController(self, asking)
@@ -114,26 +114,26 @@ class ChatScreen(Screen[None]):
         if self.session.client.find(self.session.id) is self.session and self.session.client.lost is None:
             self.session.client.leave_session(self.session)
 
-    # --- what happens ------------------------------------------------------------------------------
+    # --- events ------------------------------------------------------------------------------------
 
     async def _follow(self) -> None:
         taken = 0
         async for event in self._events:
             self._take(event)
             taken += 1
-            if taken % AT_A_STRETCH == 0:
+            if taken % EVENTS_IN_A_ROW == 0:
                 await asyncio.sleep(0)
-        self.note("this session goes on without this terminal", tone="wait")
+        self.note("this terminal no longer follows the session", tone="wait")
 
     def _take(self, event: SessionEvent) -> None:
         self.transcript.changed(self._story.take(event))
         self._sidebar.take(event.update)
         if event.news is not None:
-            self._questions.tell(event.news)
+            self._questions.note_end(event.news)
         if isinstance(event.update, Unknown) and event.update.get("sessionUpdate") == "_antiphon_queue":
             self.sending.paused = event.update.get("paused") is True
         elif isinstance(event.update, v2.StateUpdate) and event.update.state == v2.State.IDLE:
-            self._start(self.sending.rested())
+            self._start(self.sending.send_next())
         self.refresh_soon()
 
     def note(self, words: str, *, tone: str = "soft") -> None:
@@ -162,19 +162,19 @@ class ChatScreen(Screen[None]):
     def refresh_status(self) -> None:
         asked = len(self._asking.of(self.session))
         editing = self.composer.editing
-        notes = [f"editing {editing.id[-4:]}: esc leaves it"] if editing else []
+        notes = ["editing a queued prompt: Esc cancels"] if editing else []
         if self.sending.paused and self.sending.entries:
-            notes.append("queue paused: a prompt, or r in the queue, lets it go on")
+            notes.append("queue paused: send a prompt, or press r in the queue")
         waiting = len(self.sending.entries)
         self._status.show(self.session, waiting=waiting, asked=asked, note=" · ".join(notes))
 
     def on_resize(self) -> None:
         self._sidebar.keep_up()
 
-    # --- what the agent asks -----------------------------------------------------------------------
+    # --- questions ---------------------------------------------------------------------------------
 
     def questions_changed(self) -> None:
-        """One has come, or gone."""
+        """Show the open questions of the session."""
         if self.is_attached:
             self._questions.changed()
             self.refresh_soon()
@@ -183,7 +183,7 @@ class ChatScreen(Screen[None]):
     def _answer(self, chosen: QuestionCard.Chosen) -> None:
         self._questions.answer(chosen.pending, chosen.choice)
 
-    # --- what one does -----------------------------------------------------------------------------
+    # --- actions of the user -----------------------------------------------------------------------
 
     @on(Composer.Sent)
     def _sent(self, sent: Composer.Sent) -> None:
@@ -201,7 +201,7 @@ class ChatScreen(Screen[None]):
     def _queued(self, wanted: QueuePanel.Wanted) -> None:
         entry = wanted.entry
         if wanted.what == "edit":
-            self.composer.write_anew(entry)
+            self.composer.edit_queued(entry)
             self.refresh_status()
         elif wanted.what == "withdraw":
             self._start(self.sending.withdraw(entry.id))
@@ -211,18 +211,18 @@ class ChatScreen(Screen[None]):
             self._start(self.sending.move(entry.id, wanted.by))
 
     def _start(self, work: Awaitable[str | None], *, unsent: str = "") -> None:
-        """Do it beside the rest; what goes wrong is told, and a text that was not taken is given back."""
+        """Run work in a task. Show its message or its error, and give back a prompt that was not accepted."""
 
         async def done() -> None:
             try:
-                told = await work
+                message = await work
             except AntiphonError as error:
                 self._navigator.complain(error)
                 if unsent and not self.composer.text:
                     self.composer.put(unsent)
             else:
-                if told:
-                    self.notify(told, markup=False)
+                if message:
+                    self.notify(message, markup=False)
             self.refresh_soon()
 
         self.run_worker(done())
@@ -230,7 +230,7 @@ class ChatScreen(Screen[None]):
 
     @property
     def _writes(self) -> bool:
-        """Whether one is at the composer, or a question, and in nothing that Esc leads out of."""
+        """Whether the user writes or answers, and Esc has nothing to close."""
         inside = self._popup.display or self._search.display or self.composer.editing is not None
         return not inside and not self.transcript.has_focus and not self.queue.has_focus
 
@@ -238,7 +238,7 @@ class ChatScreen(Screen[None]):
         self.cancel_turn()
 
     def action_leave(self) -> None:
-        """Out of whatever one is in."""
+        """Close what is open, or return to the prompt."""
         if self._popup.display:
             self._popup.display = False
         elif self._search.display:
@@ -251,7 +251,7 @@ class ChatScreen(Screen[None]):
             self.composer.focus()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """What makes no sense now is not among the keys at the foot."""
+        """Disable actions that make no sense now, so that the key bar hides them."""
         if action == "stop":
             return self._writes and self.session.state is not TurnState.IDLE
         if action == "options":
@@ -259,7 +259,7 @@ class ChatScreen(Screen[None]):
         return self._navigator.lists if action == "sessions" else True
 
     def cancel_turn(self) -> bool:
-        """Whether there was something to cancel."""
+        """Cancel the turn, and return whether there was one."""
         if self.session.state is TurnState.IDLE:
             return False
         self._start(self.sending.cancel())
@@ -288,7 +288,7 @@ class ChatScreen(Screen[None]):
             if title is not None:
                 self._start(self._rename(title))
 
-        self.app.push_screen(AskLine("Another title", plain_line(self.session.title or "", limit=200)), named)
+        self.app.push_screen(AskLine("New title", plain_line(self.session.title or "", limit=200)), named)
 
     async def _rename(self, title: str) -> None:
         await self.session.set_title(title)
@@ -299,6 +299,8 @@ class ChatScreen(Screen[None]):
 
 
 class QuestionController:
+    """Shows the open questions of a session, and passes the answers on."""
+
     def __init__(self, screen: ChatScreen, asking: PendingQuestions) -> None:
         self._screen = screen
         self._asking = asking
@@ -307,20 +309,20 @@ class QuestionController:
         self._form: FormScreen | None = None
 
     def changed(self) -> None:
-        """One has come, or gone."""
+        """Show the oldest open question."""
         screen, card = self._screen, self.card
         pending = self._asking.of(self._session)
         first = pending[0] if pending else None
         fresh = first is not None and first is not card.pending
         if first is None and card.focused:
-            screen.set_focus(screen.composer)  # before it is hidden, and the focus goes anywhere
+            screen.set_focus(screen.composer)  # before the card is hidden, or the focus moves anywhere
         card.show(first, more=len(pending) - 1)
         if self._form is not None and all(each.asked is not self._form.elicitation for each in pending):
             self._put_away(self._form)
         if fresh and not screen.composer.text:
             card.take_focus()
         elif fresh:
-            screen.notify("The agent asks: Tab leads to the answers.", markup=False)
+            screen.notify("The agent has a question. Press Tab to answer.", markup=False)
 
     def answer(self, pending: PendingQuestion, choice: v2.PermissionOption | str) -> None:
         asked = pending.asked
@@ -329,20 +331,22 @@ class QuestionController:
                 self._fill_in(pending, asked)
                 return
             pending.reply(asked.accept() if choice == "agree" else asked.decline())
-            self._told_here("agreed" if choice == "agree" else "declined")
+            self._note_answer("agreed" if choice == "agree" else "declined")
         elif isinstance(choice, v2.PermissionOption):
             assert isinstance(asked, Permission)
             pending.reply(choice)
-            self._told_here(plain_line(choice.name, limit=120))
+            self._note_answer(plain_line(choice.name, limit=120))
         self._screen.set_focus(self._screen.composer)
 
-    def tell(self, news: QuestionNews) -> None:
-        """Note how one has ended, wherever it was answered."""
+    def note_end(self, news: QuestionNews) -> None:
+        """Note how a question ended, also if another client answered it."""
         if news.state == "expired":
-            self._screen.note("the question has expired", tone="wait")
+            self._screen.note("the question expired without an answer", tone="wait")
         elif news.state == "answered":
             mine = news.by is not None and news.by.client_id == self._session.client.who.client_id
-            who = "you" if mine else "somebody" if news.by is None else plain_line(news.by.name, limit=64)
+            who = (
+                "you" if mine else "another client" if news.by is None else plain_line(news.by.name, limit=64)
+            )
             answer = plain_line(news.option_name or news.outcome or "", limit=120)
             self._screen.note(f"{who} answered: {answer}" if answer else f"{who} answered")
 
@@ -352,7 +356,7 @@ class QuestionController:
             if reply is not None and not pending.answer.done():
                 pending.reply(reply)
                 accepted = isinstance(reply, v2.ElicitationAcceptAction)
-                self._told_here("the form is filled in" if accepted else "declined")
+                self._note_answer("the form was sent" if accepted else "declined")
             self._screen.composer.focus()
 
         self._form = FormScreen(asked)
@@ -362,9 +366,9 @@ class QuestionController:
         self._form = None
         if form.is_attached and form.is_current:
             form.dismiss(None)
-            self._screen.notify("The form is not needed any more.", markup=False)
+            self._screen.notify("The form was closed: the question has ended.", markup=False)
 
-    def _told_here(self, answer: str) -> None:
-        """Where the agent does not tell who answered what, it is told here."""
+    def _note_answer(self, answer: str) -> None:
+        """Note an answer if the agent does not report answers itself."""
         if not self._session.abilities.ours.get("presence"):
             self._screen.note(f"you answered: {answer}")

@@ -1,4 +1,4 @@
-"""What opens over the rest for a moment: a question of ours, a line to fill in, something to choose."""
+"""Dialogs: a confirmation, a line of text, a choice."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CSS = """
 
 
 class Confirm(ModalScreen[bool]):
-    """Yes or no; no, unless somebody says yes."""
+    """Asks for yes or no. The default is no."""
 
     DEFAULT_CSS = CSS.format(name="Confirm", width=56)
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -54,7 +54,7 @@ class Confirm(ModalScreen[bool]):
             yield Static(self._question, markup=False, classes="title")
             yield Static(self._about, markup=False)
             with Horizontal():
-                yield Button("Keep", id="no", compact=True)
+                yield Button("Cancel", id="no", compact=True)
                 yield Button(self._yes, id="yes", variant="error", compact=True)
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
@@ -65,7 +65,7 @@ class Confirm(ModalScreen[bool]):
 
 
 class AskLine(ModalScreen[str | None]):
-    """One line of text."""
+    """Asks for one line of text."""
 
     DEFAULT_CSS = CSS.format(name="AskLine", width=64)
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Cancel")]
@@ -87,7 +87,7 @@ class AskLine(ModalScreen[str | None]):
 
 
 class Choose(ModalScreen[T | None], Generic[T]):
-    """One of several."""
+    """Asks for one of several choices."""
 
     DEFAULT_CSS = CSS.format(name="Choose", width=64)
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Cancel")]

@@ -1,4 +1,4 @@
-"""A form of the agent, with a widget for each kind of field."""
+"""The form of an elicitation, with a widget for each kind of field."""
 
 from __future__ import annotations
 
@@ -19,19 +19,17 @@ from antiphon.engine import (
     ChoiceField,
     ChoicesField,
     Field,
-    IntegerField,
-    NumberField,
     Option,
-    TextField,
     UnknownField,
 )
 from antiphon.errors import FormInvalid
+from antiphon.transcripts import field_limits, read_number
 from antiphon.tui.screens.dialogs import CSS
 from antiphon.tui.text.plain import plain, plain_line
 
 
 class FormScreen(ModalScreen[Reply | None]):
-    """Its result is the answer; None leaves the question open."""
+    """Shows a form. Its result is the answer; `None` leaves the question open."""
 
     DEFAULT_CSS = (
         CSS.format(name="FormScreen", width=76)
@@ -69,7 +67,7 @@ class FormScreen(ModalScreen[Reply | None]):
         self.set_focus(next(boxes, None), scroll_visible=False)
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        """A field is seen with its title, not the box alone that has the focus."""
+        """Scroll a field into view with its title, not only its focused widget."""
         field = next((each for each in event.widget.ancestors if isinstance(each, FormField)), None)
         if field is not None:
             scroll = self.query_one(VerticalScroll)
@@ -80,7 +78,9 @@ class FormScreen(ModalScreen[Reply | None]):
     @on(Button.Pressed, "#send")
     def action_send(self) -> None:
         if any(isinstance(each.field, UnknownField) and each.field.required for each in self._fields):
-            self.notify("It wants something of a kind that is not known here.", markup=False)  # ELIC-09
+            self.notify(
+                "A required field has an unknown type. Answer with another client.", markup=False
+            )  # ELIC-09
             return
         values = {each.field.name: each.value for each in self._fields}
         try:
@@ -108,7 +108,7 @@ class FormScreen(ModalScreen[Reply | None]):
 
 
 FEW = 8
-"""Options that stand below one another; more are unfolded when wanted."""
+"""Options that are shown as a list; more are in a drop-down."""
 MOST = 500
 
 
@@ -136,19 +136,19 @@ class FormField(Vertical):
 
     def compose(self) -> ComposeResult:
         title = plain_line(self.field.title, limit=120)
-        needed = Content.styled("  needed", "$warning") if self.field.required else Content("")
+        needed = Content.styled("  required", "$warning") if self.field.required else Content("")
         if not isinstance(self.field, BooleanField):
             yield Static(Content.styled(title, "bold") + needed)
         if self.field.description:
             yield Static(plain_line(self.field.description, limit=600), markup=False, classes="about")
         yield self._widget
-        if hint := _hint(self.field):
+        if hint := plain_line(field_limits(self.field)):
             yield Static(hint, markup=False, classes="about")
         yield self._problem
 
     @property
     def value(self) -> Any:
-        """What was filled in; None where nothing was."""
+        """The value that was filled in, or `None`."""
         match self._widget:
             case Checkbox() as box:
                 return box.value
@@ -161,7 +161,7 @@ class FormField(Vertical):
                 chosen = list(several.selected)
                 return chosen or None
             case Input() as line:
-                return _read(self.field, line.value)
+                return read_number(self.field, line.value.strip()) if line.value.strip() else None
         return None
 
     def _options(self) -> tuple[Option, ...]:
@@ -176,7 +176,7 @@ class FormField(Vertical):
 def _widget(field: Field) -> Widget:
     match field:
         case UnknownField():
-            return Static("Of a kind that is not known here; it is left out.", markup=False, classes="about")
+            return Static("Unknown type; this field is left out.", markup=False, classes="about")
         case BooleanField():
             return Checkbox(Content(plain_line(field.title, limit=120)), value=bool(field.default))
         case ChoiceField() if len(field.options) <= FEW:
@@ -193,7 +193,7 @@ def _widget(field: Field) -> Widget:
                 *((_name(one), one.value, one.value in chosen) for one in field.options[:MOST])
             )
     start = "" if field.default is None else plain_line(_spelled(field.default), limit=10_000)
-    return Input(value=start, placeholder="may be left out" if not field.required else "")
+    return Input(value=start, placeholder="optional" if not field.required else "")
 
 
 def _spelled(value: Any) -> str:
@@ -203,38 +203,3 @@ def _spelled(value: Any) -> str:
 def _name(option: Option) -> Content:
     about = f"  {plain_line(option.description, limit=120)}" if option.description else ""
     return Content.assemble(plain_line(option.title, limit=120), (about, "$foreground 60%"))
-
-
-def _read(field: Field, written: str) -> Any:
-    written = written.strip()
-    if not written:
-        return None
-    if isinstance(field, IntegerField):
-        return int(written) if written.removeprefix("-").isdecimal() and len(written) < 30 else written
-    if isinstance(field, NumberField):
-        try:
-            return float(written)
-        except ValueError:
-            return written
-    return written
-
-
-def _hint(field: Field) -> str:
-    match field:
-        case TextField(format=None):
-            return _range(field.min_length, field.max_length, "characters")
-        case TextField():
-            return plain_line(str(field.format), limit=40)
-        case IntegerField() | NumberField():
-            return _range(field.minimum, field.maximum) or "a number"
-        case ChoicesField():
-            return _range(field.min_items, field.max_items, "of them")
-    return ""
-
-
-def _range(least: float | None, most: float | None, of: str = "") -> str:
-    if least is not None and most is not None:
-        return f"{least:g} to {most:g} {of}".strip()
-    if least is not None:
-        return f"{least:g} or more {of}".strip()
-    return "" if most is None else f"up to {most:g} {of}".strip()

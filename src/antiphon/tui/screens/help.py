@@ -18,63 +18,63 @@ from antiphon.tui.text.palette import palette_of
 
 KEYS: dict[str, list[tuple[str, str]]] = {
     "Anywhere": [
-        ("F1", "this help; ? too, outside of text"),
+        ("F1", "this help; also ? outside of text"),
         ("Ctrl-P", "all commands, by name"),
-        ("Ctrl-C", "stop the turn; again: quit"),
-        ("Ctrl-Q", "quit; the session goes on at the hub"),
+        ("Ctrl-C", "stop the turn; twice: quit"),
+        ("Ctrl-Q", "quit; the hub keeps the session"),
         ("Ctrl-T", "light or dark"),
-        ("Tab", "to the answers, the queue, the transcript, and back"),
+        ("Tab", "move between answers, queue, transcript and prompt"),
     ],
-    "Writing": [
-        ("Enter", "send; while the agent works: into the queue"),
-        ("Ctrl-J", "a new line; Alt-Enter and Shift-Enter too, where the terminal tells them apart"),
-        ("Ctrl-S", "steer: into the turn that is at work"),
-        ("Ctrl-G", "interrupt: instead of the turn that is at work"),
+    "Prompt": [
+        ("Enter", "send; while the agent works: queue"),
+        ("Ctrl-J", "new line; also Alt-Enter and Shift-Enter, if the terminal sends them"),
+        ("Ctrl-S", "steer: add the prompt to the current turn"),
+        ("Ctrl-G", "interrupt: stop the current turn first"),
         ("Esc", "stop the turn"),
         ("/", "commands of the agent; Tab completes"),
-        ("Up, Down", "prompts of before"),
+        ("Up, Down", "earlier prompts"),
         ("PgUp, PgDn", "scroll the transcript"),
         ("Ctrl-F", "search"),
-        ("Ctrl-B", "sidebar"),
+        ("Ctrl-B", "show or hide the sidebar"),
         ("Ctrl-O", "options and modes"),
-        ("Ctrl-L", "sessions"),
-        ("Ctrl-N", "a new session"),
+        ("Ctrl-L", "list of sessions"),
+        ("Ctrl-N", "new session"),
         ("Ctrl-R", "rename the session"),
     ],
-    "Answering": [
-        ("1…9", "choose; y and n allow once and reject"),
-        ("Up, Down, Enter", "the same, by pointing"),
-        ("PgUp, PgDn", "read what is asked, where it is long"),
+    "Questions": [
+        ("1…9", "choose; y allows once, n rejects"),
+        ("Up, Down, Enter", "choose from the list"),
+        ("PgUp, PgDn", "scroll a long question"),
         ("Ctrl-S", "send a form; Esc leaves it for later"),
     ],
     "Transcript": [
-        ("Up, Down", "from one part to the next; k and j too"),
-        ("Enter", "unfold; e unfolds all"),
-        ("y", "copy; text that was marked with the mouse: Ctrl-C"),
+        ("Up, Down", "previous or next entry; also k and j"),
+        ("Enter", "fold or unfold; e for all"),
+        ("y", "copy the entry; Ctrl-C copies text marked with the mouse"),
         ("f", "fork the session after this message"),
         ("/", "search; n upwards, N downwards"),
         ("g, G", "to the beginning, to the end"),
-        ("Esc", "back to writing"),
+        ("Esc", "back to the prompt"),
     ],
     "Queue": [
-        ("e", "edit; Enter puts it back"),
-        ("Alt-Up, Alt-Down", "move; K and J too"),
+        ("e", "edit; Enter saves"),
+        ("Alt-Up, Alt-Down", "move; also K and J"),
         ("d", "withdraw"),
-        ("r", "go on, after a stop"),
+        ("r", "resume after a stop"),
     ],
     "Sessions": [
         ("Enter", "open"),
         ("n", "new"),
         ("r", "rename"),
         ("f", "fork"),
-        ("d", "delete, once you agree"),
+        ("d", "delete, after a confirmation"),
         ("q", "quit"),
     ],
 }
 
 
 def bound(widget: type[Any]) -> Iterator[str]:
-    """The keys that a class of ours binds, as Textual names them."""
+    """Yield the keys that a class binds itself, as Textual names them."""
     for binding in widget.__dict__.get("BINDINGS", ()):
         assert isinstance(binding, Binding)
         yield from binding.key.split(",")

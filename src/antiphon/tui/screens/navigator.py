@@ -1,4 +1,4 @@
-"""What a screen asks of the application: to show other sessions, to report an error, to copy text."""
+"""Navigator: the methods of the application that screens call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sessions that there are, as they stand now."""
+"""The screen with the list of sessions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from antiphon.client import Client
-from antiphon.errors import AntiphonError, CallFailed, LinkLost
+from antiphon.errors import AntiphonError
 from antiphon.schema import ours_in, v2
 from antiphon.tui.screens.dialogs import AskLine, Confirm
 from antiphon.tui.screens.navigator import Navigator
@@ -23,16 +23,16 @@ from antiphon.tui.text.plain import plain_line
 from antiphon.tui.widgets.key_bar import KeyBar
 
 EVERY = 1.5
-"""Seconds after which it is looked again."""
+"""Seconds between two requests for the list."""
 MOST = 1_000
 STATES = {
     "running": ("● working", "$accent"),
-    "requires_action": ("● waits for an answer", "$warning"),
+    "requires_action": ("● waiting for an answer", "$warning"),
     "idle": ("○ ready", "$success"),
 }
 FAULTS = {
     "damaged": ("✕ damaged", "$error"),
-    "newer": ("✕ of a later version", "$warning"),
+    "newer": ("✕ written by a newer version", "$warning"),
 }
 """Sessions that cannot be opened."""
 
@@ -72,7 +72,7 @@ class SessionsScreen(Screen[None]):
         self._infos: list[v2.SessionInfo] = []
         self._shown: list[str] = []
         self._head = Static("", id="head", markup=False)
-        self._none = Static("There is no session yet: n begins one.", id="none", markup=False)
+        self._none = Static("There are no sessions yet. Press n to start one.", id="none", markup=False)
         self._list = SessionList(markup=False)
 
     def compose(self) -> ComposeResult:
@@ -87,7 +87,7 @@ class SessionsScreen(Screen[None]):
     async def _watch(self) -> None:
         while True:
             if self.is_current:
-                with suppress(AntiphonError):  # the link is away; the status of it is shown elsewhere
+                with suppress(AntiphonError):  # disconnected; the status line shows that
                     await self.look()
             await asyncio.sleep(EVERY)
 
@@ -99,7 +99,7 @@ class SessionsScreen(Screen[None]):
             await self.look()
 
     async def look(self) -> None:
-        """Ask what there is, and show it."""
+        """Request the list, and show it."""
         infos = []
         async for info in self._client.list_sessions():
             infos.append(info)
@@ -154,7 +154,7 @@ class SessionsScreen(Screen[None]):
             if title is not None:
                 self._do(self._client.set_title(info.session_id, title))
 
-        self.app.push_screen(AskLine("Another title", plain_line(info.title or "", limit=200)), named)
+        self.app.push_screen(AskLine("New title", plain_line(info.title or "", limit=200)), named)
 
     def action_delete(self) -> None:
         info = self._pointed()
@@ -166,7 +166,7 @@ class SessionsScreen(Screen[None]):
                 self._do(self._client.delete_session(info.session_id))
 
         title = plain_line(info.title or info.session_id, limit=80)
-        about = "What was said in it is gone for ever, for everybody."
+        about = "This deletes the whole conversation, for all users. It cannot be undone."
         self.app.push_screen(Confirm(f"Delete “{title}”?", about, yes="Delete"), confirmed)
 
     def action_fork(self) -> None:
@@ -178,7 +178,7 @@ class SessionsScreen(Screen[None]):
         async def done() -> None:
             try:
                 await work
-            except (CallFailed, LinkLost, AntiphonError) as error:
+            except AntiphonError as error:
                 self._navigator.complain(error)
             await self._look_again()
 
@@ -192,14 +192,14 @@ def _count(sessions: int) -> str:
 def _lines(info: v2.SessionInfo) -> Content:
     ours = ours_in(info.meta)
     state = ours.get("state")
-    words, style = STATES.get(state if isinstance(state, str) else "", ("○ at rest", "$foreground 60%"))
+    words, style = STATES.get(state if isinstance(state, str) else "", ("○ stored", "$foreground 60%"))
     fault = ours.get("fault")
     if isinstance(fault, dict):
         words, style = FAULTS.get(str(fault.get("kind")), FAULTS["damaged"])
     clients = ours.get("clients")
     about = [
         plain_line(str(ours.get("agent", "")), limit=40),
-        f"{clients} here" if isinstance(clients, int) and clients else "",
+        f"{clients} attached" if isinstance(clients, int) and clients else "",
         _ago(info.updated_at),
         plain_line(info.cwd, limit=80),
     ]

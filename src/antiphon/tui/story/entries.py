@@ -1,5 +1,4 @@
-"""What stands in the transcript, one after another: each lays itself out in lines, and keeps them until it
-has changed or the page has."""
+"""Entries of the transcript. Each makes its own lines, and keeps them until the entry or the page changes."""
 
 from __future__ import annotations
 
@@ -11,16 +10,16 @@ from rich.text import Text
 from textual.strip import Strip
 
 from antiphon.engine import Message, MessageType
-from antiphon.transcripts import DELETED, annotation_lines
+from antiphon.transcripts import DELETED, annotation_lines, content_text
 from antiphon.tui.text.markdown import MarkdownText, Page
-from antiphon.tui.text.plain import plain, plain_line, said
+from antiphon.tui.text.plain import plain, plain_line
 
 
 class Entry(ABC):
-    """`key` is that of the fold's item, or one of its own."""
+    """`key`: the key of the item in the fold, or a key of its own for a note."""
 
     close = False
-    """Whether it stands close to others of the kind, without a blank line between."""
+    """Whether there is no blank line between this entry and others of the kind."""
     folds = False
 
     def __init__(self, key: str) -> None:
@@ -29,11 +28,11 @@ class Entry(ABC):
         self._laid: tuple[Page, bool, list[Strip]] | None = None
 
     def stands_close(self, before: Entry | None) -> bool:
-        """Whether there is no blank line between what stands before and this."""
+        """Return whether there is no blank line between the entry before and this one."""
         return before is not None and before.close and self.close
 
     def touch(self) -> None:
-        """It has changed."""
+        """Drop the lines, because the entry has changed."""
         self._laid = None
 
     def lines(self, page: Page) -> list[Strip]:
@@ -44,14 +43,14 @@ class Entry(ABC):
     @property
     @abstractmethod
     def text(self) -> str:
-        """All of it, to be copied and searched."""
+        """The whole text, for copying and searching."""
 
     @abstractmethod
     def _lay(self, page: Page) -> list[Strip]: ...
 
 
 class MessageEntry(Entry):
-    """What the agent says, or a user."""
+    """A message of the agent, or a prompt."""
 
     def __init__(self, key: str, message: Message, *, mine: bool, name: str = "") -> None:
         super().__init__(key)
@@ -63,18 +62,18 @@ class MessageEntry(Entry):
 
     @property
     def text(self) -> str:
-        return DELETED if self.message.deleted else said(self.message.content)
+        return DELETED if self.message.deleted else content_text(self.message.content)
 
     def _read(self) -> MarkdownText:
         text = self.text
         if not text.startswith(self._shown):
-            self._prose, self._shown = MarkdownText(), ""  # it was replaced
+            self._prose, self._shown = MarkdownText(), ""  # the message was replaced
         self._prose.write(text[len(self._shown) :])
         self._shown = text
         return self._prose
 
     def _said(self, page: Page) -> list[Strip]:
-        """What it says, or that it was deleted, and what clients have put on it."""
+        """Return the content, or that it was deleted, and the reactions and notes."""
         soft = page.palette.soft
         deleted = self.message.deleted
         lines = page.text(DELETED, f"italic {soft}") if deleted else self._read().lines(page)
@@ -104,7 +103,7 @@ def _block(line: Strip, width: int, bar: str, background: str) -> Strip:
 
 
 class ThoughtEntry(MessageEntry):
-    """What the agent thinks: one line, until somebody wants to read it."""
+    """A thought of the agent: one line until it is unfolded."""
 
     folds = True
     close = True
@@ -130,7 +129,7 @@ class ThoughtEntry(MessageEntry):
 
 
 class NoteEntry(Entry):
-    """A remark beside the conversation: how a turn ended, who answered what."""
+    """A note about the session: how a turn ended, or who answered a question."""
 
     close = True
 
@@ -152,7 +151,7 @@ class NoteEntry(Entry):
 
 
 def indented(lines: list[Strip], first: str, then: str | None = None, style: str = "") -> list[Strip]:
-    """Lines with something before them."""
+    """Return lines with a prefix."""
     then = first if then is None else then
     look = Style.parse(style) if style else Style()
     return [Strip([Segment(then if number else first, look), *line]) for number, line in enumerate(lines)]

@@ -1,4 +1,4 @@
-"""A plan as a checklist, in the transcript and beside it."""
+"""Plans as checklists, in the transcript and in the sidebar."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rich.text import Text
 from textual.strip import Strip
 
 from antiphon.engine import Plan
-from antiphon.schema import v2
+from antiphon.transcripts import plan_entries
 from antiphon.tui.story.entries import Entry, indented
 from antiphon.tui.text.markdown import Page
 from antiphon.tui.text.palette import Palette
@@ -20,13 +20,8 @@ MOST = 200
 
 
 def steps(plan: Any) -> list[tuple[str, str]]:
-    """Status and words of each; a plan of another kind is told in lines."""
-    if isinstance(plan, v2.PlanItems):
-        return [(str(entry.status), plain_line(entry.content)) for entry in plan.entries[:MOST]]
-    if isinstance(plan, v2.PlanMarkdown):
-        lines = plan.content[:20_000].splitlines()[:MOST]
-        return [("", plain_line(line)) for line in lines if line.strip()]
-    return [("", plain_line(plan.uri))] if isinstance(plan, v2.PlanFile) else []
+    """Return status and text of each step."""
+    return [(status, plain_line(text)) for status, text in plan_entries(plan, most=MOST)]
 
 
 def step_text(status: str, words: str, palette: Palette) -> Text:

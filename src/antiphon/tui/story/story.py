@@ -1,4 +1,4 @@
-"""The story of a session: what its transcript has to show, in order, and which of it an event changes."""
+"""Story: the keys of all entries of a transcript, in order, and the entries that an event changes."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Any
 from antiphon.client import ClientSession, SessionEvent
 from antiphon.engine import ANNOTATION_UPDATES, TYPE_OF, Compaction, Message, MessageType, Plan, ToolCall
 from antiphon.schema import Unknown, v2
-from antiphon.transcripts import ENDINGS, call_title
+from antiphon.transcripts import call_title, content_text, ending_text, notice_text
 from antiphon.tui.story.entries import Entry, MessageEntry, NoteEntry, ThoughtEntry
 from antiphon.tui.story.plans import PlanEntry
 from antiphon.tui.story.tool_calls import CallEntry
-from antiphon.tui.text.plain import plain_line, said
+from antiphon.tui.text.plain import plain_line
 
-TOLD = (Message, ToolCall, Plan, Compaction)
+SHOWN = (Message, ToolCall, Plan, Compaction)
+COMPACTED = "the agent has compacted its context"
 TONES = {"error": "bad", "warning": "wait"}
 
 
@@ -27,12 +28,12 @@ class Story:
         self._notes: dict[str, NoteEntry] = {}
         self._items: dict[str, Any] = {}
         for item in session.fold.items:
-            if isinstance(item, TOLD):
+            if isinstance(item, SHOWN):
                 self._items[item.key] = item
                 self._add(item.key)
 
     def take(self, event: SessionEvent) -> Iterable[str]:
-        """The keys of what an event has changed."""
+        """Yield the keys of the entries that an event has changed."""
         update: Any = event.update
         kind = TYPE_OF.get(type(update))
         if kind is not None:
@@ -49,17 +50,16 @@ class Story:
             plan: Any = update.plan
             yield self._add(f"plan/{plan['planId'] if isinstance(plan, dict) else plan.plan_id}")
         elif isinstance(update, v2.Notice):
-            about = f"{update.title}: {update.description}" if update.description else update.title
-            yield self.note(plain_line(about), tone=TONES.get(str(update.severity), "soft"))
+            yield self.note(plain_line(notice_text(update)), tone=TONES.get(str(update.severity), "soft"))
         elif isinstance(update, v2.CompactionUpdate) and update.status == "completed":
-            yield self.note("the agent has shortened what it keeps in mind")
+            yield self.note(COMPACTED)
         elif isinstance(update, v2.SubagentUpdate) and update.title:
             yield self.note(f"subagent {plain_line(update.title)}")
         elif isinstance(update, v2.StateUpdate) and update.state == v2.State.IDLE:
             yield from self._ended(update)
 
     def note(self, words: str, *, tone: str = "soft") -> str:
-        """A remark of ours, at the end; its key."""
+        """Add a note at the end, and return its key."""
         key = f"note/{len(self._notes)}"
         self._notes[key] = NoteEntry(key, words, tone=tone)
         return self._add(key)
@@ -68,7 +68,7 @@ class Story:
         reason = None if state.stop_reason is None else str(state.stop_reason)
         if reason in (None, "end_turn"):
             return
-        words = ENDINGS.get(str(reason), f"Ended: {plain_line(str(reason), limit=80)}")
+        words = plain_line(ending_text(reason))
         if state.error is not None and state.error.message:
             words += f": {plain_line(state.error.message)}"
         yield self.note(words, tone="bad" if reason == "error" else "wait")
@@ -80,7 +80,7 @@ class Story:
         return key
 
     def _showing(self, terminal_id: str) -> Iterable[str]:
-        """The tool calls that a terminal stands in; the latest ones are looked at."""
+        """Yield the tool calls among the latest entries that show a terminal."""
         for key in self.keys[:-40:-1]:
             call = self._item(key) if key.startswith("tool/") else None
             if call is not None and any(
@@ -101,7 +101,7 @@ class Story:
         return None
 
     def entry(self, key: str) -> Entry:
-        """What stands there, made anew."""
+        """Make the entry for a key."""
         if key in self._notes:
             return self._notes[key]
         find = partial(self._item, key)
@@ -110,7 +110,7 @@ class Story:
         if key.startswith("plan/"):
             return PlanEntry(key, find)
         if key.startswith("compaction/"):
-            return NoteEntry(key, "the agent has shortened what it keeps in mind")
+            return NoteEntry(key, COMPACTED)
         message = find() or self._items.get(key)
         if message is None:
             return NoteEntry(key, "")
@@ -126,18 +126,18 @@ class Story:
         return {"mine": mine, "name": "" if mine else plain_line(sender.name, limit=64)}
 
     def text(self, key: str) -> str:
-        """All the words of it, for a search."""
+        """Return the whole text of an entry, for a search."""
         if key in self._notes:
             return self._notes[key].text
         item = self._item(key) or self._items.get(key)
         if isinstance(item, Message):
-            return said(item.content)
+            return content_text(item.content)
         if isinstance(item, ToolCall) and not item.content:
             return call_title(item)
         return self.entry(key).text
 
     def forkable(self, key: str) -> str | None:
-        """The id of the message that stands there."""
+        """Return the id of the message after which the session can be forked."""
         kind, _, rest = key.partition("/")
         type, _, id = rest.partition("/")
         return id if kind == "message" and type != MessageType.THOUGHT else None

@@ -1,4 +1,4 @@
-"""Tool calls in the transcript: what was done, how it went, and as much of its output as is worth showing."""
+"""Tool calls in the transcript: title, status, and the part of the output that is worth showing."""
 
 from __future__ import annotations
 
@@ -13,21 +13,19 @@ from textual.strip import Strip
 from antiphon.client import ClientSession
 from antiphon.engine import Terminal, ToolCall
 from antiphon.schema import v2
-from antiphon.transcripts import call_title, change_words, exit_text, kind_words
+from antiphon.transcripts import READING, call_title, change_text, content_text, exit_text, kind_text
 from antiphon.tui.story.entries import Entry, indented
 from antiphon.tui.text.markdown import Page
 from antiphon.tui.text.patches import patch_lines
-from antiphon.tui.text.plain import plain_line, plain_output, said
+from antiphon.tui.text.plain import plain_line, plain_output
 from antiphon.tui.text.terminal_colours import coloured
 
-LOOKED_AT = 256 * 1024
-"""Characters of an output that are looked at: the last ones of a terminal's, the first ones of other text."""
+LONGEST_OUTPUT = 256 * 1024
+"""Characters of a terminal's output that are read, from its end."""
 GLIMPSE = 6
-"""Lines of a part while it is folded."""
+"""Lines of a part that are shown while it is folded."""
 MOST = 1_000
-"""Lines of a part once it is not."""
-READING = frozenset(["read", "search", "fetch", "think"])
-"""Kinds whose output is for the agent: folded, they show none of it."""
+"""Lines of a part that are shown while it is not."""
 MARKS = {"completed": "✓", "failed": "✗", "cancelled": "⊘", "pending": "○", "in_progress": "●", "paused": "‖"}
 
 
@@ -46,9 +44,9 @@ class CallEntry(Entry):
         return self._known
 
     @property
-    def close(self) -> bool:  # type: ignore[override]  # it changes: a property over an attribute
+    def close(self) -> bool:  # type: ignore[override]  # a property over an attribute, because it changes
         call = self.call
-        return self.folded and call is not None and not any(self._parts(call, peek=True))
+        return self.folded and call is not None and not any(self._parts(call))
 
     @property
     def text(self) -> str:
@@ -58,7 +56,7 @@ class CallEntry(Entry):
         parts = [call_title(call)]
         for content in call.content:
             if isinstance(content, v2.Content):
-                parts.append(said([content.content]))
+                parts.append(content_text([content.content]))
             elif isinstance(content, v2.Diff) and content.patch is not None:
                 parts.append(content.patch.text)
             elif isinstance(content, v2.Terminal):
@@ -82,7 +80,7 @@ class CallEntry(Entry):
         colour = {"completed": palette.good, "failed": palette.bad, "cancelled": palette.wait}.get(
             status, palette.accent
         )
-        about = [kind_words(call)]
+        about = [kind_text(call.kind)]
         if status in ("failed", "cancelled", "paused", "pending"):
             about.append(status)
         behind = "  " + " · ".join(word for word in about if word)
@@ -91,8 +89,8 @@ class CallEntry(Entry):
         title.truncate(max(page.width - 2 - len(behind), 8), overflow="ellipsis")
         return Text.assemble((f"{MARKS.get(status, '●')} ", colour), title, (behind.rstrip(), palette.soft))
 
-    def _parts(self, call: ToolCall, *, peek: bool = False) -> Iterator[Callable[[Page], list[Strip]]]:
-        """What it shows; with `peek` only whether there is something."""
+    def _parts(self, call: ToolCall) -> Iterator[Callable[[Page], list[Strip]]]:
+        """Yield what makes the lines of each part of the output."""
         quiet = self.folded and str(call.kind) in READING and str(call.status) != "failed"
         text: list[object] = []
         shown: list[Callable[[Page], list[Strip]]] = []
@@ -110,9 +108,9 @@ class CallEntry(Entry):
         yield from shown
 
     def _written(self, blocks: list[object], page: Page) -> list[Strip]:
-        text = said(blocks)
+        text = content_text(blocks)
         looked = text[: MOST * page.width].strip("\n")
-        # Whatever a tool wrote is shown as it is: most of it is no Markdown.
+        # The output of a tool is shown as it is: most of it is not Markdown.
         if self.folded:
             looked = "\n".join(looked.split("\n", 4 * GLIMPSE)[: 4 * GLIMPSE])[: 400 * GLIMPSE]
         lines = page.text(plain_output(looked), page.palette.soft) if looked else []
@@ -123,7 +121,7 @@ class CallEntry(Entry):
             return [
                 line
                 for change in diff.changes[:MOST]
-                for line in page.text(plain_line(change_words(change, self._session.cwd)), page.palette.soft)
+                for line in page.text(plain_line(change_text(change, self._session.cwd)), page.palette.soft)
             ]
         limit = 4 * GLIMPSE if self.folded else MOST
         return patch_lines(diff.patch.text, self._session.cwd, page, limit=limit)
@@ -136,13 +134,13 @@ class CallEntry(Entry):
         lines: list[Text] = []
         if terminal.command and not self.folded:
             lines.append(Text(f"$ {plain_line(terminal.command)}", f"bold {palette.term_ink}"))
-        # Colours may come from further above; a screen's worth of that is looked at.
+        # Colours may be set further above, so 50 more lines are read.
         all_lines = coloured("\n".join(output[-most - 50 :]), palette.ansi)
         while all_lines and not all_lines[-1].plain.strip():
             all_lines.pop()
         hidden = (terminal.output or b"").count(b"\n") - most
         if len(output) > most:
-            lines.append(Text(f"⋮ {hidden:,} lines before", palette.ansi[8]))
+            lines.append(Text(f"⋮ {hidden:,} earlier lines", palette.ansi[8]))
             all_lines = all_lines[-most:]
         lines += all_lines
         ending = exit_text(terminal)
@@ -169,5 +167,5 @@ class CallEntry(Entry):
 
 
 def _tail(terminal: Terminal) -> str:
-    """The last of an output; a character that was cut in two is left out."""
-    return (terminal.output or b"")[-LOOKED_AT:].decode(errors="ignore")
+    """Return the end of an output, without a character that was cut in two."""
+    return (terminal.output or b"")[-LONGEST_OUTPUT:].decode(errors="ignore")

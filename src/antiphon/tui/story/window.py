@@ -1,4 +1,4 @@
-"""A window on a story: the entries that are laid out, and their lines."""
+"""Window: the entries of a story that are laid out, and their lines."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from antiphon.tui.story.story import Story
 from antiphon.tui.text.markdown import Page
 
 LAID_OUT = 60
-"""Entries that are laid out at first, and more each time when one scrolls to the top."""
+"""Entries that are laid out at first, and again each time the user scrolls to an end."""
 MOST = 240
-"""Entries that stay laid out while one follows the end."""
+"""Entries that stay laid out while the view follows the end."""
 
 
 class Window:
     def __init__(self, story: Story, *, empty: str = "") -> None:
-        """`empty` is said where there is nothing."""
+        """`empty`: the text for a story without entries."""
         self.story = story
         self.first = 0
-        """Where in the story it begins."""
+        """The index of the first entry in the story."""
         self.entries: list[Entry] = []
         self.lines: list[Strip] = []
         self.page: Page | None = None
@@ -37,12 +37,12 @@ class Window:
 
     @property
     def older(self) -> int:
-        """How many entries stand before it."""
+        """The number of entries before the window."""
         return self.first
 
     @property
     def newer(self) -> int:
-        """How many stand behind it."""
+        """The number of entries after the window."""
         return len(self.story.keys) - self.end
 
     def find(self, key: str | None) -> Entry | None:
@@ -51,7 +51,7 @@ class Window:
     # --- which entries -----------------------------------------------------------------------------
 
     def show(self, first: int, end: int) -> None:
-        """Have these of the story's entries, and no others."""
+        """Show these entries of the story."""
         self.first, end = max(first, 0), min(end, len(self.story.keys))
         known = self._by_key
         self.entries = [known.get(key) or self.story.entry(key) for key in self.story.keys[self.first : end]]
@@ -61,14 +61,14 @@ class Window:
         self.show(len(self.story.keys) - LAID_OUT, len(self.story.keys))
 
     def show_around(self, at: int) -> bool:
-        """Have a place of the story in it; whether it had to move for that."""
+        """Show an entry of the story, and return whether the window had to move."""
         moves = not self.first <= at < self.end
         if moves:
             self.show(at - LAID_OUT // 2, at + LAID_OUT // 2)
         return moves
 
     def take(self, keys: Iterable[str]) -> bool:
-        """These are new, or others than before: whether something of it is seen."""
+        """Take new or changed entries, and return whether the view changes."""
         seen = False
         for key in keys:
             entry = self._by_key.get(key)
@@ -83,7 +83,7 @@ class Window:
         return seen
 
     def shorten(self) -> None:
-        """Let go of the oldest, where there are too many."""
+        """Drop the oldest entries if there are too many."""
         if len(self.entries) > MOST:
             dropped = len(self.entries) - LAID_OUT
             for entry in self.entries[:dropped]:
@@ -95,12 +95,12 @@ class Window:
 
     def lay_out(self, page: Page) -> None:
         if page == self.page:
-            page = self.page  # the same one: what was laid out for it stands
+            page = self.page  # the same object, so that entries keep their lines
         self.page = page
         lines: list[Strip] = []
         self._tops = []
         if self.older:
-            lines += page.text(f"⋮ {self.older:,} before", page.palette.soft)
+            lines += page.text(f"⋮ {self.older:,} earlier", page.palette.soft)
         elif not self.entries and self._empty:
             lines += page.text(self._empty, page.palette.soft)
         before: Entry | None = None
@@ -116,17 +116,17 @@ class Window:
         self.lines = lines
 
     def at(self, line: int) -> tuple[Entry, int] | None:
-        """What stands on a line, and which of its own lines that is."""
+        """Return the entry on a line, and the line within the entry."""
         found = self.near(line)
         return found if found is not None and found[1] >= 0 else None
 
     def near(self, line: int) -> tuple[Entry, int] | None:
-        """The same, but for what is above all entries the first one, that many lines below."""
+        """Do the same, but return the first entry and a negative line for a line above all entries."""
         place = max(bisect_right(self._tops, line) - 1, 0)
         return (self.entries[place], line - self._tops[place]) if self._tops else None
 
     def span(self, entry: Entry) -> tuple[int, int]:
-        """The lines that an entry takes; what is not laid out yet begins at the end."""
+        """Return the lines of an entry; an entry that is not laid out yet begins at the end."""
         place = self.entries.index(entry)
         if self.page is None or place >= len(self._tops):
             return len(self.lines), len(self.lines)

@@ -1,5 +1,4 @@
-"""Markdown as lines of the screen: what was written, and nothing that it could do. Rendered piece by piece,
-so that what a message gains costs the same however long it is."""
+"""Markdown as lines of the screen, rendered block by block: a chunk costs the same in a long message."""
 
 from __future__ import annotations
 
@@ -28,21 +27,21 @@ from rich.text import Text
 from rich.theme import Theme
 from textual.strip import Strip
 
-from antiphon.transcripts import Writing, is_readable, is_safe_link
+from antiphon.transcripts import MarkdownStream, is_readable, is_safe_link
 from antiphon.tui.text.palette import Palette
 from antiphon.tui.text.plain import plain, plain_output
 
 SHOWN = 64 * 1024
-"""Characters of a message that are laid out; of a longer one it is said how much more there is."""
+"""Characters of a message that are shown; the rest is counted."""
 LANGUAGES = frozenset(
     """bash c console cpp css diff go html ini java javascript js json jsx kotlin lua make php py python rb
     ruby rs rust sh shell sql swift toml ts tsx typescript xml yaml yml zsh""".split()  # noqa: SIM905  # a hundred quotes would hide the names
 )
-"""What code is coloured in: a name in a message chooses no code of ours beyond these."""
+"""Languages in which code is coloured. A message cannot load any other lexer."""
 
 
 class Page:
-    """What lines are laid out for: a width, and colours."""
+    """The width and the colours for which lines are made."""
 
     def __init__(self, width: int, palette: Palette) -> None:
         self.width = max(width, 10)
@@ -53,19 +52,19 @@ class Page:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Page) and (self.width, self.palette) == (other.width, other.palette)
 
-    __hash__ = None  # type: ignore[assignment]  # it changes, so nothing may find it by hash
+    __hash__ = None  # type: ignore[assignment]  # a page is compared, never looked up
 
     def narrower(self, columns: int) -> Page:
         return Page(self.width - columns, self.palette)
 
     def strips(self, renderable: Any) -> list[Strip]:
-        """Anything of Rich's as lines."""
+        """Render a Rich renderable as lines."""
         options = self.console.options.update(width=self.width, height=None)
         lines = self.console.render_lines(renderable, options, pad=False)
         return [Strip([Segment(*part[:2]) for part in line if not part.control]) for line in lines]
 
     def text(self, text: str, style: str = "") -> list[Strip]:
-        """Plain text, wrapped; what fits needs no wrapping, which is most of a long output."""
+        """Wrap plain text. Lines that fit skip the wrapping: most lines of a long output do."""
         look = Style.parse(style)
         lines: list[Strip] = []
         for line in text.split("\n"):
@@ -127,27 +126,22 @@ def _syntax(palette: Palette) -> ANSISyntaxTheme:
 
 
 class MarkdownText:
-    """A message as it grows."""
+    """The lines of a message that grows."""
 
     def __init__(self) -> None:
-        self._writing = Writing()
+        self._stream = MarkdownStream()
         self._pieces: list[tuple[str, bool]] = []
         self._laid: list[Strip] = []
         self._done = 0
-        """Up to which piece they are laid out."""
+        """How many pieces are rendered."""
         self._page: Page | None = None
         self._length = 0
-
-    @property
-    def length(self) -> int:
-        """How many characters it has, shown or not."""
-        return self._length
 
     def write(self, text: str) -> None:
         room = SHOWN - self._length
         self._length += len(text)
         if room > 0:
-            self._pieces += [(piece.text, piece.joined) for piece in self._writing.write(text[:room])]
+            self._pieces += [(piece.text, piece.joined) for piece in self._stream.write(text[:room])]
 
     def lines(self, page: Page, *, style: str = "") -> list[Strip]:
         if page != self._page:
@@ -156,7 +150,7 @@ class MarkdownText:
             self._add(self._laid, rendered(text, page, style=style), joined=joined)
         self._done = len(self._pieces)
         lines = list(self._laid)
-        for piece in self._writing.finish():
+        for piece in self._stream.finish():
             self._add(lines, rendered(piece.text, page, style=style), joined=piece.joined)
         if self._length > SHOWN:
             lines += page.text("")
@@ -173,13 +167,13 @@ class MarkdownText:
 
 
 def rendered(text: str, page: Page, *, style: str = "") -> list[Strip]:
-    """Markdown as lines, without blank ones around it; what cannot be read as Markdown is shown as it is."""
+    """Render Markdown as lines, without blank lines around it. Other text is shown as it is."""
     text = plain_output(text)
     if not is_readable(text):
         return _trimmed(page.text(text, style))
     try:
         lines = page.strips(_Shown(text, page, style))
-    except Exception:  # Rich reads what people write; whatever else comes is shown all the same
+    except Exception:  # Rich may fail on hostile text, which is then shown as plain text
         lines = page.text(text, style)
     return _trimmed(lines)
 
@@ -193,7 +187,7 @@ def _trimmed(lines: list[Strip]) -> list[Strip]:
 
 
 class _Heading(Heading):
-    """On the left, and without a frame."""
+    """A heading on the left, without a frame."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         text = self.text.copy()
@@ -202,7 +196,7 @@ class _Heading(Heading):
 
 
 class _Quote(BlockQuote):
-    """Behind a thin line: a thick one stands before what users write."""
+    """A quotation with a thin line; a thick line marks prompts."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         inner = options.update(width=max(options.max_width - 2, 4))
@@ -249,7 +243,7 @@ class _Shown(Markdown):
     }
 
     def __init__(self, text: str, page: Page, style: str) -> None:
-        # Not by the base class, which would make a reader for each message.
+        # The base class would make a parser for each message.
         self.page = page
         self.markup = text
         self.style = style or "none"
@@ -257,13 +251,13 @@ class _Shown(Markdown):
         self.hyperlinks = False
         self.code_theme = self.inline_code_theme = ""
         self.inline_code_lexer = None
-        self.parsed = _reader().parse(text)
+        self.parsed = _parser().parse(text)
         for token in self.parsed:
             token.children = [_shown(child) for child in token.children or ()]
 
 
 def _shown(token: Token) -> Token:
-    """Name an image, which is never loaded, and a hidden character that was written as an entity."""
+    """Replace an image by its name and address, and make text safe that was written as an entity."""
     if token.type == "image":
         words = f"{token.content or 'image'} ({token.attrGet('src') or ''})"
         return Token("text", "", 0, content=plain(words))
@@ -272,8 +266,8 @@ def _shown(token: Token) -> Token:
 
 
 @lru_cache(maxsize=1)
-def _reader() -> MarkdownIt:
-    """Tags are text, and an address that is no address of the web is no link."""
-    reader = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
-    reader.validateLink = is_safe_link  # type: ignore[method-assign]  # as its documentation has it
-    return reader
+def _parser() -> MarkdownIt:
+    """Return a parser for which tags are text, and only web and mail addresses are links."""
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    parser.validateLink = is_safe_link  # type: ignore[method-assign]  # as its documentation has it
+    return parser

@@ -1,5 +1,6 @@
-"""Colours: those of the page (`web/static/css/tokens.css`), and the two themes made of them. With any other
-theme of Textual's they are made from what it has."""
+"""Colours: those of the page (`web/static/css/tokens.css`) and the two themes made of them. For other Textual
+themes the colours are derived from the theme.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ class Palette:
         "#767d88", "#f0857b", "#7ecb97", "#e0b465", "#82b1f0", "#d39be0", "#6ec9ba", "#d5dae0",
         "#949ba6", "#ff9d93", "#97e0af", "#f2cb84", "#a1c6fa", "#e3b6ee", "#8fdfd2", "#ffffff",
     )  # fmt: skip
-    """The colours of programs in terminals, which are dark by day, too."""
+    """The sixteen colours of terminal output, whose background is dark in both themes."""
     keyword: str = "#d39be0"
     name: str = "#82b1f0"
 
@@ -88,7 +89,7 @@ def themes() -> list[Theme]:
 
 
 def first_theme() -> str:
-    """Dark, unless the terminal says that it is light: Textual does not ask it."""
+    """Return the dark theme, unless the environment says that the terminal is light."""
     background = os.environ.get("COLORFGBG", "").rpartition(";")[2]
     return "antiphon-light" if background in ("7", "15") else "antiphon-dark"
 
@@ -137,7 +138,7 @@ def _theme(name: str, palette: Palette, *, dark: bool) -> Theme:
 
 
 def palette_of(app: App[object]) -> Palette:
-    """The colours that belong to the app's theme."""
+    """Return the colours of the app's theme."""
     return OURS.get(app.theme) or _derived(app)
 
 
@@ -149,7 +150,7 @@ def _derived(app: App[object]) -> Palette:
     def colour(name: str, otherwise: str) -> Color:
         try:
             return Color.parse(variables[name])
-        except Exception:  # a theme names its colours as it likes, or not at all
+        except Exception:  # a theme may lack this colour
             return Color.parse(otherwise)
 
     paper, ink = colour("background", base.paper), colour("foreground", base.ink)

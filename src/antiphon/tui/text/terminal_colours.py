@@ -1,4 +1,4 @@
-"""The output of a terminal with its colours: of all that it may say to a screen, colours alone are heard."""
+"""The output of a terminal with its colours. Other escape sequences have no effect."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ LONGEST_LINE = 2000
 
 
 def coloured(output: str, ansi: tuple[str, ...]) -> list[Text]:
-    """Lines in colours; `ansi` has the sixteen that have numbers."""
+    """Return the lines of an output in colours. `ansi`: the sixteen numbered colours."""
     state = _State(ansi)
     lines = []
     for line in output.replace("\r\n", "\n").split("\n"):
         made, at = _Line(), 0
         for found in _SGR.finditer(line):
             made.write(line[at : found.start()], state.style)
-            state.hear(found[1])
+            state.apply(found[1])
             at = found.end()
         made.write(line[at:], state.style)
         made.text.truncate(LONGEST_LINE)
@@ -40,7 +40,7 @@ class _Line:
     def write(self, piece: str, style: Style) -> None:
         _, returned, last = piece.rstrip("\r").rpartition("\r")
         if returned or (self._returned and last):
-            self.text = Text(no_wrap=True)  # what was overwritten is gone
+            self.text = Text(no_wrap=True)  # the line was overwritten
         self._returned = piece.endswith("\r") or (self._returned and not last)
         shown = plain_output(last).replace("\n", " ")
         if shown:
@@ -54,7 +54,7 @@ class _State:
         self._colours: dict[str, Color] = {}
         self.style = Style()
 
-    def hear(self, given: str) -> None:
+    def apply(self, given: str) -> None:
         codes = [int(code) if code.isdigit() and len(code) < 4 else 0 for code in re.split("[;:]", given)]
         while codes:
             code = codes.pop(0)

@@ -37,13 +37,13 @@ class CommandsPopup(OptionList, can_focus=False):
 
     @property
     def chosen(self) -> v2.Command | None:
-        """The one that is pointed to, while it is shown."""
+        """The highlighted command, while the popup is shown."""
         if not self.display or self.highlighted is None or self.highlighted >= len(self._offered):
             return None
         return self._offered[self.highlighted]
 
     def offer(self, written: str) -> None:
-        """Show what may be meant by what is written."""
+        """Show the commands that match the text."""
         word = written[1:].casefold()
         wanted = written.startswith("/") and not any(character.isspace() for character in written)
         known = [command for command in self.commands if isinstance(command, v2.Command)]
@@ -90,8 +90,11 @@ class Composer(TextArea):
     ]
 
     class Sent(Message):
-        """Enter was pressed. `delivery`: what it is to do while the session works; `edited`: what it is to
-        stand for in the queue."""
+        """The user sent a prompt.
+
+        delivery: what the prompt does while the session works
+        edited: the queued prompt that it replaces
+        """
 
         def __init__(self, text: str, delivery: str, edited: QueuedEntry | None) -> None:
             super().__init__()
@@ -109,19 +112,19 @@ class Composer(TextArea):
             soft_wrap=True,
             show_line_numbers=False,
             highlight_cursor_line=False,
-            placeholder="Write to the agent; / for commands",
+            placeholder="Write a prompt; / lists the commands",
             **named,
         )
         self._popup = popup
         self._history = history
         self.working: Callable[[], bool] = lambda: False
-        """Whether the session is at work."""
+        """Returns whether the session works."""
         self.editing: QueuedEntry | None = None
-        """What waits in the queue, and is written anew."""
+        """The queued prompt that is being edited."""
 
     async def _on_key(self, event: events.Key) -> None:
         if event.key in ("enter", "tab"):
-            event.prevent_default()  # they are bound
+            event.prevent_default()  # these keys have bindings
 
     async def _on_paste(self, event: events.Paste) -> None:
         event.prevent_default()
@@ -129,15 +132,15 @@ class Composer(TextArea):
         self.insert(typed(event.text))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Steering and interrupting are for who is at work."""
+        """Allow steering and interrupting only while the session works."""
         return not parameters or action != "send" or self.working()
 
     def put(self, text: str) -> None:
-        """Have this written here."""
+        """Set the text, with the cursor at its end."""
         self.text = text
         self.move_cursor(self.document.end)
 
-    def write_anew(self, entry: QueuedEntry) -> None:
+    def edit_queued(self, entry: QueuedEntry) -> None:
         self._edit(entry)
         self.put(entry.text)
         self.focus()

@@ -1,6 +1,6 @@
-"""The keys at the foot of the screen: as many as there is room for, and those that nobody should miss.
+"""The keys at the foot of the screen: as many as fit, and always those of the most important actions.
 
-One widget that draws them all. Textual's own makes one of each key, anew whenever the focus moves.
+This is one widget that draws all keys. Textual's Footer creates a widget per key whenever the focus moves.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from textual import events
 from textual.widget import Widget
 
 KEPT = ("stop", "help")
-"""Actions whose keys stay, however narrow it is."""
+"""Actions whose keys are shown even on a narrow screen."""
 
 
 class Shown(NamedTuple):
     key: str
-    """As Textual names it."""
+    """The name of the key in Textual."""
     name: str
     word: str
     action: str
@@ -72,7 +72,7 @@ class KeyBar(Widget):
         return shown
 
     def on_click(self, event: events.Click) -> None:
-        """A key is pressed with the mouse."""
+        """Press the key under the mouse."""
         end = 0
         for shown in self._shown():
             end += shown.width

@@ -1,4 +1,4 @@
-"""A question of the agent's, above the composer, until somebody has answered it."""
+"""The card above the composer with a question of the agent."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from antiphon.tui.questions import PendingQuestion
 from antiphon.tui.text.plain import plain, plain_line
 
 TOO_SOON = 0.4
-"""Seconds in which a key was meant for something else: what was typed before does not answer a question."""
+"""Seconds in which a key does not answer a new question, because the user typed it for something else."""
 SHOWN = 4_000
-"""Characters of what is asked; more than that nobody reads here, and it is said that there is more."""
+"""Characters of a question that are shown; the rest is counted."""
 
 
 class QuestionCard(Vertical):
@@ -48,7 +48,7 @@ class QuestionCard(Vertical):
     ]
 
     class Chosen(Message):
-        """An answer was chosen: an option of a permission, or one of `fill`, `agree`, `decline`."""
+        """The user chose an answer: an option of a permission, or `fill`, `agree` or `decline`."""
 
         def __init__(self, pending: PendingQuestion, choice: v2.PermissionOption | str) -> None:
             super().__init__()
@@ -69,7 +69,7 @@ class QuestionCard(Vertical):
         yield self._options
 
     def show(self, pending: PendingQuestion | None, *, more: int = 0) -> None:
-        """Put a question, or none."""
+        """Show a question, or hide the card."""
         fresh = pending is not self.pending
         self.pending = pending
         self.display = pending is not None
@@ -79,7 +79,12 @@ class QuestionCard(Vertical):
         about = _permission(asked) if isinstance(asked, Permission) else _elicitation(asked)
         if more:
             about = Content("\n").join(
-                [about, Content.styled(f"and {more} more behind it", "$foreground 60%")]
+                [
+                    about,
+                    Content.styled(
+                        f"{more} more question{'s' if more > 1 else ''} after this one", "$foreground 60%"
+                    ),
+                ]
             )
         self._about.update(about)
         if fresh:
@@ -93,7 +98,7 @@ class QuestionCard(Vertical):
             lines = [_option(number, option) for number, option in enumerate(asked.options, 1)]
         else:
             self._choices = ["agree" if asked.url is not None else "fill", "decline"]
-            first = "I have read it and agree to visit it" if asked.url is not None else "Fill in the form"
+            first = "I agree to visit this address" if asked.url is not None else "Fill in the form"
             lines = [_line(1, first, "$success"), _line(2, "Decline", "$error")]
         self._options.clear_options()
         self._options.add_options([Option(line) for line in lines])
@@ -146,16 +151,16 @@ def _permission(asked: Permission) -> Content:
 
 def _elicitation(asked: Elicitation) -> Content:
     lines = [Content.styled(f"{plain_line(asked.agent, limit=60)} asks", "$foreground 70%")]
-    if asked.url is not None:  # first: no message is long enough to push it out of sight
+    if asked.url is not None:  # first, so that a long message cannot push it out of sight
         lines.append(Content.styled(plain(asked.url[:SHOWN]), "$accent"))
-        host = plain_line(asked.host or "nowhere known", limit=200)
-        lines.append(Content.styled(f"It leads to {host}. Nothing is opened from here.", "$warning"))
+        host = plain_line(asked.host or "(unknown)", limit=200)
+        lines.append(Content.styled(f"Host: {host}. Nothing is opened from here.", "$warning"))
     lines.append(Content.styled(_whole(asked.message), "bold"))
     return Content("\n").join(lines)
 
 
 def _whole(text: str) -> str:
-    """What is asked, whole as far as anybody reads: nobody can agree to what they were not shown."""
+    """Return the question without blank lines. Users must see what they agree to, so a cut is marked."""
     shown = "\n".join(line for line in plain(text[:SHOWN]).splitlines() if line.strip())
     more = len(text) - SHOWN
     return shown if more <= 0 else f"{shown}\n⋮ {more:,} more characters are not shown: better decline"

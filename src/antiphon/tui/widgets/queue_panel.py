@@ -1,4 +1,4 @@
-"""The queue: prompts that wait, to be edited, moved and withdrawn."""
+"""The panel with the queued prompts, which can be edited, moved and withdrawn."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class QueuePanel(OptionList):
         Binding("alt+up,K", "move(-1)", "Move up", key_display="⌥↑"),
         Binding("alt+down,J", "move(1)", "Move down", key_display="⌥↓"),
         Binding("d,delete", "withdraw", "Withdraw"),
-        Binding("r", "resume", "Go on"),
+        Binding("r", "resume", "Resume"),
     ]
 
     class Wanted(Message):
-        """Something is to be done with an entry: `edit`, `withdraw`, `move`, or `resume` for all."""
+        """The user wants to `edit`, `withdraw` or `move` an entry, or to `resume` the queue."""
 
         def __init__(self, what: str, entry: QueuedEntry, by: int = 0) -> None:
             super().__init__()
@@ -89,7 +89,7 @@ class QueuePanel(OptionList):
 
 def _line(number: int, entry: QueuedEntry) -> Content:
     return Content.assemble(
-        (f"{number} waits  ", "$accent"),
+        (f"{number} queued  ", "$accent"),
         (f"{entry.sender}: " if entry.sender else "", "$warning"),
         plain_line(entry.text, limit=200),
     )

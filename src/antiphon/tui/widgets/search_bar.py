@@ -1,4 +1,4 @@
-"""Where one writes what to search the transcript for."""
+"""The search bar of the transcript."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from textual.widgets import Input, Static
 from antiphon.tui.widgets.transcript import Transcript
 
 SOON = 0.12
-"""Seconds after a key in which a search begins, unless another key follows: a session may be long."""
+"""Seconds after the last key before a search begins, because a search in a long session takes time."""
 
 
 class SearchBar(Horizontal):
@@ -35,7 +35,7 @@ class SearchBar(Horizontal):
     def __init__(self, transcript: Transcript, **named: Any) -> None:
         super().__init__(**named)
         self._transcript = transcript
-        self._field = Input(placeholder="words in this session", compact=True)
+        self._field = Input(placeholder="text in this session", compact=True)
         self._count = Static("", markup=False)
         self._begins: Timer | None = None
 
@@ -63,8 +63,8 @@ class SearchBar(Horizontal):
     def _search(self) -> None:
         needle = self._field.value
         count = self._transcript.search(needle)
-        words = "nothing" if not count else "1 place" if count == 1 else f"{count:,} places"
-        self._count.update(f"{words} · enter for the one before" if needle else "")
+        words = "no matches" if not count else "1 match" if count == 1 else f"{count:,} matches"
+        self._count.update(f"{words} · Enter: previous" if needle else "")
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()

@@ -1,4 +1,4 @@
-"""Beside the transcript: the plan, and the files that were touched."""
+"""The sidebar: the plan, and the files that tool calls have changed."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ from textual.widgets import Static
 
 from antiphon.client import ClientSession
 from antiphon.schema import v2
-from antiphon.transcripts import near
+from antiphon.transcripts import patch_counts, relative_path
 from antiphon.tui.story.plans import step_text, steps
 from antiphon.tui.text.palette import Palette, palette_of
-from antiphon.tui.text.patches import counts
 from antiphon.tui.text.plain import plain_line
 
 MOST = 200
 ROOM = 100
-"""Columns of the screen from which on there is room for it."""
+"""Columns of the screen from which on the sidebar is shown."""
 SHOWN = (v2.SessionToolCallUpdate, v2.ToolCallContentChunk, v2.PlanUpdate, v2.PlanRemoved)
-"""Updates after which it may show something else."""
+"""Updates that may change the sidebar."""
 CHANGING = frozenset(["edit", "delete", "move"])
 
 
@@ -38,7 +37,7 @@ class Sidebar(VerticalScroll, can_focus=False):
         super().__init__(**named)
         self._session = session
         self._wanted: bool | None = None
-        """Whether somebody wants it; None as there is room, and something to show."""
+        """Whether the user wants it; `None` shows it if there is room and content."""
         self._stale = True
         self._static = Static("", markup=False)
 
@@ -54,10 +53,10 @@ class Sidebar(VerticalScroll, can_focus=False):
         self.keep_up()
 
     def keep_up(self) -> None:
-        """Be there, or not, and up to date."""
+        """Show or hide the sidebar, and bring it up to date."""
         fold = self._session.fold
-        told = any(True for _ in fold.tools) or any(True for _ in fold.plans)
-        shown = self._wanted if self._wanted is not None else self.app.size.width >= ROOM and told
+        has_content = any(True for _ in fold.tools) or any(True for _ in fold.plans)
+        shown = self._wanted if self._wanted is not None else self.app.size.width >= ROOM and has_content
         if shown is not self.display:
             self.display = shown
             self._stale = True
@@ -69,20 +68,20 @@ class Sidebar(VerticalScroll, can_focus=False):
         palette = palette_of(self.app)
         parts: list[RenderableType] = [_head("Plan", palette)]
         planned = [step for plan in self._session.plans for step in steps(plan.latest.plan)]
-        parts.append(_steps(planned, palette) if planned else _none("no plan", palette))
-        parts += [Text(""), _head("Files touched", palette)]
+        parts.append(_steps(planned, palette) if planned else _none("none", palette))
+        parts += [Text(""), _head("Changed files", palette)]
         files = [_file(path, changes, palette) for path, changes in touched(self._session).items()]
-        parts += files[:MOST] or [_none("none yet", palette)]
+        parts += files[:MOST] or [_none("none", palette)]
         self._static.update(Group(*parts))
 
 
 def touched(session: ClientSession) -> dict[str, tuple[int, int] | None]:
-    """Files that tools have changed, the last one last, with lines added and removed where that is told."""
+    """Return the files that tool calls have changed, with lines added and removed if they are known."""
     found: dict[str, tuple[int, int] | None] = {}
     for call in session.fold.tools:
         for part in call.content:
             if isinstance(part, v2.Diff):
-                patch = None if part.patch is None else counts(part.patch.text)
+                patch = None if part.patch is None else patch_counts(part.patch.text)
                 for change in part.changes:
                     path = change.get("path") if isinstance(change, dict) else change.path
                     if isinstance(path, str):
@@ -94,7 +93,7 @@ def touched(session: ClientSession) -> dict[str, tuple[int, int] | None]:
 
 
 def _shown(path: str, session: ClientSession) -> str:
-    return plain_line(near(path, session.cwd), limit=200)
+    return plain_line(relative_path(path, session.cwd), limit=200)
 
 
 def _steps(planned: list[tuple[str, str]], palette: Palette) -> Table:

@@ -1,4 +1,4 @@
-"""The lines around a session: its header, its status, and the keys at the foot."""
+"""The header and the status line of a session."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from textual.widgets import Static
 from antiphon.client import ClientSession, Link, LinkState
 from antiphon.engine import TurnState, offered_values
 from antiphon.schema import v2
+from antiphon.transcripts import context_text
 from antiphon.tui.text.plain import plain_line
+
+WAITING = "● waiting for your answer"
 
 
 class SessionHeader(Static):
@@ -56,7 +59,7 @@ class StatusLine(Static):
             parts.append(Content(f"{waiting} queued"))
         if mode := _mode(session):
             parts.append(Content(mode))
-        if usage := _usage(session):
+        if usage := plain_line(context_text(session.usage)):
             parts.append(Content(usage))
         if clients := _clients(session):
             parts.append(Content(clients))
@@ -68,12 +71,12 @@ class StatusLine(Static):
         if session.state is TurnState.IDLE:
             self._since = None
             if asked:
-                return Content.styled("● waits for your answer", "$warning")
+                return Content.styled(WAITING, "$warning")
             return Content.assemble(("○ ", "$success"), "ready")
         if self._since is None:
             self._since = time.monotonic()
         if asked:
-            return Content.styled("● waits for your answer", "$warning")
+            return Content.styled(WAITING, "$warning")
         seconds = int(time.monotonic() - self._since)
         took = f" {seconds} s" if seconds < 60 else f" {seconds // 60} min {seconds % 60} s"
         return Content.assemble(("● ", "$accent"), f"working{took if seconds else ''}")
@@ -84,23 +87,12 @@ def _link(link: Link) -> Content | None:
         tried = f", attempt {link.attempts}" if link.attempts else ""
         return Content.styled(f"● reconnecting…{tried}", "$warning")
     if link.state is LinkState.GONE:
-        return Content.styled(f"● the link is gone: {plain_line(link.reason, limit=80)}", "$error")
+        return Content.styled(f"● disconnected: {plain_line(link.reason, limit=80)}", "$error")
     return None
 
 
-def _usage(session: ClientSession) -> str:
-    usage = session.usage
-    if usage is None:
-        return ""
-    full = 100 * usage.used / max(usage.size, 1)
-    told = f"context {'<1' if 0 < full < 1 else round(full)} %"
-    if usage.cost is not None and usage.cost.amount >= 0.005:
-        told += f", {usage.cost.amount:.2f} {plain_line(usage.cost.currency, limit=8)}"
-    return told
-
-
 def _mode(session: ClientSession) -> str:
-    """What is chosen of the modes, where there are some."""
+    """Return the name of the chosen mode, "" if the agent has no modes."""
     for option in session.config_options:
         if isinstance(option, v2.SessionConfigSelect) and option.category == "mode":
             for value in offered_values(option):

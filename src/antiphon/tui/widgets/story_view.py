@@ -20,7 +20,7 @@ from antiphon.tui.text.palette import palette_of
 
 
 def marked(line: Strip, needle: str, look: Style) -> Strip:
-    """With the first place where it has these words, in small letters, in that look."""
+    """Return a line with the first match of `needle`, which is in lower case, in a style."""
     text = line.text.casefold()
     found = text.find(needle) if needle else -1
     if found < 0 or len(text) != len(line.text):
@@ -29,7 +29,7 @@ def marked(line: Strip, needle: str, look: Style) -> Strip:
 
 
 def styled(line: Strip, start: int, end: int, look: Style) -> Strip:
-    """With these of its characters in that look; -1 is the end of the line."""
+    """Return a line with the characters from `start` to `end` in a style; -1 is the end of the line."""
     length = len(line.text)
     end = length if end == -1 else min(end, length)
     if start >= end:
@@ -40,10 +40,10 @@ def styled(line: Strip, start: int, end: int, look: Style) -> Strip:
 
 
 MEASURE = 100
-"""Columns of text that one reads with ease."""
+"""Columns of text that are comfortable to read."""
 GUTTER = 2
 SOON = 0.04
-"""Seconds in which changes are gathered; twice as long as laying them out took, where that is more."""
+"""Seconds in which changes are collected; at least twice the time of the last layout."""
 
 
 class StoryView(ScrollView):
@@ -52,12 +52,12 @@ class StoryView(ScrollView):
     """
 
     def __init__(self, story: Story, *, empty: str = "", **named: Any) -> None:
-        """A session, from its end; `empty` is said where there is nothing yet."""
+        """`empty`: the text for a session without entries."""
         super().__init__(**named)
         self.story = story
         self.window = Window(story, empty=empty)
         self.needle = ""
-        """What is marked, in small letters."""
+        """The text that is marked, in lower case."""
         self._dirty = True
         self._scheduled = False
         self._took = 0.0
@@ -65,13 +65,13 @@ class StoryView(ScrollView):
 
     @property
     def pointed_lines(self) -> range:
-        """Those that a cursor stands beside."""
+        """The lines that the cursor marks."""
         return range(0)
 
-    # --- what it shows -----------------------------------------------------------------------------
+    # --- content -----------------------------------------------------------------------------------
 
     def changed(self, keys: Iterable[str]) -> None:
-        """These are new, or others than before."""
+        """Show new or changed entries."""
         if self.window.take(keys):
             self._soon()
 
@@ -89,7 +89,7 @@ class StoryView(ScrollView):
             self._took = time.perf_counter() - before
 
     def _change(self) -> None:
-        """Lay out what is in the window."""
+        """Lay out the window."""
         self._dirty = False
         if self._follow:
             self.window.shorten()
@@ -122,19 +122,19 @@ class StoryView(ScrollView):
             self.call_later(self.load_newer)
 
     def load_older(self) -> None:
-        """Lay out more of what came before; what is seen stays where it is."""
+        """Lay out earlier entries. The visible lines stay where they are."""
         if self.window.older:
             first = max(0, self.window.first - LAID_OUT)
             self._keep_seen(first, min(self.window.end, first + MOST))
 
     def load_newer(self) -> None:
-        """The same with what comes behind the window."""
+        """Lay out later entries. The visible lines stay where they are."""
         if self.window.newer:
             end = self.window.end + LAID_OUT
             self._keep_seen(max(self.window.first, end - MOST), end)
 
     def _keep_seen(self, first: int, end: int) -> None:
-        """Have another window, and what is at the top of the screen again there."""
+        """Move the window, and keep the entry at the top of the screen there."""
         seen = self.window.near(self.scroll_offset.y)
         self._follow = False
         self.window.show(first, end)
@@ -143,13 +143,13 @@ class StoryView(ScrollView):
             self.scroll_to(y=self.window.span(seen[0])[0] + seen[1], animate=False)
 
     def bring(self, at: int) -> None:
-        """Have a place of the story in the window."""
+        """Move the window so that it has an entry of the story."""
         if self.window.show_around(at):
             self._follow = False
             self._change()
 
     def follow(self) -> None:
-        """To the end, and with it from now on."""
+        """Scroll to the end, and follow it from now on."""
         self._follow = True
         if self.window.newer:
             self.window.show_end()

@@ -1,4 +1,4 @@
-"""The transcript: a story view with a cursor, to unfold, copy, fork and search."""
+"""The transcript: a story view with a cursor, for folding, copying, forking and searching."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ from antiphon.tui.widgets.story_view import StoryView
 
 
 class Matches:
+    """The entries of a story that contain a text."""
+
     def __init__(self, story: Story) -> None:
         self._story = story
         self.needle = ""
         self.places: list[int] = []
-        """The entries that contain it, in the order of the story."""
+        """The indexes of the entries, in order."""
 
     def look_for(self, needle: str) -> None:
         needle, keys = needle.casefold(), self._story.keys
-        # Whatever contains more of it contains less of it, too.
+        # Entries that contain the longer text are among those that contain the shorter one.
         narrower = self.needle and needle.startswith(self.needle)
         within: Sequence[int] = self.places if narrower else range(len(keys))
         self.needle = needle
@@ -31,7 +33,7 @@ class Matches:
         )
 
     def beyond(self, here: int, by: int) -> int | None:
-        """The next one upwards (-1) or downwards (1), and round."""
+        """Return the next match upwards (-1) or downwards (1), and wrap around."""
         beyond = [at for at in self.places if (at - here) * by > 0] or self.places
         return (beyond[-1] if by < 0 else beyond[0]) if beyond else None
 
@@ -96,7 +98,7 @@ class Transcript(StoryView, can_focus=True):
 
     @property
     def pointed(self) -> Entry | None:
-        """What the cursor stands on."""
+        """The entry at the cursor."""
         return self.window.find(self._cursor)
 
     @property
@@ -129,7 +131,7 @@ class Transcript(StoryView, can_focus=True):
         self._point(self.window.entries[max(0, min(at + by, len(self.window.entries) - 1))].key)
 
     def _scrolls_within(self, entry: Entry, by: int) -> bool:
-        """What is longer than the screen is read to its end before the cursor leaves it."""
+        """Scroll within an entry that is longer than the screen, and return whether it did."""
         top, end = self.window.span(entry)
         seen, height = self.scroll_offset.y, self.scrollable_content_region.height
         if by > 0 and top <= seen + height - 1 and end > seen + height:
@@ -198,7 +200,7 @@ class Transcript(StoryView, can_focus=True):
         self.post_message(self.SearchWanted())
 
     def search(self, needle: str) -> int:
-        """Mark what contains it, and point to the last; how many there are."""
+        """Mark all matches, move the cursor to the last one, and return their number."""
         self._matches.look_for(needle)
         self.needle = self._matches.needle
         if self._matches.places:
@@ -207,7 +209,7 @@ class Transcript(StoryView, can_focus=True):
         return len(self._matches.places)
 
     def action_found(self, by: int) -> None:
-        """To the next one upwards (-1) or downwards (1), and round."""
+        """Move the cursor to the next match upwards (-1) or downwards (1)."""
         window, pointed = self.window, self.pointed
         here = window.end if pointed is None else window.first + window.entries.index(pointed)
         at = self._matches.beyond(here, by)

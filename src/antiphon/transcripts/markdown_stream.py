@@ -1,7 +1,7 @@
-"""Markdown as it streams: what is complete is cut off and shown for good, the rest is shown again.
+"""Markdown that arrives in chunks, split into blocks.
 
-A block is complete when the next one begins. Splitting looks at each line once, and the part that is still
-being written is bounded, so that a long answer costs no more per chunk than a short one.
+A block is complete when the next one begins. Each line is examined once, and the incomplete part is bounded,
+so that a long message costs no more per chunk than a short one.
 """
 
 from __future__ import annotations
@@ -10,35 +10,35 @@ import re
 from typing import NamedTuple
 
 LONGEST = 8_000
-"""Characters of one block that are kept to be shown again; a longer one is shown in parts."""
+"""Characters of an incomplete block; a longer block is given out in parts."""
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])(?:\s|$)")
 
 
 class Piece(NamedTuple):
-    """Markdown that is shown for good; `joined` if it goes on where the last one stopped."""
+    """A complete part of the Markdown. `joined`: it continues the block of the part before."""
 
     text: str
     joined: bool = False
 
 
-class Writing:
-    """A message while it is written."""
+class MarkdownStream:
+    """Splits the text of one message while it is written."""
 
     def __init__(self) -> None:
         self._text = ""
         self._at = 0
-        """Up to where it has been looked at: always the beginning of a line."""
+        """The start of the first line that was not examined yet."""
         self._fence = ""
-        """The marker of the code block that is open, and the line that opened it."""
+        """The marker of the open code block."""
         self._opener = ""
         self._blank = False
         self._listing = False
         self._joined = False
 
     def write(self, text: str) -> list[Piece]:
-        """Add text; the pieces that this made complete."""
+        """Add text, and return the parts that are complete now."""
         self._text += text
         pieces: list[Piece] = []
         while (end := self._text.find("\n", self._at)) >= 0:
@@ -52,11 +52,11 @@ class Writing:
         return [piece for piece in pieces if piece.text.strip()]
 
     def finish(self) -> list[Piece]:
-        """Nothing follows: all that is left."""
+        """Return the rest of the text."""
         return [Piece(self._text, self._joined)] if self._text.strip() else []
 
     def tail(self, *, lines: int, width: int) -> str:
-        """The end of what is not complete, enough of it to fill so many lines."""
+        """Return the end of the incomplete part, enough of it to fill `lines` lines."""
         if len(self._text) <= lines * width:
             return self._text
         if self._fence:
@@ -65,7 +65,7 @@ class Writing:
         return self._text[-lines * width :].partition(" ")[2]
 
     def _look(self, line: str) -> bool:
-        """Take in one line; whether a new block begins with it."""
+        """Examine one line, and return whether a new block begins with it."""
         fence = _FENCE.match(line)
         begins = False
         if self._fence:
@@ -74,9 +74,9 @@ class Writing:
         else:
             if line.strip() and (self._blank or self._at == 0):
                 item = _ITEM.match(line) is not None
-                goes_on = self._at > 0 and (line[0] in " \t" or (self._listing and item))
-                begins = self._at > 0 and not goes_on
-                if not goes_on:
+                continues = self._at > 0 and (line[0] in " \t" or (self._listing and item))
+                begins = self._at > 0 and not continues
+                if not continues:
                     self._listing = item
             if fence:
                 self._fence, self._opener = fence[1], line
@@ -91,7 +91,7 @@ class Writing:
         return piece
 
     def _part(self) -> Piece:
-        """Part of a block that is too long: a code block goes on in the next piece."""
+        """Cut a part off a block that is too long. A code block is reopened in the next part."""
         if self._fence and self._at > len(self._opener) + 1:
             piece = self._cut(self._at, joined=True)
             self._text = f"{self._opener}\n{self._text}"
