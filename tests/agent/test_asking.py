@@ -184,7 +184,7 @@ async def test_a_handler_that_cannot_ask_and_does_not_mind_ends_its_turn_saying_
             error = (await talk.update("state_update", state="idle"))["error"]
     assert (error["code"], error["message"]) == (
         -32603,
-        "no client that is there takes questions of mode 'form'",
+        "no attached client accepts questions of mode 'form'",
     )
 
 

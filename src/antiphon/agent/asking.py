@@ -6,7 +6,7 @@ import logging
 import secrets
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, Literal, Protocol, TypeVar, overload
 
 from msgspec import Struct
 
@@ -85,74 +85,78 @@ class Consent:
             await notify(COMPLETE, done)
 
 
-class Asks:
-    """What can ask the user something."""
+class Asker(Protocol):
+    """A turn, a tool call or a login: it has `can_ask`, `ask` and `ask_url` as methods."""
 
-    def _channel(self) -> Channel:
-        raise NotImplementedError  # no abstract base: `Login` is a struct, which has a metaclass of its own
+    def _channel(self) -> Channel: ...
 
-    def can_ask(self, mode: str = FORM) -> bool:
-        """Whether the clients that are there take questions of this mode, `form` or `url`. With nobody there
-        a question waits, so it can be asked."""
-        return self._channel().takes(mode)
 
-    @overload
-    async def ask(self, message: str, form: type[S]) -> Answer[S]: ...
-    @overload
-    async def ask(
-        self, message: str, form: v2.ElicitationSchema | Mapping[str, Any]
-    ) -> Answer[dict[str, Any]]: ...
-    async def ask(self, message: str, form: Any) -> Answer[Any]:
-        """Ask the user to fill in a form: a struct class, whose instance is the answer's value, or a
-        `requestedSchema`, for which it is a dict. Waits for the first answer, also with nobody there.
+def can_ask(self: Asker, mode: Literal["form", "url"] = "form") -> bool:
+    """Return whether a question of this mode can be asked: an attached client accepts it, or no client is
+    attached and the question waits for one."""
+    return self._channel().takes(mode)
 
-        Raises `CannotAsk` where clients are there and none of them takes forms, and `LocalError` for a form
-        that cannot be asked, one for a secret among them (ELIC-13).
-        """
-        # Loaded by who asks: an agent is started often, and many never do.
-        from antiphon.agent.ask_checks import check_schema
-        from antiphon.agent.forms import struct_form
 
-        made = struct_form(form) if isinstance(form, type) else None
-        schema = check_schema(form if made is None else made.schema)
-        channel = self._open(FORM)
-        response, _ = await channel.put(
-            v2.ElicitationFormMode(message=message, requested_schema=schema, **channel.scope)
-        )
-        action = _action(response)
-        if not isinstance(response, v2.ElicitationAcceptAction):
-            return Answer(action)
-        values = response.content or {}
-        if made is None:
-            return Answer(action, values)
-        try:
-            return Answer(action, made.read(values))
-        except ValueError:
-            logger.warning("an answer does not fit %s and counts as cancelled", form.__name__)
-            return Answer(Action.CANCEL)
+@overload
+async def ask(self: Asker, message: str, form: type[S]) -> Answer[S]: ...
+@overload
+async def ask(
+    self: Asker, message: str, form: v2.ElicitationSchema | Mapping[str, Any]
+) -> Answer[dict[str, Any]]: ...
+async def ask(self: Asker, message: str, form: Any) -> Answer[Any]:
+    """Ask the user to fill in a form, and wait for the first answer, also while no client is attached.
 
-    async def ask_url(self, message: str, url: str) -> Consent:
-        """Ask the user to visit an address, for what must not pass through here: a login, a payment, a
-        secret. It must not hold credentials itself (ELIC-16).
+    form: a struct class, whose instance is the answer's value; or a `requestedSchema`, which gives a dict.
 
-        Raises `CannotAsk` where clients are there and none of them takes addresses: do not ask for the same
-        with a form then.
-        """
-        from antiphon.agent.ask_checks import check_url
+    Raises `CannotAsk` if clients are attached and none of them accepts forms, and `LocalError` for a form
+    that must not be asked, such as one for a secret (ELIC-13).
+    """
+    # Imported here: agents are started often, and many never ask.
+    from antiphon.agent.ask_checks import check_schema
+    from antiphon.agent.forms import struct_form
 
-        check_url(url)
-        channel = self._open(URL)
-        elicitation_id = v2.ElicitationId(f"elicit_{secrets.token_hex(12)}")  # ELIC-06
-        response, notify = await channel.put(
-            v2.ElicitationUrlMode(message=message, url=url, elicitation_id=elicitation_id, **channel.scope)
-        )
-        return Consent(_action(response), elicitation_id, notify)
+    made = struct_form(form) if isinstance(form, type) else None
+    schema = check_schema(form if made is None else made.schema)
+    channel = _open_channel(self, FORM)
+    response, _ = await channel.put(
+        v2.ElicitationFormMode(message=message, requested_schema=schema, **channel.scope)
+    )
+    action = _action(response)
+    if not isinstance(response, v2.ElicitationAcceptAction):
+        return Answer(action)
+    values = response.content or {}
+    if made is None:
+        return Answer(action, values)
+    try:
+        return Answer(action, made.read(values))
+    except ValueError:
+        logger.warning("answer does not fit its form %s; it counts as cancelled", form.__name__)
+        return Answer(Action.CANCEL)
 
-    def _open(self, mode: str) -> Channel:
-        channel = self._channel()
-        if not channel.takes(mode):  # ELIC-02
-            raise CannotAsk(f"no client that is there takes questions of mode {mode!r}")
-        return channel
+
+async def ask_url(self: Asker, message: str, url: str) -> Consent:
+    """Ask the user to visit an address, for what must not pass through the agent: a login, a payment, a
+    secret. The address itself must not hold credentials (ELIC-16).
+
+    Raises `CannotAsk` if clients are attached and none of them accepts addresses. Do not ask for the same
+    with a form then.
+    """
+    from antiphon.agent.ask_checks import check_url
+
+    check_url(url)
+    channel = _open_channel(self, URL)
+    elicitation_id = v2.ElicitationId(f"elicit_{secrets.token_hex(12)}")  # ELIC-06
+    response, notify = await channel.put(
+        v2.ElicitationUrlMode(message=message, url=url, elicitation_id=elicitation_id, **channel.scope)
+    )
+    return Consent(_action(response), elicitation_id, notify)
+
+
+def _open_channel(asker: Asker, mode: str) -> Channel:
+    channel = asker._channel()
+    if not channel.takes(mode):  # ELIC-02
+        raise CannotAsk(f"no attached client accepts questions of mode {mode!r}")
+    return channel
 
 
 class SessionChannel:

@@ -7,16 +7,20 @@ import sys
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, NoReturn
 
-from antiphon.agent.asking import Asks
+from antiphon.agent.asking import ask, ask_url, can_ask
 from antiphon.errors import LocalError
 from antiphon.schema import v2
 from antiphon.server.authentication import LoginAttempt, Logins
 from antiphon.server.elicitation import Channel
 
 
-class Login(Asks, LoginAttempt, kw_only=True):
+class Login(LoginAttempt, kw_only=True):
     """A connection logs in, or has: what a login handler works with. It can ask the user, with `ask_url` and
     `ask`, for as long as the client waits for its login."""
+
+    can_ask = can_ask
+    ask = ask
+    ask_url = ask_url
 
     def _channel(self) -> Channel:
         if self.channel is None:

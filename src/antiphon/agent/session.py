@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from msgspec import UNSET, UnsetType
 
-from antiphon.agent.asking import Asks, SessionChannel
+from antiphon.agent.asking import SessionChannel, ask, ask_url, can_ask
 from antiphon.agent.background import Work, start_background
 from antiphon.agent.compacting import CompactionWriter
 from antiphon.agent.config_values import ConfigValues
@@ -289,9 +289,13 @@ class AgentSession:
         return self._edits.annotations(message_id, role=role)
 
 
-class AgentTurn(Asks):
+class AgentTurn:
     """One span of foreground work. It ends when its handler returns: with `end_turn`, or with the stop reason
     that is returned or stopped with; an exception ends it as an error, a cancel as cancelled."""
+
+    can_ask = can_ask
+    ask = ask
+    ask_url = ask_url
 
     def __init__(self, session: AgentSession, turn: OpenTurn) -> None:
         self.session = session

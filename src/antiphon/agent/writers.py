@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from antiphon.agent.asking import Asks, SessionChannel
+from antiphon.agent.asking import SessionChannel, ask, ask_url, can_ask
 from antiphon.agent.commands import run_command
 from antiphon.agent.references import Referable, reference
 from antiphon.agent.scope import Scope
@@ -72,8 +72,12 @@ class MessageWriter:
         await self._worker.update(replacement(message, self._type, self.message_id, blocks, meta=due))
 
 
-class ToolCallWriter(Asks):
+class ToolCallWriter:
     """One tool call."""
+
+    can_ask = can_ask
+    ask = ask
+    ask_url = ask_url
 
     def __init__(self, worker: HandlerWorker, *, foreground: bool = False) -> None:
         self._worker = worker

@@ -126,9 +126,9 @@ async def _fold_journal(store: Store, session_id: str, fold: Session) -> None:
     try:
         while (page := await store.read(session_id, fold.last_seq)).batches:
             for batch in page.batches:
-                _fold(fold, batch.events)
+                _fold(fold, batch.events, session_id)
         _check_whole(fold, session_id, page.last)
-    except _Newer as newer:
+    except SessionTooNew as newer:
         await _refuse(store, session_id, FaultKind.NEWER, newer.found)
     except StoreCorrupt as damage:
         await _refuse(store, session_id, FaultKind.DAMAGED, damage.found)
@@ -151,18 +151,15 @@ async def _check_tail(store: Store, record: SessionRecord, upto: int) -> None:
         await _refuse(store, record.session_id, FaultKind.DAMAGED, found)
 
 
-class _Newer(StoreCorrupt):
-    """An event that a later version wrote."""
-
-
-def _fold(fold: Session, lines: Sequence[bytes]) -> None:
-    """Raises `StoreCorrupt`, or `_Newer`."""
+def _fold(fold: Session, lines: Sequence[bytes], session_id: str) -> None:
+    """Raises `StoreCorrupt`, or `SessionTooNew`."""
     try:
         fold.fold(map(_decode, lines))
     except UnreadableEvent as error:
         found = f"event {fold.last_seq + 1} cannot be read: {error}"
-        kind = _Newer if isinstance(error, NewerEvent) or _is_later(fold) else StoreCorrupt
-        raise kind(found) from error
+        if isinstance(error, NewerEvent) or _is_later(fold):
+            raise SessionTooNew(session_id, found) from error
+        raise StoreCorrupt(found) from error
     except JournalGap as gap:
         raise StoreCorrupt(f"where event {gap.expected} should stand is event {gap.got}") from gap
     except Exception as error:

@@ -33,7 +33,7 @@ class Cookies:
         self._clock = clock
 
     def issue(self, invitation: Invitation) -> tuple[str, Grant]:
-        """Store a new cookie and return its secret and grant. Raises `Untrusted`, or `OSError` on write."""
+        """Store a new cookie and return its secret and grant. Raises `LocalError`, or `OSError` on write."""
         now = self._clock()
         with self._tokens.changing() as kept:
             kept[:] = _room([each for each in kept if not (each.cookie and _is_expired(each, now))])

@@ -68,10 +68,6 @@ class Kept(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown
         return Grant(name=self.name, role=self.role, sessions=sessions, expires=self.expires, id=self.id)
 
 
-class Untrusted(LocalError):
-    """The token file cannot be read, or other users can read or write it."""
-
-
 def hashed(secret: str) -> str:
     """Hash a secret. Secrets are long and random, so a fast hash without salt is enough."""
     return hashlib.sha256(secret.encode()).hexdigest()
@@ -113,7 +109,7 @@ class Tokens:
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[list[Kept]]:
-        """Yield the stored tokens to be changed in place. Raises `Untrusted`, or `OSError` on write."""
+        """Yield the stored tokens to be changed in place. Raises `LocalError`, or `OSError` on write."""
         if self._path is None:
             yield self._kept
         else:
@@ -174,18 +170,18 @@ def load_own_token(path: Path) -> str:
 
 
 def read_tokens(path: Path) -> list[Kept]:
-    """Read the token file. A missing file has no tokens. Raises `Untrusted`."""
+    """Read the token file. A missing file has no tokens. Raises `LocalError`."""
     try:
         with open(path, "rb") as file:
             if stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
-                raise Untrusted(f"{path} can be read by others: `chmod 600` it, or remove it")
+                raise LocalError(f"{path} can be read by others: `chmod 600` it, or remove it")
             return msgspec.json.decode(file.read(), type=list[Kept])
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise Untrusted(f"{path} cannot be read: {error.strerror}") from error
+        raise LocalError(f"{path} cannot be read: {error.strerror}") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Untrusted(f"{path} is not a token file: repair it, or remove it") from error
+        raise LocalError(f"{path} is not a token file: repair it, or remove it") from error
 
 
 def create_token(
