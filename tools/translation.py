@@ -19,8 +19,11 @@ what is sent instead, and how the loss is announced. It is made from the table i
 without naming a row fails the tests.
 
 * **meta**: the original is under `acp.bridge/original` in the `_meta` of the replacement;
-* **reported**: nothing is sent that could carry it; the code that runs the bridge gets a report;
+* **reported**: nothing is sent that could carry it;
 * **refused**: the request is answered with `-32602`, and `data.reason` names the row.
+
+Losses of the first two kinds are logged at DEBUG by `antiphon.bridge`, and a hub counts them by row: the
+metric is `antiphon_bridge_losses_total`.
 
 **A v1 client of a v1 agent** loses nothing of what the agent sends, also behind a hub: the journal keeps
 the agent's own update wherever a downgrade would not restore it (unknown fields and kinds, `null` for

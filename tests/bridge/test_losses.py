@@ -284,8 +284,28 @@ def test_24_every_row_is_reached_and_announced_as_it_says(name: str) -> None:
         assert not originals(sent)
 
 
-def test_without_a_report_nothing_is_kept() -> None:
-    losses.Ledger().lose(losses.STATE, "x")
+def test_losses_are_counted_by_name_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    counter, shared = losses.LossCounter(), losses.LossCounter()
+    ledger = losses.Ledger(counter)
+    with caplog.at_level("DEBUG", "antiphon.bridge"):
+        ledger.lose(losses.STATE, "private")
+        counter.count_into(shared)
+        ledger.lose(losses.STATE, "private")
+        with ledger.muted():
+            ledger.lose(losses.STATE, "private")
+    assert counter.counts == shared.counts == {"state": 2}
+    assert [record.message.split(": ")[:2] for record in caplog.records] == [["bridge loss", "state"]] * 2
+    assert "private" not in caplog.text
+
+
+def test_an_update_that_a_v1_client_gets_as_its_agent_wrote_it_loses_nothing() -> None:
+    counter = losses.LossCounter()
+    update = v2.SessionToolCallUpdate(tool_call_id=v2.ToolCallId("t"), kind=v2.ToolKind("_odd"))
+    written = b'{"sessionUpdate":"tool_call_update","toolCallId":"t","kind":"_odd"}'
+    assert [*V1Writer(report=counter).write_translated(update, b"", written)] == [written]
+    assert not counter.counts
+    V1Writer(report=counter).write(update, b"")
+    assert counter.counts == {"tool_kind": 1}
 
 
 def asks(version: int, method: str, **params: Any) -> Any:

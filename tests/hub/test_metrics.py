@@ -54,6 +54,18 @@ async def test_what_goes_on_can_be_counted() -> None:
             assert own.status == 200
 
 
+async def test_what_v1_cannot_express_is_counted_by_name() -> None:
+    state = 'antiphon_bridge_losses_total{loss="state"}'
+    async with asyncio.timeout(DEADLINE), hub_at_hand() as (hub, raw, _):
+        address = f"ws://127.0.0.1:{hub.port}/acp"
+        async with connect(address, token=hub.token, version=2) as client:
+            await (await (await client.new_session("/")).prompt("hello")).drained()
+        assert (await told(raw))[state] == 0
+        async with connect(address, token=hub.token, version=1) as client:
+            await (await (await client.new_session("/")).prompt("hello")).drained()
+        assert (await told(raw))[state] == 2  # running and idle
+
+
 async def test_the_numbers_are_for_owners_and_for_who_reads_nothing_else(tmp_path: Path) -> None:
     async with asyncio.timeout(DEADLINE), doors(tmp_path) as door:
         roles = ("observer", "controller", "owner", "metrics")

@@ -71,6 +71,9 @@ class Writer(ABC):
         """The same for an update of a v1 agent that was kept as it was written, too."""
         return self.write(update, raw)
 
+    def recall(self, update: v2.SessionUpdate, raw: bytes) -> None:  # noqa: B027  # most remember nothing
+        """Take note of an update that the client has: what is written later may depend on it."""
+
     @abstractmethod
     def passes(self, update: v2.SessionUpdate) -> bool:
         """Whether an update goes out as the bytes it was born with, and nothing beside it. If so it counts as
@@ -240,8 +243,14 @@ class V1Writer(Writer):
         return self._passes(update)
 
     def write_translated(self, update: v2.SessionUpdate, raw: bytes, origin: bytes) -> Sequence[bytes]:
-        lowered = self.write(update, raw)  # also where it is not sent: what follows builds on it
-        return (origin,) if self.downgrade.takes(_tag(origin).session_update, update) else lowered
+        if not self.downgrade.takes(_tag(origin).session_update, update):
+            return self.write(update, raw)
+        self.recall(update, raw)
+        return (origin,)
+
+    def recall(self, update: v2.SessionUpdate, raw: bytes) -> None:
+        with self.downgrade.ledger.muted():
+            self.write(update, raw)
 
     def flush(self) -> Sequence[bytes]:
         return _all(self.downgrade.flush())

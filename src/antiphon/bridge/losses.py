@@ -7,7 +7,10 @@ the report is all there is (24, lossy). What cannot be asked at all is `refused`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from enum import StrEnum
 from typing import Any
 
@@ -15,6 +18,8 @@ import msgspec
 from msgspec import Struct
 
 from antiphon.errors import InvalidParams
+
+logger = logging.getLogger("antiphon.bridge")
 
 ORIGINAL = "acp.bridge/original"
 """The `_meta` key under which an original travels beside what stands for it."""
@@ -26,7 +31,7 @@ class Announced(StrEnum):
     META = "meta"
     """The original stands under `ORIGINAL` in the `_meta` of what is sent instead."""
     REPORTED = "reported"
-    """Nothing is sent that could carry it: the report of this side is all there is."""
+    """Nothing is sent that could carry it: it is only reported on this side."""
     REFUSED = "refused"
     """The request is answered with `-32602`; `data.reason` names the row."""
 
@@ -199,21 +204,46 @@ PROMPT_CONTENT = _asked(
 CONFIG_VALUE = _asked("config_value", "a config value of a type that v1 does not have", "nothing", _REFUSED)
 
 Report = Callable[[Loss, Any], None]
-"""Told of every loss, with the original as it was."""
+"""Called with every loss, and the original."""
+
+
+class LossCounter:
+    """A report that counts losses by name and logs them."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+
+    def __call__(self, loss: Loss, original: Any) -> None:
+        self.counts[loss.name] += 1
+        logger.debug("bridge loss: %s: %s; instead: %s", loss.name, loss.lost, loss.instead)
+
+    def count_into(self, other: LossCounter) -> None:
+        """Share the counts of another counter from here on."""
+        other.counts.update(self.counts)
+        self.counts = other.counts
 
 
 class Ledger:
-    """Where losses are named. Keeps nothing but the way to report."""
+    """Reports losses where they happen."""
 
-    __slots__ = ("_report",)
+    __slots__ = ("_muted", "_report")
 
     def __init__(self, report: Report | None = None) -> None:
         self._report = report
+        self._muted = False
 
     def lose(self, loss: Loss, original: Any) -> None:
-        """Names a loss where it happens."""
-        if self._report is not None:
+        if self._report is not None and not self._muted:
             self._report(loss, original)
+
+    @contextmanager
+    def muted(self) -> Iterator[None]:
+        """Report nothing inside the block: what is translated there is not sent."""
+        self._muted = True
+        try:
+            yield
+        finally:
+            self._muted = False
 
 
 def refused(loss: Loss, detail: str) -> InvalidParams:

@@ -11,6 +11,7 @@ from secrets import token_hex
 from typing import Any, TypeVar
 
 from antiphon.bridge.authentication import status_v2
+from antiphon.bridge.losses import LossCounter
 from antiphon.client.decider import QuestionDecider
 from antiphon.client.elicitation_requests import ElicitationRequests
 from antiphon.client.kept_sessions import Archived, KeptSessions
@@ -108,6 +109,7 @@ class Client:
         self._launch: tuple[Launch, Callable[[], Awaitable[Client]]] | None = None
         """How the agent was started, and a function that connects anew."""
         self._completion_promise = CompletionPromise()
+        self._losses = LossCounter()
         self._sessions: dict[str, ClientSession] = {}
         self._left: Recent[str, None] = Recent(LEFT)
         """Sessions that were open here and whose updates may still come."""
@@ -167,7 +169,7 @@ class Client:
             on_lost=self._link_ended,
             options=ConnectionOptions(supported=VERSIONS if number is None else (number,), tap=options.tap),
         )
-        self._opener = SessionOpener(self.connection)
+        self._opener = SessionOpener(self.connection, report=self._losses)
         self._abilities: Abilities | None = None
         self._logins: Logins | None = None
         self._kept: KeptSessions | None = None
@@ -178,7 +180,7 @@ class Client:
         self._abilities = read_abilities(result)
         self._logins = Logins(self.connection, self._abilities, result)
         old = isinstance(result, v1.InitializeResponse)
-        self._kept = KeptSessions(self.connection, self._abilities, v1=old)
+        self._kept = KeptSessions(self.connection, self._abilities, v1=old, report=self._losses)
         if isinstance(result, v1.InitializeResponse):
             self.info = result.agent_info
             self._opener.v1_capabilities = result.agent_capabilities
@@ -579,7 +581,9 @@ class Client:
         if capabilities is None:
             return AgentDialectV2()
         own = self.who if self._relay is None else None
-        dialect = AgentDialectV1(self.agreement, capabilities, own=own, promise=self._completion_promise)
+        dialect = AgentDialectV1(
+            self.agreement, capabilities, own=own, promise=self._completion_promise, report=self._losses
+        )
         dialect.originals = new_originals(self)
         return dialect
 

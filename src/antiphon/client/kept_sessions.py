@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Any, Literal
 
 from antiphon.bridge.downgrade import requests as requests_v1
+from antiphon.bridge.losses import Report
 from antiphon.bridge.spelling import normalize_state
 from antiphon.client.protocol.abilities import Abilities
 from antiphon.connection import Connection
@@ -16,11 +17,14 @@ Archived = Literal["exclude", "include", "only"]
 
 
 class KeptSessions:
-    def __init__(self, connection: Connection, abilities: Abilities, *, v1: bool) -> None:
+    def __init__(
+        self, connection: Connection, abilities: Abilities, *, v1: bool, report: Report | None = None
+    ) -> None:
         """`v1`: the agent speaks v1."""
         self._connection = connection
         self._abilities = abilities
         self._v1 = v1
+        self._report = report
 
     async def list(self, *, cwd: str | None, archived: Archived | None) -> AsyncIterator[v2.SessionInfo]:
         if not self._abilities.listing:
@@ -32,7 +36,7 @@ class KeptSessions:
             params: Any = requests_v1.list_sessions(request) if self._v1 else request
             page = await self._connection.call("session/list", params)
             if self._v1:
-                page = requests_v1.listed_sessions(page)
+                page = requests_v1.listed_sessions(page, report=self._report)
             for info in page.sessions:
                 yield info
             cursor = page.next_cursor

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from antiphon.bridge.losses import LossCounter
 from antiphon.client import Client, ProtocolVersion
 from antiphon.client.protocol.dialect_v1 import CompletionPromise
 from antiphon.engine.events import Delivery, Updated
@@ -127,6 +128,8 @@ class Hub:
             proxies=TrustedProxies(access.trusted_proxies),
         )
         self.queued_bytes = QueuedBytes(self.limits)
+        self.losses = LossCounter()
+        """What could not be translated between v1 and v2, for its clients and its agents."""
         self._speaks = version
         self._options = options
         self.browsers = BrowserLogin(self, self.admission, self.audit)
@@ -170,7 +173,7 @@ class Hub:
         )
         self.registry = SessionRegistry(kept, self.service, grace=STOP_GRACE)
         self.service.bind(self.registry)
-        self._server = Server(self.registry, owns_store=store is None)
+        self._server = Server(self.registry, owns_store=store is None, losses=self.losses)
         self._store_check = StoreCheck(kept, self.service.changed)
 
     @property
@@ -349,6 +352,7 @@ class Hub:
 
         def begin(client: Client) -> None:
             client._completion_promise = self._completion_promises[name]
+            client._losses.count_into(self.losses)
             passed.begin(client)
             offered.begin(client)
 

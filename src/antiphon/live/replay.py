@@ -82,7 +82,7 @@ async def recall(live: LiveSession, writer: Writer, turns: Turns, *, upto: int) 
             if isinstance(event.body, Updated):
                 with contextlib.suppress(Malformed):
                     update = event.body.update
-                    writer.write(update, bytes(event.body.raw))
+                    writer.recall(update, bytes(event.body.raw))
                     if type(update) is v2.SessionStateUpdate:
                         turns.apply(update, seq=event.seq, at=event.at)
         cursor = events[-1].seq

@@ -30,7 +30,7 @@ class RequestChannel:
         return mode in self._connection.modes
 
     async def put(self, request: Elicited) -> tuple[v2.CreateElicitationResponse, Notify | None]:
-        params = elicit_v1(request, Ledger()) if self._connection.v1 else request
+        params = elicit_v1(request, Ledger(self._connection.losses)) if self._connection.v1 else request
         try:
             response = answered(await self._connection.ask(CREATE_ELICITATION, params))
         except (CallFailed, InvalidResult, LinkLost):

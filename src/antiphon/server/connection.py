@@ -11,6 +11,7 @@ from msgspec import structs
 
 from antiphon.bridge.authentication import status_v1
 from antiphon.bridge.dialects import MESSAGE_DELETED, writer
+from antiphon.bridge.losses import LossCounter
 from antiphon.bridge.questions import modes
 from antiphon.connection import Connection, Role
 from antiphon.connection.handlers import NotificationHandler, RequestHandler
@@ -49,9 +50,12 @@ class ClientConnection:
         offer: Offer,
         logins: Logins,
         handlers: Callable[[ClientConnection], MethodHandlers],
+        losses: LossCounter,
     ) -> None:
         self.policy = policy
         self._offer = offer
+        self.losses = losses
+        """Counts what v1 cannot express."""
         self.serial = next(_serials)
         """Connections that came first have the lower ones."""
         self.voices: dict[str, AttachmentWriter] = {}
@@ -125,7 +129,12 @@ class ClientConnection:
         info = info or self.info
         agreement = self.wire.agreement
         assert agreement is not None
-        speaks = writer(agreement, capabilities=self.v1_client, extensions=_extensions(agreement.extras))
+        speaks = writer(
+            agreement,
+            capabilities=self.v1_client,
+            extensions=_extensions(agreement.extras),
+            report=self.losses,
+        )
         return AttachmentWriter(
             session_id,
             self.wire,

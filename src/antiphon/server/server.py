@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 
+from antiphon.bridge.losses import LossCounter
 from antiphon.errors import LocalError
 from antiphon.server.access import EVERYTHING, AccessPolicy
 from antiphon.server.connection import ClientConnection
@@ -15,11 +16,14 @@ from antiphon.transports.base import Transport
 
 
 class Server:
-    def __init__(self, registry: SessionRegistry, *, owns_store: bool) -> None:
+    def __init__(
+        self, registry: SessionRegistry, *, owns_store: bool, losses: LossCounter | None = None
+    ) -> None:
         """A store that the server does not own is closed with it: it was given for one life."""
         self.registry = registry
         self._service = registry.service
         self._owns_store = owns_store
+        self._losses = losses or LossCounter()
         self._ended = False
         self._lives = 0
 
@@ -42,6 +46,7 @@ class Server:
             offer=self._service.offer,
             logins=self._service.logins,
             handlers=partial(method_handlers, registry),
+            losses=self._losses,
         )
         registry.connections.add(connection)
         try:

@@ -9,6 +9,7 @@ from msgspec import UNSET, Struct
 
 from antiphon.bridge.content import recast
 from antiphon.bridge.downgrade import requests as requests_v1
+from antiphon.bridge.losses import Report
 from antiphon.bridge.spelling import Insertions
 from antiphon.bridge.upgrade.questions import permission
 from antiphon.bridge.upgrade.session import Upgrade
@@ -64,6 +65,7 @@ class AgentDialectV1:
         *,
         own: Who | None = None,
         promise: CompletionPromise | None = None,
+        report: Report | None = None,
     ) -> None:
         """`own`: the sender of this client's prompts; v1 agents do not report one."""
         self._own = None if own is None else with_ours(None, sender=own.to_meta())
@@ -80,13 +82,14 @@ class AgentDialectV1:
         self._prompts: dict[int, _OpenPrompt] = {}
         self._insertions = Insertions()
         """Pairs prompts that were answered with `{}` under the future flag with their messages."""
-        self.upgrade = Upgrade(opted)
+        self._report = report
+        self.upgrade = Upgrade(opted, report=report)
         self.originals: Originals | None = None
         """Finds updates whose original bytes have to be kept, for a hub."""
 
     def prompt_params(self, params: v2.PromptRequest) -> Any:
         try:
-            return requests_v1.prompt(params, capabilities=self._capabilities)
+            return requests_v1.prompt(params, capabilities=self._capabilities, report=self._report)
         except InvalidParams as error:
             raise LocalError(error.detail) from None  # nothing was sent: the fault is local
 
@@ -192,7 +195,7 @@ class AgentDialectV1:
     def restart(self) -> None:
         self._prompts.clear()
         self._insertions = Insertions()
-        self.upgrade = Upgrade(self.upgrade.opt_ins)
+        self.upgrade = Upgrade(self.upgrade.opt_ins, report=self._report)
 
     def permission_asked(self, params: v1.RequestPermissionRequest, question_id: str) -> PermissionQuestion:
         lifted = permission(params, self.upgrade)

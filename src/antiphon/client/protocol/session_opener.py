@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar
 from msgspec import structs
 
 from antiphon.bridge.downgrade import requests as requests_v1
+from antiphon.bridge.losses import Report
 from antiphon.client.protocol.dialect import AgentDialect
 from antiphon.client.protocol.dialect_v1 import AgentDialectV1
 from antiphon.client.protocol.early_updates import EarlyUpdates
@@ -58,8 +59,9 @@ S = TypeVar("S", bound=OpenedSession)
 
 
 class SessionOpener:
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, *, report: Report | None = None) -> None:
         self._connection = connection
+        self._report = report
         self.v1_capabilities: v1.AgentCapabilities | None = None
         """The capabilities of a v1 agent; None if the agent speaks v2."""
         self._pending: list[NewRequest] = []
@@ -76,7 +78,7 @@ class SessionOpener:
         forks = isinstance(request, v2.ForkSessionRequest)
         if self.v1_capabilities is not None:
             make = requests_v1.fork_session if forks else requests_v1.new_session
-            params = _v1_params(make, request, self.v1_capabilities)
+            params = self._v1_params(make, request, self.v1_capabilities)
 
         def answered(answer: Any) -> S:
             session = add(answer.session_id, request.cwd)
@@ -133,7 +135,7 @@ class SessionOpener:
         first: bool,
     ) -> None:
         assert isinstance(session.dialect, AgentDialectV1)
-        params = _v1_params(requests_v1.resume_session, request, able)
+        params = self._v1_params(requests_v1.resume_session, request, able)
         session.dialect.upgrade.reopening()
         method = "session/load" if isinstance(params, v1.LoadSessionRequest) else "session/resume"
         await self._call(method, params, partial(self._apply_answer, session), first=first)
@@ -150,8 +152,14 @@ class SessionOpener:
         def answered(answer: v1.LoadSessionResponse) -> None:
             _apply_facts(session, dialect.upgrade.configuration.reopened(answer))
 
-        params = _v1_params(requests_v1.resume_session, request, able)
+        params = self._v1_params(requests_v1.resume_session, request, able)
         await self._call("session/load", params, answered, first=True)
+
+    def _v1_params(self, make: Callable[..., Any], request: Any, capabilities: v1.AgentCapabilities) -> Any:
+        try:
+            return make(request, capabilities=capabilities, report=self._report)
+        except InvalidParams as error:
+            raise LocalError(error.detail) from None  # nothing was sent: the fault is local
 
     @property
     def only_pending(self) -> NewRequest | None:
@@ -239,10 +247,3 @@ def _apply_facts(session: OpenedSession, result: Any) -> None:
         session.apply(v2.ConfigOptionUpdate(config_options=result.config_options))
     if result.available_commands and result.available_commands != session.commands:
         session.apply(v2.AvailableCommandsUpdate(available_commands=result.available_commands))
-
-
-def _v1_params(make: Callable[..., Any], request: Any, capabilities: v1.AgentCapabilities) -> Any:
-    try:
-        return make(request, capabilities=capabilities)
-    except InvalidParams as error:
-        raise LocalError(error.detail) from None  # nothing was sent: the fault is local

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Protocol
 
+from antiphon.bridge.losses import LOSSES, LossCounter
 from antiphon.engine.snapshot import state_word
 from antiphon.hub.access.admission import METRICS
 from antiphon.transports.http.exchange import Handler, Reply, plain
@@ -29,6 +30,7 @@ class Source(Protocol):
     http: Any
     agents: Any
     upstreams: Any
+    losses: LossCounter
 
     @property
     def stopping(self) -> bool: ...
@@ -58,6 +60,9 @@ def _lines(hub: Source) -> Iterator[str]:
     yield from _metric("prompts_queued", "Queued prompts.", sum(len(f.prompts.queued) for f in folds))
     yield from _metric("agents", "Running agents, by name.", {"agent": running})
     yield from _metric("clients", "Connected clients.", hub.clients)
+    lost = {name: hub.losses.counts[name] for name in LOSSES}
+    about = "What could not be translated between v1 and v2, by name (docs/translation.md)."
+    yield from _metric("bridge_losses_total", about, {"loss": lost}, kind="counter")
     if hub.http is not None:
         yield from _metric("http_connections", "ACP connections over HTTP streams.", hub.http.connections)
         yield from _metric("http_streams", "Open HTTP streams.", hub.http.streams)

@@ -29,7 +29,9 @@ async def prompt(request: Request) -> Any:
         return None
     voice, session = request.attached(request.params.session_id)
     control = session.control
-    wanted: v2.PromptRequest = upward.prompt(request.params) if client.v1 else request.params
+    wanted: v2.PromptRequest = (
+        upward.prompt(request.params, report=client.losses) if client.v1 else request.params
+    )
     accepted = session.worker.accepted
     for block in wanted.prompt:
         if not isinstance(block, accepted):

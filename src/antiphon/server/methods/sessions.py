@@ -19,7 +19,9 @@ from antiphon.server.request import Request
 
 async def new(request: Request) -> Any:
     client, registry = request.client, request.registry
-    wanted: v2.NewSessionRequest = upward.new_session(request.params) if client.v1 else request.params
+    wanted: v2.NewSessionRequest = (
+        upward.new_session(request.params, report=client.losses) if client.v1 else request.params
+    )
     check_setup(wanted, registry.service.offer)
     session = await registry.begin(wanted, lambda: registry.service.create(wanted, client))
     return enter(request, session, v2.NewSessionResponse)
@@ -27,7 +29,9 @@ async def new(request: Request) -> Any:
 
 async def fork(request: Request) -> Any:
     client, registry = request.client, request.registry
-    wanted: v2.ForkSessionRequest = upward.fork_session(request.params) if client.v1 else request.params
+    wanted: v2.ForkSessionRequest = (
+        upward.fork_session(request.params, report=client.losses) if client.v1 else request.params
+    )
     check_setup(wanted, registry.service.offer)
     at = ours_in(wanted.meta).get("messageId")  # our own: the message after which to fork
     if at is not None and not isinstance(at, str):
@@ -37,11 +41,17 @@ async def fork(request: Request) -> Any:
 
 
 async def load(request: Request) -> Any:
-    return await _reopen(request, upward.load_session(request.params), loaded=True)
+    return await _reopen(
+        request, upward.load_session(request.params, report=request.client.losses), loaded=True
+    )
 
 
 async def resume(request: Request) -> Any:
-    params = upward.resume_session(request.params) if request.client.v1 else request.params
+    params = (
+        upward.resume_session(request.params, report=request.client.losses)
+        if request.client.v1
+        else request.params
+    )
     return await _reopen(request, params, loaded=False)
 
 
