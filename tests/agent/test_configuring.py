@@ -189,7 +189,7 @@ async def test_the_answer_carries_the_complete_list_and_everyone_gets_it(
     agent = configured()
     asked: list[tuple[str, str]] = []
 
-    @agent._service.options["model"]
+    @agent._declared.options["model"]
     async def changed(session: AgentSession, value: str) -> None:
         asked.append((session.config["model"], value))
 
@@ -285,7 +285,7 @@ async def test_an_unknown_type_with_a_string_reads_as_an_id() -> None:
 async def test_a_handler_may_refuse_and_nothing_is_changed(failure: Exception, code: int, says: str) -> None:
     agent = configured()
 
-    @agent._service.options["model"]
+    @agent._declared.options["model"]
     async def refuse(session: AgentSession, value: str) -> None:
         raise failure
 
@@ -305,7 +305,7 @@ async def test_a_change_that_is_given_up_while_the_handler_decides_changes_nothi
     agent = configured()
     begun, let_go = asyncio.Event(), asyncio.Event()
 
-    @agent._service.options["model"]
+    @agent._declared.options["model"]
     async def decide(session: AgentSession, value: str) -> None:
         begun.set()
         await let_go.wait()
@@ -358,7 +358,7 @@ async def test_closing_the_session_while_the_handler_decides_answers_both() -> N
     agent = configured()
     begun, let_go = asyncio.Event(), asyncio.Event()
 
-    @agent._service.options["model"]
+    @agent._declared.options["model"]
     async def decide(session: AgentSession, value: str) -> None:
         begun.set()
         await let_go.wait()
@@ -393,7 +393,7 @@ async def test_the_agent_sets_an_option_itself() -> None:
             live.config["colour"]
         with pytest.raises(LocalError):
             await live.update(
-                v2.ConfigOptionUpdate(config_options=[agent._service.options["loud"].shown] * 2)
+                v2.ConfigOptionUpdate(config_options=[agent._declared.options["loud"].shown] * 2)
             )
 
 

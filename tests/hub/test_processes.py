@@ -35,8 +35,8 @@ async def hub_of(folder: Path, agent: Any, **how: Any) -> AsyncIterator[tuple[Hu
 
 async def rest(hub: Hub) -> None:
     """As if nothing had happened for long."""
-    await hub.service.idle.look(time.monotonic())
-    await hub.service.idle.look(time.monotonic() + LATER)
+    await hub.idle_reaper.look(time.monotonic())
+    await hub.idle_reaper.look(time.monotonic() + LATER)
 
 
 async def test_sessions_share_a_process_if_that_is_wanted_and_all_come_back_when_it_dies(

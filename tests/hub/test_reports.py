@@ -409,7 +409,7 @@ async def test_a_store_that_fails_tells_of_nothing_that_is_gone(tmp_path: Path) 
         session = await began(owner)
         await news(owner, sessionId=session)
         store.failing = True
-        door.hub.service.changed(session)
+        door.hub.registry.changed(session)
         await store.failed.wait()
         store.failing = False
         await owner.call("t", "session/set_title", sessionId=session, title="There")

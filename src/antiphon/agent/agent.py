@@ -11,7 +11,16 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from antiphon.agent.declarations import (
+    AnnotationHandler,
+    Declarations,
+    Extension,
+    Handler,
+    SessionHandler,
+    handle_of,
+)
 from antiphon.agent.logins import (
+    Login,
     LoginHandler,
     LogoutHandler,
     StatusHandler,
@@ -24,14 +33,6 @@ from antiphon.agent.options import Choices, Option
 from antiphon.agent.options import declare as declare_option
 from antiphon.agent.providers import Provider
 from antiphon.agent.providers import declare as declare_provider
-from antiphon.agent.service import (
-    AnnotationHandler,
-    Extension,
-    Handler,
-    HandlerService,
-    SessionHandler,
-    handle_of,
-)
 from antiphon.agent.session import AgentSession
 from antiphon.agent.slash_commands import CommandHandler, SlashCommand, make_command
 from antiphon.agent.system_prompts import modes
@@ -39,8 +40,10 @@ from antiphon.engine.events import Delivery
 from antiphon.errors import LocalError, StdioClosed
 from antiphon.schema import v2
 from antiphon.schema.wire import Unknown
+from antiphon.server.authentication import Logins
 from antiphon.server.offer import CONTENT, Offer
 from antiphon.server.registry import SessionRegistry
+from antiphon.server.request import ServerContext
 from antiphon.server.server import Server
 from antiphon.stores.base import Store
 from antiphon.stores.memory import MemoryStore
@@ -107,21 +110,33 @@ class Agent:
         offer.accepts = frozenset(accepts)
         offer.system_prompts = modes(options.system_prompt)
         offer.mcp_over_acp = options.mcp_over_acp
-        self._service = HandlerService(offer, login_required=options.login_required)
-        self._logins = self._service.logins
+        self._declared = declared = Declarations(offer)
+        self._logins = Logins(required=options.login_required, attempt=Login)
         self._flows: dict[tuple[str, ...], TerminalFlow] = {}
         self._grace = options.stop_grace
-        registry = SessionRegistry(kept, self._service, grace=options.stop_grace)
-        self._service.bind(registry)
-        self._server = Server(registry, owns_store=store is None)
+        registry = SessionRegistry(
+            kept, declared.make_worker, agent_of=lambda _: name, grace=options.stop_grace
+        )
+        context = ServerContext(
+            registry=registry,
+            offer=offer,
+            logins=self._logins,
+            create=lambda params, _: registry.create(params, {}),
+            fork=lambda params, at, _: registry.fork(params, at),
+            call_extension=declared.call_extension,
+            extension_notified=declared.extension_notified,
+            providers=declared.providers,
+            trusts_named_authors=True,
+        )
+        self._server = Server(context, owns_store=store is None)
 
     @property
     def name(self) -> str:
-        return self._service.offer.name
+        return self._declared.offer.name
 
     @property
     def version(self) -> str:
-        return self._service.offer.version
+        return self._declared.offer.version
 
     @property
     def store(self) -> Store:
@@ -130,33 +145,33 @@ class Agent:
     @property
     def announces(self) -> dict[str, Any]:
         """Goes into the `_meta` of the capabilities: the extensions of the agent, under names of yours."""
-        return self._service.offer.announces
+        return self._declared.offer.announces
 
     @announces.setter
     def announces(self, announces: dict[str, Any]) -> None:
-        self._service.offer.announces = announces
+        self._declared.offer.announces = announces
 
     # --- handlers ----------------------------------------------------------------------------------
 
     def on_prompt(self, handler: Handler) -> Handler:
         """Run this for every prompt. Its return ends the turn; a stop reason it returns is reported."""
-        if self._service.handler is not None:
+        if self._declared.handler is not None:
             raise LocalError("an agent has one prompt handler")
-        self._service.handler = handler
+        self._declared.handler = handler
         return handler
 
     def on_session(self, handler: SessionHandler) -> SessionHandler:
         """Run this for every new session, once its client knows of it."""
-        if self._service.on_session is not None:
+        if self._declared.on_session is not None:
             raise LocalError("an agent has one session handler")
-        self._service.on_session = handler
+        self._declared.on_session = handler
         return handler
 
     def on_annotation(self, handler: AnnotationHandler) -> AnnotationHandler:
         """Run this whenever a client annotates a message or removes an annotation."""
-        if self._service.on_annotation is not None:
+        if self._declared.on_annotation is not None:
             raise LocalError("on_annotation was already set; an Agent has exactly one annotation handler")
-        self._service.on_annotation = handler
+        self._declared.on_annotation = handler
         return handler
 
     def extension(self, method: str) -> Callable[[E], E]:
@@ -164,11 +179,11 @@ class Agent:
         its notifications. Raise `InvalidParams`, or any `RequestError`, to refuse."""
         if not method.startswith("_") or method.startswith("_antiphon/"):
             raise LocalError(f"{method!r} is no extension method: its name begins with `_` and what is yours")
-        if method in self._service.extensions:
+        if method in self._declared.extensions:
             raise LocalError(f"the extension {method!r} has its handler already")
 
         def keep(handler: E) -> E:
-            self._service.extensions[method] = handler
+            self._declared.extensions[method] = handler
             return handler
 
         return keep
@@ -191,9 +206,9 @@ class Agent:
         Decorate a handler with it to be asked, with the session and the value, when a client wants another
         value: raising `InvalidParams` refuses it, with a reason that the client is told.
         """
-        if id in self._service.options:
+        if id in self._declared.options:
             raise LocalError(f"the config option {id!r} is declared already")
-        made = self._service.options[id] = declare_option(
+        made = self._declared.options[id] = declare_option(
             id, name=name, options=options, default=default, category=category, description=description
         )
         return made
@@ -201,12 +216,12 @@ class Agent:
     def command(self, name: str, *, description: str, hint: str | None = None) -> Callable[[C], C]:
         """Offer a slash command in every session: a prompt `/name …` runs the decorated handler, with the
         turn and the text behind the name, in place of the prompt handler. `hint` says what to type there."""
-        if name in self._service.commands:
+        if name in self._declared.commands:
             raise LocalError(f"the command {name!r} is declared already")
         shown = make_command(name, description, hint)
 
         def keep(handler: C) -> C:
-            self._service.commands[name] = SlashCommand(shown, handler)
+            self._declared.commands[name] = SlashCommand(shown, handler)
             return handler
 
         return keep
@@ -223,12 +238,12 @@ class Agent:
     ) -> Provider:
         """Let clients set how models are reached: by one of the protocols that it `supports`, where, and with
         which headers. Without a `base_url` it is disabled at first. Unstable."""
-        if id in self._service.providers:
+        if id in self._declared.providers:
             raise LocalError(f"the provider {id!r} is declared already")
-        made = self._service.providers[id] = declare_provider(
+        made = self._declared.providers[id] = declare_provider(
             id, supports=supports, required=required, api_type=api_type, base_url=base_url, headers=headers
         )
-        self._service.offer.has_providers = True
+        self._declared.offer.has_providers = True
         return made
 
     # --- logins ------------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ class McpServer:
         if self._closed:
             raise LocalError("this MCP server is used inside its `async with` block")
         inner = with_inner_meta(
-            params, info=self._worker.registry.service.offer.implementation, capabilities=self.capabilities
+            params, info=self._worker.offer.implementation, capabilities=self.capabilities
         )
         beside = {**self._worker.trace, **(meta or {})}
         return await self._calls.call(

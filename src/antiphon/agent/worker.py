@@ -48,6 +48,7 @@ from antiphon.schema.v2.prompt import StopReason
 from antiphon.server.checks import check_question, check_update, check_value
 from antiphon.server.connection import ClientConnection
 from antiphon.server.ids import new_id
+from antiphon.server.offer import Offer
 from antiphon.server.questions import Reply
 from antiphon.server.registry import SessionRegistry
 from antiphon.server.session import ServedSession
@@ -107,10 +108,7 @@ class Cancels:
 class Hooks(Protocol):
     """The handlers of an agent's author, for one session."""
 
-    @property
-    def accepted(self) -> tuple[type, ...]:
-        """The types of content that prompts may hold."""
-
+    def news(self) -> Sequence[Updated]: ...
     async def run(self, turn: OpenTurn) -> StopReason | str | None: ...
     async def configure(self, id: str, value: Value) -> None:
         """Ask the author about another value of an option. Raises `InvalidParams` or `LocalError`."""
@@ -127,10 +125,12 @@ class HandlerWorker:
         self,
         session: ServedSession,
         registry: SessionRegistry,
+        offer: Offer,
         make_hooks: Callable[[HandlerWorker], Hooks],
     ) -> None:
         self.session = session
         self.registry = registry
+        self.offer = offer
         self._emit = session.emit
         self.cancels = Cancels()
         self.background: dict[str, v2.BackgroundWork] = {}
@@ -183,14 +183,23 @@ class HandlerWorker:
 
     @property
     def accepted(self) -> tuple[type, ...]:
-        return self.hooks.accepted
+        return self.offer.accepted
 
     @property
     def introduction(self) -> dict[str, Any]:
         return {}
 
+    async def open(self) -> None:
+        """Nothing is kept of a session besides its journal."""
+
+    def news(self) -> Sequence[Updated]:
+        return self.hooks.news()
+
     def begin(self) -> None:
         self.hooks.begin()
+
+    def used(self) -> None:
+        """Sessions stay open."""
 
     def annotated(self, annotation: Annotation, *, removed: bool) -> None:
         self.hooks.annotated(annotation, removed=removed)

@@ -13,6 +13,7 @@ from antiphon.hub.upstream.logins import AgentLogins
 from antiphon.hub.upstream.pool import UpstreamPool
 from antiphon.hub.upstream.upstream import Upstream
 from antiphon.hub.worker.place import Place, open_new
+from antiphon.schema import v2
 from antiphon.server.offer import Offer
 from antiphon.stores.base import Store
 
@@ -41,6 +42,9 @@ class HubContext:
         self.audit = audit
         self.unattended = questions.unattended
         self.question_expiry = questions.expiry
+        self.mcp_servers: dict[str, tuple[v2.McpServer, ...]] = {}
+        """The MCP servers of sessions that were put away: a client that only joins one brings none. They may
+        hold secrets, so they are kept only in memory."""
         self.stopping = False
         """Whether nothing new is taken any more."""
 
@@ -49,6 +53,8 @@ class HubContext:
         self.logins.follow(upstream)
         known = describe(upstream.client)
         self.known_agents.keep(upstream.name, known)
+        if upstream.name == self.default:
+            self.offer.provisional = False
         self.announce(upstream.name, known)
 
     def announce(self, name: str, known: KnownAgent) -> None:

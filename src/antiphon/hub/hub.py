@@ -29,11 +29,14 @@ from antiphon.hub.access_policy import HubPolicy
 from antiphon.hub.context import HubContext
 from antiphon.hub.http.login import BrowserLogin
 from antiphon.hub.http.page import Page
+from antiphon.hub.idle import IdleReaper
 from antiphon.hub.options import Access, HubOptions, QuestionOptions
 from antiphon.hub.process import MARK, map_large_blocks, reap
 from antiphon.hub.quotas import QueuedBytes
+from antiphon.hub.records import recorded_agent
 from antiphon.hub.reports import FORMATS, Reports
-from antiphon.hub.service import HubService
+from antiphon.hub.session_factory import SessionFactory
+from antiphon.hub.session_list import SessionChanges, SessionListNotifier
 from antiphon.hub.store_check import StoreCheck
 from antiphon.hub.upstream.extensions import ExtensionRelay, Passed
 from antiphon.hub.upstream.files import Files
@@ -43,7 +46,7 @@ from antiphon.hub.upstream.mcp import Offered
 from antiphon.hub.upstream.pool import UpstreamPool
 from antiphon.hub.upstream.target import Target, default_agent_name, read_address, read_target
 from antiphon.hub.upstream.upstream import Upstream
-from antiphon.hub.worker.worker import worker_of
+from antiphon.hub.worker.worker import UpstreamWorker, worker_of
 from antiphon.schema import v2
 from antiphon.schema.version import EXTRAS
 from antiphon.server.access import AccessPolicy
@@ -51,6 +54,7 @@ from antiphon.server.authentication import Logins
 from antiphon.server.connection import ClientConnection
 from antiphon.server.offer import Offer
 from antiphon.server.registry import LAST_UPDATES, SessionRegistry
+from antiphon.server.request import ServerContext
 from antiphon.server.server import Server
 from antiphon.server.session import ServedSession
 from antiphon.stores.base import Store
@@ -146,6 +150,7 @@ class Hub:
             turn_complete=options.turn_complete,
             keeps=not isinstance(kept, MemoryStore),
         )
+        self.offer.provisional = True  # until the agent was started, it is not known what it takes
         self.offer.extras = replace(EXTRAS, session_updates=True)
         self.offer.ours = {
             "hub": True,
@@ -167,14 +172,32 @@ class Hub:
             audit=self.audit,
             questions=questions,
         )
-        relay = ExtensionRelay(self.upstreams, self.default, self._answer_own)
-        self.service = HubService(
-            self._context, logins, own=relay, most_sessions=self.limits.sessions, idle=options.idle
+        relay = ExtensionRelay(
+            self.upstreams, self.default, self._answer_own, lambda session: worker_of(session).binding
         )
-        self.registry = SessionRegistry(kept, self.service, grace=STOP_GRACE)
-        self.service.bind(self.registry)
-        self._server = Server(self.registry, owns_store=store is None, losses=self.losses)
-        self._store_check = StoreCheck(kept, self.service.changed)
+        changes = SessionChanges()
+        self.registry = SessionRegistry(
+            kept,
+            lambda session, registry: UpstreamWorker(session, registry, self._context),
+            agent_of=lambda record: recorded_agent(record) or self.default,
+            grace=STOP_GRACE,
+            most_sessions=self.limits.sessions,
+            changed=changes.note,
+        )
+        factory = SessionFactory(self.registry, self._context)
+        context = ServerContext(
+            registry=self.registry,
+            offer=self.offer,
+            logins=logins,
+            create=factory.create,
+            fork=factory.fork,
+            call_extension=relay.call,
+            extension_notified=relay.notified,
+        )
+        self._server = Server(context, owns_store=store is None, losses=self.losses)
+        self.idle_reaper = IdleReaper(self.registry, self._context, options.idle)
+        self._session_list = SessionListNotifier(changes, self.registry)
+        self._store_check = StoreCheck(kept, changes.note)
 
     @property
     def stopping(self) -> bool:
@@ -244,7 +267,8 @@ class Hub:
             await self._store_check.begin()
             await self._end_what_was_cut()
         async with self._server.serving():
-            self.service.idle.begin()
+            self.idle_reaper.begin()
+            self._session_list.begin()
             if first:
                 self._offer_what_is_known()
                 self._begin_learning()
@@ -269,9 +293,9 @@ class Hub:
     async def _put_away(self) -> None:
         self._context.stopping = True
         await self._store_check.aclose()
-        await self.service.idle.end()
+        await self.idle_reaper.end()
         await self.reports.aclose()
-        await self.service.session_list.aclose()
+        await self._session_list.aclose()
         if self._learning is not None:
             self._learning.cancel()
             await asyncio.wait([self._learning])

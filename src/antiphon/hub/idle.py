@@ -26,13 +26,9 @@ class IdleReaper:
         self._registry = registry
         self._hub = hub
         self._idle = idle
-        self._quiet: dict[ServedSession, tuple[int, float]] = {}
-        """Since when nothing has happened, and what had happened by then."""
+        self._quiet: dict[ServedSession, tuple[tuple[int, int], float]] = {}
+        """Since when nothing has happened, and what had happened by then: events and uses."""
         self._looking: asyncio.Task[None] | None = None
-
-    def touch(self, session: ServedSession) -> None:
-        """Somebody is about to need it."""
-        self._quiet.pop(session, None)
 
     def begin(self) -> None:
         if self._idle and self._looking is None:
@@ -54,12 +50,12 @@ class IdleReaper:
         sessions = [session for session in self._registry.sessions if session.parent is None]
         before, self._quiet = self._quiet, {}
         for session in sessions:
-            events, since = before.get(session, (-1, now))
-            if events != session.fold.last_seq or not is_quiet(session):
-                events, since = session.fold.last_seq, now
-            self._quiet[session] = (events, since)
-        for session, (events, since) in tuple(self._quiet.items()):
-            still = events == session.fold.last_seq and is_quiet(session) and session in self._quiet
+            happened, since = before.get(session, ((-1, -1), now))
+            if happened != _happened(session) or not is_quiet(session):
+                happened, since = _happened(session), now
+            self._quiet[session] = (happened, since)
+        for session, (happened, since) in tuple(self._quiet.items()):
+            still = happened == _happened(session) and is_quiet(session)
             if still and now - since >= self._idle:
                 await self._rest(session)
         self._hub.upstreams.let_spares_go(before=now - self._idle)
@@ -81,6 +77,10 @@ class IdleReaper:
             return False
         able = feed.session.abilities
         return (able.resume or able.load) and able.ours.get("keeps") is not False
+
+
+def _happened(session: ServedSession) -> tuple[int, int]:
+    return session.fold.last_seq, worker_of(session).uses
 
 
 def is_quiet(session: ServedSession) -> bool:

@@ -16,7 +16,6 @@ from msgspec import structs
 
 from antiphon.engine.subagents import SUBAGENT_OF
 from antiphon.errors import StoreError
-from antiphon.hub.context import HubContext
 from antiphon.jsonrpc.frames import encode_notification
 from antiphon.schema import v1, v2
 from antiphon.server.connection import ClientConnection
@@ -34,41 +33,64 @@ Infos = tuple[Any, Any]
 """A session as lists of v1 and of v2 have it."""
 
 
+class SessionChanges:
+    """The ids of sessions whose entries in `session/list` may have changed."""
+
+    def __init__(self) -> None:
+        self._ids: set[str] = set()
+        self._noted = asyncio.Event()
+
+    def note(self, session_id: str) -> None:
+        self._ids.add(session_id)
+        self._noted.set()
+
+    async def wait(self) -> None:
+        """Wait until a change is noted that was not taken."""
+        await self._noted.wait()
+
+    @property
+    def waiting(self) -> bool:
+        return self._noted.is_set()
+
+    def take(self) -> set[str]:
+        ids, self._ids = self._ids, set()
+        self._noted.clear()
+        return ids
+
+
 class SessionListNotifier:
-    def __init__(self, registry: SessionRegistry, hub: HubContext) -> None:
+    def __init__(self, changes: SessionChanges, registry: SessionRegistry) -> None:
+        self._changes = changes
         self._registry = registry
-        self._hub = hub
-        self._changed: set[str] = set()
         self._known: dict[str, bytes] = {}
         """What was told of sessions, without the times at which they last changed."""
         self._behind: dict[ClientConnection, set[str]] = {}
         """What clients have not been told yet, as they do not read."""
         self._task: asyncio.Task[None] | None = None
 
-    def note(self, session_id: str) -> None:
-        """Something of this session may have changed that lists tell."""
-        self._changed.add(session_id)
-        if self._task is None and not self._hub.stopping:
-            self._task = asyncio.get_running_loop().create_task(self._tell())
+    def begin(self) -> None:
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def aclose(self) -> None:
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
-
-    async def _tell(self) -> None:
-        try:
-            await asyncio.sleep(SOON)
-            while self._changed or self._behind:
-                await self._tell_now()
-                await asyncio.sleep(PACE)
-        except Exception:
-            logger.exception("session list notification failed")  # the next change may be
-        finally:
             self._task = None
 
+    async def _run(self) -> None:
+        while True:
+            await self._changes.wait()
+            await asyncio.sleep(SOON)
+            try:
+                while self._changes.waiting or self._behind:
+                    await self._tell_now()
+                    await asyncio.sleep(PACE)
+            except Exception:
+                logger.exception("session list notification failed")  # the next change may be sent
+
     async def _tell_now(self) -> None:
-        changed, self._changed = self._changed, set()
+        changed = self._changes.take()
         wanting = [link for link in self._registry.connections if _wants(link)]
         self._behind = {link: ids for link, ids in self._behind.items() if link in wanting}
         if not wanting:

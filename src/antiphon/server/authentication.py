@@ -44,7 +44,7 @@ StatusHandler = Callable[[Any], Awaitable[v2.AuthStatusResponse | str]]
 
 
 class Logins:
-    """The ways to log in that a service offers, and what handles them."""
+    """The ways to log in that a server offers, and what handles them."""
 
     def __init__(self, *, required: bool, attempt: Callable[..., LoginAttempt] = LoginAttempt) -> None:
         """`required`: a connection has to be logged in before it can do anything with sessions. `attempt`

@@ -15,19 +15,18 @@ from antiphon.server.connection import ClientConnection, MethodHandlers
 from antiphon.server.method import Method, Opens
 from antiphon.server.methods import extensions
 from antiphon.server.methods.table import METHODS, meant_by, method_of
-from antiphon.server.registry import SessionRegistry
-from antiphon.server.request import Request
+from antiphon.server.request import Request, ServerContext
 
 
-def method_handlers(registry: SessionRegistry, client: ClientConnection) -> MethodHandlers:
+def method_handlers(server: ServerContext, client: ClientConnection) -> MethodHandlers:
     """Return what handles the requests and notifications of one client."""
-    request, notified = partial(dispatch, registry, client), partial(_notified, registry, client)
-    offered = [row for row in METHODS.values() if row.offered is None or row.offered(registry.service)]
+    request, notified = partial(dispatch, server, client), partial(_notified, server, client)
+    offered = [row for row in METHODS.values() if row.offered is None or row.offered(server.offer)]
     return MethodHandlers(
         requests={row.name: request for row in offered if row.handler is not None and not _is_extension(row)},
         notifications={row.name: partial(notified, row) for row in offered if row.notified is not None},
         on_extension=request,
-        on_extension_notified=partial(_extension_notified, registry, client),
+        on_extension_notified=partial(_extension_notified, server, client),
     )
 
 
@@ -35,33 +34,33 @@ def _is_extension(row: Method) -> bool:
     return row.handler is extensions.call
 
 
-async def dispatch(registry: SessionRegistry, client: ClientConnection, params: Any, inbound: Inbound) -> Any:
+async def dispatch(server: ServerContext, client: ClientConnection, params: Any, inbound: Inbound) -> Any:
     """Check a request against its row, and handle it. Nothing is awaited that need not be: a handler begins
     in the order in which it was called."""
     policy, method = client.policy, meant_by(inbound.method, params)
     if policy is EVERYTHING:
-        return await _handle(registry, client, method, params, inbound)
+        return await _handle(server, client, method, params, inbound)
     client_id = client.client_id
     params = await policy.admit(method, params, size=inbound.size, client_id=client_id)
     try:
-        return await _handle(registry, client, method, params, inbound)
+        return await _handle(server, client, method, params, inbound)
     except Exception as error:
         policy.failed(method, params, error, client_id=client_id)
         raise
 
 
 async def _handle(
-    registry: SessionRegistry, client: ClientConnection, method: Method, params: Any, inbound: Inbound
+    server: ServerContext, client: ClientConnection, method: Method, params: Any, inbound: Inbound
 ) -> Any:
     if method.login and not client.authentication.open:
         await client.authentication.check()
     if not method.subagents:
         session_id = session_of(params)
-        session = None if session_id is None else registry.find(session_id)
+        session = None if session_id is None else server.registry.find(session_id)
         if session is not None and session.subagent_of is not None:  # SUB-02
             raise InvalidParams("this session works for another one and is only followed")
     assert method.handler is not None
-    request = Request(registry, client, params, inbound)
+    request = Request(server, client, params, inbound)
     return await (method.handler(request) if method.opens is None else _open(request, method))
 
 
@@ -75,7 +74,7 @@ async def _open(request: Request, method: Method) -> Any:
     ]
     if not declared:
         return await method.handler(request)
-    if not request.registry.service.may_take_mcp_over_acp:
+    if not request.server.offer.may_take_mcp_over_acp:
         raise InvalidParams("MCP servers over ACP are not supported")  # MCPCFG-05
     ids = [server.server_id for server in declared]
     if method.opens is Opens.NEW:
@@ -91,18 +90,18 @@ async def _open(request: Request, method: Method) -> Any:
         raise
 
 
-def _notified(registry: SessionRegistry, client: ClientConnection, method: Method, params: Any) -> None:
+def _notified(server: ServerContext, client: ClientConnection, method: Method, params: Any) -> None:
     if client.policy.admits_notification(method, params, client_id=client.client_id):
         assert method.notified is not None
-        method.notified(Request(registry, client, params))
+        method.notified(Request(server, client, params))
 
 
-def _extension_notified(registry: SessionRegistry, client: ClientConnection, name: str, params: Any) -> None:
+def _extension_notified(server: ServerContext, client: ClientConnection, name: str, params: Any) -> None:
     if not client.policy.admits_notification(method_of(name), params, client_id=client.client_id):
         return
 
     async def notify() -> None:
         with suppress(AntiphonError):  # a notification is not answered
-            await extensions.notified(Request(registry, client, params), name)
+            await extensions.notified(Request(server, client, params), name)
 
     client.wire.start_soon(notify())

@@ -8,6 +8,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from antiphon.server.offer import Offer
+
 OURS = "_antiphon/"
 """How the names of our own methods begin."""
 
@@ -81,8 +83,8 @@ class Method(Struct, frozen=True, kw_only=True):
     """Whether it leads to other sessions than the one it names: such a client may not call it."""
     counts_as_prompt: bool = False
     """Whether the limit of prompts in a minute counts it."""
-    offered: Callable[[Any], bool] | None = None
-    """Whether a service has it; `None`: every service does."""
+    offered: Callable[[Offer], bool] | None = None
+    """Whether a server has it, by what it offers; `None`: every server does."""
 
     @property
     def is_act(self) -> bool:

@@ -1,4 +1,4 @@
-"""Offer: what a service says of itself in the answer to `initialize`, in the words of each version."""
+"""Offer: what a server says of itself in the answer to `initialize`, in the words of each version."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OPT_INS = OptIns(turn_complete=True, prompt_lifecycle=True, message_update=True)
 
 
 class Offer:
-    """What a service offers. A hub changes it as it learns what its agents can do."""
+    """What a server offers. A hub changes it as it learns what its agents can do."""
 
     def __init__(self, name: str, version: str, *, busy: Delivery, turn_complete: bool, keeps: bool) -> None:
         """`busy`: what a plain prompt does while the session works. `turn_complete` sends that signal to
@@ -49,6 +49,8 @@ class Offer:
         self.system_prompts: frozenset[v2.SystemPromptMode] = frozenset()
         self.mcp_over_acp = False
         """Whether clients may offer MCP servers of their own over their connection."""
+        self.provisional = False
+        """Whether more may be offered later: nothing is refused then because it is not offered now."""
         self.mcp_kinds = frozenset({"stdio", "http"})
         """The kinds of MCP servers that a session may be given, other than clients' own."""
         self.takes_directories = True
@@ -69,6 +71,11 @@ class Offer:
     def accepted(self) -> tuple[type, ...]:
         """The types of content that prompts may hold."""
         return (*ALWAYS, *(kind for name, kind in CONTENT.items() if name in self.accepts))
+
+    @property
+    def may_take_mcp_over_acp(self) -> bool:
+        """Whether a session may be set up with MCP servers of clients."""
+        return self.mcp_over_acp or self.provisional
 
     def check_system_prompt(self, given: v2.SystemPrompt | None) -> None:
         """Raise `InvalidParams` for a system prompt that the agent cannot use as it is asked to (SESS-58)."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,14 @@ from antiphon.engine.fork import forked
 from antiphon.engine.questions import Question
 from antiphon.engine.session import Session
 from antiphon.engine.subagents import SUBAGENT_OF
-from antiphon.errors import AntiphonError, RequestError, ResourceNotFound, SessionClaimed, SessionUnknown
+from antiphon.errors import (
+    AntiphonError,
+    RequestError,
+    ResourceNotFound,
+    SessionClaimed,
+    SessionUnknown,
+    TooLarge,
+)
 from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.live.session import LiveSession
 from antiphon.live.stored_session import read_session
@@ -25,9 +32,9 @@ from antiphon.server.client_info import ClientInfo
 from antiphon.server.connection import ClientConnection
 from antiphon.server.ids import new_id
 from antiphon.server.params import operation_id_of
-from antiphon.server.service import Service
 from antiphon.server.session import ServedSession
 from antiphon.server.session_start import SessionStart
+from antiphon.server.worker import Worker
 from antiphon.stores.base import RecordPatch, SessionRecord, Store
 
 LAST_UPDATES = 2.0
@@ -67,10 +74,32 @@ def open_elsewhere(session_id: str) -> RequestError:
 
 
 class SessionRegistry:
-    def __init__(self, store: Store, service: Service, *, grace: float) -> None:
-        """`grace`: seconds that the work of a session gets to end in."""
+    def __init__(
+        self,
+        store: Store,
+        make_worker: Callable[[ServedSession, SessionRegistry], Worker],
+        *,
+        agent_of: Callable[[SessionRecord], str],
+        grace: float,
+        most_sessions: int | None = None,
+        changed: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Make a registry without open sessions.
+
+        make_worker: makes the worker of a session that is made or opened
+        agent_of: returns the name of the agent of a session
+        grace: seconds that the work of a session gets to end in
+        most_sessions: how many may be open at a time
+        changed: called with the id of a session whose entry in `session/list` may have changed, or is gone
+        """
         self.store = store
-        self.service = service
+        self.agent_of = agent_of
+        self.changed = changed
+        self._make_worker = make_worker
+        self._most_sessions = most_sessions
+        self._places = 0
+        """Sessions that are about to be open: requests that come at once must not exceed the limit
+        together."""
         self.connections: set[ClientConnection] = set()
         """The clients that are connected."""
         self._grace = grace
@@ -133,7 +162,7 @@ class SessionRegistry:
         session.additional_directories = tuple(params.additional_directories)
         session.mcp_servers = tuple(params.mcp_servers)
         session.system_prompt = params.system_prompt
-        news = (*session.fold.interrupt(), *self.service.news(session.fold))
+        news = (*session.fold.interrupt(), *session.worker.news())
         if news:
             session.emit(news)
             await live.durable()  # the answer says so
@@ -164,7 +193,7 @@ class SessionRegistry:
     ) -> ServedSession:
         """Make a session that works for another one. It is kept as any, and not listed."""
         about = {SUBAGENT_OF: parent.id}
-        with self.service.opening():
+        with self.opening():
             live = await LiveSession.create(
                 self.store, session_id=session_id or new_id("sess"), cwd=cwd, clock=now, meta=dict(about)
             )
@@ -174,18 +203,34 @@ class SessionRegistry:
     async def _enter(self, live: LiveSession) -> ServedSession:
         stack = AsyncExitStack()
         await stack.enter_async_context(live)
-        session = ServedSession(live, self.connections, self.service.make_worker, grace=self._grace)
+        session = ServedSession(
+            live, self.connections, lambda made: self._make_worker(made, self), grace=self._grace
+        )
         self._sessions[live.session_id] = session
         self._open[live.session_id] = stack
         live.observe(
-            changed=lambda: self.service.changed(session.id),
+            changed=lambda: self.changed(session.id),
             failed=lambda: self._leave(self.release(session)),  # it can be opened again later
         )
-        self.service.changed(session.id)
-        await self.service.entered(session)
+        self.changed(session.id)
+        await session.worker.open()
         return session
 
     # --- opening -----------------------------------------------------------------------------------
+
+    @contextmanager
+    def opening(self) -> Iterator[None]:
+        """Hold a place while a session is made, or is read from the store. Raises `RequestError` where too
+        many are open."""
+        most = self._most_sessions
+        if most is not None and len(self._sessions) + self._places >= most:
+            data = {"reason": "limit", "limit": "sessions"}
+            raise RequestError(TooLarge.code, f"{most} sessions are open, which is the limit here", data=data)
+        self._places += 1
+        try:
+            yield
+        finally:
+            self._places -= 1
 
     async def open(self, session_id: str, *, voice: AttachmentWriter | None = None) -> ServedSession:
         """Return a session that is open here, or open it from the store. A turn that was cut short by the end
@@ -194,7 +239,7 @@ class SessionRegistry:
         Where this call opens it, `voice` gets the replay while it is read, and is pinned to the session.
         """
         session = await self._open_once(session_id, voice)
-        self.service.used(session)
+        session.worker.used()
         return session
 
     async def _open_once(self, session_id: str, voice: AttachmentWriter | None) -> ServedSession:
@@ -211,13 +256,13 @@ class SessionRegistry:
         return await asyncio.shield(task)
 
     async def _reopen(self, session_id: str, voice: AttachmentWriter | None) -> ServedSession:
-        with self.service.opening():
+        with self.opening():
             live = await self._read(session_id, voice)
             session = await self._enter(live)
             session.emit(session.fold.interrupt())  # nothing that was previewed changes by that
             if voice is not None:
                 voice.pin(live, session.questions.answer, history=True)
-            session.emit(self.service.news(session.fold))  # after the replay, which may have shown older news
+            session.emit(session.worker.news())  # after the replay, which may have shown older news
             return session
 
     async def _read(self, session_id: str, voice: AttachmentWriter | None) -> LiveSession:
@@ -357,9 +402,8 @@ class SessionRegistry:
         """Put a session away; it can be opened again."""
         if self._sessions.get(session.id) is not session:
             return
-        self.service.released(session)
         del self._sessions[session.id]
-        self.service.changed(session.id)
+        self.changed(session.id)
         stack = self._open.pop(session.id)
         session.gone = True
         closed = (

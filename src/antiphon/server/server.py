@@ -1,4 +1,4 @@
-"""Server: connections and sessions of one service."""
+"""Server: the connections and sessions of one agent or hub."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from antiphon.errors import LocalError
 from antiphon.server.access import EVERYTHING, AccessPolicy
 from antiphon.server.connection import ClientConnection
 from antiphon.server.dispatch import method_handlers
-from antiphon.server.registry import SessionRegistry
+from antiphon.server.request import ServerContext
 from antiphon.transports.base import Transport
 
 
 class Server:
     def __init__(
-        self, registry: SessionRegistry, *, owns_store: bool, losses: LossCounter | None = None
+        self, context: ServerContext, *, owns_store: bool, losses: LossCounter | None = None
     ) -> None:
         """A store that the server does not own is closed with it: it was given for one life."""
-        self.registry = registry
-        self._service = registry.service
+        self._context = context
+        self.registry = context.registry
         self._owns_store = owns_store
         self._losses = losses or LossCounter()
         self._ended = False
@@ -43,9 +43,9 @@ class Server:
         connection = ClientConnection(
             transport,
             policy,
-            offer=self._service.offer,
-            logins=self._service.logins,
-            handlers=partial(method_handlers, registry),
+            offer=self._context.offer,
+            logins=self._context.logins,
+            handlers=partial(method_handlers, self._context),
             losses=self._losses,
         )
         registry.connections.add(connection)

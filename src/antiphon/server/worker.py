@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from antiphon.engine.annotations import Annotation
 from antiphon.engine.configuration import Value
-from antiphon.engine.events import Delivery, QuestionClosed, QuestionOpened
+from antiphon.engine.events import Delivery, QuestionClosed, QuestionOpened, Updated
 from antiphon.engine.prompts import Entry
 
 
@@ -32,6 +32,14 @@ class Worker(Protocol):
     @property
     def introduction(self) -> dict[str, Any]:
         """Goes under our own key of the answer to a client that begins or joins the session."""
+
+    # --- the start ---------------------------------------------------------------------------------
+
+    async def open(self) -> None:
+        """Prepare: the session was made, or opened from the store, and nothing else has happened in it."""
+
+    def news(self) -> Sequence[Updated]:
+        """Return the updates that the session needs when it is made or opened again."""
 
     def begin(self) -> None:
         """Start: the client that began the session has been answered."""
@@ -70,6 +78,9 @@ class Worker(Protocol):
 
     def questions_changed(self, bodies: Sequence[QuestionOpened | QuestionClosed]) -> None:
         """Note that questions were opened or closed."""
+
+    def used(self) -> None:
+        """Note that a client is about to use the session."""
 
     def client_left(self) -> None:
         """Note that a client is about to be detached, which may have been asked something."""

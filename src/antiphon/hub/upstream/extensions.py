@@ -24,6 +24,7 @@ from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.server.connection import ClientConnection
 from antiphon.server.extensions import ask_first
 from antiphon.server.method import OURS
+from antiphon.server.request import FindSession
 from antiphon.server.session import ServedSession
 
 OwnMethods = Callable[[str, Any], Awaitable[Any]]
@@ -37,19 +38,23 @@ class Reachable(Protocol):
         """The session at its agent, which is started if it does not run."""
 
 
-Find = Callable[[], Reachable | None]
-"""Returns the session that params name. Raises where the client is not attached to it."""
-
-
 class ExtensionRelay:
     """Passes extension methods and notifications of clients on to the agents."""
 
-    def __init__(self, upstreams: UpstreamPool, default: str, own: OwnMethods) -> None:
+    def __init__(
+        self,
+        upstreams: UpstreamPool,
+        default: str,
+        own: OwnMethods,
+        reachable: Callable[[ServedSession], Reachable],
+    ) -> None:
+        """`default`: the agent for what names no session. `reachable` returns how a session is reached."""
         self._upstreams = upstreams
         self._default = default
         self._own = own
+        self._reachable = reachable
 
-    async def call(self, find: Find, method: str, params: Any) -> Any:
+    async def call(self, find: FindSession, method: str, params: Any) -> Any:
         if method.startswith(OURS):
             return await self._own(method, params)
         named = find()
@@ -60,15 +65,15 @@ class ExtensionRelay:
             raise to_request_error(error) from error
         return _renamed(result, _back(params, there))
 
-    async def notified(self, find: Find, method: str, params: Any) -> None:
+    async def notified(self, find: FindSession, method: str, params: Any) -> None:
         if not method.startswith(OURS):
             connection, there = await self._reach(find())
             await connection.notify(method, _renamed(params, there))
 
-    async def _reach(self, named: Reachable | None) -> tuple[Connection, str | None]:
+    async def _reach(self, named: ServedSession | None) -> tuple[Connection, str | None]:
         """Return the agent, and the id that it has for the session, if one is named."""
         if named is not None:
-            feed = await named.bring()
+            feed = await self._reachable(named).bring()
             return feed.session.client.connection, feed.session.id
         return (await self._upstreams.spare(self._default)).client.connection, None
 

@@ -44,6 +44,7 @@ from antiphon.errors import (
     StoreError,
 )
 from antiphon.hub.context import HubContext
+from antiphon.hub.records import HUB
 from antiphon.hub.upstream.errors import to_request_error
 from antiphon.hub.upstream.feed import UpstreamFeed
 from antiphon.hub.upstream.mcp import Provision
@@ -74,6 +75,9 @@ BEGUN = v2.SessionStateUpdate(state=v2.State.RUNNING)
 
 
 class UpstreamWorker:
+    uses = 0
+    """How often clients were about to use the session."""
+
     def __init__(self, session: ServedSession, registry: SessionRegistry, hub: HubContext) -> None:
         self.session = session
         self._hub = hub
@@ -128,6 +132,23 @@ class UpstreamWorker:
     def is_set_up(self) -> bool:
         """Whether an agent is at work for it: a client that joins then changes nothing of its setup."""
         return self.binding.feed is not None
+
+    async def open(self) -> None:
+        self.session.mcp_servers = self._hub.mcp_servers.pop(self.id, ())
+        record, created = await self._hub.store.get(self.id), self.fold.created
+        kept = None if record is None else record.meta.get(HUB)
+        if kept is None and created is not None:
+            # It was cut off as it began: by its creation alone, it has no session at its agent yet.
+            agent = created.meta.get("agent")
+            self.binding.agent = agent if isinstance(agent, str) else self._hub.default
+        if isinstance(kept, dict):
+            self.binding.restore(kept)
+
+    def news(self) -> Sequence[Updated]:
+        return ()
+
+    def used(self) -> None:
+        self.uses += 1
 
     def begin(self) -> None:
         """The agent has begun already."""
@@ -317,6 +338,8 @@ class UpstreamWorker:
         """An agent is left when its session is put away."""
 
     async def stop(self) -> None:
+        if self.session.mcp_servers:
+            self._hub.mcp_servers[self.id] = self.session.mcp_servers
         await self.dispatcher.stop()
         self._lose_agent()
         self.attempt(lambda: self.emit(self.fold.interrupt()))

@@ -116,5 +116,5 @@ def _check_room(session: ServedSession, made: Annotation) -> None:
 
 def _who(request: Request, voice: AttachmentWriter) -> Who:
     """Return the author. A hub names its own client, and is believed by the agent behind it."""
-    named = read_who(request.params.get("by")) if request.registry.service.believes_relays else None
+    named = read_who(request.params.get("by")) if request.server.trusts_named_authors else None
     return named or voice.who or request.client.info.who

@@ -10,14 +10,14 @@ from antiphon.server.session import ServedSession
 
 
 async def call(request: Request) -> Any:
-    service, method = request.registry.service, request.inbound.method
-    result = await service.call(partial(_session, request), method, request.params)
+    find, method = partial(_session, request), request.inbound.method
+    result = await request.server.call_extension(find, method, request.params)
     request.answer(result)  # `null` is a result like any other
     return result
 
 
 async def notified(request: Request, method: str) -> None:
-    await request.registry.service.notified(partial(_session, request), method, request.params)
+    await request.server.extension_notified(partial(_session, request), method, request.params)
 
 
 def _session(request: Request) -> ServedSession | None:

@@ -38,7 +38,7 @@ async def prompt(request: Request) -> Any:
             kind = block.get("type") if isinstance(block, Unknown) else type(block).__struct_config__.tag
             raise InvalidParams(f"content of type {kind!r} is not accepted")  # PROMPT-V2-09, CONT-08
     ours = ours_in(wanted.meta)
-    delivery = _delivery(ours.get("delivery"), session) or registry.service.offer.busy
+    delivery = _delivery(ours.get("delivery"), session) or request.server.offer.busy
     theirs = {key: value for key, value in (wanted.meta or {}).items() if key != META_KEY}
     outcome = control.submit(
         wanted.prompt,

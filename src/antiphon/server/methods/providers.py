@@ -6,13 +6,12 @@ from typing import Any
 
 from antiphon.errors import InvalidParams
 from antiphon.schema import v1, v2
-from antiphon.server.request import Request
-from antiphon.server.service import ModelProvider
+from antiphon.server.request import ModelProvider, Request
 
 
 async def list_providers(request: Request) -> Any:
     types: Any = v1 if request.client.v1 else v2
-    providers = request.registry.service.providers.values()
+    providers = request.server.providers.values()
     return types.ListProvidersResponse(providers=[_info(provider, types) for provider in providers])
 
 
@@ -28,7 +27,7 @@ async def disable(request: Request) -> Any:
 
 
 def _find(request: Request) -> ModelProvider:
-    id, providers = request.params.provider_id, request.registry.service.providers
+    id, providers = request.params.provider_id, request.server.providers
     if id not in providers:
         raise InvalidParams(f"there is no provider {id!r}")
     return providers[id]

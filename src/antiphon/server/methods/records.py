@@ -38,13 +38,13 @@ async def archive(request: Request) -> Any:
     if session is not None:
         await registry.close(session)
     await _mark_archived(registry.store, session_id, archived=True)
-    registry.service.changed(session_id)
+    registry.changed(session_id)
     return {}
 
 
 async def unarchive(request: Request) -> Any:
     await _mark_archived(request.registry.store, request.params.session_id, archived=False)
-    request.registry.service.changed(request.params.session_id)
+    request.registry.changed(request.params.session_id)
     return {}
 
 
@@ -67,14 +67,14 @@ async def set_title(request: Request) -> Any:
     title = _title(request.params.title)
     async with request.registry.borrow(request.params.session_id) as live:
         await choose_title(live, title)
-    request.registry.service.changed(request.params.session_id)
+    request.registry.changed(request.params.session_id)
     types: Any = v1 if request.client.v1 else v2
     return types.SetSessionTitleResponse(title=title)
 
 
 def info_of(registry: SessionRegistry, record: SessionRecord, types: Any) -> Any:
     """Return a session as lists have it, in the types of a version."""
-    ours = dict(registry.service.described(record))
+    ours: dict[str, Any] = {"agent": registry.agent_of(record)}
     session = registry.find(record.session_id)
     if session is not None:
         ours["state"] = state_word(session.fold)

@@ -22,8 +22,8 @@ async def new(request: Request) -> Any:
     wanted: v2.NewSessionRequest = (
         upward.new_session(request.params, report=client.losses) if client.v1 else request.params
     )
-    check_setup(wanted, registry.service.offer)
-    session = await registry.begin(wanted, lambda: registry.service.create(wanted, client))
+    check_setup(wanted, request.server.offer)
+    session = await registry.begin(wanted, lambda: request.server.create(wanted, client))
     return enter(request, session, v2.NewSessionResponse)
 
 
@@ -32,11 +32,11 @@ async def fork(request: Request) -> Any:
     wanted: v2.ForkSessionRequest = (
         upward.fork_session(request.params, report=client.losses) if client.v1 else request.params
     )
-    check_setup(wanted, registry.service.offer)
+    check_setup(wanted, request.server.offer)
     at = ours_in(wanted.meta).get("messageId")  # our own: the message after which to fork
     if at is not None and not isinstance(at, str):
         raise InvalidParams("`messageId` is the id of a message")
-    session = await registry.begin(wanted, lambda: registry.service.fork(wanted, at, client))
+    session = await registry.begin(wanted, lambda: request.server.fork(wanted, at, client))
     return enter(request, session, v2.ForkSessionResponse)
 
 
@@ -58,7 +58,7 @@ async def resume(request: Request) -> Any:
 async def _reopen(request: Request, params: v2.ResumeSessionRequest, *, loaded: bool) -> Any:
     client, registry = request.client, request.registry
     cursor = read_cursor(params, loaded=loaded)
-    check_setup(params, registry.service.offer)
+    check_setup(params, request.server.offer)
     history = params.replay_from is not None and cursor is None
     voice = registry.new_voice(client, params.session_id)
     session = await registry.open(params.session_id, voice=voice if history else None)
@@ -96,7 +96,7 @@ async def delete(request: Request) -> Any:
         await registry.store.delete(session_id)
     except SessionClaimed as error:
         raise open_elsewhere(session_id) from error
-    registry.service.changed(session_id)
+    registry.changed(session_id)
     return {}
 
 

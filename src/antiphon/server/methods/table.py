@@ -21,6 +21,7 @@ from antiphon.server.methods import (
     records,
     sessions,
 )
+from antiphon.server.offer import Offer
 
 OBSERVER, CONTROLLER, OWNER = Role.OBSERVER, Role.CONTROLLER, Role.OWNER
 CLOSE_FOR_ALL = "session/close for all"
@@ -29,9 +30,9 @@ EXTENSION = "_"
 """Every extension method that is not ours: only client and agent know what it does."""
 
 
-def _has_providers(service: object) -> bool:
+def _has_providers(offer: Offer) -> bool:
     """PROV-01: without a declared provider they are no methods of the agent."""
-    return bool(getattr(service, "providers", None))
+    return offer.has_providers
 
 
 _ROWS = (

@@ -1,14 +1,13 @@
-"""HandlerService: the declarations of one agent, and the workers that run its handlers."""
+"""Declarations: what the author of an agent declares, and how each session uses it."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from antiphon.agent.logins import Login
 from antiphon.agent.options import Option
 from antiphon.agent.providers import Provider
 from antiphon.agent.session import AgentSession, AgentTurn
@@ -17,19 +16,15 @@ from antiphon.agent.worker import HandlerWorker, OpenTurn
 from antiphon.engine.annotations import Annotation
 from antiphon.engine.configuration import Value, find_option
 from antiphon.engine.events import Updated
-from antiphon.engine.session import Session
 from antiphon.errors import InvalidParams, LocalError, MethodNotFound, StoreError
 from antiphon.schema import v2
 from antiphon.schema.v2.prompt import StopReason
 from antiphon.schema.version import META_KEY
-from antiphon.server.authentication import Logins
-from antiphon.server.connection import ClientConnection
 from antiphon.server.offer import Offer
 from antiphon.server.registry import SessionRegistry
-from antiphon.server.service import FindSession
+from antiphon.server.request import FindSession
 from antiphon.server.session import ServedSession
 from antiphon.server.session_facts import commands_of
-from antiphon.stores.base import SessionRecord
 
 
 class AnnotationNews(Struct, frozen=True):
@@ -46,12 +41,11 @@ Extension: TypeAlias = Callable[[Any, AgentSession | None], Awaitable[Any]]
 """Gets the params, any JSON value, and the session that they name, if they do; returns the result."""
 
 
-class HandlerService:
-    believes_relays = True
+class Declarations:
+    """The handlers, options, commands, providers and extensions that an agent's author declares."""
 
-    def __init__(self, offer: Offer, *, login_required: bool) -> None:
+    def __init__(self, offer: Offer) -> None:
         self.offer = offer
-        self.logins = Logins(required=login_required, attempt=Login)
         self.handler: Handler | None = None
         self.on_session: SessionHandler | None = None
         self.on_annotation: AnnotationHandler | None = None
@@ -59,72 +53,17 @@ class HandlerService:
         self.commands: dict[str, SlashCommand] = {}
         self.providers: dict[str, Provider] = {}
         self.extensions: dict[str, Extension] = {}
-        self._registry: SessionRegistry
 
-    def bind(self, registry: SessionRegistry) -> None:
-        self._registry = registry
+    def make_worker(self, session: ServedSession, registry: SessionRegistry) -> HandlerWorker:
+        return HandlerWorker(session, registry, self.offer, partial(SessionHooks, self))
 
-    @property
-    def may_take_mcp_over_acp(self) -> bool:
-        return self.offer.mcp_over_acp
-
-    # --- sessions ----------------------------------------------------------------------------------
-
-    def make_worker(self, session: ServedSession) -> HandlerWorker:
-        return HandlerWorker(session, self._registry, lambda worker: SessionHooks(self, worker))
-
-    async def create(self, params: v2.NewSessionRequest, maker: ClientConnection | None) -> ServedSession:
-        return await self._registry.create(params, {})
-
-    async def fork(
-        self, params: v2.ForkSessionRequest, at: str | None, maker: ClientConnection | None
-    ) -> ServedSession:
-        return await self._registry.fork(params, at)
-
-    def opening(self) -> AbstractContextManager[None]:
-        return nullcontext()
-
-    async def entered(self, session: ServedSession) -> None:
-        """Nothing is kept of a session besides its journal."""
-
-    def used(self, session: ServedSession) -> None:
-        """Sessions stay open."""
-
-    def released(self, session: ServedSession) -> None:
-        """Nothing is kept of it."""
-
-    def changed(self, session_id: str) -> None:
-        """Nobody is told."""
-
-    def described(self, record: SessionRecord) -> dict[str, Any]:
-        return {"agent": self.offer.name}
-
-    def news(self, fold: Session) -> list[Updated]:
-        """Return the declared options and commands, where a session has others. It keeps the values that are
-        still offered, and the commands that it was given for itself."""
-        updates: list[v2.SessionUpdate] = []
-        if self.options:
-            before = () if fold.facts.config is None else fold.facts.config.latest.config_options
-            now = [option.restored(find_option(before, id)) for id, option in self.options.items()]
-            if now != list(before):
-                updates.append(v2.ConfigOptionUpdate(config_options=now))
-        told = fold.facts.commands
-        own = told is not None and META_KEY in (told.latest.meta or {})
-        if self.commands and not own:
-            commands: list[v2.AvailableCommand] = [command.shown for command in self.commands.values()]
-            if told is None or told.latest.available_commands != commands:
-                updates.append(v2.AvailableCommandsUpdate(available_commands=commands))
-        return [Updated.of(update) for update in updates]
-
-    # --- extensions --------------------------------------------------------------------------------
-
-    async def call(self, find: FindSession, method: str, params: Any) -> Any:
+    async def call_extension(self, find: FindSession, method: str, params: Any) -> Any:
         handler = self.extensions.get(method)
         if handler is None:
             raise MethodNotFound(method)
         return await handler(params, handle_of(find()))
 
-    async def notified(self, find: FindSession, method: str, params: Any) -> None:
+    async def extension_notified(self, find: FindSession, method: str, params: Any) -> None:
         handler = self.extensions.get(method)
         if handler is not None:
             await handler(params, handle_of(find()))
@@ -138,14 +77,28 @@ class HandlerService:
 class SessionHooks:
     """The handlers of an agent's author, for one session."""
 
-    def __init__(self, service: HandlerService, worker: HandlerWorker) -> None:
-        self._service = service
+    def __init__(self, declared: Declarations, worker: HandlerWorker) -> None:
+        self._declared = declared
         self._worker = worker
-        self.session = AgentSession(worker, service.find_command)
+        self.session = AgentSession(worker, declared.find_command)
 
-    @property
-    def accepted(self) -> tuple[type, ...]:
-        return self._service.offer.accepted
+    def news(self) -> list[Updated]:
+        """Return the declared options and commands, where the session has others. It keeps the values that
+        are still offered, and the commands that it was given for itself."""
+        updates: list[v2.SessionUpdate] = []
+        facts, options = self._worker.fold.facts, self._declared.options
+        if options:
+            before = () if facts.config is None else facts.config.latest.config_options
+            now = [option.restored(find_option(before, id)) for id, option in options.items()]
+            if now != list(before):
+                updates.append(v2.ConfigOptionUpdate(config_options=now))
+        known = facts.commands
+        own = known is not None and META_KEY in (known.latest.meta or {})
+        if self._declared.commands and not own:
+            commands: list[v2.AvailableCommand] = [each.shown for each in self._declared.commands.values()]
+            if known is None or known.latest.available_commands != commands:
+                updates.append(v2.AvailableCommandsUpdate(available_commands=commands))
+        return [Updated.of(update) for update in updates]
 
     async def run(self, turn: OpenTurn) -> StopReason | str | None:
         handled = AgentTurn(self.session, turn)
@@ -153,13 +106,13 @@ class SessionHooks:
         if command is not None:
             handler, rest = command
             return await handler(handled, rest)
-        if self._service.handler is None:
+        if self._declared.handler is None:
             raise LocalError("this agent has no prompt handler: decorate one with `@agent.on_prompt`")
-        return await self._service.handler(handled)
+        return await self._declared.handler(handled)
 
     def _called(self, turn: AgentTurn) -> tuple[CommandHandler, str] | None:
         """Return the handler of the command that opened a turn, and its input; `None` where none did."""
-        commands = self._service.commands
+        commands = self._declared.commands
         named = called(turn.prompt.text) if commands else None
         if named is None or named[0] not in commands:
             return None
@@ -168,10 +121,10 @@ class SessionHooks:
         return commands[named[0]].handler, named[1]
 
     async def configure(self, id: str, value: Value) -> None:
-        declared = self._service.options.get(id)
-        if declared is not None and declared.handler is not None and self.session.config[id] != value:
+        option = self._declared.options.get(id)
+        if option is not None and option.handler is not None and self.session.config[id] != value:
             try:
-                await declared.handler(self.session, value)
+                await option.handler(self.session, value)
             except StoreError:
                 raise
             except LocalError:
@@ -181,13 +134,13 @@ class SessionHooks:
         await self.session.set_config(id, value)
 
     def begin(self) -> None:
-        if self._service.on_session is not None:
-            self.session.soon(self._service.on_session(self.session))
+        if self._declared.on_session is not None:
+            self.session.soon(self._declared.on_session(self.session))
 
     def annotated(self, annotation: Annotation, *, removed: bool) -> None:
-        if self._service.on_annotation is not None:
+        if self._declared.on_annotation is not None:
             news = AnnotationNews(annotation, removed)
-            self.session.soon(self._service.on_annotation(self.session, news))
+            self.session.soon(self._declared.on_annotation(self.session, news))
 
 
 def handle_of(session: ServedSession | None) -> AgentSession | None:

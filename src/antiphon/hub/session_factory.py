@@ -1,0 +1,117 @@
+"""SessionFactory: makes and forks the sessions of a hub, each with a session at an agent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from antiphon.errors import AntiphonError, InvalidParams, LinkLost, RequestError, StoreError
+from antiphon.hub.context import HubContext
+from antiphon.hub.upstream.errors import to_request_error
+from antiphon.hub.upstream.feed import UpstreamFeed
+from antiphon.hub.upstream.mcp import Provision
+from antiphon.hub.worker.options import refusal, restore_options
+from antiphon.hub.worker.place import Place
+from antiphon.hub.worker.worker import UpstreamWorker, worker_of
+from antiphon.schema import v2
+from antiphon.schema.version import ours_in, without_ours
+from antiphon.server.connection import ClientConnection
+from antiphon.server.registry import SessionRegistry
+from antiphon.server.session import ServedSession
+from antiphon.server.session_facts import options_of
+
+
+class SessionFactory:
+    def __init__(self, registry: SessionRegistry, context: HubContext) -> None:
+        self._registry = registry
+        self._context = context
+
+    async def create(self, params: v2.NewSessionRequest, maker: ClientConnection) -> ServedSession:
+        self._check_taking()
+        with self._registry.opening():
+            return await self._create(params, maker)
+
+    def _check_taking(self) -> None:
+        if self._context.stopping:
+            raise RequestError(AntiphonError.code, "The hub is about to end", data={"reason": "shutdown"})
+
+    async def _create(self, params: v2.NewSessionRequest, maker: ClientConnection) -> ServedSession:
+        context, name = self._context, self._chosen(params.meta)
+        directories, servers = tuple(params.additional_directories), tuple(params.mcp_servers)
+        provision = Provision(maker=maker)
+        place = Place(params.cwd, directories, servers, provision, meta=without_ours(params.meta))
+        upstream = opened = session = None
+        try:
+            upstream = await context.upstreams.take(name)
+            opened = await context.open_new(upstream, place)
+            session = await self._registry.create(params, {"agent": name})
+            worker = worker_of(session)
+            worker.provide(provision)
+            worker.binding.agent = name
+            await worker.bind(upstream, upstream.feed(opened), again=False, begun=worker.note_start)
+        except BaseException as error:  # also a client that is gone meanwhile
+            provision.end()
+            if session is not None:
+                await self._registry.release(session)
+            elif upstream is not None:
+                if opened is not None:
+                    upstream.leave(upstream.feed(opened))
+                context.upstreams.let_go(upstream)
+            if isinstance(error, AntiphonError | OSError) and not isinstance(error, StoreError):
+                raise to_request_error(error) from error
+            raise
+        return session
+
+    def _chosen(self, meta: dict[str, Any] | None) -> str:
+        name = ours_in(meta).get("agent")
+        if name is None:
+            return self._context.default
+        if name not in self._context.agents:
+            known = ", ".join(self._context.agents)
+            raise InvalidParams(f"there is no agent {name!r} here; it is one of {known}")
+        return str(name)
+
+    async def fork(
+        self, params: v2.ForkSessionRequest, at: str | None, maker: ClientConnection
+    ) -> ServedSession:
+        self._check_taking()
+        with self._registry.opening():
+            return await self._fork(params, at, maker)
+
+    async def _fork(
+        self, params: v2.ForkSessionRequest, at: str | None, maker: ClientConnection
+    ) -> ServedSession:
+        upstreams, source = self._context.upstreams, worker_of(await self._registry.open(params.session_id))
+        provision = Provision(maker=maker)
+        there = await source.binding.fork(params, provision, at=at, agents_id=source.agents_message_id)
+        if there is not None:
+            upstreams.join(there[0])
+        try:
+            if there is not None:
+                await self._keep_options(source, there[1])
+            session = await self._registry.fork(params, at)
+        except BaseException:
+            provision.end()
+            if there is not None:
+                there[0].leave(there[1])
+                upstreams.let_go(there[0])
+            raise
+        worker = worker_of(session)
+        worker.binding.agent, worker.binding.mark = source.binding.agent, source.binding.mark
+        if there is None:
+            await worker.binding.keep()  # the agent is known, also if the hub ends before it is brought
+        else:
+            worker.provide(provision)
+            upstream, feed = there
+            feed.drop_replay()
+            await worker.bind(upstream, feed, again=False, begun=worker.note_start)
+        return session
+
+    async def _keep_options(self, source: UpstreamWorker, fork: UpstreamFeed) -> None:
+        """Give a fork at an agent the options of its source before anything is prompted there."""
+        try:
+            lost = await restore_options(fork.session, options_of(source.fold), reopened=True)
+        except LinkLost as error:
+            raise to_request_error(error) from error
+        if lost:
+            raise refusal(lost)
+        fork.answer_with_options()
