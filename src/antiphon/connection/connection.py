@@ -16,7 +16,14 @@ import msgspec
 from msgspec import Raw, Struct
 
 from antiphon.connection.calls import Calls, settle
-from antiphon.connection.handlers import Handlers, NotificationHandler, RequestHandler, Unbegun
+from antiphon.connection.handlers import (
+    ExtensionNotified,
+    Handlers,
+    LaneOf,
+    NotificationHandler,
+    RequestHandler,
+    Unbegun,
+)
 from antiphon.connection.initializing import INITIALIZE, InitializeHandler, Initializing, Role
 from antiphon.connection.intake import Brake, Intake
 from antiphon.connection.lanes import LANE_BOUND, Lanes
@@ -54,8 +61,10 @@ class Connection:
 
     `requests` and `notifications` map method names to handlers; a method without one is answered with
     `-32601` or ignored. `unbegun` gives the answers to requests that are cancelled before their handler has
-    begun, where that is not an error. An agent gives `on_initialize`, a client calls `initialize`. `on_lost`
-    is called once the last frame was received, after every call without an answer has failed.
+    begun, where that is not an error. `on_extension` and `on_extension_notified` handle extension methods
+    without a handler. `lane_of` returns the session in whose lane a method runs; without it, that is the
+    session that the params name. An agent gives `on_initialize`, a client calls `initialize`. `on_lost` is
+    called once the last frame was received, after every call without an answer has failed.
     """
 
     def __init__(
@@ -66,13 +75,23 @@ class Connection:
         requests: Mapping[str, RequestHandler] | None = None,
         notifications: Mapping[str, NotificationHandler] | None = None,
         unbegun: Mapping[str, Unbegun] | None = None,
+        on_extension: RequestHandler | None = None,
+        on_extension_notified: ExtensionNotified | None = None,
+        lane_of: LaneOf | None = None,
         on_initialize: InitializeHandler | None = None,
         on_lost: Callable[[LinkLost], None] | None = None,
         options: ConnectionOptions = ConnectionOptions(),
     ) -> None:
         tap = options.tap
         self.role = role
-        self.handlers = Handlers(requests, notifications, unbegun)
+        self.handlers = Handlers(
+            requests,
+            notifications,
+            unbegun,
+            on_extension=on_extension,
+            on_extension_notified=on_extension_notified,
+            lane_of=lane_of,
+        )
         self._transport = transport
         self._on_lost = on_lost
         self._tap = tap

@@ -20,7 +20,7 @@ from antiphon.connection.handlers import Handlers
 from antiphon.connection.initializing import INITIALIZE, Initializing, Role
 from antiphon.connection.lanes import Lanes
 from antiphon.connection.serving import Job, Serving
-from antiphon.connection.sessions import session_named, session_of
+from antiphon.connection.sessions import session_named
 from antiphon.errors import (
     AntiphonError,
     InvalidRequest,
@@ -197,7 +197,7 @@ class Receiving:
             self.faults.note(f"a {method} {'was dropped' if params is None else 'is odd'}: {error}")
             if params is None:
                 return
-        session = session_of(params)
+        session = handlers.lane_of(method, params)
         if session is None and handlers.in_one_stream and method.startswith("_"):
             self._lanes.put_behind_all(size, handler, params)
             return
@@ -235,7 +235,7 @@ class Receiving:
         if handler is None:
             raise MethodNotFound(inbound.method)
         params = codec.params(Kind.REQUEST, inbound.method, inbound.params)
-        inbound.session = session_of(params)
+        inbound.session = handlers.lane_of(inbound.method, params)
         if self._role is Role.AGENT:
             inbound.params = None  # a prompt waits for its answer until its turn ends, and may be large
         unbegun = handlers.unbegun.get(inbound.method)

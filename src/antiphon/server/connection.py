@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from msgspec import structs
@@ -14,7 +14,7 @@ from antiphon.bridge.dialects import MESSAGE_DELETED, writer
 from antiphon.bridge.losses import LossCounter
 from antiphon.bridge.questions import modes
 from antiphon.connection import Connection, Role
-from antiphon.connection.handlers import NotificationHandler, RequestHandler
+from antiphon.connection.handlers import ExtensionNotified, LaneOf, NotificationHandler, RequestHandler
 from antiphon.engine.annotations import ANNOTATION_UPDATES
 from antiphon.engine.questions import Question
 from antiphon.errors import LinkLost
@@ -38,7 +38,8 @@ class MethodHandlers(NamedTuple):
     requests: Mapping[str, RequestHandler]
     notifications: Mapping[str, NotificationHandler]
     on_extension: RequestHandler
-    on_extension_notified: Callable[[str, Any], Awaitable[None] | None]
+    on_extension_notified: ExtensionNotified
+    lane_of: LaneOf
 
 
 class ClientConnection:
@@ -74,11 +75,8 @@ class ClientConnection:
             transport,
             role=Role.AGENT,
             on_initialize=self._initialize,
-            requests=handled.requests,
-            notifications=handled.notifications,
+            **handled._asdict(),
         )
-        self.wire.handlers.on_extension = handled.on_extension
-        self.wire.handlers.on_extension_notified = handled.on_extension_notified
 
     async def _initialize(self, offer: ClientOffer, params: Any) -> tuple[Agreement, Any]:
         if offer.version == V1:

@@ -14,7 +14,7 @@ from antiphon.server.access import EVERYTHING
 from antiphon.server.connection import ClientConnection, MethodHandlers
 from antiphon.server.method import Method, Opens
 from antiphon.server.methods import extensions
-from antiphon.server.methods.table import METHODS, meant_by, method_of
+from antiphon.server.methods.table import METHODS, lane_of, meant_by, method_of
 from antiphon.server.request import Request, ServerContext
 
 
@@ -27,6 +27,7 @@ def method_handlers(server: ServerContext, client: ClientConnection) -> MethodHa
         notifications={row.name: partial(notified, row) for row in offered if row.notified is not None},
         on_extension=request,
         on_extension_notified=partial(_extension_notified, server, client),
+        lane_of=lane_of,
     )
 
 

@@ -33,6 +33,14 @@ RANKS = (Role.OBSERVER, Role.CONTROLLER, Role.OWNER)
 """The roles of clients: each may do what the one before it may."""
 
 
+class Lane(StrEnum):
+    """Where a method runs: what is in one lane begins in the order in which it was received."""
+
+    SESSION = "session"
+    """In the lane of the session that its params name; in that of the connection where they name none."""
+    CONNECTION = "connection"
+
+
 class Opens(StrEnum):
     """How a method sets up a session: then its params may declare MCP servers of the client."""
 
@@ -69,6 +77,7 @@ class Method(Struct, frozen=True, kw_only=True):
     """Gets a `Request` and returns the result. `None`: the connection itself, or nobody, answers it."""
     notified: Callable[[Any], None] | None = None
     """Gets a `Request` of a notification, which nobody is answered."""
+    lane: Lane = Lane.SESSION
     role: Role = Role.OWNER
     """The least role that may call it."""
     act: Act = Act.READ

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 from msgspec import structs
 
+from antiphon.connection.sessions import session_of
 from antiphon.schema.version import ours_in
-from antiphon.server.method import OURS, Act, Method, Opens, Role
+from antiphon.server.method import OURS, Act, Lane, Method, Opens, Role
 from antiphon.server.methods import annotations as annotation_methods
 from antiphon.server.methods import (
     answers,
@@ -24,6 +25,7 @@ from antiphon.server.methods import (
 from antiphon.server.offer import Offer
 
 OBSERVER, CONTROLLER, OWNER = Role.OBSERVER, Role.CONTROLLER, Role.OWNER
+CONNECTION = Lane.CONNECTION
 CLOSE_FOR_ALL = "session/close for all"
 """`session/close` with `_meta["antiphon"].forAll`; without it, a client only leaves."""
 EXTENSION = "_"
@@ -37,19 +39,28 @@ def _has_providers(offer: Offer) -> bool:
 
 _ROWS = (
     # --- the connection
-    Method(name="initialize", role=OBSERVER, login=False, sessionless=True),
-    # It reaches the client's own requests alone.
-    Method(name="$/cancel_request", role=OBSERVER, login=False, sessionless=True),
-    Method(name="proxy/initialize"),
-    Method(name="proxy/successor"),
+    Method(name="initialize", lane=CONNECTION, role=OBSERVER, login=False, sessionless=True),
+    # It reaches the client's own requests alone, in the lane of the request that it names.
+    Method(name="$/cancel_request", lane=CONNECTION, role=OBSERVER, login=False, sessionless=True),
+    Method(name="proxy/initialize", lane=CONNECTION),
+    Method(name="proxy/successor", lane=CONNECTION),
     # --- login
-    Method(name="authenticate", handler=auth.log_in, act=Act.LOGIN, login=False),
-    Method(name="auth/login", handler=auth.log_in, act=Act.LOGIN, login=False),
-    Method(name="logout", handler=auth.log_out, act=Act.LOGIN, login=False),
-    Method(name="auth/logout", handler=auth.log_out, act=Act.LOGIN, login=False),
-    Method(name="auth/status", handler=auth.status, role=OBSERVER, login=False, sessionless=True),
+    Method(name="authenticate", handler=auth.log_in, lane=CONNECTION, act=Act.LOGIN, login=False),
+    Method(name="auth/login", handler=auth.log_in, lane=CONNECTION, act=Act.LOGIN, login=False),
+    Method(name="logout", handler=auth.log_out, lane=CONNECTION, act=Act.LOGIN, login=False),
+    Method(name="auth/logout", handler=auth.log_out, lane=CONNECTION, act=Act.LOGIN, login=False),
+    Method(
+        name="auth/status", handler=auth.status, lane=CONNECTION, role=OBSERVER, login=False, sessionless=True
+    ),
     # --- sessions
-    Method(name="session/new", handler=sessions.new, role=CONTROLLER, act=Act.CREATE, opens=Opens.NEW),
+    Method(
+        name="session/new",
+        handler=sessions.new,
+        lane=CONNECTION,
+        role=CONTROLLER,
+        act=Act.CREATE,
+        opens=Opens.NEW,
+    ),
     Method(
         name="session/fork",
         handler=sessions.fork,
@@ -79,6 +90,7 @@ _ROWS = (
     Method(
         name="session/list",
         handler=records.list_sessions,
+        lane=CONNECTION,
         role=OBSERVER,
         subagents=True,
         sessionless=True,
@@ -132,6 +144,7 @@ _ROWS = (
     Method(
         name="mcp/message",
         notified=prompts.mcp_message,
+        lane=CONNECTION,
         role=CONTROLLER,
         subagents=True,
         sessionless=True,
@@ -140,11 +153,22 @@ _ROWS = (
     Method(name="session/set_config_option", handler=config.set_option, role=CONTROLLER, act=Act.CONFIG),
     Method(name="session/set_mode", handler=config.set_mode, role=CONTROLLER, act=Act.CONFIG),
     Method(name="session/set_model", handler=config.set_model, role=CONTROLLER, act=Act.CONFIG),
+    # The list shows addresses.
+    Method(name="providers/list", handler=providers.list_providers, lane=CONNECTION, offered=_has_providers),
     Method(
-        name="providers/list", handler=providers.list_providers, offered=_has_providers
-    ),  # it tells addresses
-    Method(name="providers/set", handler=providers.set_provider, act=Act.CONFIG, offered=_has_providers),
-    Method(name="providers/disable", handler=providers.disable, act=Act.CONFIG, offered=_has_providers),
+        name="providers/set",
+        handler=providers.set_provider,
+        lane=CONNECTION,
+        act=Act.CONFIG,
+        offered=_has_providers,
+    ),
+    Method(
+        name="providers/disable",
+        handler=providers.disable,
+        lane=CONNECTION,
+        act=Act.CONFIG,
+        offered=_has_providers,
+    ),
     # --- extensions; the next four are a hub's own
     Method(name=EXTENSION, handler=extensions.call, role=CONTROLLER, act=Act.CALL),
     Method(name="_antiphon/journal", handler=extensions.call, act=Act.EXPORT, subagents=True),
@@ -170,6 +194,11 @@ def method_of(name: str) -> Method:
     foreign = name.startswith(EXTENSION) and not name.startswith(OURS)
     act = Act.CALL if name.startswith("_") else Act.READ
     return structs.replace(METHODS[EXTENSION] if foreign else _UNKNOWN, name=name, act=act)
+
+
+def lane_of(name: str, params: object) -> str | None:
+    """Return the session in whose lane a request or notification runs; `None` for that of the connection."""
+    return session_of(params) if method_of(name).lane is Lane.SESSION else None
 
 
 def meant_by(name: str, params: object) -> Method:
