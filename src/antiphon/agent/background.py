@@ -30,7 +30,7 @@ async def start_background(
     await call.open(title, kind=kind, raw_input=None, name=None, cancellable=cancellable)
     worker.background[call.tool_call_id] = v2.BackgroundToolCall(tool_call_id=call.tool_call_id)
     worker.emit_background()
-    worker.session.tasks.start(_run(worker, call, work, scope))
+    worker.session.tasks.start_soon(_run(worker, call, work, scope))
     return call.tool_call_id
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from functools import partial
 from typing import Any
@@ -34,6 +34,7 @@ from antiphon.server.ids import new_id
 from antiphon.server.params import operation_id_of
 from antiphon.server.session import ServedSession
 from antiphon.server.session_start import SessionStart
+from antiphon.server.tasks import Tasks
 from antiphon.server.worker import Worker
 from antiphon.stores.base import RecordPatch, SessionRecord, Store
 
@@ -105,15 +106,15 @@ class SessionRegistry:
         self._grace = grace
         self._sessions: dict[str, ServedSession] = {}
         self._open: dict[str, AsyncExitStack] = {}
-        self._beginning: dict[str, asyncio.Task[ServedSession]] = {}
-        """The sessions that are being made under an operation id, by their ids."""
-        self._opening: dict[str, asyncio.Task[ServedSession]] = {}
         self._blocked: dict[str, asyncio.Event] = {}
         """The sessions that are being closed, or written to while they are not open: an open waits."""
-        self._closes: dict[ServedSession, asyncio.Task[None]] = {}
-        """The task that closes each of them; every client that asks for the close waits for it."""
-        self._leaving: set[asyncio.Task[None]] = set()
-        """What puts sessions away that nobody waits for."""
+        self._begin_life()
+
+    def _begin_life(self) -> None:
+        self._starts = Tasks("the server", grace=self._grace)
+        """What makes and opens sessions. It is cancelled with the server."""
+        self._ends = Tasks("the server", grace=self._grace)
+        """What closes sessions and puts them away. It is waited for."""
 
     def find(self, session_id: str) -> ServedSession | None:
         """Return a session that is open here."""
@@ -132,12 +133,7 @@ class SessionRegistry:
         if operation_id_of(ours_in(wanted.meta)) is None:
             return await make()
         id = session_id_of(wanted)
-        task = self._beginning.get(id)
-        if task is None:
-            task = self._beginning[id] = asyncio.get_running_loop().create_task(self._once(id, make))
-            task.add_done_callback(lambda _: self._beginning.pop(id, None))
-            task.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may wait
-        return await asyncio.shield(task)
+        return await self._starts.share(("make", id), lambda: self._once(id, make))
 
     async def _once(self, id: str, make: Callable[[], Awaitable[ServedSession]]) -> ServedSession:
         if await self.store.get(id) is not None:
@@ -210,11 +206,15 @@ class SessionRegistry:
         self._open[live.session_id] = stack
         live.observe(
             changed=lambda: self.changed(session.id),
-            failed=lambda: self._leave(self.release(session)),  # it can be opened again later
+            failed=partial(self._release_soon, session),
         )
         self.changed(session.id)
         await session.worker.open()
         return session
+
+    def _release_soon(self, session: ServedSession) -> None:
+        """Put a session away whose store has failed; it can be opened again later."""
+        self._ends.start_soon(self.release(session))
 
     # --- opening -----------------------------------------------------------------------------------
 
@@ -247,13 +247,7 @@ class SessionRegistry:
         session = self.find(session_id)
         if session is not None:
             return session
-        task = self._opening.get(session_id)
-        if task is None:
-            task = self._opening[session_id] = asyncio.get_running_loop().create_task(
-                self._reopen(session_id, voice)
-            )
-            task.add_done_callback(lambda _: self._opening.pop(session_id, None))
-        return await asyncio.shield(task)
+        return await self._starts.share(("open", session_id), lambda: self._reopen(session_id, voice))
 
     async def _reopen(self, session_id: str, voice: AttachmentWriter | None) -> ServedSession:
         with self.opening():
@@ -278,7 +272,7 @@ class SessionRegistry:
         """Open a session for a moment, to write something to it. One that is not open is not served by that;
         an open waits meanwhile."""
         await self.wait_closed(session_id)
-        if session_id in self._sessions or session_id in self._opening:
+        if session_id in self._sessions or self._starts.is_shared(("open", session_id)):
             yield (await self.open(session_id)).live
             return
         done = self._blocked[session_id] = asyncio.Event()
@@ -371,14 +365,9 @@ class SessionRegistry:
         """Close a session: its work ends, and every client gets the last of it and is detached."""
         if self._sessions.get(session.id) is not session:
             return  # it was closed, or put away, meanwhile
-        if session not in self._closes:
-            session.closing = True
-            closed = self._blocked.setdefault(session.id, asyncio.Event())
-            task = asyncio.get_running_loop().create_task(self._close(session, closed))
-            task.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may wait
-            self._closes[session] = task
-        # It is closed once, for all clients that ask, and also where the first of them is gone meanwhile.
-        await asyncio.shield(self._closes[session])
+        session.closing = True
+        closed = self._blocked.setdefault(session.id, asyncio.Event())
+        await self._ends.share(session, lambda: self._close(session, closed))
 
     async def _close(self, session: ServedSession, closed: asyncio.Event) -> None:
         try:
@@ -389,7 +378,6 @@ class SessionRegistry:
                 await asyncio.gather(*(self._dismiss(client, session.id) for client in clients))
                 await self.release(session)
         finally:
-            del self._closes[session]
             self._blocked.pop(session.id, None)
             closed.set()
 
@@ -421,7 +409,7 @@ class SessionRegistry:
 
     def retire(self, subagent: ServedSession) -> None:
         """Put a subagent away whose work is done, once the clients that follow it have the last of it."""
-        self._leave(self._retire(subagent))
+        self._ends.start_soon(self._retire(subagent))
 
     async def _retire(self, subagent: ServedSession) -> None:
         if subagent.joining:
@@ -429,26 +417,17 @@ class SessionRegistry:
         await asyncio.gather(*(self._dismiss(client, subagent.id) for client in subagent.clients()))
         await self.release(subagent)
 
-    def _leave(self, leaving: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(leaving)
-        self._leaving.add(task)
-        task.add_done_callback(self._leaving.discard)
-
     async def aclose(self) -> None:
         """Put every session away, and wait for everything that was begun."""
-        beginning = tuple(self._beginning.values())
-        for task in beginning:
-            task.cancel()
-        if beginning:
-            await asyncio.wait(beginning)
-        if self._closes:
-            await asyncio.wait(self._closes.values())
+        await self._starts.aclose()
         for session in self.sessions:
             session.worker.interrupt()  # all of them at once: each has the same time to end
+        await self._ends.drain()
         for session in self.sessions:
             await self.release(session)
-        if self._leaving:
-            await asyncio.wait(self._leaving)
+        await self._ends.drain()
+        await self._ends.aclose()
+        self._begin_life()  # a server may be used again
 
 
 def _cut(fold: Session, at: str | None) -> list[Updated]:

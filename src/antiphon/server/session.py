@@ -20,7 +20,7 @@ from antiphon.server.connection import ClientConnection
 from antiphon.server.control import SessionControl
 from antiphon.server.questions import Questions
 from antiphon.server.session_start import SessionStart
-from antiphon.server.tasks import SessionTasks
+from antiphon.server.tasks import Tasks
 from antiphon.server.worker import Worker
 
 
@@ -62,7 +62,8 @@ class ServedSession:
         """Whether it was put away."""
         self.opened_meta: dict[str, Any] = {}
         """The `_meta` of the answer to the client that begins it."""
-        self.tasks = SessionTasks(live.session_id, grace=grace)
+        self.tasks = Tasks(f"session {live.session_id}", grace=grace)
+        """Everything that runs for the session. It ends with the session."""
         self.questions = Questions(live.fold, self.emit, self.attached)
         self.worker = make_worker(self)
         self.control = SessionControl(self, self.emit, self.questions, self.worker)
@@ -160,11 +161,11 @@ class ServedSession:
     async def close(self) -> None:
         """End what is at work, wait for its last updates, and close."""
         await self.worker.close()
-        await self.tasks.end()
+        await self.tasks.aclose()
         self.emit(self.fold.close())
         await self.live.durable()
 
     async def stop(self) -> None:
         """End what is at work, as interrupted: the session is put away."""
         await self.worker.stop()
-        await self.tasks.end()
+        await self.tasks.aclose()

@@ -1,44 +1,70 @@
-"""SessionTasks: the tasks and timers of one session. All of them end with it."""
+"""Tasks: the tasks and timers of one owner, a session or a server. All of them end with it."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Callable, Coroutine, Hashable
+from typing import Any, TypeVar
 
 logger = logging.getLogger("antiphon.server")
 
+T = TypeVar("T")
 
-class SessionTasks:
-    def __init__(self, session_id: str, *, grace: float) -> None:
-        """`grace`: seconds that tasks get to end in."""
-        self._session_id = session_id
+
+class _Shared:
+    """A task that several callers wait for."""
+
+    def __init__(self, task: asyncio.Task[Any]) -> None:
+        self.task = task
+        self.waiting = 0
+
+
+class Tasks:
+    """Once the owner has ended, nothing is begun any more: a task is cancelled before its first step."""
+
+    def __init__(self, owner: str, *, grace: float) -> None:
+        """`owner` is for the log. `grace`: seconds that tasks get to end in when they are cancelled."""
+        self._owner = owner
         self._grace = grace
-        self.running: set[asyncio.Task[None]] = set()
+        self._running: set[asyncio.Task[Any]] = set()
+        self._shared: dict[Hashable, _Shared] = {}
         self._timers: set[asyncio.TimerHandle] = set()
+        self._closed = False
 
-    def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Start a task that ends with the session at the latest."""
-        task = asyncio.get_running_loop().create_task(work)
-        self.running.add(task)
-        task.add_done_callback(self.running.discard)
-        return task
+    def start_soon(self, work: Coroutine[Any, Any, None], *, name: str | None = None) -> asyncio.Task[None]:
+        """Start a task. An exception in it is logged."""
 
-    def start_soon(self, work: Coroutine[Any, Any, None]) -> None:
-        """Start a task that nobody waits for. An exception in it is logged."""
-
-        async def guarded() -> None:
+        async def logged() -> None:
             try:
                 await work
             except Exception:
-                logger.exception("task of session %s failed", self._session_id)
+                logger.exception("task of %s failed", self._owner)
 
-        task = self.start(guarded())
+        task = self._start(logged(), name)
         task.add_done_callback(lambda _: work.close())  # where it was cancelled before its first step
+        return task
+
+    async def share(self, key: Hashable, begin: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Return the result of work that is done once for all callers that ask for it meanwhile. It goes on
+        where a caller is gone; a failure that no caller waits for is logged."""
+        shared = self._shared.get(key)
+        if shared is None:
+            shared = self._shared[key] = _Shared(self._start(begin(), None))
+            shared.task.add_done_callback(lambda _: self._shared_ended(key))
+        shared.waiting += 1
+        try:
+            result: T = await asyncio.shield(shared.task)
+            return result
+        finally:
+            shared.waiting -= 1
+
+    def is_shared(self, key: Hashable) -> bool:
+        """Return whether the work of this key is under way."""
+        return key in self._shared
 
     def call_later(self, seconds: float, act: Callable[[], None]) -> asyncio.TimerHandle:
-        """Call `act` after some seconds, unless the session ends before. Cancel it by the handle."""
+        """Call `act` after some seconds, unless the owner ends before. Cancel it by the handle."""
 
         def due() -> None:
             self._timers.discard(timer)
@@ -47,16 +73,44 @@ class SessionTasks:
         timer = asyncio.get_running_loop().call_later(seconds, due)
         self._timers = {each for each in self._timers if not each.cancelled()}
         self._timers.add(timer)
+        if self._closed:
+            timer.cancel()
         return timer
 
-    async def end(self) -> None:
-        """Cancel everything. A task that does not end within the grace is not waited for."""
+    def abandon(self, task: asyncio.Task[Any]) -> None:
+        """Give up on a task that was cancelled and does not end: it is not waited for."""
+        if task in self._running:
+            self._running.discard(task)
+            logger.error("task of %s does not end after a cancel; it is not waited for", self._owner)
+
+    async def drain(self) -> None:
+        """Wait until every task has ended. Nothing is cancelled."""
+        while self._running:
+            await asyncio.wait(self._running)
+
+    async def aclose(self) -> None:
+        """Cancel every timer and task, and wait for the tasks, but not longer than the grace."""
+        self._closed = True
         while self._timers:
             self._timers.pop().cancel()
-        tasks = tuple(self.running)
+        tasks = tuple(self._running)
         for task in tasks:
             task.cancel()
         if tasks:
             _, stubborn = await asyncio.wait(tasks, timeout=self._grace)
-            if stubborn:
-                logger.error("tasks of session %s do not end; they are not waited for", self._session_id)
+            for task in stubborn:
+                self.abandon(task)
+
+    def _start(self, work: Coroutine[Any, Any, T], name: str | None) -> asyncio.Task[T]:
+        task = asyncio.get_running_loop().create_task(work, name=name)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        if self._closed:
+            task.cancel()
+        return task
+
+    def _shared_ended(self, key: Hashable) -> None:
+        shared = self._shared.pop(key)
+        failure = None if shared.task.cancelled() else shared.task.exception()
+        if failure is not None and not shared.waiting:
+            logger.error("task of %s failed", self._owner, exc_info=failure)
