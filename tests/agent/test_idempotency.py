@@ -48,6 +48,10 @@ class Run:
         self.operations: list[Operation] = []
         self.sessions: list[str] = []
         self._asked = 0
+        self._cancels: set[int] = set()
+        """The cancels that were asked for: one that is repeated changes nothing."""
+        self._cancelled: int | None = None
+        """The turn that was cancelled last."""
 
     async def begin(self) -> None:
         self._life = AsyncExitStack()
@@ -144,6 +148,10 @@ class Run:
             "new": "session/new",
         }.get(operation.kind, "_antiphon/answer")
         if method == "session/cancel":
+            turn = self.main.fold.turn
+            if operation.number not in self._cancels and turn is not None:
+                self._cancelled = turn.turn_id
+            self._cancels.add(operation.number)
             self.talk.send(method=method, params=operation.params)
         elif method == "session/prompt":
             operation.requests.append((self.talk, self._send(method, operation.params)))
@@ -179,7 +187,7 @@ class Run:
     def _at_rest(self) -> bool:
         fold = self.main.fold
         if fold.turn is not None:
-            return self.resting and (self.main._worker._task is None or not self.main._worker._cancelling)
+            return self.resting and fold.turn.turn_id != self._cancelled
         return fold.prompts.paused or not fold.queue
 
     async def journals(self) -> dict[str, list[str]]:

@@ -9,7 +9,7 @@ import pytest
 
 from antiphon.agent import Agent, AgentOptions, AgentTurn
 from antiphon.errors import CallFailed, LinkLost, LocalError, McpError
-from tests.agent.talk import Talk, client
+from tests.agent.talk import DEADLINE, Talk, client
 from tests.requirements.marks import requirement
 
 OURS = {"type": "acp", "name": "ours", "serverId": "srv"}
@@ -193,7 +193,7 @@ async def test_a_callback_that_fails_costs_nothing_but_its_notification() -> Non
 
 async def test_what_is_not_offered_over_the_connection_is_not_called_there() -> None:
     agent, came = Agent("user", options=AgentOptions(mcp_over_acp=True)), []
-    left = asyncio.Event()
+    left, over = asyncio.Event(), asyncio.Event()
 
     @agent.on_session
     async def begun(session: Any) -> None:
@@ -210,16 +210,15 @@ async def test_what_is_not_offered_over_the_connection_is_not_called_there() -> 
             async with session.mcp("ours"):
                 pass
         came.append(session.mcp_servers[1].name)
+        over.set()
 
     stdio = {"type": "stdio", "name": "files", "command": "/bin/cat"}
     async with agent.serving():
         async with client(agent) as talk:
-            session_id = await opened(talk, OURS, stdio)
+            await opened(talk, OURS, stdio)
         left.set()
-        session = agent.find(session_id)
-        assert session is not None
-        while session._worker.session.tasks.running:
-            await asyncio.wait(session._worker.session.tasks.running)
+        async with asyncio.timeout(DEADLINE):
+            await over.wait()
     assert came == ["files"]
 
 

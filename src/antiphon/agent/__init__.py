@@ -7,11 +7,11 @@ from antiphon.agent.declarations import AnnotationNews
 from antiphon.agent.formats import Email, Uri
 from antiphon.agent.logins import Login
 from antiphon.agent.mcp_headers import mcp_headers
+from antiphon.agent.open_turn import Prompt
 from antiphon.agent.providers import Provider, ProviderSetting
 from antiphon.agent.reaching import TurnClient
 from antiphon.agent.session import AgentSession, AgentTurn
 from antiphon.agent.system_prompts import SystemPrompt
-from antiphon.agent.worker import Prompt
 from antiphon.agent.writers import MessageWriter, ToolCallWriter
 
 __all__ = [

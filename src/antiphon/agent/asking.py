@@ -183,7 +183,7 @@ class SessionChannel:
         return not voices or any(mode in voice.modes for voice in voices)
 
     async def put(self, request: Elicited) -> tuple[v2.CreateElicitationResponse, Notify | None]:
-        closed, voice = await self._worker.pose(CREATE_ELICITATION, request, tool_call_id=self._call)
+        closed, voice = await self._worker.questions.ask(CREATE_ELICITATION, request, tool_call_id=self._call)
         if closed.end is not QuestionEnd.ANSWERED:
             return CANCEL, None
         return read_response(bytes(closed.result)), None if voice is None else voice.notify

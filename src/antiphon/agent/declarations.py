@@ -8,11 +8,12 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
+from antiphon.agent.open_turn import OpenTurn
 from antiphon.agent.options import Option
 from antiphon.agent.providers import Provider
 from antiphon.agent.session import AgentSession, AgentTurn
 from antiphon.agent.slash_commands import CommandHandler, SlashCommand, called
-from antiphon.agent.worker import HandlerWorker, OpenTurn
+from antiphon.agent.worker import HandlerWorker
 from antiphon.engine.annotations import Annotation
 from antiphon.engine.configuration import Value, find_option
 from antiphon.engine.events import Updated

@@ -18,11 +18,11 @@ from antiphon.agent.compacting import CompactionWriter
 from antiphon.agent.config_values import ConfigValues
 from antiphon.agent.edits import MessageEdits
 from antiphon.agent.mcp import McpServer, using
+from antiphon.agent.open_turn import OpenTurn, Prompt, StopTurn
 from antiphon.agent.reaching import TurnClient
 from antiphon.agent.references import Referable
 from antiphon.agent.system_prompts import SystemPrompt, read_system_prompt
-from antiphon.agent.tokens import add_tokens
-from antiphon.agent.worker import HandlerWorker, OpenTurn, Prompt, StopTurn
+from antiphon.agent.worker import HandlerWorker
 from antiphon.agent.writers import MessageWriter, ToolCallWriter, tool_call
 from antiphon.engine.annotations import Annotation
 from antiphon.engine.configuration import Value, find_option, set_value, takes
@@ -133,7 +133,7 @@ class AgentSession:
         self, request: v2.RequestPermissionRequest, *, tool_call_id: str
     ) -> v2.RequestPermissionOutcome:
         """Ask the clients of the session, and wait for the first answer; without clients it waits."""
-        return await self._worker.ask(request, tool_call_id=tool_call_id)
+        return await self._worker.questions.permission(request, tool_call_id=tool_call_id)
 
     # --- turns and background work -----------------------------------------------------------------
 
@@ -403,7 +403,7 @@ class AgentTurn:
     def stop(self, reason: str) -> NoReturn:
         """End the turn here: `max_tokens`, `max_turn_requests`, `refusal`, or a reason of your own that
         begins with `_`."""
-        raise StopTurn(v2.StopReason(reason), self._worker)
+        raise StopTurn(v2.StopReason(reason), self._turn)
 
     def count_request(self, *, limit: int) -> None:
         """Call it before each request to a model: the one beyond the limit ends the turn as
@@ -423,8 +423,7 @@ class AgentTurn:
         total: int | None = None,
     ) -> None:
         """Add what a request to a model used to the turn's `usage`."""
-        self.usage = add_tokens(
-            self.usage,
+        self._turn.count_tokens(
             input=input,
             output=output,
             thought=thought,

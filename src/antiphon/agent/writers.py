@@ -134,7 +134,7 @@ class ToolCallWriter:
             subject=v2.ToolCallPermissionSubject(tool_call=v2.ToolCallUpdate(tool_call_id=self.tool_call_id)),
             meta=self._trace or None,
         )
-        outcome = await self._worker.ask(request, tool_call_id=self.tool_call_id)
+        outcome = await self._worker.questions.permission(request, tool_call_id=self.tool_call_id)
         if not isinstance(outcome, v2.SelectedPermissionOutcome):
             return False
         return any(
@@ -199,7 +199,8 @@ class ToolCallWriter:
             raise LocalError("this tool call has ended")
         await self._patch(status=status)
         if self._foreground:
-            self._worker.calling(self.tool_call_id, on=runs)
+            note = self._worker.questions.call_began if runs else self._worker.questions.call_ended
+            note(self.tool_call_id)
 
     async def fail(self) -> None:
         """End it as failed."""
@@ -211,7 +212,7 @@ class ToolCallWriter:
             self._worker.cancels.calls.pop(self.tool_call_id, None)
             withdrawn = None if self._cancellable else UNSET  # TOOL-V2-11
             await self._patch(status=v2.ToolCallStatus(status), capabilities=withdrawn)
-            self._worker.calling(self.tool_call_id, on=False)
+            self._worker.questions.call_ended(self.tool_call_id)
 
     async def _patch(self, **fields: Any) -> None:
         await self._worker.update(v2.SessionToolCallUpdate(tool_call_id=self.tool_call_id, **fields))
@@ -245,7 +246,8 @@ async def tool_call(
             pending=pending,
             about=about,
         )
-        worker.calling(id, on=not pending)
+        if not pending:
+            worker.questions.call_began(id)
         yield call
     except asyncio.CancelledError:
         call.cancelled = scope.cancelled
