@@ -53,7 +53,7 @@ def test_the_contracts_hold(tree: Path) -> None:
         ("live/session.py", "import antiphon.server.session"),
         ("server/server.py", "import antiphon.agent"),
         ("server/worker.py", "import antiphon.hub.worker.worker"),
-        ("hub/service.py", "import antiphon.agent"),
+        ("hub/session_factory.py", "import antiphon.agent"),
         ("jsonrpc/peer.py", "import asyncio"),
         ("schema/codec.py", "import time"),
         ("errors.py", "import uuid"),

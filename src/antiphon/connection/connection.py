@@ -23,6 +23,7 @@ from antiphon.connection.handlers import (
     NotificationHandler,
     RequestHandler,
     Unbegun,
+    session_of_call,
 )
 from antiphon.connection.initializing import INITIALIZE, InitializeHandler, Initializing, Role
 from antiphon.connection.intake import Brake, Intake
@@ -54,6 +55,12 @@ class ConnectionOptions(Struct, frozen=True, kw_only=True):
     """Bytes that may wait in the lane of a session before the transport is paused."""
     tap: Tap | None = None
     """Receives a copy of all frames."""
+    on_extension: RequestHandler | None = None
+    """Answers requests of methods that begin with `_` and have no handler (EXT-01)."""
+    on_extension_notified: ExtensionNotified | None = None
+    """The same for notifications (EXT-02)."""
+    lane_of: LaneOf = session_of_call
+    """Returns the session in whose lane a method runs: by default the one that its params name."""
 
 
 class Connection:
@@ -61,10 +68,8 @@ class Connection:
 
     `requests` and `notifications` map method names to handlers; a method without one is answered with
     `-32601` or ignored. `unbegun` gives the answers to requests that are cancelled before their handler has
-    begun, where that is not an error. `on_extension` and `on_extension_notified` handle extension methods
-    without a handler. `lane_of` returns the session in whose lane a method runs; without it, that is the
-    session that the params name. An agent gives `on_initialize`, a client calls `initialize`. `on_lost` is
-    called once the last frame was received, after every call without an answer has failed.
+    begun, where that is not an error. An agent gives `on_initialize`, a client calls `initialize`. `on_lost`
+    is called once the last frame was received, after every call without an answer has failed.
     """
 
     def __init__(
@@ -75,9 +80,6 @@ class Connection:
         requests: Mapping[str, RequestHandler] | None = None,
         notifications: Mapping[str, NotificationHandler] | None = None,
         unbegun: Mapping[str, Unbegun] | None = None,
-        on_extension: RequestHandler | None = None,
-        on_extension_notified: ExtensionNotified | None = None,
-        lane_of: LaneOf | None = None,
         on_initialize: InitializeHandler | None = None,
         on_lost: Callable[[LinkLost], None] | None = None,
         options: ConnectionOptions = ConnectionOptions(),
@@ -88,9 +90,9 @@ class Connection:
             requests,
             notifications,
             unbegun,
-            on_extension=on_extension,
-            on_extension_notified=on_extension_notified,
-            lane_of=lane_of,
+            on_extension=options.on_extension,
+            on_extension_notified=options.on_extension_notified,
+            lane_of=options.lane_of,
         )
         self._transport = transport
         self._on_lost = on_lost

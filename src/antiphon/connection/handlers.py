@@ -20,6 +20,11 @@ Unbegun = Callable[[Any], Any]
 """Makes the answer to a request that is cancelled before its handler has begun, where that is no error."""
 
 
+def session_of_call(method: str, params: Any) -> str | None:
+    """Return the session that the params of a method name."""
+    return session_of(params)
+
+
 class Handlers:
     """`requests`, `notifications` and `unbegun` are by the names of methods."""
 
@@ -43,7 +48,7 @@ class Handlers:
         *,
         on_extension: RequestHandler | None = None,
         on_extension_notified: ExtensionNotified | None = None,
-        lane_of: LaneOf | None = None,
+        lane_of: LaneOf = session_of_call,
     ) -> None:
         self.requests = dict(requests or {})
         self.notifications = dict(notifications or {})
@@ -57,6 +62,6 @@ class Handlers:
         """Answers requests of methods that begin with `_` and have no handler (EXT-01)."""
         self.on_extension_notified = on_extension_notified
         """The same for notifications (EXT-02)."""
-        self.lane_of: LaneOf = lane_of or (lambda method, params: session_of(params))
+        self.lane_of = lane_of
         self.in_one_stream = False
         """Whether extension notifications that name no session wait for the updates that came before them."""

@@ -13,8 +13,8 @@ from antiphon.bridge.authentication import status_v1
 from antiphon.bridge.dialects import MESSAGE_DELETED, writer
 from antiphon.bridge.losses import LossCounter
 from antiphon.bridge.questions import modes
-from antiphon.connection import Connection, Role
-from antiphon.connection.handlers import ExtensionNotified, LaneOf, NotificationHandler, RequestHandler
+from antiphon.connection import Connection, ConnectionOptions, Role
+from antiphon.connection.handlers import NotificationHandler, RequestHandler
 from antiphon.engine.annotations import ANNOTATION_UPDATES
 from antiphon.engine.questions import Question
 from antiphon.errors import LinkLost
@@ -37,9 +37,8 @@ class MethodHandlers(NamedTuple):
 
     requests: Mapping[str, RequestHandler]
     notifications: Mapping[str, NotificationHandler]
-    on_extension: RequestHandler
-    on_extension_notified: ExtensionNotified
-    lane_of: LaneOf
+    options: ConnectionOptions
+    """What handles extension methods, and in which lane each method runs."""
 
 
 class ClientConnection:

@@ -6,6 +6,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from antiphon.connection import ConnectionOptions
 from antiphon.connection.sessions import session_of
 from antiphon.errors import AntiphonError, InvalidParams
 from antiphon.jsonrpc.peer import Inbound
@@ -25,9 +26,11 @@ def method_handlers(server: ServerContext, client: ClientConnection) -> MethodHa
     return MethodHandlers(
         requests={row.name: request for row in offered if row.handler is not None and not _is_extension(row)},
         notifications={row.name: partial(notified, row) for row in offered if row.notified is not None},
-        on_extension=request,
-        on_extension_notified=partial(_extension_notified, server, client),
-        lane_of=lane_of,
+        options=ConnectionOptions(
+            on_extension=request,
+            on_extension_notified=partial(_extension_notified, server, client),
+            lane_of=lane_of,
+        ),
     )
 
 
