@@ -14,10 +14,9 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from antiphon import Agent, AgentOptions, AgentSession, AgentTurn, AuthRequired
+from antiphon import Agent, AgentOptions, AgentSession, AgentTurn, AuthRequired, InvalidParams
 from antiphon.agent import Login, ToolCallWriter
 from antiphon.content import annotations, embedded, image, link
-from antiphon.errors import InvalidParams
 from antiphon.schema import v2
 
 agent = Agent(

@@ -1,6 +1,6 @@
 """The smallest agent: `python examples/smallest_agent.py`, started by any ACP client."""
 
-from antiphon.agent import Agent, AgentTurn
+from antiphon import Agent, AgentTurn
 
 agent = Agent("smallest", version="1.0")
 

@@ -5,7 +5,7 @@ What it does is decided by the prompt: `permission` asks before it acts, `wait` 
 
 import asyncio
 
-from antiphon.agent import Agent, AgentTurn
+from antiphon import Agent, AgentTurn
 
 agent = Agent("tools", version="1.0")
 

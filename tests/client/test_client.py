@@ -11,6 +11,7 @@ import pytest
 from antiphon.agent import Agent, AgentTurn
 from antiphon.client import Client, connect
 from antiphon.errors import CallFailed, LinkLost, LocalError
+from antiphon.schema import v2
 from antiphon.transports.memory import memory_pair
 from tests.client.driving import DEADLINE, WAYS, by_hand, driven, opened
 from tests.options import connect_options
@@ -108,6 +109,8 @@ async def test_an_attached_client_follows_a_session_and_leaves_it_going_on(way: 
                 await followed.prompt("three")
             async with other.attach(session.id, cwd="/", after=cursor) as later:
                 assert [message.text for message in later.messages] == ["two", "TWO"]
+                replayed = (await anext(later.events())).update
+                assert isinstance(replayed, v2.UserMessage)
         await (await session.prompt("three")).drained()
 
 

@@ -365,8 +365,13 @@ class Client:
     async def attach(
         self, session_id: str, *, cwd: Folder | None = None, after: int | None = None
     ) -> AsyncIterator[ClientSession]:
-        """Attach to a session that other clients may use too, from its start or, at a hub, after the event of
-        this number. At the end of the block this client leaves the session, which goes on."""
+        """Attach to a session that other clients may use too. At the end of the block this client leaves the
+        session, which continues.
+
+        after: at a hub, the number of the event after which the replay begins; `START` for all. The first
+            `session.events()` begins with the replayed events. By default the replay is folded: the session
+            has its messages and tool calls, and `events()` begins with what happens next.
+        """
         self._check_load()
         replay_from: v2.ReplayFrom = v2.ReplayFromStart()
         if after is not None:
@@ -501,6 +506,8 @@ class Client:
         token = self._mcp.offer(mcp_servers)
         before = self._sessions.get(session_id)
         session = self._add(session_id, request.cwd, directories=request.additional_directories)
+        if isinstance(replay_from, Unknown):
+            session._core.tracker.keep_replay()
         try:
             await self._opener.reopen(request, session._core)
         except BaseException:

@@ -145,11 +145,14 @@ class SessionTracker:
         self.meta: dict[str, Any] | None = None
         """The `_meta` beside the update that is being applied, if a hub has to keep that."""
         self._watchers: WeakSet[EventQueue[SessionEvent]] = WeakSet()
+        self._unwatched: EventQueue[SessionEvent] | None = None
+        """For the first watcher: all events since the session began to be opened (`keep_replay`)."""
         self.notices: deque[SessionEvent] = deque(maxlen=NOTICES)
 
     def events(self) -> AsyncIterator[SessionEvent]:
-        """All events from this call on. A watcher that nobody holds is forgotten."""
-        queue: EventQueue[SessionEvent] = EventQueue()
+        """All events from this call on; the first call after `keep_replay` begins with the replayed ones. A
+        watcher that nobody holds is forgotten."""
+        queue, self._unwatched = self._unwatched or EventQueue(), None
         if self.left is not None:
             queue.end()
         self._watchers.add(queue)
@@ -287,9 +290,15 @@ class SessionTracker:
         self.fold.apply(Event(seq, time.time_ns() // 1_000_000, body))
         return seq
 
+    def keep_replay(self) -> None:
+        """Keep the replay for the first watcher. Called before the session is opened."""
+        self._unwatched = EventQueue()
+
     def _publish(self, event: SessionEvent) -> None:
         if self.follower is not None:
             self.follower.happened(event)
+        if self._unwatched is not None:
+            self._unwatched.add(event)
         if self._watchers and not self.replaying:
             for queue in self._watchers:
                 queue.add(event)
