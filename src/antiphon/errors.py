@@ -18,7 +18,8 @@ __all__ = [
     "McpError", "MethodNotFound", "ParseError", "RemoteError", "RequestCancelled", "RequestError",
     "ResourceNotFound", "SessionClaimed", "SessionDamaged", "SessionExists", "SessionTooNew",
     "SessionUnknown", "SpawnFailed", "StaleWriter", "StdioClosed", "StoreBusy", "StoreCorrupt",
-    "StoreError", "StoreFull", "StoreTooNew", "TooDeep", "TooLarge", "UnsupportedVersion",
+    "StoreError", "StoreFull", "StoreTooNew", "TooComplex", "TooDeep", "TooLarge", "TooManyValues",
+    "UnsupportedVersion",
 ]  # fmt: skip
 
 
@@ -118,16 +119,33 @@ class TooLarge(RemoteError):
         )
 
 
-class TooDeep(RemoteError):
-    """A JSON text has more levels of arrays and objects than the receiver accepts."""
+class TooComplex(RemoteError):
+    """A JSON text has a structure that the receiver does not accept: see the subclasses."""
 
     code = -32004
+
+
+class TooDeep(TooComplex):
+    """A JSON text has more levels of arrays and objects than the receiver accepts."""
+
     summary = "Too deep"
 
     def __init__(self, bound: int) -> None:
         super().__init__(
             f"a message is nested deeper than the bound of {bound} levels",
             data={"reason": "limit", "limit": "depth", "most": bound},
+        )
+
+
+class TooManyValues(TooComplex):
+    """A JSON text has more values than the receiver accepts."""
+
+    summary = "Too many values"
+
+    def __init__(self, bound: int) -> None:
+        super().__init__(
+            f"a message has more values than the bound of {bound}",
+            data={"reason": "limit", "limit": "values", "most": bound},
         )
 
 

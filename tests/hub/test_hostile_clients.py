@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -116,6 +117,21 @@ async def test_a_body_that_is_nested_too_deep_is_refused(
         async with hub.talk() as talk:
             await talk.call("l", "session/list")
     assert not [record for record in caplog.records if record.exc_info]
+
+
+async def test_a_frame_of_millions_of_values_is_refused_unread(tmp_path: Path) -> None:
+    """To decode it would take a minute of which nobody else has anything."""
+    wide = b"[" + b"[]," * 10_000_000 + b"0]"
+    frame = b'{"jsonrpc":"2.0","id":"w","method":"session/list","params":{"_meta":{"x":%b}}}' % wide
+    async with asyncio.timeout(DEADLINE), doors(tmp_path) as hub, hub.talk() as talk, hub.talk() as other:
+        before = time.process_time()
+        talk.transport.send(frame)
+        answer = await talk.answer_to("w")
+        assert answer["error"]["data"] == {"reason": "limit", "limit": "values", "most": 500_000}
+        status, said = await post(hub, "/acp", frame)
+        assert (status, json.loads(said)["error"]) == (400, answer["error"])
+        await other.call("l", "session/list")
+        assert time.process_time() - before < 4, "client and hub together; 20 s where all values are decoded"
 
 
 @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES.keys())

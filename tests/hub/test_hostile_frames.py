@@ -51,6 +51,7 @@ VALUES: dict[str, bytes] = {
     "too long an integer": b'{"a":' + b"9" * 5000 + b"}",
     "no number": b'{"a":NaN,"b":-Infinity}',
     "nothing": b"",
+    "too many values": b"[" + b"[]," * 300_000 + b"0]",
     "brackets in strings": b'{"a":"' + b"[{" * 300 + b'"}',
 }
 UPDATES: dict[str, bytes] = {

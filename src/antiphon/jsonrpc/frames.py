@@ -15,7 +15,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from antiphon.errors import ErrorObject, InvalidRequest, ParseError
-from antiphon.jsonrpc.nesting import FLAT, check_depth
+from antiphon.jsonrpc.nesting import FLAT, check_structure
 
 RequestId = str | int | float | None
 """Kept exactly as sent (RPC-05). `None` and fractions are legal in v1 only (RPC-02, RPC-03)."""
@@ -81,13 +81,13 @@ _TABS_FOR_NEWLINES = bytes.maketrans(b"\n\r", b"\t\t")
 
 
 def decode(line: bytes) -> Frame | Batch | MalformedResponse:
-    """Read one frame. Raises `ParseError`, `InvalidRequest` or `TooDeep`, all the sender's fault.
+    """Read one frame. Raises `ParseError`, `InvalidRequest` or `TooComplex`, all the sender's fault.
 
     What stays raw is valid UTF-8, stands on one line and is not nested deeper than `MAX_DEPTH`: others put it
     into journals and frames as it is.
     """
     if len(line) > FLAT:
-        check_depth(line)
+        check_structure(line)
     return _decode(on_one_line(line))
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from antiphon.errors import ErrorObject, InvalidRequest, LocalError, RemoteError, TooDeep, TooLarge
+from antiphon.errors import ErrorObject, InvalidRequest, LocalError, RemoteError, TooComplex, TooLarge
 from antiphon.jsonrpc import frames
 from antiphon.jsonrpc.frames import (
     Batch,
@@ -143,8 +143,8 @@ class Peer:
             return [self._too_large(frame)]
         try:
             decoded = self._decode(frame)
-        except TooDeep as error:
-            return [self._too_deep(frame, error)]
+        except TooComplex as error:
+            return [self._too_complex(frame, error)]
         except RemoteError as error:
             return [self._refuse(error, frame)] if frame.strip() else []
         if isinstance(decoded, Batch):
@@ -156,7 +156,7 @@ class Peer:
         error = TooLarge(frame.size, frame.bound)
         return self._fail_unread(frame.id, error, answers=frame.answers)
 
-    def _too_deep(self, frame: bytes, error: TooDeep) -> Event:
+    def _too_complex(self, frame: bytes, error: TooComplex) -> Event:
         """The same for a frame that is not parsed. A notification is dropped."""
         partial = read_partial(frame[:HEAD], frame[-TAIL:])
         if partial.id is UNSET and partial.method is not None:

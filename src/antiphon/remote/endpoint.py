@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from antiphon.errors import ErrorObject, InvalidRequest, TooDeep
+from antiphon.errors import ErrorObject, InvalidRequest, TooComplex
 from antiphon.jsonrpc.frames import UNREADABLE, encode_failure
-from antiphon.jsonrpc.nesting import check_depth
+from antiphon.jsonrpc.nesting import check_structure
 from antiphon.jsonrpc.oversized import HEAD, TAIL, read_partial
 from antiphon.remote.frames import CONNECTION_ID, SESSION_ID, Outline, outline
 from antiphon.remote.http_transport import HttpTransport
@@ -197,10 +197,10 @@ class AcpEndpoint:
 def _read(body: bytes) -> Outline | Reply:
     """A frame as far as it can be refused here; what else is wrong with it, the connection says (HTTP-17)."""
     try:
-        check_depth(body)
+        check_structure(body)
         body.decode("utf-8")
         msgspec.json.decode(body, type=dict[str, msgspec.Raw])
-    except TooDeep as error:
+    except TooComplex as error:
         id = read_partial(body[:HEAD], body[-TAIL:]).id
         return json(400, encode_failure(None if id is UNSET else id, error.to_wire()))
     except msgspec.ValidationError:

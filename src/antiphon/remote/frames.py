@@ -24,10 +24,15 @@ OPENS = frozenset({"session/new", "session/fork"})
 """Their answers name a session that the client will know from then on."""
 
 
+_NULL = Raw(b"null")
+
+
 class _Params(Struct):
-    session_id: Any = msgspec.field(name="sessionId", default=None)
+    """What may hold anything stays raw: to decode all values of a large frame takes seconds."""
+
+    session_id: Raw = msgspec.field(name="sessionId", default=_NULL)
     request_id: str | int | float | None = msgspec.field(name="requestId", default=None)
-    meta: Any = msgspec.field(name="_meta", default=None)
+    meta: Raw = msgspec.field(name="_meta", default=_NULL)
 
 
 class Outline(Struct):
@@ -40,8 +45,10 @@ class Outline(Struct):
 
     @property
     def session(self) -> str | None:
-        named = None if self.params is None else self.params.session_id
-        return named if isinstance(named, str) else None
+        try:
+            return None if self.params is None else _text.decode(self.params.session_id)
+        except UNREADABLE:
+            return None
 
     @property
     def is_response(self) -> bool:
@@ -55,18 +62,24 @@ class Outline(Struct):
     @property
     def ours(self) -> dict[str, Any]:
         """What stands under our own name beside the params."""
-        return _ours(None if self.params is None else self.params.meta)
+        return _ours(_NULL if self.params is None else self.params.meta)
 
 
-def _ours(meta: Any) -> dict[str, Any]:
-    ours = meta.get("antiphon") if isinstance(meta, dict) else None
-    return ours if isinstance(ours, dict) else {}
+def _ours(meta: Raw) -> dict[str, Any]:
+    try:
+        return _meta.decode(meta).antiphon
+    except UNREADABLE:
+        return {}
+
+
+class _Meta(Struct):
+    antiphon: dict[str, Any] = {}
 
 
 class _Result(Struct):
     session_id: str | None = msgspec.field(name="sessionId", default=None)
     protocol_version: int | None = msgspec.field(name="protocolVersion", default=None)
-    meta: Any = msgspec.field(name="_meta", default=None)
+    meta: Raw = msgspec.field(name="_meta", default=_NULL)
 
 
 class _Answer(Struct):
@@ -75,6 +88,8 @@ class _Answer(Struct):
 
 _outline = msgspec.json.Decoder(Outline)
 _answer = msgspec.json.Decoder(_Answer)
+_meta = msgspec.json.Decoder(_Meta)
+_text = msgspec.json.Decoder(str)
 
 
 def outline(frame: bytes) -> Outline:

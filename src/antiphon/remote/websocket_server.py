@@ -60,8 +60,8 @@ class Opening(StrEnum):
 
 
 class _First(Struct):
-    id: Any = UNSET
-    method: Any = None
+    id: str | int | float | UnsetType | None = UNSET
+    method: str | None = None
     error: Raw | UnsetType = UNSET
 
 
@@ -98,7 +98,7 @@ class WebSocketOpening:
         if self._state is Opening.OPEN and b'"initialize"' not in frame:
             return None
         first = _read(frame)
-        if not isinstance(first.method, str):
+        if first.method is None:
             return None
         if self._state is Opening.OPEN and first.method == INITIALIZE and first.id is not UNSET:
             return encode_failure(first.id, _AGAIN)

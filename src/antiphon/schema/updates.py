@@ -14,7 +14,7 @@ from msgspec import UNSET, UnsetType
 
 from antiphon.jsonrpc.frames import UNREADABLE
 from antiphon.jsonrpc.lines import Received
-from antiphon.jsonrpc.nesting import FLAT, is_too_deep
+from antiphon.jsonrpc.nesting import FLAT, is_too_complex
 from antiphon.schema.methods import Kind, find
 from antiphon.schema.wire import Unknown, choose
 
@@ -93,13 +93,13 @@ class UpdateReader:
     def read_all(self, lines: Sequence[Received]) -> list[Any] | None:
         """The typed params of many lines, in one call, or `None` where one of them is not for us."""
         try:
-            read = self._decode_lines(b"\n".join(lines))  # type: ignore[arg-type]
+            joined = b"\n".join(lines)  # type: ignore[arg-type]
+            if any(map(_is_odd, lines)):  # type: ignore[arg-type]
+                return None
+            read = self._decode_lines(joined)
         except (TypeError, *UNREADABLE):  # a TypeError is an `Overlong` among them
             return None
-        # Whatever was decoded is bytes: an `Overlong` among the lines raised the TypeError above.
-        if len(read) != len(lines) or any(_is_odd(line) for line in lines):  # type: ignore[arg-type]
-            return None
-        return [line.params for line in read]
+        return [line.params for line in read] if len(read) == len(lines) else None
 
     def read_text_chunks(self, lines: Sequence[Received]) -> list[tuple[str, list[TextChunk]]] | None:
         """Many lines in one call, as the chunks of each session; `None` where one line is something else."""
@@ -125,7 +125,7 @@ class UpdateReader:
 
 def _is_odd(line: bytes) -> bool:
     """Whether a line must not be kept as it is: it holds line breaks, or is nested too deep."""
-    return b"\n" in line or b"\r" in line or (len(line) > FLAT and is_too_deep(line))
+    return b"\n" in line or b"\r" in line or (len(line) > FLAT and is_too_complex(line))
 
 
 class _TextChunkParams(msgspec.Struct, gc=False, forbid_unknown_fields=True):

@@ -6,7 +6,6 @@ written, ids and paths that can be shown, numbers in order, and events that the 
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from typing import Any
 
@@ -24,6 +23,7 @@ from antiphon.engine.session import Session
 from antiphon.engine.snapshot import parts
 from antiphon.engine.subagents import SUBAGENT_OF
 from antiphon.errors import LocalError
+from antiphon.jsonrpc.nesting import EVENT_DEPTH, is_too_deep
 from antiphon.session_files.format import FileRefused
 from antiphon.stores.base import SessionRecord
 
@@ -37,9 +37,6 @@ FOLDERS = 1000
 SESSIONS = 1000
 """How many sessions one file may hold."""
 RECORD_BYTES = 1024 * 1024
-DEPTH = 160
-"""How deep the JSON of a record or an event may be nested."""
-_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"')
 
 
 def check_id(session_id: str) -> None:
@@ -78,17 +75,8 @@ def check_record(record: SessionRecord) -> None:
 
 def check_depth(data: bytes, what: str) -> None:
     """Raises `FileRefused` for JSON that is nested so deep that readers could fail."""
-    if data.count(b"[") + data.count(b"{") <= DEPTH:
-        return
-    depth = deepest = 0
-    for byte in _STRINGS.sub(b"", data):
-        if byte in b"[{":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif byte in b"]}":
-            depth -= 1
-    if deepest > DEPTH:
-        raise FileRefused(f"{what} is nested {deepest} deep; {DEPTH} is the most that is taken")
+    if is_too_deep(data, bound=EVENT_DEPTH):
+        raise FileRefused(f"{what} is nested deeper than {EVENT_DEPTH} levels")
 
 
 def _check_time(at: int, what: str) -> None:
