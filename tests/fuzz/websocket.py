@@ -47,9 +47,10 @@ def opened() -> Iterator[Check]:
 def masked(payload: bytes, first: int = 0x81) -> bytes:
     """A frame of a client; a mask of zeros changes nothing."""
     size = len(payload)
-    length = bytes([0x80 | size]) if size < 126 else b"\xfe" + size.to_bytes(2)
-    if size >= 1 << 16:
-        length = b"\xff" + size.to_bytes(8)
+    if size < 126:
+        length = bytes([0x80 | size])
+    else:
+        length = b"\xfe" + size.to_bytes(2) if size < 1 << 16 else b"\xff" + size.to_bytes(8)
     return bytes([first]) + length + bytes(4) + payload
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from antiphon.errors import StoreCorrupt, StoreFull
-from antiphon.stores import Batch, SQLiteStore
+from antiphon.stores import Batch, SQLiteStore, glance
 from antiphon.testing.store_samples import events, read_all, session
 
 LIMITED = """
@@ -189,3 +189,17 @@ async def test_a_file_that_was_cut_off_is_reported_by_name(tmp_path: Path) -> No
     with pytest.raises(StoreCorrupt, match=r"s\.db"):
         await read_all(store, "a")
     await store.aclose()
+
+
+async def test_a_schema_that_is_not_utf_8_is_reported_as_damage(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    async with SQLiteStore(path) as store:
+        await store.create(session("a"))
+    content = path.read_bytes()
+    assert content.count(b"tableclaimsclaims") == 1
+    path.write_bytes(content.replace(b"tableclaimsclaims", b"table\xe3laimsclaims"))
+    with pytest.raises(StoreCorrupt, match="not UTF-8"):
+        async with SQLiteStore(path):
+            pass
+    with pytest.raises(sqlite3.DatabaseError, match="not UTF-8"):
+        glance(path)

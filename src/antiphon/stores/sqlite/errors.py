@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from antiphon.errors import StoreBusy, StoreCorrupt, StoreError, StoreFull
 
@@ -21,6 +23,18 @@ def is_busy(error: BaseException) -> bool:
 
 def is_damage(error: BaseException) -> bool:
     return isinstance(error, sqlite3.Error) and primary_code(error) in _DAMAGED
+
+
+@contextmanager
+def damaged_schema() -> Iterator[None]:
+    """Raise SQLite's error for a damaged schema also where it quotes text that is not UTF-8: Python cannot
+    decode such a message, and raises `UnicodeDecodeError` instead."""
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        damage = sqlite3.DatabaseError("malformed database schema: a name in it is not UTF-8")
+        damage.sqlite_errorcode, damage.sqlite_errorname = sqlite3.SQLITE_CORRUPT, "SQLITE_CORRUPT"
+        raise damage from error
 
 
 def store_error(error: sqlite3.Error, path: str) -> StoreError:

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from antiphon.stores.sqlite.errors import damaged_schema
+
 WAIT = 0.2
 """Seconds, for who writes there."""
 
@@ -26,9 +28,11 @@ class Glimpse(NamedTuple):
 def glance(path: Path, *, limit: int = 200) -> list[Glimpse]:
     """Raises `sqlite3.Error` for a file that cannot be read so."""
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=WAIT)) as connection:
-        rows = connection.execute(
-            "SELECT id, title, cwd, meta FROM sessions ORDER BY created_at DESC, id DESC LIMIT ?", (limit,)
-        )
+        with damaged_schema():
+            rows = connection.execute(
+                "SELECT id, title, cwd, meta FROM sessions ORDER BY created_at DESC, id DESC LIMIT ?",
+                (limit,),
+            )
         return [_glimpse(*row) for row in rows]
 
 

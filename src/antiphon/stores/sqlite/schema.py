@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from antiphon.errors import StoreCorrupt, StoreError, StoreTooNew
 from antiphon.private_files import open_private, tighten_file
-from antiphon.stores.sqlite.errors import is_busy, is_damage
+from antiphon.stores.sqlite.errors import damaged_schema, is_busy, is_damage
 from antiphon.stores.sqlite.records import decode_text
 
 logger = logging.getLogger("antiphon.stores")
@@ -193,7 +193,8 @@ def _refuse_foreign(connection: sqlite3.Connection, path: Path) -> int:
     """The version of the tables (0: none yet); another program's file and a later version are refused."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (application,) = connection.execute("PRAGMA application_id").fetchone()
-    (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    with damaged_schema():
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     if application != APPLICATION_ID and (tables or version or application):
         raise StoreError(f"{path} is a database of another program")
     if version > len(MIGRATIONS):
@@ -270,7 +271,10 @@ def _look(path: Path, mode: str, patience: float) -> _Seen | None:
     try:
         with closing(sqlite3.connect(f"{path.as_uri()}?{mode}", uri=True, timeout=patience)) as connection:
             connection.text_factory = decode_text
-            made = connection.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'sessions'").fetchone()
+            with damaged_schema():
+                made = connection.execute(
+                    "SELECT count(*) FROM sqlite_schema WHERE name = 'sessions'"
+                ).fetchone()
             if not made[0]:
                 return _Seen(0, {})
             newest = "SELECT key, id FROM sessions ORDER BY key DESC LIMIT ?"
