@@ -237,3 +237,35 @@ def test_a_rate_takes_a_large_one_whole_and_then_waits() -> None:
         now += 60
         rate.take(f"{number}")
     assert len(rate._left) <= REMEMBERED
+
+
+async def test_requests_that_are_being_handled_count_and_their_end_makes_room(tmp_path: Path) -> None:
+    agent, go = Agent("slow"), asyncio.Event()
+
+    @agent.extension("_example.com/wait")
+    async def wait(params: Any, session: Any) -> Any:
+        await go.wait()
+        return {}
+
+    limits = HubLimits(bytes_in_progress=100_000)
+    big = {"x": "x" * 60_000}
+    async with (
+        asyncio.timeout(DEADLINE),
+        doors(tmp_path, agents={"slow": agent}, limits=limits) as door,
+        door.talk(bob := door.token("bob", "controller")) as first,
+        door.talk(bob) as second,
+        door.talk(door.token("eve", "controller")) as other,
+    ):
+        first.send(id=1, method="_example.com/wait", params=big)
+        error = await refused(first, 2, "_example.com/wait", **big)
+        assert error is not None
+        assert error["data"] == {"reason": "limit", "limit": "bytes_in_progress"}
+        assert await refused(second, 3, "_example.com/wait", **big) == error, "of another connection, too"
+        await door.audited(outcome="limit: bytes_in_progress", token="bob")
+        for number in range(5):  # they get no answer; they are handled, or not, in the order they came
+            second.send(method="_example.com/wait", params={**big, "number": number})
+        other.send(id=4, method="_example.com/wait", params=big)
+        go.set()
+        assert "result" in await first.answer_to(1)
+        assert "result" in await other.answer_to(4)
+        await second.call(5, "_example.com/wait", **big)

@@ -113,3 +113,20 @@ async def test_the_contract_catches_a_transport_that_loses_a_frame() -> None:
 
 def test_the_contract_has_checks() -> None:
     assert len(CHECKS) >= 6
+
+
+@pytest.mark.parametrize("make", [memory, pipes, websocket_client_first], ids=lambda make: make.__name__)
+async def test_a_peer_that_does_not_read_ends_the_link(make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("antiphon.transports.base.OUTBOX_MOST", 1_000_000)
+    sent = 0
+    async with asyncio.timeout(30), make() as (one, other):
+        ended = asyncio.Event()
+        one.start(lambda _: None, ended.set)
+        other.start(lambda _: None, lambda: None)
+        other.pause()
+        while not ended.is_set():
+            one.send(b"x" * 10_000)
+            sent += 10_000
+            await asyncio.sleep(0)
+        assert one.end_reason == "over 1000000 bytes were sent to a peer that does not read"
+        assert sent < 32_000_000, "what the kernel takes comes first"

@@ -5,6 +5,7 @@ Every refusal reads the same, whether a session is there or not.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from msgspec import structs
@@ -84,6 +85,9 @@ class HubPolicy(AccessPolicy):
         if not allowed or method.is_act:
             self._note(client_id, method, session_id, "allowed" if allowed else "forbidden")
         return allowed
+
+    def in_progress(self, size: int) -> AbstractContextManager[None]:
+        return self._hub.admission.in_progress(self.grant, size)
 
     def failed(self, method: Method, params: Any, error: Exception, *, client_id: str) -> None:
         limit = limit_of(error)

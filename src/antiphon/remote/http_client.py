@@ -65,6 +65,9 @@ class HttpClientTransport(JoinedTransport):
 
     # --- the transport -----------------------------------------------------------------------------
 
+    def _overflow(self, reason: str) -> None:
+        self._end(reason)
+
     def _flow(self) -> None:
         self._flowing.set() if self._delivery.open else self._flowing.clear()
 

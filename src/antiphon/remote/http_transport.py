@@ -73,6 +73,9 @@ class HttpTransport(JoinedTransport):
 
     # --- the transport -----------------------------------------------------------------------------
 
+    def _overflow(self, reason: str) -> None:
+        self.end(reason)
+
     def _flow(self) -> None:
         self._open.set() if self._delivery.open or self._end_reason else self._open.clear()
 

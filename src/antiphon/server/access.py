@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 from antiphon.engine.questions import Question
@@ -49,6 +50,11 @@ class AccessPolicy:
     def admits_notification(self, method: Method, params: Any, *, client_id: str) -> bool:
         """Return whether a notification of the client counts."""
         return True
+
+    def in_progress(self, size: int) -> AbstractContextManager[None]:
+        """Count `size` bytes of a request or a notification while the block handles it. Raises `RequestError`
+        over a limit."""
+        return nullcontext()
 
     def failed(self, method: Method, params: Any, error: Exception, *, client_id: str) -> None:
         """Note that an admitted request failed."""

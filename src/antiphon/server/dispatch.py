@@ -6,6 +6,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from antiphon.connection import ConnectionOptions
 from antiphon.connection.sessions import session_of
 from antiphon.errors import AntiphonError, InvalidParams
@@ -47,7 +49,8 @@ async def dispatch(server: ServerContext, client: ClientConnection, params: Any,
     client_id = client.client_id
     params = await policy.admit(method, params, size=inbound.size, client_id=client_id)
     try:
-        return await _handle(server, client, method, params, inbound)
+        with policy.in_progress(inbound.size):
+            return await _handle(server, client, method, params, inbound)
     except Exception as error:
         policy.failed(method, params, error, client_id=client_id)
         raise
@@ -101,11 +104,13 @@ def _notified(server: ServerContext, client: ClientConnection, method: Method, p
 
 
 def _extension_notified(server: ServerContext, client: ClientConnection, name: str, params: Any) -> None:
-    if not client.policy.admits_notification(method_of(name), params, client_id=client.client_id):
+    policy = client.policy
+    if not policy.admits_notification(method_of(name), params, client_id=client.client_id):
         return
 
     async def notify() -> None:
-        with suppress(AntiphonError):  # a notification is not answered
+        size = len(msgspec.json.encode(params))
+        with suppress(AntiphonError), policy.in_progress(size):  # a notification is not answered
             await extensions.notified(Request(server, client, params), name)
 
     client.wire.start_soon(notify())

@@ -13,11 +13,13 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Protocol, runtime_checkable
 
-from antiphon.jsonrpc.lines import Received
+from antiphon.jsonrpc.lines import DEFAULT_BOUND, Received
 
 INBOX_HIGH = 1024 * 1024
 OUTBOX_HIGH = 256 * 1024
 OUTBOX_LOW = OUTBOX_HIGH // 4
+OUTBOX_MOST = 2 * DEFAULT_BOUND
+"""Bytes that may be sent to a peer that does not read; beyond them the link ends."""
 WRITE_SIZE = 128 * 1024
 
 
@@ -191,11 +193,15 @@ class Outbox:
     """Frames to send, gathered: what is queued in one tick leaves in one write.
 
     `write` hands bytes to the operating system; whoever gives it says with `pause` and `resume` when more has
-    piled up there than may, and when that has gone.
+    piled up there than may, and when that has gone. `overflow` is called, with the reason, when more than
+    `OUTBOX_MOST` bytes were sent in between: the transport ends the link.
     """
 
-    def __init__(self, write: Callable[[Sequence[bytes]], None]) -> None:
+    def __init__(self, write: Callable[[Sequence[bytes]], None], *, overflow: Callable[[str], None]) -> None:
         self._write = write
+        self._overflow = overflow
+        self._unread = 0
+        """Bytes that were written since `pause`."""
         self._queued: list[bytes] = []
         self._size = 0
         self._scheduled = False
@@ -239,7 +245,19 @@ class Outbox:
     def flush(self) -> None:
         if self._queued and not self._closed:
             frames, self._queued, self._size = self._queued, [], 0
+            if self._paused and not self._may_write(frames):
+                return
             self._write(frames)
+
+    def _may_write(self, frames: Sequence[bytes]) -> bool:
+        """Count what is written to a peer that does not read. Return whether it is not too much."""
+        self._unread += sum(map(len, frames))
+        if self._unread <= OUTBOX_MOST:
+            return True
+        self.close()
+        reason = f"over {OUTBOX_MOST} bytes were sent to a peer that does not read"
+        asyncio.get_running_loop().call_soon(self._overflow, reason)  # whoever sends goes on first
+        return False
 
     async def drain(self) -> None:
         self.flush()
@@ -253,6 +271,7 @@ class Outbox:
 
     def resume(self) -> None:
         self._paused = self.congested = False
+        self._unread = 0
         while self._waiters:
             waiter = self._waiters.popleft()
             if not waiter.done():

@@ -14,7 +14,7 @@ class JoinedTransport(ABC):
 
     def __init__(self) -> None:
         self._delivery = Delivery()
-        self._outbox = Outbox(self._write)
+        self._outbox = Outbox(self._write, overflow=self._overflow)
         self._end_reason = ""
 
     def start(self, receive: Receive, ended: Callable[[], None]) -> None:
@@ -63,6 +63,10 @@ class JoinedTransport(ABC):
     @abstractmethod
     def _write(self, frames: Sequence[bytes]) -> None:
         """Frames of one tick, in order."""
+
+    @abstractmethod
+    def _overflow(self, reason: str) -> None:
+        """End the link: the other side does not read."""
 
     @abstractmethod
     def _flow(self) -> None:

@@ -44,6 +44,10 @@ class MemoryTransport(JoinedTransport):
             if self._backlog > self._high:
                 self._outbox.pause()
 
+    def _overflow(self, reason: str) -> None:
+        self._end(reason)
+        self._other._end(reason)
+
     def _flow(self) -> None:
         if self._delivery.open:
             self._other._backlog = 0

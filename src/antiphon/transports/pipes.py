@@ -107,9 +107,9 @@ class LineReader(asyncio.Protocol):
 class LineWriter(asyncio.BaseProtocol):
     """Empties an outbox into a byte stream."""
 
-    def __init__(self, *, lost: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, *, lost: Callable[[], None], overflow: Callable[[str], None]) -> None:
         self._on_lost = lost
-        self.outbox = Outbox(self._write)
+        self.outbox = Outbox(self._write, overflow=overflow)
         self.transport: asyncio.WriteTransport | None = None
         self._fd: int | None = None
         self.lost = asyncio.Event()
@@ -166,7 +166,7 @@ class PipeTransport:
 
     def __init__(self, *, bound: int) -> None:
         self._reader = LineReader(bound=bound, ended=self._reading_ended)
-        self._writer = LineWriter(lost=self._writing_ended)
+        self._writer = LineWriter(lost=self._writing_ended, overflow=self._overflow)
         # Run for every frame, so without a call in between.
         self.send = self._writer.outbox.send
         self.send_now = self._writer.outbox.send_now
@@ -215,6 +215,11 @@ class PipeTransport:
 
     def _writing_ended(self) -> None:
         """Nobody reads us any more. There may still be something to read, so this ends nothing here."""
+
+    def _overflow(self, reason: str) -> None:
+        if self._writer.transport is not None:
+            self._writer.transport.abort()
+        self._reader.finish(reason)
 
     def _note_end(self, reason: str) -> None:
         self._end_reason = self._end_reason or reason

@@ -148,6 +148,10 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
                 self._transport.abort()
         await self._lost.wait()
 
+    def _overflow(self, reason: str) -> None:
+        self._end_reason = self._end_reason or reason
+        self._transport.abort()
+
     def _flow(self) -> None:
         set_reading(self._transport, on=self._delivery.open)
 

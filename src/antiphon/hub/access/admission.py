@@ -9,11 +9,11 @@ import asyncio
 import contextlib
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from antiphon.hub.access.audit import Audit
-from antiphon.hub.access.limits import HubLimits, Rate
+from antiphon.hub.access.limits import HubLimits, Rate, limited
 from antiphon.hub.access.origins import OriginPolicy
 from antiphon.hub.access.tickets import Tickets
 from antiphon.hub.access.tokens import Grant, Tokens
@@ -21,6 +21,7 @@ from antiphon.hub.access.trusted_proxies import TrustedProxies, UnclearClient
 from antiphon.remote.frames import CONNECTION_ID
 from antiphon.server.method import Act, Method, Role
 from antiphon.transports.http.exchange import Head, Reply, plain, wants_websocket
+from antiphon.transports.http.held_bytes import HeldBytes
 
 logger = logging.getLogger("antiphon.hub")
 
@@ -62,6 +63,7 @@ class Admission:
         self._proxies = proxies or TrustedProxies()
         self._prompts = Rate(limits.prompts_per_minute)
         self._bytes = Rate(limits.bytes_per_minute)
+        self._in_progress = HeldBytes(limits.bytes_in_progress)
         self._strangers = Rate(STRANGERS_PER_MINUTE)
         self._unlisted = 0
         """Refusals of requests without a token that got no line."""
@@ -177,6 +179,18 @@ class Admission:
         if method.counts_as_prompt and not self._prompts.take(grant.name):
             return "prompts_per_minute"
         return None
+
+    @contextlib.contextmanager
+    def in_progress(self, grant: Grant, size: int) -> Iterator[None]:
+        """Count a request with `size` bytes of params while the block handles it. Raises `RequestError` over
+        the limit, but for a request that is alone."""
+        within = self._in_progress.change(grant.name, 0, size)
+        try:
+            if not within and self._in_progress.of(grant.name) > size:
+                raise limited("bytes_in_progress", "Too many: bytes of requests that are being handled")
+            yield
+        finally:
+            self._in_progress.change(grant.name, size, 0)
 
     async def watch(self) -> None:
         """Disconnect clients whose tokens were revoked or have expired, until cancelled."""

@@ -49,6 +49,9 @@ class HubLimits(Struct, frozen=True, kw_only=True):
     bytes_per_minute: int = 4 * DEFAULT_BOUND
     """Bytes of all stored requests with one token: prompts, edits, answers, annotations, titles. Each counts
     as 1 KiB at least. Cancels and closes are free."""
+    bytes_in_progress: int = 2 * DEFAULT_BOUND
+    """Bytes of all requests with one token that are being handled, such as those that an agent has not
+    answered."""
     head_seconds: float = 10.0
     """Seconds from the first byte of a request to the end of its head."""
     body_seconds: float = 30.0
