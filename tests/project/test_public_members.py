@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from difflib import unified_diff
 
+from tools.api_page import PAGE, page
 from tools.public_members import LISTING, listing, members
 
 
@@ -14,6 +16,13 @@ def test_the_public_classes_have_exactly_the_listed_members() -> None:
     assert change == [], "\n".join(
         ["public members changed; if that is wanted, run `python -m tools.public_members`", *change]
     )
+
+
+def test_the_page_of_public_names_lists_each_of_them() -> None:
+    def names(text: str) -> list[str]:
+        return re.findall(r"^(?:## |\| )`([\w.]+)`", text, re.M)
+
+    assert names(PAGE.read_text()) == names(page()), "run `python -m tools.api_page`"
 
 
 def test_each_kind_of_member_is_listed() -> None:

@@ -73,10 +73,8 @@ class AgentOptions(Struct, frozen=True, kw_only=True):
 
 
 class Agent:
-    """`@agent.on_prompt` gives it its work, `agent.run()` serves an editor over stdio.
-
-    Sessions are kept in memory unless a store is given.
-    """
+    """An agent: a prompt handler (`@agent.on_prompt`), and sessions in a store or in memory. `agent.run()`
+    serves an editor over stdio."""
 
     def __init__(
         self,

@@ -71,7 +71,7 @@ E = TypeVar("E", bound=Extension)
 
 
 class Client:
-    """`connect` creates one. It can have any number of sessions; each has its own order, and none waits for
+    """A connection to an agent; `connect` creates it. It can have any number of sessions, and none waits for
     another."""
 
     def __init__(

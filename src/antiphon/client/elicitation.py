@@ -17,6 +17,7 @@ from antiphon.errors import FormInvalid, LocalError
 from antiphon.schema import v2
 
 Reply: TypeAlias = v2.ElicitationAcceptAction | v2.ElicitationDeclineAction | v2.ElicitationCancelAction
+"""The answer to an elicitation."""
 
 
 class Elicitation:

@@ -37,8 +37,8 @@ STATES: dict[tuple[LinkState, LinkInput], LinkState] = {
 
 
 class Link:
-    """`client.link`. The `on_link` of `connect` is called with it when its state changes, and at each attempt
-    to reconnect."""
+    """Whether the agent of a client can be reached (`client.link`). `ClientOptions.on_link` is called with it
+    when its state changes, and at each attempt to reconnect."""
 
     def __init__(self, on_change: Callable[[Link], None] | None = None) -> None:
         self.state = LinkState.CONNECTED

@@ -84,6 +84,7 @@ class Permission:
 
 Choice = PermissionOption | str | None
 Ask = Callable[[Permission], Awaitable[Choice]]
+"""Asks the user about a permission request."""
 
 
 class PermissionDecider(Protocol):

@@ -48,6 +48,8 @@ def default_folder() -> Path:
 
 
 class HubFolder:
+    """The data folder of a hub: sessions, tokens, and how to reach the hub while it runs."""
+
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self.path = default_folder() if path is None else Path(path).absolute()
 

@@ -80,7 +80,10 @@ CUT = v2.Notice(
 
 
 class Hub:
-    """`Hub(["claude-agent-acp"], store=SQLiteStore("sessions.db")).run("127.0.0.1:8642")`."""
+    """Serves the sessions of agents to many clients, and keeps them in a store.
+
+    `Hub(["claude-agent-acp"], store=SQLiteStore("sessions.db")).run("127.0.0.1:8642")`
+    """
 
     version = __version__
 

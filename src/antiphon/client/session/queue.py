@@ -19,7 +19,8 @@ from antiphon.schema import v2
 
 
 class QueuedPrompt:
-    """It outlives this connection. `accepted` waits until the agent accepts it, and returns its turn."""
+    """A prompt in the queue of a session. It outlives this connection. `accepted` waits until the agent
+    accepts it, and returns its turn."""
 
     def __init__(self, queue: PromptQueue, turn: ClientTurn, message_id: str, *, steers: bool) -> None:
         self._queue = queue

@@ -68,8 +68,8 @@ class SessionClient(CoreClient, Protocol):
 
 
 class ClientSession:
-    """`messages`, `tool_calls`, `plans`, `usage`, `state`, … are as of everything that was received. `prompt`
-    opens a turn."""
+    """A session of an agent. `messages`, `tool_calls`, `plans`, `usage`, `state`, … have everything that was
+    received so far. `prompt` opens a turn."""
 
     def __init__(
         self,

@@ -87,8 +87,8 @@ class TurnSession(Protocol):
 
 
 class ClientTurn:
-    """Watch it with `updates`, `messages` or `events`: each starts at the beginning of the turn, however late
-    it is called, and ends with the turn. `drained` waits for the end."""
+    """A turn of a session. `updates`, `messages` and `events` start at its beginning, however late they are
+    called, and end with it. `drained` waits for the end."""
 
     def __init__(self, session: TurnSession, prompt: list[v2.ContentBlock] | None = None) -> None:
         self._session = session

@@ -29,7 +29,7 @@ Ask = Callable[[Any], Coroutine[Any, Any, Any]]
 
 
 class Workspace:
-    """What a client offers. One workspace serves any number of connections and sessions."""
+    """Files and terminals for v1 agents. One workspace serves any number of connections and sessions."""
 
     def __init__(
         self,
