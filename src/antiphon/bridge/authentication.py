@@ -1,4 +1,4 @@
-"""Ways to log in, and who is logged in: v1 and v2 name the same things differently (24.1)."""
+"""Login methods and login status: v1 and v2 name the same things differently (24.1)."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def status_v2(
     | v1.AuthStatusUpdateNotification
     | v2.AuthStatusUpdateNotification,
 ) -> v2.AuthStatusResponse:
-    """What an agent tells, asked or not. A state that we do not know is `unknown` (AUTH-24)."""
+    """Return the status that an agent reports. A state that is not known is `unknown` (AUTH-24)."""
     state = v2.AuthState(status.state)
     return v2.AuthStatusResponse(
         state=state if state.known else v2.AuthState.UNKNOWN,

@@ -1,4 +1,4 @@
-"""Content blocks in both directions: v1 and v2 differ in what is open, in icons and in two ranges (CONT)."""
+"""Content blocks in both directions: v1 and v2 differ in open types, in icons and in two ranges (CONT)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def recast(value: Struct, type: type[T]) -> T:
 
 
 class ContentDown:
-    """v2 blocks as v1 blocks. An unknown one becomes a text that says so (24.4)."""
+    """v2 blocks as v1 blocks. A block of unknown type becomes a text that names the type (24.4)."""
 
     __slots__ = ("_ledger",)
 

@@ -1,8 +1,8 @@
 """One session, written in the dialect of each connection.
 
-A writer belongs to an attachment: it turns v2 updates into what goes on the wire there, and knows how prompts
-are answered and questions asked. An update comes typed and as the bytes it was encoded to when it was born;
-wherever the dialect allows, those bytes go out untouched.
+A writer belongs to an attachment: it writes v2 updates in the client's dialect, and knows how prompts are
+answered and questions asked. An update comes typed and as its original bytes; wherever the dialect allows,
+those bytes are sent unchanged.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from antiphon.schema.version import META_KEY, Agreement, Dialect, OptIns
 from antiphon.schema.wire import Unknown, Wire
 
 MESSAGE_DELETED = "_antiphon_message_deleted"
-"""The update behind the one that empties a deleted message."""
+"""The update after the one that empties a deleted message."""
 OURS = "_antiphon_"
 """How the updates of our own begin: only a client that asked for one gets it."""
 
@@ -53,11 +53,11 @@ class Writer(ABC):
 
     dialect: Dialect
     recalls = False
-    """Whether what it writes depends on what it has written before."""
+    """Whether its output depends on what it has written before."""
     grows = True
     """Whether content can be appended to a tool call, and output to a terminal; v1 sends all of it again."""
     names_ends = False
-    """Whether a turn's end is an update of its own (`turn_complete`), and the state is not told otherwise."""
+    """Whether a turn's end is an update of its own (`turn_complete`), and the state is not sent otherwise."""
 
     def __init__(self, *, extensions: Collection[str] = ()) -> None:
         self._extensions = frozenset(extensions)
@@ -72,32 +72,32 @@ class Writer(ABC):
         return self.write(update, raw)
 
     def recall(self, update: v2.SessionUpdate, raw: bytes) -> None:  # noqa: B027  # most remember nothing
-        """Take note of an update that the client has: what is written later may depend on it."""
+        """Take note of an update that the client has: later output may depend on it."""
 
     @abstractmethod
     def passes(self, update: v2.SessionUpdate) -> bool:
-        """Whether an update goes out as the bytes it was born with, and nothing beside it. If so it counts as
-        written. What is no chunk of a message passes by its type alone, or not at all."""
+        """Whether an update is sent as its original bytes, with nothing added. If so it counts as written.
+        Except for message chunks, this depends on the type of the update alone."""
 
     def flush(self) -> Sequence[bytes]:
-        """What was held back until now, for when the client has caught up and the session is quiet."""
+        """Return the updates that were held back, when the client has caught up and the session is idle."""
         return ()
 
     @abstractmethod
     def inserted(self, message_id: str, *, beside: dict[str, Any] | None = None) -> Taken | None:
-        """The answer to this client's prompt at its insertion; `None` if it is answered at the end. `beside`
-        is what is said of it under our own key.
+        """Return the answer to this client's prompt at its insertion; `None` if it is answered at the end.
+        `beside` goes into the `_meta` of the answer, under our own key.
 
-        To be called before the message itself is written.
+        Call it before the message itself is written.
         """
 
     @abstractmethod
     def adopt(self, other: Writer) -> None:
-        """Write to a client that `other` wrote to: from where it goes on, all that was is gone through."""
+        """Write to a client that `other` wrote to; every update since the cursor is written again."""
 
     @abstractmethod
     def ended(self, idle: v2.StateUpdate, requests: Sequence[RequestId] = ()) -> list[Sent]:
-        """What follows the updates of a turn at its end. `requests` are this client's inserted and
+        """Return what follows the updates of a turn at its end. `requests` are this client's inserted and
         unanswered prompts, oldest first."""
 
     def refused(self, request: RequestId, error: ErrorObject, *, cancelled: bool = False) -> list[Sent]:
@@ -112,7 +112,7 @@ class Writer(ABC):
         `origin`: the params as a v1 agent wrote them."""
 
     def overheard(self, request: v2.RequestPermissionRequest) -> Sequence[bytes]:
-        """What a client has to be told of a question that is put to others."""
+        """Return the updates that a client needs because of a question that other clients are asked."""
         return ()
 
     def elicited(self, request: Elicited) -> v1.CreateElicitationRequest | v2.CreateElicitationRequest:
@@ -128,11 +128,11 @@ class Writer(ABC):
         """The result of `session/set_config_option`."""
 
     def original_of(self, message_id: str) -> tuple[str, str] | None:
-        """The role and the id of the message that this client knows by an id, where it has one of its own."""
+        """Return the role and the id of a message that this client knows by another id."""
         return None
 
     def _deletion(self, update: Any, known_as: str) -> Sequence[bytes]:
-        """What tells a client that asked for it that a message was deleted."""
+        """Return the update that reports a deleted message, for a client that asked for it."""
         if not self._tells_deletions or type(update) not in _WHOLE or not is_deletion(update):
             return ()
         told = {"sessionUpdate": MESSAGE_DELETED, "messageId": known_as, "role": TYPE_OF[type(update)]}
@@ -146,7 +146,7 @@ class Writer(ABC):
 
 
 class V2Writer(Writer):
-    """The published draft: what the session is made of."""
+    """The published draft, in which sessions are stored."""
 
     dialect = Dialect.V2
 
@@ -165,10 +165,10 @@ class V2Writer(Writer):
         return v2.PromptResponse(message_id=v2.MessageId(message_id), meta=_ours(beside))
 
     def adopt(self, other: Writer) -> None:
-        return  # nothing that is written here depends on what was
+        return  # its output does not depend on earlier updates
 
     def ended(self, idle: v2.StateUpdate, requests: Sequence[RequestId] = ()) -> list[Sent]:
-        return []  # TC-11: the idle state says it
+        return []  # TC-11: the idle state reports it
 
     def asked(
         self, request: v2.RequestPermissionRequest, *, question: str, origin: bytes | Raw | None = None
@@ -183,12 +183,12 @@ class V2Writer(Writer):
 
 
 class ProposedWriter(V2Writer):
-    """v2 as first proposed: another spelling of the state, and `{}` for a prompt taken."""
+    """v2 as first proposed: another spelling of the state, and `{}` as the answer to a prompt."""
 
     dialect = Dialect.V2_PROPOSED
 
     def __init__(self, *, names_prompts: bool = False, extensions: Collection[str] = ()) -> None:
-        """`names_prompts`: the client asked for the ids of its prompts beside their answers."""
+        """`names_prompts`: the client asked for the ids of its prompts in the answers."""
         super().__init__(extensions=extensions)
         self._names_prompts = names_prompts
 
@@ -200,13 +200,13 @@ class ProposedWriter(V2Writer):
         return as_proposed(update) is None and super().passes(update)
 
     def inserted(self, message_id: str, *, beside: dict[str, Any] | None = None) -> Taken | None:
-        # The user message may come among those of other clients: who asked for it is told the id here.
+        # The user message may come among those of other clients: a client that asked for the id gets it here.
         named = {"messageId": message_id} if self._names_prompts or beside else {}
         return PromptTaken(meta=_ours({**named, **(beside or {})}))
 
 
 class V1Writer(Writer):
-    """v1, with what the client opted in to."""
+    """v1, with the client's opt-ins."""
 
     dialect = Dialect.V1
     recalls = True
@@ -312,7 +312,7 @@ def writer(
     extensions: Collection[str] = (),
     report: Report | None = None,
 ) -> Writer:
-    """The writer for what a connection agreed on; `capabilities` are those of a v1 client."""
+    """Return the writer for an agreement; `capabilities` are those of a v1 client."""
     match agreement.dialect:
         case Dialect.V1:
             return V1Writer(capabilities, agreement.opt_ins, extensions=extensions, report=report)
@@ -338,8 +338,8 @@ def _all(updates: Iterable[v1.SessionUpdate]) -> list[bytes]:
 
 
 def _announcements(updates: Sequence[bytes]) -> list[bytes]:
-    """Those of them that announce a tool call. In v1 a call has to be announced before anything else is said
-    of it, and a question may be the first that is heard of it."""
+    """Return the updates that announce a tool call. In v1 a call has to be announced before any other update
+    of it, and a question may be the first to name it."""
     return [raw for raw in updates if _tag(raw).session_update == TOOL_CALL]
 
 

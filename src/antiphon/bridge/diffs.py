@@ -1,8 +1,8 @@
 """Diffs: v1 has two texts, v2 has changes and a patch (DIFF).
 
-There is no mechanical way from a patch to two texts, because a patch rarely shows a whole file. A patch that
-does says so in its own `_meta["antiphon"].whole`; `whole_diff` makes such patches, and `texts_of` reads them
-back exactly. A file that is added needs no such mark: its patch is its content.
+A patch cannot be converted to two texts, because it rarely shows a whole file. A patch that does has the mark
+`_meta["antiphon"].whole`; `whole_diff` makes such patches, and `texts_of` reads them back exactly. The patch
+of an added file needs no mark: it is the content of the file.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from antiphon.schema.version import META_KEY
 
 WHOLE = "whole"
 COMPARED = 500
-"""Lines between the first change and the last, on either side, up to which what is the same among them is
-looked for: that takes their square."""
+"""Lines between the first and the last change, on either side, up to which common lines are looked for: that
+takes quadratic time."""
 _NO_NEWLINE = "\\ No newline at end of file\n"
 _SECTION = re.compile(r"^diff --git ", re.MULTILINE)
 _HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
@@ -27,7 +27,7 @@ _ESCAPED = re.compile(r"\\([0-7]{3}|.)")
 
 
 class Texts(NamedTuple):
-    """A file before and after; `old` is `None` where there was none."""
+    """A file before and after; `old` is `None` if there was none."""
 
     path: str
     old: str | None
@@ -55,7 +55,7 @@ def whole_diff(path: str, old: str | None, new: str) -> v2.Diff:
 
 
 def texts_of(diff: v2.Diff) -> list[Texts] | None:
-    """Both sides of every file of a diff, or `None` where one of them is not known exactly."""
+    """Return both sides of every file of a diff, or `None` if one of them is not known exactly."""
     patch = diff.patch
     if patch is None or patch.format != v2.DiffPatchFormat.GIT_PATCH:
         return None
@@ -103,7 +103,7 @@ def _span(lines: Sequence[str]) -> str:
 
 
 def _body(before: Sequence[str], after: Sequence[str]) -> list[str]:
-    """One hunk: what both begin with, what changed, what both end with."""
+    """One hunk: the common beginning, the change, the common end."""
     most = min(len(before), len(after))
     head = next((at for at in range(most) if before[at] != after[at]), most)
     most -= head
@@ -169,7 +169,7 @@ def _sides(lines: Sequence[str]) -> tuple[list[str], list[str]] | None:
                 side[-1] = side[-1][:-1]
             continue
         sides = {" ": (old, new), "-": (old,), "+": (new,)}.get(sign)
-        if sides is None:  # also a second hunk: between the two is what we do not see
+        if sides is None:  # also a second hunk: the lines between the two are not in the patch
             return None
         for side in sides:
             side.append(text)

@@ -1,8 +1,8 @@
-"""What cannot cross between v1 and v2, what is done instead, and how that is announced.
+"""The table of what cannot cross between v1 and v2, what is sent instead, and how the loss is announced.
 
-One table, from which `docs/translation.md` is made. Every branch of the bridge that loses something names its
-row by `Ledger.lose`; where the outgoing value has a `_meta`, the original travels in it (`mark`); otherwise
-the report is all there is (24, lossy). What cannot be asked at all is `refused`.
+`docs/translation.md` is made from it. Every branch of the bridge that loses something names its row by
+`Ledger.lose`. If the outgoing value has a `_meta`, the original is in it (`mark`); otherwise the loss is only
+reported (24, lossy). A request that cannot be expressed is `refused`.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from antiphon.errors import InvalidParams
 logger = logging.getLogger("antiphon.bridge")
 
 ORIGINAL = "acp.bridge/original"
-"""The `_meta` key under which an original travels beside what stands for it."""
+"""The `_meta` key of an original, in what is sent instead."""
 
 
 class Announced(StrEnum):
     """How the receiving side can learn of a loss."""
 
     META = "meta"
-    """The original stands under `ORIGINAL` in the `_meta` of what is sent instead."""
+    """The original is under `ORIGINAL` in the `_meta` of what is sent instead."""
     REPORTED = "reported"
     """Nothing is sent that could carry it: it is only reported on this side."""
     REFUSED = "refused"
@@ -247,7 +247,7 @@ class Ledger:
 
 
 def refused(loss: Loss, detail: str) -> InvalidParams:
-    """Names what cannot be asked, to be raised."""
+    """Return the error for a request that cannot be expressed."""
     return InvalidParams(detail, data={"reason": loss.name})
 
 

@@ -1,7 +1,7 @@
-"""How a prompt is answered and how a turn's end is told, per dialect (24.3, PROMPT, TC).
+"""How a prompt is answered and how a turn's end is reported, per dialect (24.3, PROMPT, TC).
 
-v2 answers a prompt when it is inserted and tells the end by the state; v1 answers at the end. What is given
-here is a list to be sent in order: updates, and answers to requests.
+v2 answers a prompt when it is inserted and reports the end by the state; v1 answers at the end. The functions
+return a list to be sent in order: updates, and answers to requests.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ Step: TypeAlias = TurnComplete | Answer
 def end_v1(
     idle: v2.StateUpdate, requests: Sequence[RequestId], *, opt_ins: OptIns, ledger: Ledger
 ) -> list[Step]:
-    """What a v1 client with these open prompts is sent when its turn ends, oldest prompt first.
+    """Return what a v1 client with these open prompts gets when its turn ends, oldest prompt first.
 
     A client without any still gets the end of the turn, if it asked for that.
     """
     if opt_ins.prompt_lifecycle:
-        return []  # answered at insertion; the state tells the end
+        return []  # answered at insertion; the state reports the end
     given = _end(idle, ledger)
     if not opt_ins.turn_complete:
         return [Answer(request, given) for request in requests]
@@ -70,7 +70,8 @@ def end_v1(
 
 
 def refuse_v1(request: RequestId, error: ErrorObject, *, cancelled: bool, opt_ins: OptIns) -> list[Step]:
-    """What a v1 client is sent for a prompt that was never inserted; `cancelled` if by its own cancel."""
+    """Return what a v1 client gets for a prompt that was never inserted; `cancelled` if its own cancel did
+    that."""
     if not cancelled or error.code != RequestCancelled.code or opt_ins.prompt_lifecycle:
         return [Answer(request, error)]
     answer = Answer(request, v1.PromptResponse(stop_reason=v1.StopReason.CANCELLED))  # PROMPT-V1-14, -15
@@ -111,23 +112,24 @@ def _named(request: RequestId) -> str:
 
 
 REPEATED = {"repeated": True}
-"""What is said while the turn is open."""
+"""In the answer to a repeated prompt while its turn is open. v2 reports the end of a turn once, by the state:
+a client that repeats a prompt would wait for it forever."""
 
 
 class Repeat(Struct, frozen=True):
-    """The prompt was taken before. `ended`: how its turn ended, if that is over."""
+    """The prompt was taken before. `ended`: how its turn ended, if it has."""
 
     ended: v2.SessionStateUpdate | None = None
 
 
 def repeated_over(idle: v2.StateUpdate) -> dict[str, Any]:
-    """What is said once the turn is over."""
+    """Return what the answer to a repeated prompt has once its turn has ended."""
     error = {} if idle.error is None else {"error": idle.error}
     return {**REPEATED, "stopReason": idle.stop_reason, **error}
 
 
 def read_repeat(answer: Any) -> Repeat | None:
-    """What the answer to a prompt says of this; `None` where it was taken just now."""
+    """Read whether the answer is to a repeated prompt; `None` if the prompt was taken just now."""
     ours = ours_in(answer.meta)
     if ours.get("repeated") is not True:
         return None
@@ -143,6 +145,6 @@ def read_repeat(answer: Any) -> Repeat | None:
 
 
 def read_message_id(answer: Any) -> str | None:
-    """The message that a prompt became, where the answer has no other place for it (SD-05)."""
+    """Return the message that a prompt became, if the answer names it in its `_meta` (SD-05)."""
     named = ours_in(answer.meta).get("messageId")
     return named if isinstance(named, str) else None

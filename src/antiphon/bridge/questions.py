@@ -22,7 +22,7 @@ from antiphon.schema.repair import repair
 
 REQUEST_PERMISSION = "session/request_permission"
 CANCELLED = v2.CancelledPermissionOutcome()
-"""Not approved: cancelled, dismissed, or an answer that cannot be taken as approval (PERM-V2-06..08)."""
+"""Not approved: cancelled, dismissed, or an answer that is no approval (PERM-V2-06..08)."""
 
 Answered: TypeAlias = v1.RequestPermissionResponse | v2.RequestPermissionResponse
 _encode = msgspec.json.Encoder().encode
@@ -36,7 +36,7 @@ class Asked(Struct, frozen=True):
     params: v1.RequestPermissionRequest | v2.RequestPermissionRequest
 
     def outcome(self, answer: Answered | None) -> v2.RequestPermissionOutcome:
-        """What an answer means. `None` is an error instead of an answer, `-32800` among them."""
+        """Return the meaning of an answer. `None` is an error instead of an answer, such as `-32800`."""
         if answer is None:
             return CANCELLED
         outcome = answer.outcome
@@ -48,7 +48,7 @@ class Asked(Struct, frozen=True):
             )
         if isinstance(outcome, v2.CancelledPermissionOutcome):
             return outcome
-        return CANCELLED  # PERM-V2-07: also for what we do not know
+        return CANCELLED  # PERM-V2-07: also an unknown outcome
 
 
 def ask(request: v2.RequestPermissionRequest) -> Asked:
@@ -99,9 +99,9 @@ def ask_v1(request: v2.RequestPermissionRequest, downgrade: Downgrade, *, questi
 
 
 def ask_as_written(request: v2.RequestPermissionRequest, origin: bytes | Raw) -> Asked | None:
-    """A question of a v1 agent to a v1 client: as the agent put it, under the id that the session has here,
-    and without updates that would tell of its tool call what it tells itself. `None` where it shows a
-    terminal, which the client does not have (24.4)."""
+    """Return a v1 agent's question for a v1 client: as the agent wrote it, under this session's id, and
+    without updates that would repeat its tool call. `None` if it shows a terminal, which the client does not
+    have (24.4)."""
     try:
         written: v1.RequestPermissionRequest = codec(1).params(Kind.REQUEST, REQUEST_PERMISSION, origin)
     except InvalidParams:
@@ -114,7 +114,7 @@ def ask_as_written(request: v2.RequestPermissionRequest, origin: bytes | Raw) ->
 def _subject(
     request: v2.RequestPermissionRequest, downgrade: Downgrade, made_up: str
 ) -> tuple[Sequence[v1.SessionUpdate], v1.ToolCallUpdate]:
-    """What the question is about as a tool call, and what the client has to be told of it first."""
+    """Return the subject of a question as a tool call, and the updates that the client needs before it."""
     subject = request.subject
     if isinstance(subject, v2.ToolCallPermissionSubject):
         # PERM-V2-03: the subject is an update of the call, and comes before the question.
@@ -144,7 +144,7 @@ Elicited: TypeAlias = v2.ElicitationFormMode | v2.ElicitationUrlMode
 
 
 def modes(capabilities: v1.ClientCapabilities | v2.ClientCapabilities | None) -> frozenset[str]:
-    """The modes that a client said it takes; an empty object names none (ELIC-01)."""
+    """Return the modes that a client takes; an empty object names none (ELIC-01)."""
     able = None if capabilities is None else capabilities.elicitation
     return frozenset(mode for mode in ("form", "url") if getattr(able, mode, None) is not None)
 
@@ -173,8 +173,8 @@ def _without_format(property: v2.ElicitationPropertySchema, ledger: Ledger) -> v
 
 
 def answered(answer: Any) -> v2.CreateElicitationResponse | None:
-    """What a client's answer means, of whichever version; what is not known is no consent (ELIC-08). `None`:
-    there was an error instead."""
+    """Return the meaning of a client's answer, of either version; an unknown action is no consent (ELIC-08).
+    `None` is an error instead of an answer."""
     match answer:
         case None:
             return None

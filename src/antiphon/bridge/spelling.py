@@ -1,7 +1,7 @@
 """The two spellings of v2: `state_update` and `{messageId}` as published, `state_change` and `{}` as proposed
 (SD-01..05).
 
-Readers take both and go on with the published one; a writer uses one.
+Readers accept both and continue with the published one; a writer uses one.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def normalize(update: v2.SessionUpdate) -> v2.SessionUpdate:
 
 
 def normalize_state(state: _State) -> _State:
-    """A state whose reason stands under the published key, which counts where both are there (SD-02)."""
+    """Return a state with its reason under the published key, which has precedence (SD-02)."""
     if state.proposed_reason is None:
         return state
     reason = state.stop_reason or state.proposed_reason
@@ -53,7 +53,7 @@ def normalize_state(state: _State) -> _State:
 
 
 def as_proposed(update: v2.SessionUpdate) -> StateChange | Unknown | None:
-    """A state update in the proposed spelling; `None` where both spell it the same."""
+    """Return a state update in the proposed spelling; `None` if both spellings are the same."""
     if isinstance(update, v2.SessionStateUpdate):
         return StateChange(
             state=update.state,
@@ -69,16 +69,16 @@ def as_proposed(update: v2.SessionUpdate) -> StateChange | Unknown | None:
 
 
 SEEN = 4096
-"""How many user messages are remembered: one that is told again is not paired again."""
+"""How many user messages are remembered: a repeated one is not paired again."""
 
 
 class Insertions:
-    """Which message each prompt of ours became, with an agent that answers `{}` (C-01, SD-05).
+    """Pairs our prompts with their messages, for an agent that answers `{}` (C-01, SD-05).
 
-    Such an answer names no message: that comes with the user message, before or after it (PROMPT-V2-05).
-    Prompts are inserted in the order they were sent (PROMPT-V2-32), so both are paired in their order. A
-    message of somebody else's that comes in between cannot be told apart, but with an agent of ours, which
-    names the message beside its answer.
+    Such an answer names no message: the user message does, before or after it (PROMPT-V2-05). Prompts are
+    inserted in the order they were sent (PROMPT-V2-32), so both are paired in their order. A message of
+    another client that comes in between cannot be recognized, except from an agent of ours, which names the
+    message in the `_meta` of its answer.
     """
 
     __slots__ = ("_messages", "_open", "_seen", "_unnamed")
@@ -89,7 +89,7 @@ class Insertions:
         self._unnamed: deque[RequestId] = deque()
         """Those of them that were answered with `{}`."""
         self._messages: deque[str] = deque()
-        """The user messages that came since, and are nobody's yet."""
+        """The user messages since then that belong to no prompt yet."""
         self._seen: Recent[str, None] = Recent(SEEN)
 
     def sent(self, request: RequestId) -> None:

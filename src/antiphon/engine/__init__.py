@@ -1,4 +1,5 @@
-"""The session: pure, v2 vocabulary only. Commands return what to append; `Session.apply` folds it."""
+"""The session: pure, and in v2 terms only. Commands return the events to append; `Session.apply` folds
+them."""
 
 from typing import TYPE_CHECKING
 

@@ -1,7 +1,7 @@
-"""Annotations: reactions and notes that clients put on messages.
+"""Annotations: reactions and notes of clients on messages.
 
-An annotation is journalled as an update of our own, so that a reader that does not know it passes over it.
-Only clients that asked for such updates get it.
+An annotation is an update of our own in the journal, which a reader that does not know it skips. Only clients
+that asked for these updates get them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MOST_PER_MESSAGE = 256
 MOST_PER_SESSION = 4096
 _JOINERS = {"\u200d": None, **{chr(tag): None for tag in range(0xE0020, 0xE0080)}}
 _JOINED = str.maketrans(_JOINERS)
-"""Characters that join several signs to one emoji. They are no printable ones of their own."""
+"""Characters that join several signs into one emoji. They are not printable themselves."""
 
 
 class AnnotationKind(StrEnum):
@@ -37,7 +37,7 @@ class AnnotationKind(StrEnum):
 
 
 class Annotation:
-    """One reaction or note on a message: `by` whom, and `at` which time (RFC 3339)."""
+    """One reaction or note on a message. `by` is its client, `at` its time (RFC 3339)."""
 
     __slots__ = ("at", "by", "id", "key", "kind", "message_id", "position", "role", "value")
 
@@ -96,7 +96,7 @@ class Annotation:
 
 
 class Annotations:
-    """All annotations of a session by their ids. Each also stands in its message."""
+    """All annotations of a session, by id. Each is also listed in its message."""
 
     __slots__ = ("_by_id", "_transcript")
 
@@ -111,7 +111,7 @@ class Annotations:
         return self._by_id.get(id)
 
     def add(self, update: Unknown, position: int) -> Annotation | None:
-        """Fold `_antiphon_annotation`. `None` for one that is malformed or names no message here."""
+        """Fold `_antiphon_annotation`. Return `None` if it is malformed or names an unknown message."""
         made = read_annotation(update, position=position)
         message = None if made is None else self._message(made)
         if made is None or message is None:
@@ -125,7 +125,7 @@ class Annotations:
         return made
 
     def remove(self, update: Unknown) -> Annotation | None:
-        """Fold `_antiphon_annotation_removed`; gives the annotation that is gone."""
+        """Fold `_antiphon_annotation_removed`; return the removed annotation."""
         gone = self._by_id.pop(str(update.get("annotationId")), None)
         message = None if gone is None else self._message(gone)
         if gone is not None and message is not None:
@@ -137,7 +137,7 @@ class Annotations:
 
 
 def read_annotation(update: Unknown, *, position: int = 0) -> Annotation | None:
-    """An annotation as an update has it; `None` for what is none."""
+    """Read the annotation in an update; return `None` if it is malformed."""
     by = read_who(update.get("by"))
     texts = [update.get(key) for key in ("annotationId", "messageId", "value", "at")]
     try:
@@ -160,7 +160,8 @@ def read_annotation(update: Unknown, *, position: int = 0) -> Annotation | None:
 
 
 def check_value(kind: AnnotationKind, value: Any) -> str:
-    """The value of an annotation as a client gave it. Raises `ValueError` with what was expected."""
+    """Read the value of an annotation as a client gave it. Raises `ValueError`, which names what was
+    expected."""
     longest = LONGEST_NOTE if kind is AnnotationKind.NOTE else LONGEST_REACTION
     if not isinstance(value, str) or not value.strip() or len(value) > longest:
         raise ValueError(f"`value` of a {kind} must be a string of 1 to {longest} characters")

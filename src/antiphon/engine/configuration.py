@@ -1,4 +1,4 @@
-"""What a session's config options offer, and the list with one value changed."""
+"""The values that config options offer, and lists of options with one value changed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from antiphon.schema.v2.config_options import (
 )
 
 Value = str | bool
-"""What an option is set to: the id of a value offered, or yes and no."""
+"""The value of an option: the id of an offered value, or a boolean."""
 
 
 def config_id(option: SessionConfigOption) -> str | None:
@@ -41,7 +41,7 @@ def offered_values(option: SessionConfigSelect) -> list[SessionConfigSelectOptio
 
 
 def takes(option: SessionConfigOption, value: object) -> bool:
-    """Whether an option can have this value; one of an unknown type is set by nobody."""
+    """Whether an option can have this value. An option of an unknown type can have none."""
     if isinstance(option, SessionConfigBoolean):
         return isinstance(value, bool)
     if isinstance(option, SessionConfigSelect):
@@ -67,7 +67,8 @@ def set_value(
 
 
 def fault(options: Sequence[SessionConfigOption]) -> str | None:
-    """What is wrong with a list that an agent wants to offer; `None` if nothing is (CONF-V2-04)."""
+    """Return what is wrong with a list of options that an agent offers; `None` if it is valid
+    (CONF-V2-04)."""
     ids = [config_id(option) for option in options]
     if not all(ids) or len(set(ids)) != len(ids):
         return "each config option needs an id of its own"

@@ -11,9 +11,9 @@ from antiphon.schema.v2.content import ContentBlock, TextContent
 
 _RUN = 1024
 _SETTLED = 64 * 1024
-"""From this length on, a run is left as it is: whoever replays the content shares it."""
+"""From this length on, a run is not joined to others, because replays share it."""
 _CACHED = 1024 * 1024
-"""Up to this length the text is kept joined once somebody has asked for it."""
+"""Up to this length the text stays joined once it was read."""
 
 
 def add_run(runs: list[AnyStr], pieces: list[AnyStr], empty: AnyStr) -> None:
@@ -34,8 +34,8 @@ def is_plain(block: ContentBlock) -> bool:
 class Content:
     """Blocks, of which the last one may be plain text that still grows.
 
-    A chunk of plain text extends plain text that stands last, however that came there; so the content is the
-    same whether it was streamed, or replayed whole and then streamed on. Blocks of one array stay apart.
+    A chunk of plain text extends plain text at the end, however that came there. So the content is the same
+    whether it was streamed, or replayed whole and then streamed on. Blocks of one array stay separate.
     """
 
     __slots__ = ("_blocks", "_pieces", "_runs")
@@ -57,7 +57,7 @@ class Content:
             self._pieces.append(last.text)
 
     def append_text(self, texts: Sequence[str]) -> None:
-        """Append plain texts, one behind the other."""
+        """Append plain texts, one after the other."""
         pieces = self._pieces
         pieces += texts
         if len(pieces) >= _RUN:
@@ -76,7 +76,7 @@ class Content:
 
     @property
     def blocks(self) -> list[ContentBlock]:
-        """A list of its own."""
+        """The blocks, as a new list."""
         if not self._pieces and not self._runs:
             return self._blocks.copy()
         text = "".join([*self._runs, *self._pieces])
@@ -87,8 +87,7 @@ class Content:
 
     @property
     def parts(self) -> tuple[list[ContentBlock], list[str]]:
-        """The blocks, and the plain text behind them in as many strings as it is kept in: nothing is
-        copied."""
+        """The blocks, and the strings of the plain text after them. Nothing is copied."""
         return self._blocks.copy(), [*self._runs, *self._pieces]
 
     @property
@@ -97,7 +96,7 @@ class Content:
 
     @property
     def text(self) -> str:
-        """What is text in it."""
+        """The text of all text blocks."""
         return "".join(block.text for block in self.blocks if isinstance(block, TextContent))
 
 

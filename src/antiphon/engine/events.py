@@ -1,7 +1,7 @@
-"""Event: the numbered facts a session is made of, and their one form as bytes.
+"""Event: the numbered facts of a session, and their one form as bytes.
 
-A fact that commands return is a *body*; whoever appends it gives it a number and a time. What came from the
-wire is held as the bytes it was written with, so that journal, replay and fan-out reuse them.
+Commands return bodies, which get a number and a time when they are appended. What came from the wire stays
+the bytes it was written with, so that journal, replay and fan-out reuse them.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ Cursor = NewType("Cursor", int)
 """A position in a journal: the number of the last event that was seen. 0 is before the first event."""
 
 NOTHING = Raw(b"null")
-"""Where there could be bytes of JSON, and are none: msgspec reads no `Raw | None`."""
+"""Stands for absent JSON: msgspec cannot decode `Raw | None`."""
 
 
 def present(raw: Raw) -> bytes | None:
-    """The bytes, where there are some."""
+    """Return the bytes; `None` if they are absent."""
     return None if raw == NOTHING else bytes(raw)
 
 
@@ -80,7 +80,7 @@ class lazy(Generic[T]):  # noqa: N801
 
 
 class Body(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type"):
-    """What happened, not yet numbered. The tag is the journal's name for it and never changes."""
+    """A fact without a number yet. The tag is its name in the journal and never changes."""
 
 
 class SessionCreated(Body, frozen=True, kw_only=True, omit_defaults=False, tag="session_created"):
@@ -104,7 +104,7 @@ class SessionClosed(Body, frozen=True, kw_only=True, tag="session_closed"):
 
 
 class Updated(Body, frozen=True, kw_only=True, dict=True, tag="update"):
-    """A v2 session update, as the bytes it was born with."""
+    """A v2 session update, as the bytes that it was written with."""
 
     raw: Raw = field(name="update")
 
@@ -124,9 +124,12 @@ class Updated(Body, frozen=True, kw_only=True, dict=True, tag="update"):
 
 
 class Translated(Updated, frozen=True, kw_only=True, dict=True, tag="translated"):
-    """An update of an agent's with more than stands in it (invariant 8): `origin` is what a v1 agent wrote,
-    which v1 clients get because lowering the lifted one would not give it back; `meta` stood beside it. An
-    event of its own, so that an update without either, which is nearly every one, costs nothing more."""
+    """An update of an agent with additions (invariant 8). It is a type of its own, so that an update without
+    additions, which is nearly every one, costs nothing more.
+
+    origin: the update as a v1 agent wrote it; v1 clients get that, because a downgrade would not restore it
+    meta: the `_meta` of the notification
+    """
 
     origin: Raw = NOTHING
     meta: Raw = NOTHING
@@ -145,7 +148,7 @@ class Translated(Updated, frozen=True, kw_only=True, dict=True, tag="translated"
 
 
 class Delivery(StrEnum):
-    """How a prompt that comes while the session works is taken."""
+    """How a prompt is delivered that comes while the session works."""
 
     QUEUE = "queue"
     STEER = "steer"
@@ -205,9 +208,11 @@ class PromptSent(Body, frozen=True, kw_only=True, tag="prompt_sent"):
 
 
 class PromptAccepted(Body, frozen=True, kw_only=True, tag="prompt_accepted"):
-    """Inserted into the conversation; the answer to its request. `became`: the id an upstream agent gave it,
-    where clients see that one. `agent_id`: the same, where clients see `message_id`, which was given out
-    before."""
+    """A prompt was inserted into the conversation, which answers its request.
+
+    became: the id that an upstream agent gave it, if clients see that id
+    agent_id: the same, if clients see `message_id`, because they knew that id before
+    """
 
     message_id: str
     became: str | None = None
@@ -250,8 +255,8 @@ NO_RESULT = NOTHING
 
 
 class QuestionClosed(Body, frozen=True, kw_only=True, tag="question_closed"):
-    """How a question ended; `result` is the answer as it was written, `by` who gave it, `operation_id` under
-    which it was given."""
+    """The end of a question. `result` is the answer as it was written, `by` the client that gave it,
+    `operation_id` the operation that gave it."""
 
     question_id: str
     end: QuestionEnd
@@ -306,18 +311,18 @@ def number(updates: Sequence[SessionUpdate], *, after: int, at: int) -> list[Eve
 
 
 def number_text(chunks: Sequence[TextChunk], *, after: int, at: int) -> list[Event]:
-    """Plain text as the events that follow `after`. Their updates are read where somebody asks for them: most
-    are only appended to a message and passed on as bytes."""
+    """Number plain text as the events that follow `after`. Their updates are decoded when they are read: most
+    are only appended to a message and sent on as bytes."""
     lines = _encode_lines(chunks).split(b"\n")
     del lines[-1]
     return [Event(seq, at, Updated(raw=Raw(line))) for seq, line in enumerate(lines, start=after + 1)]
 
 
 def readable(body: AnyBody) -> AnyBody:
-    """The body as the journal gives it back: what is folded now is what will be folded on reading.
+    """Return the body as the journal will give it back, so that the same is folded now and on reading.
 
-    It shares nothing with what the caller holds. Raises `EventRefused` for a body that cannot be read back.
-    An update that a peer wrote, and that fits no type, is left alone: the fold passes it over, now and later.
+    The result shares nothing with the argument. Raises `EventRefused` for a body that cannot be read back. A
+    malformed update that a peer wrote is kept: the fold skips it, now and later.
     """
     if isinstance(body, Updated):
         return _readable_update(body)
@@ -361,7 +366,7 @@ def _tag(body: AnyBody) -> str:
 
 def encode_event(event: Event) -> bytes:
     """One JSON object, without a newline in it. Raises `EventRefused`."""
-    # A peer may have written an update over several lines where its transport does not mind.
+    # A peer may have written an update over several lines, if its transport allows that.
     return on_one_line(encode_json(event))
 
 
@@ -381,7 +386,7 @@ class _Kind(Struct):
 
 
 class _Envelope(Struct):
-    """What is the same in every event of every version."""
+    """The fields that every event of every version has."""
 
     seq: int
     at: int
@@ -392,7 +397,7 @@ _envelope = msgspec.json.Decoder(_Envelope)
 
 
 def _refusal(line: bytes | Raw | memoryview, error: Exception) -> UnreadableEvent:
-    """Tell an event of a later version from bytes that are no event at all."""
+    """Distinguish an event of a later version from bytes that are no event."""
     try:
         kind = _envelope.decode(line).body.type
     except UNREADABLE:

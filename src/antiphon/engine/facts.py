@@ -1,4 +1,4 @@
-"""What there is one of in a session: its commands, config options, info and usage."""
+"""Facts: the commands, config options, info and usage of a session, of which there is one each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fold of a journal: what every event does to the parts of a session, and what can be read there."""
+"""The fold of a journal: what every event changes in a session, and what can be read there."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class SessionFold:
         self._gone: list[int] = []
         """The places of items that were removed since the last snapshot."""
 
-    # What there is
+    # Reading
 
     @property
     def state(self) -> TurnState:
@@ -138,9 +138,10 @@ class SessionFold:
     # The fold
 
     def apply(self, event: Event) -> None:
-        """Folds the next event. Raises `JournalGap` if it is not the next one.
+        """Fold the next event. Raises `JournalGap` if it is not the next one.
 
-        What does not fit what is there (a journal of another hand) is passed over: state is never corrupted.
+        An event that does not fit the session (in a journal that another program wrote) is skipped, so that
+        the state is never corrupted.
         """
         if event.seq != self.last_seq + 1:
             raise JournalGap(self.last_seq + 1, event.seq)
@@ -158,8 +159,8 @@ class SessionFold:
             _BODIES[type(body)](self, body, event)
 
     def fold(self, events: Iterable[Event]) -> Self:
-        """Applies all of them; gives itself. Chunks that follow one another into one message, which is most
-        of any journal, are appended without looking the message up again."""
+        """Fold all of the events; return itself. Consecutive chunks of one message, which are most of any
+        journal, are appended without looking the message up again."""
         kind: Any = None
         message_id = ""
         append: Callable[[Any], None] = _pass
@@ -276,7 +277,7 @@ class SessionFold:
 
 
 def _pass(_: Any) -> None:
-    """Where no chunk came yet."""
+    """Stands for the message before the first chunk."""
 
 
 _STATES = frozenset({prompt.SessionStateUpdate, proposed.StateChange})
@@ -353,7 +354,7 @@ _UPDATES: dict[type, FoldOne] = {
     proposed.StateChange: SessionFold._state,
     Unknown: SessionFold._unknown,
 }
-"""What is not here passes by: it reaches who is attached, and is not replayed (NOTE-05)."""
+"""Updates that are not listed reach attached clients and are not replayed (NOTE-05)."""
 
 _BODIES: dict[type, FoldOne] = {
     e.SessionCreated: SessionFold._session,

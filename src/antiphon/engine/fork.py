@@ -1,8 +1,8 @@
-"""A fork: what a new session is made of that goes on from a point of another one.
+"""A fork: the updates of a new session that continues another one from some point.
 
-It is read from the fold and changes nothing there (SESS-52). The open turn of the source stays with it. Older
-things that still go on there come as they are: nobody works on them in the fork, which is to be interrupted
-once it is made.
+They are read from the fold of the source, which does not change (SESS-52). The open turn stays with the
+source. Older work that is in progress there is copied as it is; the fork has no agent for it and is
+interrupted once it is made.
 """
 
 from __future__ import annotations
@@ -16,14 +16,16 @@ from antiphon.engine.subagents import SubagentInfo
 from antiphon.engine.transcript import Message, MessageType
 
 FACTS = ("facts/info", "facts/config", "facts/commands")
-"""What a session has of now, wherever in it that was first told."""
+"""Facts that are copied in their present state, wherever they first appeared."""
 USAGE = "facts/usage"
 """True of the whole conversation only."""
 
 
 def forked(session: SessionFold, *, at: str | None = None) -> list[Any] | None:
-    """The updates that make the new session. `at` names the message after which it begins; `None` stands for
-    the last time the session was idle. Gives `None` where there is no such message."""
+    """Return the updates of the new session, or `None` if there is no such message.
+
+    at: the message after which the fork begins; `None` is the last time the session was idle
+    """
     items = session.items
     taken = items[: _before_turn(session)] if at is None else _through(items, at)
     if taken is None:
@@ -53,7 +55,7 @@ def _before_turn(session: SessionFold) -> int:
 
 
 def _through(items: list[Item], message_id: str) -> list[Item] | None:
-    """Everything up to a message; where types share the id, up to the last of them (MSG-08)."""
+    """Return everything up to a message; if message types share the id, up to the last of them (MSG-08)."""
     for index in range(len(items) - 1, -1, -1):
         item = items[index]
         if isinstance(item, Message) and item.id == message_id:

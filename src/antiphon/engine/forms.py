@@ -1,6 +1,6 @@
-"""Forms: what an elicitation asks for, field by field, and whether an answer fits (ELIC-05, -09, -17).
+"""Forms: the fields that an elicitation asks for, and whether an answer fits (ELIC-05, -09, -17).
 
-Both sides check an answer with this: the client before it is sent, the agent when it has come.
+Both sides check an answer with this: the client before it sends it, the agent when it receives it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from antiphon.schema.v2 import elicitation as e
 from antiphon.schema.wire import Unknown
 
 LONGEST_TEXT = 100_000
-"""How long a text may be that sets no limit of its own."""
+"""How long a text may be if its field sets no limit."""
 
 
 class Option(Struct, frozen=True):
@@ -33,11 +33,11 @@ class Option(Struct, frozen=True):
 class _Field(Struct, frozen=True, kw_only=True):
     name: str
     title: str
-    """Its name, where it has no other title."""
+    """The title, or else the name."""
     description: str | None = None
     required: bool = False
     default: Any = None
-    """What it holds before anybody has changed it."""
+    """The initial value."""
 
     def read(self, value: Any) -> Any:
         """The value as it is kept. Raises `Unfit`."""
@@ -45,11 +45,11 @@ class _Field(Struct, frozen=True, kw_only=True):
 
 
 class Unfit(Exception):
-    """A value that does not fit its field; the text says why, without the value."""
+    """A value that does not fit its field. The message says why, without the value."""
 
 
 class Unchecked(Unfit):
-    """A text that takes too long to be checked against its pattern; whoever asked for it decides."""
+    """A text that takes too long to be checked against its pattern; the agent that asked for it decides."""
 
 
 class TextField(_Field, frozen=True, kw_only=True):
@@ -57,7 +57,7 @@ class TextField(_Field, frozen=True, kw_only=True):
     max_length: int | None = None
     pattern: str | None = None
     format: e.StringFormat | None = None
-    """`email`, `uri`, `date`, `date-time`; another one is a hint and nothing to check (ELIC-19)."""
+    """`email`, `uri`, `date`, `date-time`. Any other format is a hint that is not checked (ELIC-19)."""
 
     def read(self, value: Any) -> str:
         if not isinstance(value, str):
@@ -76,7 +76,7 @@ class TextField(_Field, frozen=True, kw_only=True):
         try:
             return pattern(source).found_in(value)
         except Unsupported:
-            return True  # not ours to judge: whoever wrote the pattern checks it too
+            return True  # the author of the pattern checks it too
         except TooCostly:
             raise Unchecked("is too long to be checked") from None
 
@@ -153,7 +153,7 @@ Field: TypeAlias = (
 
 
 class Filled(NamedTuple):
-    """What an answer to a form comes to: the values, and what is wrong with it, by field."""
+    """The values of an answer to a form, and its problems by field."""
 
     values: dict[str, Any]
     problems: dict[str, str]
@@ -172,13 +172,14 @@ class Form:
 
     @property
     def defaults(self) -> dict[str, Any]:
-        """The values that it holds before anybody has changed it."""
+        """The initial values."""
         return {field.name: field.default for field in self.fields if field.default is not None}
 
     def read(self, content: Mapping[str, Any], *, accept_unchecked: bool = False) -> Filled:
-        """Read the values of its own fields; what it did not ask for is left out.
+        """Read the values of the form's fields; skip others.
 
-        accept_unchecked: a client passes on what it cannot check in bounded time; the agent checks it, too.
+        accept_unchecked: keep what cannot be checked in bounded time; the agent checks what a client sends,
+        too
         """
         values: dict[str, Any] = {}
         problems: dict[str, str] = {}

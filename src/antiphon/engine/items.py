@@ -1,6 +1,6 @@
-"""Items: what a session holds and replays, each under its kind and id.
+"""Items: what a session holds and replays, each with a kind and an id.
 
-Messages, tool calls, terminals, subagents and facts have modules of their own; the small items are here.
+Messages, tool calls, terminals, subagents and facts have their own modules; the small items are here.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Item(Protocol):
     """The number of the event that created it."""
 
     def materialize(self) -> Any:
-        """Return the one update that says all of it."""
+        """Return the one update that contains all of it."""
 
 
 class MakeItem(Protocol[T_co]):
@@ -142,7 +142,7 @@ class Compaction:
         )
 
     def parts(self) -> tuple[list[ContentBlock], list[str]]:
-        """The summary as it is kept: blocks, and the strings of the plain text behind them."""
+        """Return the summary as it is kept: blocks, and the strings of the plain text after them."""
         return self._summary.parts
 
 

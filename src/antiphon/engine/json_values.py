@@ -1,4 +1,5 @@
-"""Reads v2 values that the journal holds as bytes: strictly, and once more with repair where that fails."""
+"""JSON values of the journal: encoding, and reading bytes as v2 types, strictly and then once more with
+repair."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ _encode = msgspec.json.Encoder().encode
 
 
 def encode(value: Any) -> bytes:
-    """Encode a value as JSON. Raises `EventRefused` for one that JSON cannot hold: an object of another kind,
-    a lone surrogate, an integer of too many digits, a value that contains itself."""
+    """Encode a value as JSON. Raises `EventRefused` for a value that JSON cannot hold: an object of a foreign
+    type, a lone surrogate, an integer of too many digits, a value that contains itself."""
     try:
         return _encode(value)
     except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
@@ -30,7 +31,7 @@ def encode(value: Any) -> bytes:
 
 
 def describe(value: Any) -> str:
-    """What a value is, by its type and id; nothing else of it, which may be private."""
+    """Describe a value by its type and id only: the rest may be private."""
     config = getattr(value, "__struct_config__", None)
     tag = getattr(config, "tag", None)
     ids = (
@@ -62,7 +63,7 @@ class Reader(Generic[T]):
             if not isinstance(error, msgspec.ValidationError):
                 raise Malformed(str(error)) from None
         try:
-            value = _plain(raw)  # what follows a wrong value may be no JSON at all
+            value = _plain(raw)  # what follows a wrong value may not even be JSON
         except UNREADABLE as error:
             raise Malformed(str(error)) from None
         return repair(2).build(self._type, value)  # type: ignore[no-any-return]
@@ -82,5 +83,5 @@ def is_readable(raw: bytes | Raw) -> bool:
 
 
 def kept(raw: bytes | Raw) -> Raw:
-    """`raw` on its own: one that msgspec cut out of a line keeps the whole line alive."""
+    """Copy `raw`: bytes that msgspec cut out of a line keep the whole line alive."""
     return Raw(bytes(raw))

@@ -1,7 +1,6 @@
-"""Operations that leave nothing behind to know them by: a cancel, a change of the queue. Asked for again
-under the same operation id they are not done again, however much later that is.
+"""Operations: the ids of cancels and queue changes that were done, so that a repeated one is not done again.
 
-A prompt keeps its own id, an answer that of its question; a session is made under one.
+Prompts and questions keep the ids of their own operations.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ class Operations:
         return operation_id in self._done
 
     def done(self, operation_id: str | None) -> tuple[OperationDone, ...]:
-        """The fact to append with what an operation did."""
+        """Return the event that records an operation."""
         return () if operation_id is None else (OperationDone(operation_id=operation_id),)
 
     def apply(self, body: OperationDone) -> None:

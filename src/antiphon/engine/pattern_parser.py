@@ -80,7 +80,7 @@ _CHARS = {"t": "\t", "n": "\n", "r": "\r", "v": "\v", "f": "\f", "0": "\0"}
 
 
 def escaped_set(char: str) -> CharSet:
-    """What a backslash before a character stands for."""
+    """Return the characters that an escape stands for."""
     if char in _SETS:
         return _SETS[char]
     if char in _CHARS:
@@ -115,7 +115,7 @@ class Take(NamedTuple):
 
 
 class Split(NamedTuple):
-    """Go on in two places."""
+    """Continue at two steps."""
 
     one: int
     other: int

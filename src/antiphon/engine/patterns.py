@@ -1,8 +1,8 @@
 """Patterns of form fields: ECMA-262 regular expressions, matched in bounded time (ELIC-18).
 
-All ways through a pattern are followed at once, so a match takes at most one visit of each step for each
-character, whatever the pattern and whatever the text. What cannot be matched like that (a lookaround, a
-reference back) is refused as `Unsupported`, as is what would not mean the same to every ECMA-262 engine.
+All paths through a pattern are followed at once, so a match visits each step at most once per character,
+whatever the pattern and the text. A pattern that cannot be matched like this (a lookaround, a back
+reference), or that ECMA-262 engines read differently, is refused as `Unsupported`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Pattern:
             if at == len(text):
                 break
             char = text[at]
-            # A set that stands there often, as in a counted part, is asked once.
+            # A set that occurs often, as in a counted part, is tested once.
             known = {id(allowed): allowed for _, allowed in waiting}
             taken = {key for key, allowed in known.items() if allowed.has(char)}
             current = [step + 1 for step, allowed in waiting if id(allowed) in taken]

@@ -1,8 +1,8 @@
-"""Pieces: a session's items as updates of bounded size.
+"""Pieces: the items of a session as updates of bounded size.
 
-An item is frozen in one step and written later, a piece at a time. Text goes out as a whole-message update
-and then as chunks, which append; so does the content of a tool call and the output of a terminal. Frozen
-items share their text with the session: many clients that replay a large message hold it once.
+An item is frozen in one step and written later, a piece at a time: text as a whole-message update and then as
+chunks, which append; in the same way the content of a tool call and the output of a terminal. Frozen items
+share their text with the session, so many clients that replay a large message hold it once.
 
 What the protocol cannot append stays in one update, whatever its size: an image, one diff, a raw input.
 """
@@ -42,8 +42,8 @@ class Frozen(Protocol):
     """An item as it was when it was frozen."""
 
     def updates(self, *, grows: bool) -> Iterator[Any]:
-        """The updates that say all of it, in order. Without `grows` the client cannot be told of more content
-        of a tool call, or more output of a terminal, except by sending all of it again: then it is whole."""
+        """Yield the updates that contain all of it, in order. Without `grows` the client cannot append to a
+        tool call or a terminal, so each of those is one update."""
 
 
 def freeze(item: Item) -> Frozen:
@@ -78,7 +78,7 @@ def _blocks(
 
 
 class _Blocks(Struct, frozen=True):
-    """Content blocks, and the plain text behind them in as many strings as it came in."""
+    """Content blocks, and the plain text after them in as many strings as it came in."""
 
     bare: Any
     """The update without its content, which is in `field`."""

@@ -1,4 +1,5 @@
-"""The states of a prompt, what may be done to it in each, and when it may be taken: two total tables."""
+"""The states of a prompt, the actions that each state allows, and when a prompt may be taken: two total
+tables."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ class PromptState(StrEnum):
 
 
 class Action(StrEnum):
-    """What can be asked of a prompt that was submitted."""
+    """An action on a submitted prompt."""
 
     EDIT = "edit"
     MOVE = "move"
@@ -40,7 +41,8 @@ class Refusal(StrEnum):
     NO_RUNNING_TURN = "no_running_turn"
     EMPTY = "empty"
     WITH_AGENT = "with_agent"
-    """It was sent: only the upstream agent can give it back, so ask it (PROMPT-V2-33)."""
+    """It was sent: only the upstream agent can return it, so the caller has to ask the agent
+    (PROMPT-V2-33)."""
 
     def to_wire(self) -> ErrorObject:
         """As the public draft has it."""
@@ -110,7 +112,7 @@ class When(StrEnum):
     AT_BREAK_POINT = "at_break_point"
     AFTER_CANCEL = "after_cancel"
     BY_AGENT = "by_agent"
-    """Now, where the upstream agent takes prompts while it works; else later."""
+    """Now, if the upstream agent takes prompts while it works; else later."""
     LATER = "later"
 
 

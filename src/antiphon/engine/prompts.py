@@ -1,7 +1,7 @@
-"""The prompt queue: what waits to be said, in which order, and what may still be done to it.
+"""The prompt queue: the prompts that wait, their order, and what may still be done to them.
 
-A prompt is queued, then sent (where an upstream agent has to take it), then accepted; or it is withdrawn or
-rejected. Until accepted it can be edited, moved and withdrawn, and not after.
+A prompt is queued, then sent (if an upstream agent has to take it), then accepted; or it is withdrawn or
+rejected. It can be edited, moved and withdrawn until it is accepted.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ from antiphon.schema.v2.prompt import StopReason
 from antiphon.schema.wire import Wire
 
 REMEMBERED = 1024
-"""How many settled prompts a session remembers. As long as one is, its operation id gives the first outcome
-again and a late withdrawal is told apart from an unknown id; open ones are never forgotten."""
+"""How many settled prompts a session remembers. A remembered prompt gives its operation id the same outcome
+again, and a late withdrawal an answer other than "unknown id". Open prompts are never forgotten."""
 
 _RANK = {Delivery.INTERRUPT: 0, Delivery.STEER: 1, Delivery.AGENT: 2, Delivery.QUEUE: 2}
 _NO_CONTENT = Raw(b"[]")
 
 
 class Entry(Wire, frozen=True, kw_only=True):
-    """A prompt and what became of it. A settled one keeps no content."""
+    """A prompt and its outcome. A settled one keeps no content."""
 
     message_id: str
     raw_content: Raw
@@ -59,7 +59,7 @@ class Entry(Wire, frozen=True, kw_only=True):
     became: str | None = None
     error: ErrorObject | None = None
     stop_reason: StopReason | None = None
-    """How the turn that took it ended; with `error` where it failed."""
+    """How the turn that took it ended; with `error` if it failed."""
     settled: int = 0
     """The number of the event that settled it."""
     request_id: RequestId = None
@@ -77,31 +77,32 @@ class QueuePart(Wire, frozen=True, kw_only=True):
 
 
 class Outcome(NamedTuple):
-    """What a command leads to: the facts to append, and the prompt as it is now or why not."""
+    """The result of a command: the events to append, and the prompt as it is now or the reason of the
+    refusal."""
 
     events: tuple[AnyBody, ...] = ()
     entry: Entry | None = None
     refusal: Refusal | None = None
     repeated: bool = False
-    """The operation id was seen before: `entry` is what it led to then."""
+    """The operation id is known: `entry` is its first outcome."""
 
 
 class Next(NamedTuple):
-    """What may be taken now; with `cancel_first`, once the open turn has been cancelled for it."""
+    """The prompt that may be taken now. With `cancel_first`, the open turn has to be cancelled before."""
 
     entry: Entry
     cancel_first: bool
 
 
 class Takes(NamedTuple):
-    """What the side that works can do with a prompt just now."""
+    """What the worker can do with a prompt now."""
 
     steer: bool = False
     """It takes one into the open turn: a break point is reached, or the upstream agent finds one."""
     inserts: bool = False
     """The upstream agent takes prompts while it works, also before it has answered an earlier one."""
     interrupt: bool = False
-    """The upstream agent cancels its turn for a prompt by itself."""
+    """The upstream agent cancels its turn for a prompt without being asked."""
     due: bool = False
     """A prompt was accepted whose turn has not opened yet."""
 
@@ -122,18 +123,18 @@ class Prompts:
         self._settled: deque[str] = deque()
         self.paused = False
         self.changed: set[str] = set()
-        """Entries that changed since somebody emptied this."""
+        """Entries that changed since this was last cleared."""
 
-    # What there is
+    # Reading
 
     @property
     def queued(self) -> list[Entry]:
-        """What waits, in the order in which it will be taken within its delivery."""
+        """The prompts that wait, in their order."""
         return [self._entries[id] for id in self._order]
 
     @property
     def sent(self) -> list[Entry]:
-        """What an upstream agent has, and has not answered."""
+        """The prompts that an upstream agent has and has not answered."""
         return [self._entries[id] for id in self._sent]
 
     def get(self, message_id: str) -> Entry | None:
@@ -156,9 +157,9 @@ class Prompts:
         return None if message_id is None else self._entries[message_id]
 
     def next(self, state: TurnState, takes: Takes = NOTHING_SPECIAL) -> Next | None:
-        """What may be taken now: an interrupting prompt before a steering one before the others, each in
-        their order. While an upstream agent has one that it has not answered, or has yet to open the turn of
-        one: only what it takes while it works."""
+        """Return the prompt that may be taken now: an interrupting one before a steering one before the
+        others, each kind in its order. While an upstream agent has a prompt that it has not answered, or
+        whose turn has not opened, only a prompt that it takes while it works."""
         at_agent = bool(self._sent) or takes.due
         if self.paused or not self._order or (at_agent and not takes.inserts):
             return None
@@ -189,7 +190,7 @@ class Prompts:
         meta: dict[str, Any] | None = None,
         request_id: RequestId = None,
     ) -> Outcome:
-        """A new prompt; or, for an operation id that is known, what it led to the first time."""
+        """Queue a prompt; for a known operation id, return its first outcome."""
         if operation_id is not None and (known := self.of_operation(operation_id)) is not None:
             return Outcome(entry=known, repeated=True)
         raw = _raw(content)
@@ -225,7 +226,7 @@ class Prompts:
         return self._act(Action.MOVE, message_id, PromptMoved(message_id=message_id, before=before))
 
     def withdraw(self, message_id: str, *, returned: bool = False) -> Outcome:
-        """Takes a prompt back. One that was sent is only `returned` by the agent that has it."""
+        """Withdraw a prompt. One that was sent can only be `returned` by the agent that has it."""
         action = Action.RETURN if returned else Action.WITHDRAW
         return self._act(action, message_id, PromptWithdrawn(message_id=message_id))
 
@@ -258,13 +259,13 @@ class Prompts:
         return self._act(Action.ACCEPT, message_id, *bodies)
 
     def reject(self, message_id: str, error: ErrorObject) -> Outcome:
-        """It will not be inserted, and its sender is told why (PROMPT-V2-55)."""
+        """Refuse a prompt; its sender gets the error (PROMPT-V2-55)."""
         return self._act(Action.REJECT, message_id, PromptRejected(message_id=message_id, error=error))
 
     def cancel(self, *, closing: bool = False) -> tuple[AnyBody, ...]:
-        """What `session/cancel` does here: held prompts are answered -32800 (PROMPT-V2-34), injected ones
-        stay and wait to be asked for: a cancel never starts the queue. What an upstream agent has, it answers
-        itself, unless the session is `closing`."""
+        """Return the events of `session/cancel`: held prompts are answered -32800 (PROMPT-V2-34). Injected
+        ones stay, and the queue pauses: a cancel never starts the next prompt. An upstream agent answers the
+        prompts it has, unless the session is `closing`."""
         error = ErrorObject(RequestCancelled.code, RequestCancelled.summary)
         ended = [entry for entry in self.queued if entry.held] + (self.sent if closing else [])
         bodies: list[AnyBody] = [PromptRejected(message_id=entry.message_id, error=error) for entry in ended]
@@ -289,8 +290,8 @@ class Prompts:
     # The fold
 
     def apply(self, body: AnyBody, *, seq: int) -> bool:
-        """Folds what happened to the queue; whether anything did. What does not fit what is there (a journal
-        of another hand) is passed over."""
+        """Fold an event of the queue; return whether it changed anything. An event that does not fit the
+        queue (in a journal that another program wrote) is skipped."""
         match body:
             case PromptQueued():
                 return self._queued(body)
@@ -327,12 +328,12 @@ class Prompts:
         self._order.append(body.message_id)
         if body.operation_id is not None:
             self._operations[body.operation_id] = body.message_id
-        self.paused = False  # whoever prompts wants the session to go on
+        self.paused = False  # a client that prompts wants the queue to continue
         self.changed.add(body.message_id)
         return True
 
     def apply_ended(self, turn: Turn) -> None:
-        """The turn that took these has ended: whoever asks again is told how."""
+        """Note how the turn of its prompts ended, for requests that are repeated."""
         error = (
             None
             if turn.error is None
@@ -395,7 +396,7 @@ def _entry(body: PromptQueued) -> Entry:
 
 
 def _signature(entry: Entry) -> bytes:
-    """Who sent it, as the message says so."""
+    """Return the `_meta` that names the sender."""
     if entry.sender is None:
         return b""
     return b',"_meta":{"antiphon":{"sender":%b}}' % encode(who_of(entry.sender))

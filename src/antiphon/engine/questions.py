@@ -41,7 +41,8 @@ URL: Final = "url"
 
 Elicited: TypeAlias = ElicitationFormMode | ElicitationUrlMode
 REMEMBERED = 256
-"""How many ended questions a session remembers, to tell a late answer from one to an unknown question."""
+"""How many ended questions a session remembers, to distinguish a late answer from one to an unknown
+question."""
 
 _REQUESTS: Reader[RequestPermissionRequest] = Reader(RequestPermissionRequest)
 _RESPONSES: Reader[RequestPermissionResponse] = Reader(RequestPermissionResponse)
@@ -57,7 +58,7 @@ class QuestionState(StrEnum):
 
 
 class Unanswerable(StrEnum):
-    """Why an end did not count: somebody else's was first, or nobody asked."""
+    """Why an end does not count: the question has ended, or is unknown."""
 
     ALREADY_ENDED = "already_ended"
     UNKNOWN_QUESTION = "unknown_question"
@@ -82,15 +83,16 @@ ENDS: Mapping[tuple[QuestionState, QuestionEnd], QuestionState | Unanswerable] =
 
 
 def read_permission(opened: QuestionOpened) -> RequestPermissionRequest | None:
-    """What an opened question asks, where it asks for permission; it may have ended since."""
+    """Return the permission request of an opened question, if it is one. The question may have ended
+    since."""
     return Question(
         question_id=opened.question_id, method=opened.method, params=opened.params, opened=0
     ).permission
 
 
 class Question(Wire, frozen=True, kw_only=True):
-    """One thing the agent asked. `turn_id` is set where it belongs to a turn and not to background work.
-    An ended one keeps no params."""
+    """A question of the agent. `turn_id` is set if it belongs to a turn and not to background work. An ended
+    question keeps no params."""
 
     question_id: str
     method: str
@@ -106,12 +108,12 @@ class Question(Wire, frozen=True, kw_only=True):
     result: Raw = NO_RESULT
     by: Named | None = None
     operation_id: str | None = None
-    """The operation that answered it, where that had an id."""
+    """The operation that answered it, if that had an id."""
     ended: int = 0
 
     @property
     def permission(self) -> RequestPermissionRequest | None:
-        """What it asks, where it asks for permission."""
+        """The permission request, if it is one."""
         if self.method != REQUEST_PERMISSION:
             return None
         try:
@@ -134,7 +136,7 @@ class Question(Wire, frozen=True, kw_only=True):
 
 
 class Ending(NamedTuple):
-    """What ending a question leads to: the facts to append, or why not."""
+    """The result of ending a question: the events to append, or the reason of the refusal."""
 
     events: tuple[QuestionClosed, ...] = ()
     question: Question | None = None
@@ -151,7 +153,7 @@ class Questions:
         self._open: dict[str, None] = {}
         self._ended: deque[str] = deque()
         self.changed: set[str] = set()
-        """Questions that changed since somebody emptied this."""
+        """Questions that changed since this was last cleared."""
 
     @property
     def open(self) -> list[Question]:
@@ -165,7 +167,8 @@ class Questions:
         return [question for question in self.open if question.turn_id == turn_id]
 
     def requires_action(self, turn_id: TurnId | None, *, others_running: bool) -> list[Question]:
-        """What the whole turn waits for: nothing, while anything else of it runs (PROMPT-V2-23, -25)."""
+        """Return the questions that block the turn: none, while anything else of it runs (PROMPT-V2-23,
+        -25)."""
         return [] if others_running or turn_id is None else self.of_turn(turn_id)
 
     # Commands
@@ -178,7 +181,7 @@ class Questions:
         by: Named | None = None,
         operation_id: str | None = None,
     ) -> Ending:
-        """The first answer counts, also one that approves nothing: who gave it will not be asked again."""
+        """Answer a question. The first answer counts, also one that approves nothing."""
         ending = self._end(question_id, QuestionEnd.ANSWERED)
         said = kept(result)
         answered = (replace(body, result=said, by=by, operation_id=operation_id) for body in ending.events)
@@ -207,7 +210,7 @@ class Questions:
     def apply_opened(
         self, body: QuestionOpened, *, seq: int, turn_id: TurnId | None
     ) -> ToolCallUpdate | None:
-        """Opens it; gives the tool call it is about, to be applied like an update (PERM-V2-03)."""
+        """Open a question; return the tool call it is about, to be applied like an update (PERM-V2-03)."""
         if body.question_id in self._by_id:
             return None
         background = body.tool_call_id is not None or body.terminal_id is not None
@@ -269,7 +272,7 @@ class Questions:
 
 
 def elicitation_of(question: Question) -> Elicited | None:
-    """What a question asks, where it is an elicitation that is known here."""
+    """Return the elicitation of a question, if it is one of a known mode."""
     if question.method != CREATE_ELICITATION:
         return None
     try:
@@ -284,7 +287,7 @@ def mode_of(request: Elicited) -> str:
 
 
 def read_response(result: bytes) -> CreateElicitationResponse:
-    """An answer as the journal keeps it; what cannot be read is no consent (ELIC-08)."""
+    """Read an answer of the journal; an unreadable one is no consent (ELIC-08)."""
     try:
         return _ELICITED.read(result)
     except Malformed:
@@ -294,7 +297,7 @@ def read_response(result: bytes) -> CreateElicitationResponse:
 def counted(request: Elicited, response: CreateElicitationResponse) -> CreateElicitationResponse | None:
     """An answer as it counts: of an accepted form the values that fit, and nothing else (ELIC-07, ELIC-10).
     `None` for a form that is accepted with values that do not fit (ELIC-17)."""
-    from antiphon.engine.forms import Form  # loaded with the first form, not by everybody
+    from antiphon.engine.forms import Form  # loaded with the first form
 
     match response:
         case ElicitationAcceptAction() if isinstance(request, ElicitationFormMode):
@@ -304,4 +307,4 @@ def counted(request: Elicited, response: CreateElicitationResponse) -> CreateEli
             return ElicitationAcceptAction()
         case ElicitationDeclineAction():
             return ElicitationDeclineAction()
-    return ElicitationCancelAction()  # ELIC-08: also what is not known
+    return ElicitationCancelAction()  # ELIC-08: also an unknown action

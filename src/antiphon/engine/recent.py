@@ -1,4 +1,4 @@
-"""Recent: what was noted last. Older things are forgotten, so that it does not grow for ever."""
+"""Recent: a dict that keeps the keys that were set last, so that it does not grow forever."""
 
 from __future__ import annotations
 

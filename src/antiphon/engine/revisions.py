@@ -1,8 +1,8 @@
 """Revisions: the versions of a message that its agent edits, as the journal has them.
 
-The number of the version that a message shows, and of the last one there is, stand in its `_meta`. An edit
-makes the next version and drops those behind it; an undo and a redo show another version. So the content of a
-version is what the message held when it last had that number, and the journal is all that undo needs.
+The `_meta` of a message has the number of the version it shows, and of the last one. An edit makes the next
+version and drops all later ones; undo and redo show another version. So the content of a version is what the
+message held when it last had that number, and undo needs nothing but the journal.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ class Revision(Struct, frozen=True):
     last: int = 0
 
     def next(self) -> Revision:
-        """After an edit: what was undone cannot be redone any more."""
+        """Return the revision after an edit: undone versions cannot be redone then."""
         return Revision(self.at + 1, self.at + 1)
 
 
 class Version(Struct, frozen=True):
-    """What a message held."""
+    """The content of a message."""
 
     content: list[ContentBlock]
     deleted: bool
 
 
 def revision_in(meta: Any) -> Revision:
-    """The revision that a `_meta` names; the first one where it names none."""
+    """Return the revision in a `_meta`, or else the first one."""
     given = ours_in(meta).get("revision")
     at, last = (given.get("at"), given.get("last")) if isinstance(given, dict) else (None, None)
     if type(at) is not int or type(last) is not int or not 0 <= at <= last:
@@ -51,8 +51,8 @@ def revision_in(meta: Any) -> Revision:
 
 
 def meta_patch(message: Message | None, revision: Revision, *, deleted: bool = False) -> dict[str, Any]:
-    """The `_meta` of an upsert that shows this revision. A patch replaces our key as a whole (MSG-18), so
-    what else stands there is repeated."""
+    """Return the `_meta` of an upsert that shows this revision. A patch replaces our key as a whole (MSG-18),
+    so its other entries are repeated."""
     kept = {} if message is None else dict(ours_in(message.meta))
     kept.pop("deleted", None)
     kept["revision"] = {"at": revision.at, "last": revision.last}
@@ -70,10 +70,10 @@ class VersionSearch:
         self._id = id
         self._wanted = wanted
         self._named = id.encode() if _PLAIN.fullmatch(id) else b""
-        """Stands in every update of the message, whoever wrote it; empty where it may be escaped."""
+        """Bytes that every update of the message contains; empty if the id may be escaped."""
         self._message: Message | None = None
         self.found: Version | None = None
-        """What the message held when it last had the number."""
+        """The content that the message had with the number, last."""
 
     def read(self, event: Event) -> None:
         """Take in the next event."""

@@ -32,7 +32,7 @@ _CANCELLED = ErrorObject(RequestCancelled.code, RequestCancelled.summary)
 
 
 class Cancelled(NamedTuple):
-    """What `session/cancel` leads to."""
+    """The result of `session/cancel`."""
 
     ignored: bool = False
     """The turn it names has ended."""
@@ -42,7 +42,7 @@ class Cancelled(NamedTuple):
     answered: tuple[Entry, ...] = ()
     """The held prompts to be answered -32800 once the events are committed."""
     questions: tuple[Question, ...] = ()
-    """The questions of that turn, to be taken back from whoever was asked (PROMPT-V2-41)."""
+    """The questions of that turn, to be retracted from the clients that were asked (PROMPT-V2-41)."""
 
 
 class Session(SessionFold):
@@ -51,7 +51,8 @@ class Session(SessionFold):
     __slots__ = ()
 
     def update(self, update: SessionUpdate, *, raw: bytes | Raw | None = None) -> tuple[AnyBody, ...]:
-        """An update of the agent's. One that ends a turn first cancels the questions of that turn."""
+        """Return the events of an agent's update. One that ends a turn first cancels the questions of that
+        turn."""
         body = Updated.of(update, raw=raw)
         if self.turn is None or not is_state(update) or self.turns.effect_of(update) is not Effect.ENDED:
             return (body,)
@@ -59,11 +60,11 @@ class Session(SessionFold):
         return (*self.questions.close_all(pending, e.QuestionEnd.CANCELLED), body)
 
     def run(self) -> tuple[AnyBody, ...]:
-        """Foreground work starts or goes on; a prompt that was just accepted joins it."""
+        """Report that foreground work starts or continues; a prompt that was just accepted joins it."""
         return self._report(Command.RUN)
 
     def block(self, *, others_running: bool = False) -> tuple[AnyBody, ...]:
-        """`requires_action`, where it is due: a question of the turn is open and nothing else of it runs."""
+        """Report `requires_action`, if a question of the turn is open and nothing else of it runs."""
         turn_id = None if self.turn is None else self.turn.turn_id
         waiting = self.questions.requires_action(turn_id, others_running=others_running)
         if not waiting:
@@ -87,20 +88,21 @@ class Session(SessionFold):
         usage: Usage | None = None,
         background: Sequence[BackgroundWork] | UnsetType = UNSET,
     ) -> tuple[AnyBody, ...]:
-        """Ends the open turn; nothing where none is open, so a turn ends once."""
+        """End the open turn. Without one, return nothing: a turn ends once."""
         ended = self.turns.command(
             Command.END, stop_reason=stop_reason, error=error, usage=usage, background=background
         )
         return () if ended is None else self.update(ended)
 
     def interrupt(self, *, attended: bool = False, cancelled: bool = False) -> tuple[AnyBody, ...]:
-        """The agent is gone, by death or by a restart of ours: the open turn is cut short, its tool calls
-        and compactions failed, its terminals exited, every question expires, what was sent and not answered
-        is rejected; what waits stays, and waits until somebody wants it.
+        """The agent is gone, or this process was restarted. The open turn is interrupted: its tool calls and
+        compactions fail, its terminals exit, every question expires, and prompts that were sent and not
+        answered are rejected. Queued prompts stay, and the queue pauses.
 
-        `attended`: the agent alone is gone. Whoever holds a prompt still waits for its answer, and the queue
-        goes on; so it does where nothing was cut. `cancelled`: what was open had been cancelled before, and
-        ends as that (PROMPT-V2-35)."""
+        attended: only the agent is gone; clients still wait for their held prompts, and the queue continues
+        if there are any, or if nothing was interrupted
+        cancelled: the open turn had been cancelled and ends as that (PROMPT-V2-35)
+        """
         cut = self.turn is not None or self.turns.due or bool(self.prompts.sent)
         goes_on = attended and (not cut or any(entry.held for entry in self.prompts.queued))
         bodies: list[AnyBody] = [
@@ -157,9 +159,10 @@ class Session(SessionFold):
         return tuple(bodies)
 
     def cancel(self, *, message_id: str | None = None) -> Cancelled:
-        """`session/cancel`. With a message id only the turn that took it is meant, while it is open.
+        """Return the result of `session/cancel`. With a message id, cancel only the open turn that took that
+        prompt.
 
-        Background work goes on, and so do its questions (PROMPT-V2-40, PERM-V2-10).
+        Background work continues, and its questions stay open (PROMPT-V2-40, PERM-V2-10).
         """
         turn = self.turn
         if message_id is not None and not self.turns.took(self.prompts.shown_as(message_id)):

@@ -1,8 +1,8 @@
 """Snapshots: a session folded up to a cursor, kept in parts; and replay, made from the same parts.
 
-The part of an item is the one update that says all of it, with its place. So a snapshot is updated item by
-item and not rewritten, replay needs no fold, and restoring is folding the replay at the places it names. In
-the order of their names the items' parts come first, by place: read page by page, they are a replay.
+The part of an item is the one update that contains all of it, with its position. So a snapshot is updated
+item by item, a replay needs no fold, and a session is restored by folding the replay at those positions. The
+names of the parts sort the items first, by position: read page by page, they are a replay.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def parts(session: Session) -> dict[str, bytes]:
 
 
 def take_dirty(session: Session) -> dict[str, bytes | None]:
-    """The parts that changed since the last time; `None` for one that is gone."""
+    """Return the parts that changed since the last call; `None` for one that was removed."""
     made: dict[str, bytes | None] = {ITEM.format(position): None for position in session._gone}
     for key in session._dirty:
         match key:
@@ -105,16 +105,16 @@ class Restoring:
         """Whether something among them has not ended: if its agent is gone, it ends once all are there."""
 
     def add(self, parts: Mapping[str, bytes]) -> list[bytes]:
-        """Take these in; gives the updates that replay the items among them. Pages come in order."""
+        """Add a page of parts, in the order of the pages; return the updates that replay its items."""
         session, shown = self._session, []
         for part in _in_order(parts):
-            # Events are folded one after the other, and a part stands at the number of the one that made it.
+            # Events are folded in order, and a part has the number of the event that created its item.
             session.last_seq = part.position - 1
-            update = UPDATES.read(part.update)  # a journal may hold what is malformed, a snapshot may not
+            update = UPDATES.read(part.update)  # a journal may hold malformed updates, a snapshot may not
             body = Updated.of(update, raw=part.update)
             if part.from_v1:
                 body = Translated.told(update, origin=bytes(part.update))
-                self.at_work = True  # not every client gets it, and none as it stands here
+                self.at_work = True  # not every client gets it, and none of them in this form
             session.apply(Event(part.position, 0, body))
             shown.append(bytes(part.update))
             if isinstance(update, SessionToolCallUpdate | CompactionUpdate):

@@ -19,7 +19,7 @@ from antiphon.schema.v2.subagents import (
 )
 
 SUBAGENT_OF = "subagentOf"
-"""Where a session's record and its first event name the session that it works for."""
+"""The key under which the record and the first event of a session name its parent."""
 
 _FIELDS = ("title", "description", "capabilities", "state", "cwd", "additional_directories")
 
@@ -38,14 +38,14 @@ class SubagentInfo:
         self.description: str | None = None
         self.capabilities: SubagentSessionCapabilities | None = None
         self.state: StateUpdate | None = None
-        """None where nobody has confirmed one."""
+        """`None` until the agent has confirmed one."""
         self.cwd: str | None = None
         self.additional_directories: list[str] | None = None
         self.meta: dict[str, Any] = {}
 
     @property
     def can_cancel(self) -> bool:
-        """Whether a client may cancel what it works on; without a word it may do nothing to it (SUB-02)."""
+        """Whether a client may cancel its work; without the capability it may do nothing to it (SUB-02)."""
         return self.capabilities is not None and self.capabilities.cancel is not None
 
     @property
@@ -66,7 +66,7 @@ class SubagentInfo:
 
 
 class SessionNote:
-    """A message from one session to another; who takes part may be told later (SUB-03)."""
+    """A message from one session to another; its participants may be named later (SUB-03)."""
 
     __slots__ = ("_content", "id", "key", "meta", "position", "recipient_message_id", "recipient_session_id",
                  "sender_message_id", "sender_session_id")  # fmt: skip
@@ -111,7 +111,7 @@ class SessionNote:
         return SessionMessage(message_id=self.id, content=[], meta=self.meta or UNSET, **told)
 
     def parts(self) -> tuple[list[ContentBlock], list[str]]:
-        """The content as it is kept: blocks, and the strings of the plain text behind them."""
+        """Return the content as it is kept: blocks, and the strings of the plain text after them."""
         return self._content.parts
 
 
@@ -120,7 +120,7 @@ _PARTIES = (*_SESSIONS, "sender_message_id", "recipient_message_id")
 
 
 def renamed(update: Any, name: Callable[[str], str]) -> Any:
-    """The update with the names that its sessions have elsewhere; the same one where it names none."""
+    """Return the update with other session ids; the same update if it names no session."""
     match update:
         case SubagentUpdate():
             return structs.replace(update, session_id=SessionId(name(update.session_id)))

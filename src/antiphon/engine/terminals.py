@@ -1,4 +1,4 @@
-"""Terminals: what an agent's own terminals show, byte by byte."""
+"""Terminals: the output and state of an agent's own terminals."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Terminal:
 
     @property
     def output(self) -> bytes | None:
-        """Every byte so far, or `None` where the output was never reported."""
+        """Every byte so far, or `None` if the output was never reported."""
         return None if self._runs is None else b"".join([*self._runs, *self._pieces])
 
     def parts(self) -> list[bytes] | None:
@@ -60,7 +60,7 @@ class Terminal:
 
     @property
     def exited(self) -> bool:
-        return self.exit_status is not None  # TERMV2-06: whatever it says
+        return self.exit_status is not None  # TERMV2-06: whatever the status is
 
     def append(self, chunk: TerminalOutputChunk) -> None:
         piece = _decoded(chunk.data)  # TERMV2-05: each chunk on its own
@@ -108,7 +108,7 @@ class Terminal:
 
 
 def _decoded(data: str) -> bytes | None:
-    """The bytes of a chunk, or `None`: what is not base64 is skipped, and what was there stays."""
+    """Decode the bytes of a chunk; return `None` if it is not base64, so that it is skipped."""
     try:
         return a2b_base64(data)
     except (Error, ValueError):

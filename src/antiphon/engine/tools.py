@@ -57,7 +57,7 @@ class ToolCall:
 
     @property
     def about(self) -> str | None:
-        """The id of the message that triggered it, where the agent names one."""
+        """The id of the message that triggered it, if the agent names one."""
         return about_in(self.meta)
 
     def patch(self, update: AnyToolCallUpdate) -> None:
@@ -75,7 +75,7 @@ class ToolCall:
         self.content.append(chunk.content)  # items stay apart: a chunk is one of them (TOOL-V2-05)
 
     def materialize(self) -> SessionToolCallUpdate:
-        """All fields, cleared ones as `null`: it replaces what a client holds."""
+        """Return all fields, cleared ones as `null`: it replaces what a client holds."""
         return SessionToolCallUpdate(
             tool_call_id=self.id,
             name=self.name,

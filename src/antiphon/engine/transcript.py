@@ -60,7 +60,7 @@ MESSAGE_CHUNKS = frozenset([UserMessageChunk, AgentMessageChunk, AgentThoughtChu
 
 
 class Message:
-    """One message. It stays where it first appeared (MSG-22)."""
+    """One message, at the place where it first appeared (MSG-22)."""
 
     __slots__ = ("_content", "annotated", "append", "append_text", "id", "key", "meta", "position", "type")
 
@@ -77,7 +77,7 @@ class Message:
 
     @property
     def role(self) -> MessageType:
-        """Who says it: `user`, `agent`, or `thought` for what the agent thinks."""
+        """`user`, `agent`, or `thought`."""
         return self.type
 
     @property
@@ -94,12 +94,12 @@ class Message:
 
     @property
     def sender(self) -> Who | None:
-        """The client whose prompt it was, where that is told."""
+        """The client that sent the prompt, if it is named."""
         return sender_in(self.meta)
 
     @property
     def deleted(self) -> bool:
-        """Whether the agent has deleted it. What comes later for the same id makes it a message again."""
+        """Whether the agent has deleted it. A later update of the same id restores it."""
         return marks_deleted(self.meta) and self._content.empty
 
     @property
@@ -110,12 +110,12 @@ class Message:
 
     @property
     def about(self) -> str | None:
-        """The id of the message that it answers or was triggered by, where the agent names one."""
+        """The id of the message that it answers or was triggered by, if the agent names one."""
         return about_in(self.meta)
 
     @property
     def annotations(self) -> list[Annotation]:
-        """What clients have put on it: reactions and notes, the oldest first."""
+        """The reactions and notes of clients, the oldest first."""
         return list(self.annotated.values())
 
     def patch(self, update: MessageUpdate) -> None:
@@ -125,7 +125,7 @@ class Message:
         self.meta = patch_meta(self.meta, update.meta)
 
     def materialize(self) -> MessageUpdate:
-        """The whole message as one upsert; it replaces what a client holds (SESS-23)."""
+        """Return the whole message as one upsert; it replaces what a client holds (SESS-23)."""
         return structs.replace(self.bare(empty=self._content.empty), content=self.content)
 
     def bare(self, *, empty: bool) -> MessageUpdate:
@@ -134,17 +134,17 @@ class Message:
         return WHOLE[self.type](message_id=self.id, content=[], meta=meta or None)
 
     def parts(self) -> tuple[list[ContentBlock], list[str]]:
-        """The content as it is kept: blocks, and the strings of the plain text behind them."""
+        """Return the content as it is kept: blocks, and the strings of the plain text after them."""
         return self._content.parts
 
 
 def marks_deleted(meta: Any) -> bool:
-    """Whether a `_meta` says that its message was deleted."""
+    """Whether a `_meta` marks its message as deleted."""
     return ours_in(meta).get("deleted") is True
 
 
 def without_deleted(meta: dict[str, Any]) -> dict[str, Any]:
-    """A `_meta` that does not say that its message was deleted."""
+    """Return a `_meta` without the mark of a deleted message."""
     if not marks_deleted(meta):
         return meta
     ours = {key: value for key, value in ours_in(meta).items() if key != "deleted"}
@@ -152,12 +152,12 @@ def without_deleted(meta: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_deletion(update: MessageUpdate) -> bool:
-    """Whether an upsert deletes its message: it empties the message and says so."""
+    """Whether an upsert deletes its message: it empties the message and marks it."""
     return not update.content and update.content is not UNSET and marks_deleted(update.meta)
 
 
 def about_in(meta: Any) -> str | None:
-    """The id of the message that a message or tool call is about, where its `_meta` names one."""
+    """Return the id of the message that a message or tool call is about, if its `_meta` names one."""
     about = ours_in(meta).get("about")
     id = about.get("messageId") if isinstance(about, dict) else None
     return id if isinstance(id, str) else None
@@ -177,7 +177,8 @@ class Transcript:
         return self._by_update[WHOLE[type]].get(id)
 
     def find(self, id: str) -> Message | None:
-        """The message of this id, of any type; where types share the id, the agent's comes first (MSG-08)."""
+        """Return the message of this id, of any type; if types share the id, the agent's comes first
+        (MSG-08)."""
         order = (MessageType.AGENT, MessageType.USER, MessageType.THOUGHT)
         return next((found for type in order if (found := self.get(type, id)) is not None), None)
 

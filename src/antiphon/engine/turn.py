@@ -1,6 +1,6 @@
-"""The turn: which states a session is in, what a state update means there, and what to report.
+"""The turn: the states of a session, the meaning of a state update in each, and the update to report.
 
-Two total tables. `REPORTS` reads a state update, our own or an agent's; `COMMANDS` says which one to write.
+Two total tables. `REPORTS` reads a state update, our own or an agent's; `COMMANDS` chooses the one to write.
 A state update is a snapshot of the session: only one that leaves a turn ends it (PROMPT-V2-19, -20).
 """
 
@@ -35,7 +35,7 @@ class TurnState(StrEnum):
 
 
 class Report(StrEnum):
-    """What a state update says."""
+    """The content of a state update."""
 
     RUNNING = "running"
     REQUIRES_ACTION = "requires_action"
@@ -44,7 +44,7 @@ class Report(StrEnum):
 
 
 class Effect(StrEnum):
-    """What a state update did."""
+    """The effect of a state update."""
 
     OPENED = "opened"
     ENDED = "ended"
@@ -55,7 +55,7 @@ class Effect(StrEnum):
 
 
 class Command(StrEnum):
-    """What the side that works wants to report."""
+    """What the worker wants to report."""
 
     RUN = "run"
     BLOCK = "block"
@@ -92,7 +92,7 @@ REPORTS: Mapping[tuple[TurnState, Report], tuple[TurnState, Effect]] = {
 COMMANDS: Mapping[tuple[TurnState, Command], State | None] = {
     (_T.IDLE, Command.RUN): State.RUNNING,
     (_T.IDLE, Command.BLOCK): State.REQUIRES_ACTION,
-    (_T.IDLE, Command.UNBLOCK): None,  # PROMPT-V2-26: what has ended is not resumed
+    (_T.IDLE, Command.UNBLOCK): None,  # PROMPT-V2-26: an ended turn is not resumed
     (_T.IDLE, Command.END): None,  # a turn ends once
     (_T.IDLE, Command.REPEAT): State.IDLE,
     (_T.RUNNING, Command.RUN): None,  # PROMPT-V2-22: one more activity is no transition
@@ -112,7 +112,7 @@ COMMANDS: Mapping[tuple[TurnState, Command], State | None] = {
     (_T.UNSURE, Command.BLOCK): State.REQUIRES_ACTION,
     (_T.UNSURE, Command.UNBLOCK): None,
     (_T.UNSURE, Command.END): State.IDLE,
-    (_T.UNSURE, Command.REPEAT): None,  # what we do not know we do not repeat
+    (_T.UNSURE, Command.REPEAT): None,  # an unknown state is not repeated
     (_T.OBSCURED, Command.RUN): State.RUNNING,
     (_T.OBSCURED, Command.BLOCK): State.REQUIRES_ACTION,
     (_T.OBSCURED, Command.UNBLOCK): State.RUNNING,
@@ -166,7 +166,7 @@ class TurnPart(Wire, frozen=True, kw_only=True):
 
 
 class Turns:
-    """The turn that is open, if one is, and the last one that ended."""
+    """The open turn, if there is one, and the last one that ended."""
 
     __slots__ = ("_accepted", "current", "last", "latest", "state")
 
@@ -175,16 +175,17 @@ class Turns:
         self.current: Turn | None = None
         self.last: Turn | None = None
         self.latest: SessionStateUpdate | Unknown | None = None
-        """The last state update, whole: what a late joiner is told (SESS-21)."""
+        """The last state update, whole: a client that joins late gets it (SESS-21)."""
         self._accepted: tuple[str, ...] = ()
 
     @property
     def background(self) -> list[BackgroundWork] | None:
-        """The work that goes on behind the turns; `None` is not reported, never none (PROMPT-V2-47)."""
+        """The work in the background; `None` if it was not reported, which is not the same as none
+        (PROMPT-V2-47)."""
         return None if self.latest is None or isinstance(self.latest, Unknown) else self.latest.background
 
     def effect_of(self, update: AnyStateUpdate) -> Effect:
-        """What applying a state update would do."""
+        """Return the effect that a state update would have."""
         return REPORTS[self.state, report_of(update)][1]
 
     def apply(self, update: AnyStateUpdate, *, seq: int, at: int) -> Effect:
@@ -237,9 +238,9 @@ class Turns:
         background: Sequence[BackgroundWork] | UnsetType = UNSET,
         meta: dict[str, Any] | None = None,
     ) -> SessionStateUpdate | None:
-        """The state update to send, or `None` where there is nothing to say.
+        """Return the state update to send, or `None` if there is nothing to report.
 
-        Once `background` was reported it is on every update, as it was unless given (PROMPT-V2-45).
+        Once `background` was reported it is on every update, unchanged unless given (PROMPT-V2-45).
         """
         state = COMMANDS[self.state, command]
         if state is None:
@@ -252,9 +253,9 @@ class Turns:
         )
 
     def cut(self, stop_reason: StopReason, *, error: Error | None = None) -> list[SessionStateUpdate]:
-        """What to report when everything stops at once, background work too.
+        """Return the updates to report when everything stops at once, background work too.
 
-        A prompt that was accepted and whose turn had not opened gets one, so that its end is reported.
+        A prompt that was accepted and whose turn had not opened gets a turn, so that its end is reported.
         """
         gone: list[BackgroundWork] | None = None if self.background is None else []
         ended = SessionStateUpdate(state=State.IDLE, stop_reason=stop_reason, error=error, background=gone)

@@ -1,4 +1,4 @@
-"""Who: a client as the others of its session know it. What it says of itself is cleaned and bounded."""
+"""Who: a client as the other clients of its session know it. Its own data are cleaned and bounded."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ UNNAMED = "unknown"
 
 
 class Who(Wire, frozen=True, kw_only=True):
-    """`client_id` is the same over the connections of one client, where that gives it itself."""
+    """`client_id` is the same over all connections of one client, if the client sends one."""
 
     client_id: str
     name: str
 
     def to_meta(self) -> dict[str, str]:
-        """As it stands in a `_meta`."""
+        """Return it as an entry of a `_meta`."""
         return {"clientId": self.client_id, "name": self.name}
 
 
 class Present(Wire, frozen=True, kw_only=True):
-    """A client that follows a session now, since `joined_at` (RFC 3339). `you`: whom it is told."""
+    """A client that is attached to a session since `joined_at` (RFC 3339). `you`: the client that gets the
+    list."""
 
     client_id: str
     name: str
@@ -34,7 +35,7 @@ class Present(Wire, frozen=True, kw_only=True):
 
 
 Named: TypeAlias = Who | str
-"""In a journal; the first ones had a word alone."""
+"""A client in a journal; the first journals had a name alone."""
 
 
 def who_of(named: Named) -> Who:
@@ -42,28 +43,28 @@ def who_of(named: Named) -> Who:
 
 
 def clean_name(given: Any, *, limit: int = NAME_LIMIT) -> str | None:
-    """One short line that shows as what it is: nothing in it moves a cursor or turns a text around."""
+    """Return one short line without characters that move a cursor or reverse text."""
     if not isinstance(given, str):
         return None
-    # Of any size when it comes; what is not printable are controls, formats, surrogates and odd spaces.
+    # The input may have any size. Not printable are controls, formats, surrogates and unusual spaces.
     shown = "".join(c if c.isprintable() else " " for c in given[: 8 * limit])
     return " ".join(shown.split())[:limit].rstrip() or None
 
 
 def read_client_id(given: Any) -> str | None:
-    """An id as a client gave it; None for what cannot be one."""
+    """Return the id that a client gave, or `None` if it is not valid."""
     if not isinstance(given, str) or not 0 < len(given) <= ID_LIMIT:
         return None
     return given if given.isascii() and given.isprintable() and " " not in given else None
 
 
 def sender_in(meta: Any) -> Who | None:
-    """Who sent a message, where its `_meta` says so."""
+    """Return the sender of a message, if its `_meta` names one."""
     return read_who(ours_in(meta).get("sender"))
 
 
 def read_who(given: Any) -> Who | None:
-    """A client as a peer tells of it."""
+    """Read a client as a peer describes it."""
     id = given.get("clientId") if isinstance(given, dict) else None
     if not isinstance(id, str):
         return None

@@ -1,4 +1,4 @@
-"""Telling: what a transcript is written from, read from a store as it is now."""
+"""The account of a stored session, from which a transcript is written."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def read_account(
     agent: str | None = None,
     report: Callable[[Missing], object] = lambda _: None,
 ) -> Account:
-    """The account of a session, with its times. Of a damaged one, what is readable is told, with a notice
+    """Read the account of a session, with its times. A damaged session gives what can be read, with a notice
     where something is missing; `report` is called with that, too. Raises `SessionUnknown`."""
     record = await store.get(session_id)
     if record is None:
@@ -33,16 +33,16 @@ async def read_account(
                 builder.skip(each.last, str(each))
                 report(each)
             else:
-                # Beside the loop: a long session takes seconds, and a hub has others.
+                # In a thread: a long session takes seconds, and a hub serves others meanwhile.
                 await asyncio.to_thread(builder.add, each)
-    told = await asyncio.to_thread(account, builder, title=record.title, agent=agent)
-    told.session_id = told.session_id or record.session_id
-    told.cwd = told.cwd or record.cwd
-    return told
+    made = await asyncio.to_thread(account, builder, title=record.title, agent=agent)
+    made.session_id = made.session_id or record.session_id
+    made.cwd = made.cwd or record.cwd
+    return made
 
 
 def _known(stretch: Stretch, session_id: str) -> Iterator[list[Event] | Missing]:
-    """A stretch, cut where an event in it is of a later version."""
+    """Divide a stretch at events of a later version."""
     run: list[Event] = []
     for seq, event in enumerate(stretch.events, start=stretch.first):
         if event is not None:

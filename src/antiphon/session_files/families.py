@@ -16,11 +16,11 @@ from antiphon.stores.base import SessionRecord
 
 ANNOUNCED = b'"subagent_update"'
 _NAMING = (ANNOUNCED, b'"session_message', b'"background"')
-"""Where an event can name another session."""
+"""Marks of events that may name another session."""
 
 
 def rename_in(line: bytes, name: Callable[[str], str]) -> bytes:
-    """An event whose sessions have other names now; as it was where it names none."""
+    """Return an event with other session ids; the same bytes if it names none."""
     if not any(naming in line for naming in _NAMING):
         return line
     event = decode_event(line)
@@ -38,8 +38,8 @@ def rename_in(line: bytes, name: Callable[[str], str]) -> bytes:
 
 
 async def family_of(store: Journals, record: SessionRecord) -> tuple[list[SessionRecord], bool]:
-    """Its record, and those of all that work for it, or for one of those: each behind whom it works for, and
-    once, also where they work for each other in a circle. And whether anything of them is damaged."""
+    """Return its record and those of all subagents below it, and whether any of them is damaged. Each follows
+    its parent and is listed once, even if the parents form a circle."""
     found = {record.session_id: record}
     waiting, damaged = [record], False
     for one in waiting:
@@ -54,8 +54,8 @@ async def family_of(store: Journals, record: SessionRecord) -> tuple[list[Sessio
 
 
 async def _announced(store: Journals, record: SessionRecord) -> tuple[list[str], bool]:
-    """The ids of the subagents that a journal tells of up to where the record has it end, once each; and
-    whether the session is whole."""
+    """Return the ids of the subagents that a journal announces, up to the end that the record has, once each;
+    and whether the session is whole."""
     ids: dict[str, None] = {}
     whole = record.last > 0 and (record.fault is None or not record.fault.in_record)
     async for found in salvage(store, record):

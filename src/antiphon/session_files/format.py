@@ -23,20 +23,20 @@ VERSIONS = (1, 2, 3)
 is written in the oldest that can hold it, and read in all."""
 HEAD_LIMIT = 64 * 1024
 FOUND_LIMIT = 1000
-"""Characters of what was found wrong."""
+"""Characters of a fault in a file."""
 BODY_LIMIT = 256 * 1024 * 1024
-"""Bytes of a body, deflated or not: four times the largest frame that is taken from a peer."""
+"""Bytes of a body, deflated or not: four times the largest frame of a peer."""
 
 Write = Callable[[bytes], object]
 
 
 class FileRefused(LocalError):
-    """What was given to be imported is no whole, unharmed file of a session; it says where, and what."""
+    """A file that is no whole, undamaged file of a session; the message says where, and what."""
 
 
 class Head(Struct, frozen=True, kw_only=True, tag_field="part"):
     size: int
-    """Bytes of the body as it stands in the file."""
+    """Bytes of the body in the file."""
     inflated: int
 
 
@@ -58,7 +58,7 @@ class EventsHead(Head, frozen=True, kw_only=True, tag="events"):
 
 
 class MissingHead(Head, frozen=True, kw_only=True, tag="missing"):
-    """Events that were damaged where the session was exported, without a body. 0 to 0 is its record."""
+    """Events that were damaged when the session was exported, without a body. 0 to 0 is its record."""
 
     first: int
     last: int
@@ -128,7 +128,8 @@ class PartReader:
         self._version = 0
 
     def begin(self) -> tuple[SessionHead, bytes]:
-        """The first part. It is of one shape in all versions, so that a later one can be told."""
+        """Read the first part. It has one shape in all versions, so that a later version can be
+        recognized."""
         head, body = self._next()
         if not isinstance(head, SessionHead) or head.format != FORMAT:
             raise FileRefused("it does not begin as a file of a session does")
@@ -213,7 +214,7 @@ def _named(head: AnyHead) -> str:
 
 
 def _inflate(head: AnyHead, body: bytes, where: str) -> bytes:
-    """What it says of its size is the most it may be (a bomb is one that says otherwise)."""
+    """Inflate a body. The size that its head states is the limit, which stops decompression bombs."""
     if isinstance(head, EndHead | MissingHead):
         if body:
             raise FileRefused(f"{where}: {_named(head)} has a body")

@@ -26,7 +26,7 @@ from antiphon.session_files.validation import (
 from antiphon.stores.base import Arrival, Batch, SessionRecord, Store
 
 Settle = Callable[[SessionRecord], SessionRecord]
-"""What becomes of a session's record in its new place."""
+"""Changes the record of a session for its new store."""
 Check = Callable[[], object]
 Begun = tuple[SessionHead, bytes]
 """The first part of a session."""
@@ -42,11 +42,11 @@ async def import_session(
     settle: Settle = lambda record: record,
     check: Check = lambda: None,
 ) -> SessionRecord:
-    """Read a session into a store, under its own id or another one, and the sessions of its subagents with
-    it. Everything in the file is checked before anything of it can be seen.
+    """Read a session into a store, under its own id or another one, with the sessions of its subagents.
+    Everything in the file is checked before any of it is visible. Raises `FileRefused`, or `SessionExists`.
 
-    `partial`: of a session that was damaged where it was exported, take the events before the first that is
-    missing. `check` is called with each part and may raise. Raises `FileRefused`, or `SessionExists`.
+    partial: take the events before the first missing one, of a session that was damaged when it was exported
+    check: called with each part; may raise
     """
     reading = _Reading(PartReader(file), check, partial=partial)
     begun = reading.parts.begin()
@@ -72,7 +72,7 @@ async def _refuse_twice(store: Store, record: SessionRecord) -> None:
 
 
 class _Moving:
-    """What changes on the way: ids, folders, and what the new place makes of a record."""
+    """What an import changes: ids, folders, and the record."""
 
     def __init__(self, root: SessionRecord, session_id: str, cwd: str, settle: Settle) -> None:
         check_id(session_id)
@@ -81,23 +81,24 @@ class _Moving:
         self._cwd = cwd
         self._settle = settle
         self._known: set[str] = set()
-        """The sessions that the file has told of."""
+        """The sessions of the file so far."""
 
     @property
     def copies(self) -> bool:
         return self._names[self._root.session_id] != self._root.session_id
 
     def name(self, id: str) -> str:
-        """What a session is called here: in a copy, its subagents are counted."""
+        """Return the id of a session in the store: in a copy, its subagents are numbered."""
         if self.copies and id not in self._names:
             self._names[id] = f"{self._names[self._root.session_id]}.{len(self._names)}"
         return self._names.get(id, id)
 
     def wanted(self, record: SessionRecord, *, child: bool = False) -> SessionRecord:
-        """The record as it is to be. Raises `FileRefused` for a session that does not belong here.
+        """Return the record for the store. Raises `FileRefused` for a session that does not belong to the
+        file.
 
-        A child comes behind the session that it works for, so they form no circle. The first one works for
-        none here: another file could bring a session that works for it.
+        A child follows its parent, so they form no circle. The first session gets no parent: another file
+        could bring a session that works for it.
         """
         meta = {key: value for key, value in record.meta.items() if key != SUBAGENT_OF}
         if child:
@@ -116,8 +117,8 @@ class _Moving:
 
 
 class _Rewriting:
-    """The first event names the session, its folder and whom it works for; in a copy, others name sessions,
-    too. All else is as it was."""
+    """Return an event for the store. The first event names the session, its folder and its parent; in a copy,
+    later events may name sessions, too. All others stay as they are."""
 
     def __init__(self, was: SessionRecord, becomes: SessionRecord, moving: _Moving) -> None:
         self.was = was
@@ -185,8 +186,8 @@ class _Reading:
         return last, following
 
     def _check_missing(self, head: MissingHead, last: int) -> None:
-        """Something of the session was damaged where it was exported. Raises `FileRefused` unless the events
-        before it are what is wanted."""
+        """Something of the session was damaged when it was exported. Raises `FileRefused`, unless the events
+        before it are wanted."""
         which = f"events {head.first} to {head.last} are missing" if head.last else "it is not whole"
         told = f"it is of a session that was damaged when it was exported: {which} ({head.found})"
         if head.last and not last:

@@ -1,4 +1,4 @@
-"""Reading a journal that may be damaged: every event that can be read, and what is missing between them."""
+"""Reading a journal that may be damaged: every event that can be read, and the gaps between them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from antiphon.stores.base import PAGE_BYTES, Page, SessionRecord
 
 
 class Journals(Protocol):
-    """What an export reads from: a store, or something that leads to one."""
+    """The source of an export: a store, or an object that reads one."""
 
     async def get(self, session_id: str) -> SessionRecord | None: ...
 
@@ -67,7 +67,7 @@ async def salvage(
 
 
 def _split(session_id: str, first: int, lines: list[bytes]) -> list[Stretch | Missing]:
-    """A batch, cut where an event in it cannot be read."""
+    """Divide a batch at events that cannot be read."""
     found: list[Stretch | Missing] = []
     kept: list[bytes] = []
     events: list[Event | None] = []
@@ -101,7 +101,7 @@ def _decode(line: bytes, seq: int) -> Event | None:
 
 
 def joined(found: list[Missing]) -> list[Missing]:
-    """The same, with neighbours told as one."""
+    """Merge adjacent gaps."""
     made: list[Missing] = []
     for each in found:
         if made and each.last and made[-1].session_id == each.session_id and made[-1].last + 1 == each.first:

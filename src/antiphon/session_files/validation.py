@@ -1,7 +1,7 @@
-"""What an imported session has to be like, checked before anybody sees it.
+"""Checks of an imported session, before it is visible.
 
-A file is the word of whoever wrote it. What the readers of a store rely on is checked here: times that can be
-written, ids and paths that can be shown, numbers in order, and events that the engine folds.
+A file may come from anywhere. The properties that readers of a store rely on are checked here: times that can
+be written, ids and paths that can be shown, numbers in order, and events that the engine folds.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from antiphon.session_files.format import FileRefused
 from antiphon.stores.base import SessionRecord
 
 LATEST = 253_402_300_799_999
-"""The last millisecond of the year 9999, behind which no list can write a time."""
+"""The last millisecond of the year 9999, the last that a list can show."""
 ID_LIMIT = 200
 PATH_LIMIT = 4096
 TITLE_LIMIT = 10_000
@@ -40,7 +40,7 @@ RECORD_BYTES = 1024 * 1024
 
 
 def check_id(session_id: str) -> None:
-    """An id that somebody types or a list shows. Raises `LocalError`."""
+    """Check an id that people type or a list shows. Raises `LocalError`."""
     if not (0 < len(session_id) <= ID_LIMIT and session_id.isprintable() and " " not in session_id):
         raise LocalError(
             f"an id of a session is one printable word of 1 to {ID_LIMIT} letters, got {session_id[:60]!r}"
@@ -132,11 +132,11 @@ class Checking:
         """Take in the next event as it will be kept. Raises `FileRefused`."""
         try:
             self._fold.apply(event)
-        except Exception as error:  # whatever the engine makes of it, nobody is to meet it later
+        except Exception as error:  # whatever the engine raises now, it would raise later
             raise FileRefused(f"event {self._fold.last_seq} cannot be folded: {_told(error)}") from None
 
     def finish(self) -> None:
-        """All events are in: what will be kept and sent of the session can be made."""
+        """All events are read: check that the snapshot and the replay of the session can be made."""
         try:
             parts(self._fold)
         except Exception as error:

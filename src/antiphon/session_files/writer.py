@@ -1,5 +1,5 @@
-"""Exporting: the journals of a session and of its subagents, read from a store as they are now, whoever works
-in them meanwhile. Of a damaged session, what is readable is written, and what is missing."""
+"""Export: the journals of a session and of its subagents, read from a store while others may work in them. A
+damaged session is written as far as it can be read, with notes of its gaps."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ Report = Callable[[Missing], object]
 async def export_session(
     store: Journals, session_id: str, write: Write, *, report: Report = lambda _: None
 ) -> SessionRecord:
-    """Write the file of a session, piece by piece, with the events it has now: those that come meanwhile are
-    not in it. The sessions of its subagents are in it, too. `report` is called with what is missing of a
-    damaged one. Raises `SessionUnknown`."""
+    """Write the file of a session, piece by piece, with the events it has now and the sessions of its
+    subagents. Events that come meanwhile are not in it. `report` is called with the gaps of a damaged
+    session. Raises `SessionUnknown`."""
     record = await store.get(session_id)
     if record is None:
         raise SessionUnknown(session_id)

@@ -1,4 +1,4 @@
-"""The seam between a live session and what keeps it, and the values that cross it.
+"""The seam between a live session and its store, and the values that cross it.
 
 A cursor is a position in a journal: 0 is before the first event, and "after c" means the events numbered
 above c. `check_store` in `antiphon.testing` is the contract.
@@ -26,9 +26,9 @@ Number = Annotated[int, msgspec.Meta(ge=-HIGHEST, le=HIGHEST)]
 
 
 class Batch(Struct, frozen=True, gc=False):
-    """Consecutive events of one session: what is committed, stored and handed out together.
+    """Consecutive events of one session: the unit of commit, storage and reading.
 
-    An event is one JSON object in UTF-8, without a newline (`joined_events`); a store does not look into it.
+    An event is one JSON object in UTF-8, without a newline (`joined_events`); a store does not interpret it.
     """
 
     first: int
@@ -43,12 +43,12 @@ class Batch(Struct, frozen=True, gc=False):
         return self.first + len(self.events) - 1
 
     def after(self, cursor: int) -> Batch:
-        """The part of the batch after `cursor`, which is not behind its end."""
+        """Return the part of the batch after `cursor`, which is before its end."""
         return self if cursor < self.first else Batch(cursor + 1, self.events[cursor + 1 - self.first :])
 
 
 class Page(Struct, frozen=True, gc=False):
-    """A stretch of a journal. Reading goes on at `cursor`, until that is `last`, the end of the journal."""
+    """A page of a journal. The next page begins at `cursor`, until that is `last`, the end of the journal."""
 
     batches: tuple[Batch, ...]
     cursor: int
@@ -66,18 +66,18 @@ class FaultKind(StrEnum):
 
 
 class Fault(Struct, frozen=True):
-    """What is wrong with a session, in words that name no file of this machine."""
+    """Why a session cannot be opened, in words that name no file of this machine."""
 
     kind: FaultKind
     found: str
     in_record: bool = False
-    """Whether the record itself is damaged: its fields are what could be read of them."""
+    """Whether the record itself is damaged: then its fields are those that could be read."""
 
 
 class SessionRecord(Struct, frozen=True, kw_only=True):
-    """What is known of a session beside its journal. Times are milliseconds since 1970; callers set them.
+    """What a store has of a session besides its journal. Times are milliseconds since 1970; callers set them.
 
-    `fault` is set by the store alone, where the session was found to be damaged or newer.
+    `fault` is set by the store alone, if the session is damaged or newer.
     """
 
     session_id: str
@@ -93,7 +93,7 @@ class SessionRecord(Struct, frozen=True, kw_only=True):
 
 
 class RecordPatch(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What changes in a record; what is left out stays. `meta` is replaced as a whole."""
+    """Changes of a record; fields that are left out stay. `meta` is replaced as a whole."""
 
     cwd: str | UnsetType = UNSET
     additional_directories: tuple[str, ...] | UnsetType = UNSET
@@ -125,25 +125,25 @@ class Parts(NamedTuple):
 
 
 class Arrival(Protocol):
-    """A session on its way into a store; nobody sees it before it is finished."""
+    """A session that is being imported into a store; it is not visible before it is finished."""
 
     async def append(self, batch: Batch) -> None:
-        """The next batch of its journal; another one is refused with `StaleWriter`."""
+        """Add the next batch of its journal; any other batch is refused with `StaleWriter`."""
 
     async def beside(self, record: SessionRecord) -> Arrival:
-        """Another session that comes with this one. It is finished together with it, and not by itself."""
+        """Import another session together with this one. It is finished with it, and not by itself."""
 
     async def finish(self) -> None:
-        """It is whole: a session like any other from here on, open nowhere, and so are those beside it, all
-        in the same moment. Refused with `SessionExists`."""
+        """Make the session and those imported with it visible, all in one moment; none of them is open then.
+        Refused with `SessionExists`."""
 
 
 @runtime_checkable
 class Store(Protocol):
-    """Keeps journals, and beside each one a record and a snapshot in parts.
+    """Keeps journals, and for each one a record and a snapshot in parts.
 
-    A method that names a session which is not there raises `SessionUnknown`. A call that is cancelled while
-    it waits may still take effect, whole; who goes on afterwards reads `get` first.
+    A method that names an unknown session raises `SessionUnknown`. A call that is cancelled while it waits
+    may still take effect, whole; the caller reads `get` before it continues.
     """
 
     async def create(self, record: SessionRecord, *, batch: Batch | None = None) -> None:
@@ -157,8 +157,8 @@ class Store(Protocol):
         """
 
     def arrival(self, record: SessionRecord) -> AbstractAsyncContextManager[Arrival]:
-        """Take in a session with the journal it has already. Of one that is not finished in the block, by a
-        failure or by the end of the process, nothing is left and nothing was ever seen."""
+        """Import a session with its journal. If it is not finished inside the block, because of a failure or
+        the end of the process, nothing of it is left and nothing of it was visible."""
 
     async def update(self, session_id: str, record: RecordPatch) -> None:
         """Change the record alone."""
@@ -171,7 +171,8 @@ class Store(Protocol):
         """
 
     async def grown(self, session_id: str, after: int) -> int:
-        """Wait until the journal has events after `after`, whoever wrote them; the number of the last one."""
+        """Wait until the journal has events after `after`, written by any process; return the number of the
+        last one."""
 
     async def save_parts(self, session_id: str, upto: int, parts: Mapping[str, bytes | None]) -> None:
         """Move the snapshot to the cursor `upto`: parts given are put, parts given as None are removed.
@@ -180,15 +181,16 @@ class Store(Protocol):
         """
 
     async def load_parts(self, session_id: str, *, after: str = "", limit_bytes: int = PAGE_BYTES) -> Parts:
-        """The snapshot's parts after a name: about `limit_bytes` of them, and at least one.
+        """Return the snapshot's parts after a name: about `limit_bytes` of them, and at least one.
 
-        `(0, {}, None)` where there is no snapshot. Pages with the same `upto` are of the same snapshot.
+        Without a snapshot, return `(0, {}, None)`. Pages with the same `upto` are of the same snapshot.
         """
 
     async def get(self, session_id: str) -> SessionRecord | None:
-        """The record of a session, with the number of its last event; None if there is no such session.
+        """Return the record of a session, with the number of its last event; `None` if there is no such
+        session.
 
-        Of a damaged record, what is readable is returned, with a `fault`.
+        A damaged record has the fields that can be read, and a `fault`.
         """
 
     async def list(
@@ -205,47 +207,47 @@ class Store(Protocol):
         """Remove the snapshot, which cannot be used; the journal has all that was in it."""
 
     async def note_fault(self, session_id: str, fault: Fault | None) -> None:
-        """Remember, until the store is closed, what is wrong with a session (None: nothing). Records have it
-        from here on. Nothing of the session changes."""
+        """Note the fault of a session (`None`: no fault) until the store is closed. Its record has the fault
+        from then on; nothing else changes."""
 
     async def delete(self, session_id: str) -> bool:
-        """Remove a session with all that belongs to it; whether it was there. One that another process has
-        claimed is refused with `SessionClaimed`.
+        """Delete a session with everything that belongs to it; return whether it existed. A session that
+        another process has claimed is refused with `SessionClaimed`.
 
-        Only a user's wish deletes a session. A store never deletes one because it cannot be read.
+        Only users delete sessions. A store never deletes one because it cannot be read.
         """
 
     async def claim(self, session_id: str, owner: str) -> None:
-        """Become the one live writer of a session, in the name of `owner` (words for a person).
+        """Become the one live writer of a session. `owner` names the claimant to people.
 
-        Refused with `SessionClaimed` while somebody else holds it. A claim ends with `release`, with the
-        store or with the process, however that ends. Claiming twice under one name is claiming once.
+        Refused with `SessionClaimed` while another owner has it. A claim ends with `release`, with the store
+        or with the process, however that ends. Claiming twice as one owner is the same as claiming once.
         """
 
     async def release(self, session_id: str, owner: str) -> None:
-        """Give a claim back; one that is not held, or of a session that is gone, is not missed."""
+        """Release a claim. A claim that is not held, or of a session that is gone, is ignored."""
 
     async def aclose(self) -> None:
-        """Finish what was begun, release all claims and give everything back. Safe to call twice."""
+        """Finish all calls, release all claims and close everything. Safe to call twice."""
 
 
 class CheckReport(NamedTuple):
-    """What a check of a store found."""
+    """The result of the check of a store."""
 
     problems: tuple[str, ...]
-    """What is wrong with the file as a whole, in the words of the store."""
+    """Problems of the file as a whole, in the words of the store."""
     faults: Mapping[str, Fault]
-    """What is wrong with sessions, by id. The store remembers them as `note_fault` does."""
+    """Faults of sessions, by id. The store notes them as `note_fault` does."""
     whole: bool
     """Whether everything was checked in the time that was given."""
 
 
 @runtime_checkable
 class ChecksItself(Protocol):
-    """A store that can look for damage before somebody meets it. No store has to."""
+    """A store that can look for damage. Stores need not implement it."""
 
     async def check(self, *, seconds: float) -> CheckReport:
-        """Look through everything that is kept, beside other work, for at most about so long."""
+        """Check everything in the store while it is in use, for about `seconds` at most."""
 
 
 @runtime_checkable
@@ -258,12 +260,12 @@ class CommitsInPlace(Protocol):
         those that come together are committed together."""
 
     def append_in_place(self, session_id: str, batch: Batch, *, record: RecordPatch | None = None) -> bool:
-        """Do what `append` does, now; `False` if that would have to wait, and then nothing was done."""
+        """Do what `append` does, now. Return `False` if that would have to wait; then nothing was done."""
 
 
 def commits_in_place(store: Store) -> CommitsInPlace | None:
-    """The store, if it commits in place. A class that changes `append` has to change `append_in_place` too;
-    where it does not, every batch goes through its `append`."""
+    """Return the store, if it commits in place. A class that overrides `append` has to override
+    `append_in_place` too; if it does not, every batch goes through its `append`."""
     if not isinstance(store, CommitsInPlace):
         return None
     for kind in type(store).__mro__:
@@ -275,7 +277,7 @@ def commits_in_place(store: Store) -> CommitsInPlace | None:
 
 
 def joined_events(batch: Batch) -> bytes:
-    """The events of a batch as lines. Raises `EventRefused` where they could not be read back as such.
+    """Join the events of a batch to lines. Raises `EventRefused` if they could not be read back as lines.
 
     Every store calls it before it writes. It costs about as much as joining the events.
     """
@@ -296,7 +298,7 @@ def joined_events(batch: Batch) -> bytes:
 
 
 class Waiters:
-    """Those who wait for journals to grow."""
+    """Calls that wait for journals to grow."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, list[tuple[int, asyncio.Future[int]]]] = {}
@@ -337,7 +339,7 @@ def list_cursor(record: SessionRecord) -> str:
 
 
 def list_place(cursor: str) -> tuple[int, str]:
-    """Where a cursor points: creation time and id of the last session that was listed."""
+    """Return the creation time and the id of the last listed session, from a cursor."""
     try:
         place = base64.b64decode(cursor.encode(), altchars=b"-_", validate=True)
         return msgspec.json.decode(place, type=tuple[Number, str])

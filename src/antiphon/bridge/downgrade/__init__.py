@@ -1,1 +1,1 @@
-"""What a v2 peer says, as v1 says it."""
+"""Translation of v2 to v1."""

@@ -1,9 +1,9 @@
 """Config options, modes, models and commands of a v2 session as v1 has them: in results and in updates (24.2,
 24.4).
 
-v1 names an option `id` and a group `group`, knows booleans only where the client asked, and has modes beside
-options: they mirror the first select option of category `mode` (CONF-V1-04). It also had models once, which
-agents still send: a v1 client gets them only where the agent sent them.
+v1 names an option `id` and a group `group`, knows booleans only if the client asked for them, and has modes
+besides options: they mirror the first select option of category `mode` (CONF-V1-04). It also had models once,
+which agents still send: a v1 client gets them only if the agent sent them.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ MADE_OF_MODES: Final = {"modes": True}
 MODELS: Final = "models"
 """The key, under our own, that marks the option that a v1 agent has as its models."""
 MADE_OF_MODELS: Final = "made"
-"""The mark of an option made of the models: v1 clients get it back as models alone."""
+"""The mark of an option made of models: v1 clients get it back as models only."""
 ALSO_MODELS: Final = "also"
-"""The mark of an option of the agent's own beside which it sent models: v1 clients get both."""
+"""The mark of an agent's own option that it also sent as models: v1 clients get both."""
 
 Sent: TypeAlias = v1.AvailableCommandsUpdate | v1.ConfigOptionUpdate | v1.CurrentModeUpdate
 
 
 class Configuration:
-    """What one v1 client knows of a session's options, modes and commands."""
+    """The options, modes and commands of a session, as one v1 client has them."""
 
     __slots__ = ("_boolean", "_ledger", "_mode", "_model", "_told")
 
@@ -118,7 +118,7 @@ class Configuration:
         sent: list[Sent] = []
         if shown != before or not (_is_made_of_modes(mode) or _is_made_of_models(model)):
             sent.append(v1.ConfigOptionUpdate(config_options=shown, meta=meta))
-        # A client that was never given modes cannot be told of another current one.
+        # A client that never got modes cannot get another current one.
         if mode is not None and self._mode is not None and mode.current_value != self._mode:
             sent.append(v1.CurrentModeUpdate(current_mode_id=v1.SessionModeId(mode.current_value)))
             self._mode = mode.current_value
@@ -222,8 +222,8 @@ def mode_option(options: Iterable[v2.SessionConfigOption]) -> v2.SessionConfigSe
 
 
 def model_option(options: Iterable[v2.SessionConfigOption]) -> v2.SessionConfigSelect | None:
-    """The option that `session/set_model` sets: the one that was sent as models, or else the first select of
-    category `model`."""
+    """Return the option that `session/set_model` sets: the one that was sent as models, or else the first
+    select of category `model`."""
     options = list(options)
     return _marked_as_models(options) or own_model_option(options)
 

@@ -60,11 +60,11 @@ _CHUNK_OF: dict[Role, type[v1.UserMessageChunk | v1.AgentMessageChunk | v1.Agent
 
 
 class _Shown:
-    """What a v1 client has of one message's content: enough to know whether other content extends it.
+    """The content of one message that a v1 client has: enough to know whether other content extends it.
 
-    Adjacent plain texts count as one text, however they were cut. Only a digest is kept, so that an
-    attachment costs by the number of messages and not by their length; texts wait a while for each other,
-    because one digest of many costs less than many.
+    Adjacent plain texts count as one text. Only a digest is kept, so that the cost of an attachment depends
+    on the number of messages and not on their length. Texts are gathered first, because one digest of many
+    costs less than many.
     """
 
     __slots__ = ("_digest", "_size", "_waiting", "_waiting_size")
@@ -87,7 +87,7 @@ class _Shown:
         self._digest_of(block)
 
     def settle(self) -> None:
-        """Takes in what waits: other messages come now."""
+        """Digest the gathered texts, because another message follows."""
         if self._waiting:
             self._digest_of(self._waited())
 
@@ -108,7 +108,7 @@ class _Shown:
         self._size += len(data)
 
     def rest(self, content: list[v2.ContentBlock]) -> list[v2.ContentBlock] | None:
-        """What `content` has after what is shown, or `None` where it begins differently."""
+        """Return the content after what is shown, or `None` if the beginning differs."""
         self.settle()
         if self._size == 0:
             return content
@@ -144,7 +144,7 @@ class _Message:
         self.id = id
         """The id it has for the v1 client."""
         self.marks: dict[str, Any] | None = None
-        """What the next chunk tells about its original."""
+        """The original that the next chunk carries in its `_meta`."""
         self.meta: dict[str, Any] = {}
         self.meta_due = False
         self.known = False
@@ -176,7 +176,7 @@ class Messages:
         self._pass: Callable[[v2.ContentBlock], None]
 
     def own(self, message_id: str) -> str:
-        """The client itself prompted this message. Gives the id it has for the client.
+        """Note that the client itself prompted this message; return the id that the client knows it by.
 
         Without the future flag it is not echoed to its author (PROMPT-V1-22).
         """
@@ -188,7 +188,7 @@ class Messages:
         return message.id
 
     def adopt(self, other: Messages) -> None:
-        """The same client, to which all of it is written again: what is its own is still."""
+        """Note the client's own messages, when everything is written to it again."""
         for message_id in other._owned:
             self.own(message_id)
 
@@ -202,7 +202,7 @@ class Messages:
         return next(((str(role), own) for (role, own), m in self._messages.items() if m.id == id), None)
 
     def passes(self, update: v2.SessionUpdate) -> bool:
-        """Whether an update is in v1 what it is in v2, byte for byte. If so, it counts as sent."""
+        """Whether an update is the same in v1 and v2, byte for byte. If so, it counts as sent."""
         if type(update) not in _CHUNKS:
             return False
         chunk: Any = update
@@ -270,13 +270,14 @@ class Messages:
         return [self._chunk(message, block) for block in content]
 
     def _delete(self, message: _Message, update: Whole) -> list[Sent]:
-        """Without the opt-in the client keeps what it was sent: an undone deletion adds nothing to it."""
+        """Delete a message. Without the opt-in the client keeps what it was sent, and an undone deletion adds
+        nothing."""
         meta, message.meta = dict(message.meta), without_deleted(message.meta)
         if not self._opt_ins.message_update or message.silent:
             self._ledger.lose(losses.MESSAGE_DELETED, update)
             return []
         message.shown = _Shown()
-        if not message.known:  # a replay: nothing else says which role the message has
+        if not message.known:  # a replay: nothing else shows the role of the message
             meta = with_ours(meta, role=str(message.role))
         message.meta_due, message.known = False, True
         return [optins.MessageUpdate(message_id=v1.MessageId(message.id), update_type="delete", meta=meta)]

@@ -1,4 +1,5 @@
-"""Plans towards a v1 client: one plan of all, or plan by plan where the client knows that (24.4, PLAN)."""
+"""Plans for a v1 client: one plan that has all entries, or plan by plan if the client can show several (24.4,
+PLAN)."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ class Plans:
         self._several = several
         """Whether the client takes plans one by one (PLAN-V1-03)."""
         self._by_id: dict[str, tuple[list[v1.PlanEntry], list[v2.PlanEntry]]] = {}
-        """By id, in order of first sight: the entries, and those that v1 cannot say."""
+        """By id, in the order of first appearance: the entries, and those that v1 cannot express."""
         self._shown: list[v1.PlanEntry] | None = None
 
     def update(self, update: v2.PlanUpdate) -> list[Sent]:
@@ -53,7 +54,7 @@ class Plans:
         plan_id = plan.get("planId") if isinstance(plan, dict) else plan.plan_id
         if plan_id not in self._by_id:
             return []
-        # PLAN-V2-03: also what cannot be shown replaces what was.
+        # PLAN-V2-03: a plan that cannot be shown replaces the earlier one, too.
         if self._several:
             del self._by_id[plan_id]
             return [v1.PlanRemoved(plan_id=v1.PlanId(plan_id))]

@@ -1,7 +1,7 @@
-"""What is asked of a v1 agent, in v1's words (24.2, v2 to v1).
+"""Requests to a v1 agent: v2 params as v1 params (24.2, v2 to v1).
 
-Params in, params out; a request that v1 or this agent cannot be asked raises `InvalidParams`. `capabilities`
-are the agent's. Results that need memory are in `upgrade_configuration`.
+A request that v1 or this agent does not support raises `InvalidParams`. `capabilities` are the agent's.
+Results that need memory are in `upgrade.configuration`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ SetOption: TypeAlias = (
 def prompt(
     params: v2.PromptRequest, *, capabilities: v1.AgentCapabilities, report: Report | None = None
 ) -> v1.PromptRequest:
-    """Refused before it is inserted, if it holds what the agent does not take (24.3, CONT-02)."""
+    """Refuse a prompt before it is inserted, if it holds content that the agent does not take (24.3,
+    CONT-02)."""
     if not params.prompt:  # PROMPT-V2-01
         raise InvalidParams("a prompt needs at least one content block")
     able = capabilities.prompt_capabilities
@@ -57,7 +58,7 @@ def cancel(params: v2.CancelSessionNotification) -> v1.CancelNotification:
 
 
 class _Setup(TypedDict):
-    """What all requests have that set up a session."""
+    """The fields of all requests that set up a session."""
 
     cwd: str
     additional_directories: list[str]
@@ -142,8 +143,8 @@ def delete_session(params: v2.DeleteSessionRequest) -> v1.DeleteSessionRequest:
 
 
 def set_config_option(params: v2.SetSessionConfigOptionRequest, configuration: Configuration) -> SetOption:
-    """The option that was made of the session's modes is set by `session/set_mode`, that of its models by
-    `session/set_model`."""
+    """Set an option. One that was made of the session's modes is set by `session/set_mode`, one that was made
+    of its models by `session/set_model`."""
     if isinstance(params, dict):
         raise refused(losses.CONFIG_VALUE, "a value is of type `id` or `boolean`")
     if params.config_id == configuration.mode:

@@ -1,7 +1,7 @@
-"""One v2 session as one v1 client sees it: fed with v2 updates in order, gives the v1 updates to send.
+"""One v2 session for one v1 client: takes v2 updates in order, returns the v1 updates to send.
 
-A `Downgrade` belongs to an attachment. It never raises for anything v2 can say: what v1 cannot is in
-`losses`. The parts that need memory of their own have modules of their own; here they are put together.
+A `Downgrade` belongs to an attachment. It never raises for a valid v2 update: what v1 cannot express is in
+`losses`. Parts that need memory have their own modules, and are combined here.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Downgrade:
         self.content = ContentDown(self.ledger)
         self.messages = Messages(self.content, self.ledger, self.opt_ins)
         self.passes: Final = self.messages.passes
-        """Whether an update's bytes may go out as they are. If so it counts as applied; else apply it."""
+        """Whether an update's bytes may be sent unchanged. If so it counts as applied; else apply it."""
         self.tools = Tools(self.content, self.ledger)
         self.configuration = Configuration(
             self.ledger, boolean=options is not None and options.boolean is not None
@@ -95,22 +95,23 @@ class Downgrade:
         }
 
     def apply(self, update: v2.SessionUpdate) -> Sequence[v1.SessionUpdate]:
-        """The v1 updates for one v2 update."""
+        """Return the v1 updates for one v2 update."""
         return self._handlers[type(update)](update)
 
     def takes(self, tag: str, lifted: v2.SessionUpdate) -> bool:
-        """Whether this client may be given a v1 agent's update as it was written, in place of what it was
-        lifted to: what it did not ask for is lowered."""
+        """Whether this client may get a v1 agent's update as it was written, instead of a downgraded one:
+        updates that it did not ask for are downgraded."""
         if isinstance(lifted, v2.ConfigOptionUpdate):
             return self.configuration.takes(lifted.config_options)
         return tag not in self._unasked
 
     def flush(self) -> Sequence[v1.SessionUpdate]:
-        """What is held back for the sake of bandwidth; every state update brings it along too."""
+        """Return the updates that are held back to save bandwidth; every state update sends them too."""
         return self.tools.flush()
 
     def own(self, message_id: str) -> str:
-        """This client's prompt was inserted as that message. Gives the id the client knows it by."""
+        """Note that this client's prompt was inserted as that message; return the id the client knows it
+        by."""
         return self.messages.own(message_id)
 
     def _state(self, update: v2.SessionStateUpdate) -> list[v1.SessionUpdate]:

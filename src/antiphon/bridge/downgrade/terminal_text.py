@@ -17,7 +17,7 @@ LIMIT = 256 * 1024
 OMITTED = "[earlier output omitted]\n"
 
 _ERASE = "\x0b"
-"""Stands for erase-in-line between the two passes; a vertical tab of the output itself is dropped before."""
+"""Stands for erase-in-line between the two passes; a vertical tab in the output itself is dropped before."""
 _MOVES = re.compile(r"([\r\x08\x0b])")
 _DROPPED = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)])
 for _kept in "\t\n\r\x08\x0b":
@@ -35,12 +35,12 @@ class TerminalText:
         self._lines: list[str] = []
         self._line: list[str] = []
         self._column: int | None = None
-        """Where the next character goes in the current line; `None` is its end."""
+        """The column of the next character in the current line; `None` is its end."""
         self._size = 0
         self._omitted = False
 
     def feed(self, data: bytes) -> int:
-        """Appends output. Gives the number of characters that came with it."""
+        """Append output; return the number of characters it added."""
         text = self._unfinished + self._decoder.decode(data)
         self._unfinished = ""
         if not text.isprintable():
@@ -51,7 +51,7 @@ class TerminalText:
         return len(text)
 
     def clear(self) -> None:
-        self.__init__()  # type: ignore[misc]  # nobody inherits from it
+        self.__init__()  # type: ignore[misc]  # no class inherits from it
 
     @property
     def size(self) -> int:
@@ -60,7 +60,7 @@ class TerminalText:
 
     @property
     def text(self) -> str:
-        """What the terminal shows, its last `LIMIT` characters."""
+        """The last `LIMIT` characters that the terminal shows."""
         text = "".join(self._lines) + "".join(self._line)
         if len(text) > LIMIT:
             return OMITTED + text[-LIMIT:]

@@ -21,7 +21,7 @@ EAGER = 4096
 GROWTH = 4
 """Beyond, when it has grown by this fraction: then all resending together costs linear, not square."""
 _ITEM = 64
-"""What an item counts for besides its text."""
+"""The size of an item besides its text."""
 
 _STATUS = {
     v2.ToolCallStatus.PENDING: v1.ToolCallStatus.PENDING,
@@ -36,7 +36,7 @@ _WIRE_NAME = {"title": "title", "name": "name", "raw_input": "rawInput", "raw_ou
 
 
 class _TerminalItem(Struct):
-    """Where a tool call shows a terminal."""
+    """The place where a tool call shows a terminal."""
 
     terminal: _Terminal
     meta: dict[str, Any] | None
@@ -82,7 +82,7 @@ class _Terminal:
 
 
 class _Call:
-    """The fold of one tool call, and what the client was last told."""
+    """The fold of one tool call, and what the client was last sent of it."""
 
     __slots__ = (
         "cleared", "content", "created", "id", "kind", "locations", "meta", "name", "raw_input", "raw_output",
@@ -104,7 +104,7 @@ class _Call:
         """Fields that v2 cleared and v1 still shows."""
         self.created = False
         self.stale = False
-        """Whether the client's content is behind."""
+        """Whether the client's content is out of date."""
         self.sent = 0
         self.unsent = 0
         self.sent_meta: dict[str, Any] = {}
@@ -126,7 +126,7 @@ class _Call:
         return v1.ToolKind.OTHER if self.kind is None else _KIND.get(self.kind, v1.ToolKind.OTHER)
 
     def shown_meta(self) -> dict[str, Any]:
-        """The merged `_meta` (24.6), and the original of what v1 shows otherwise."""
+        """Return the merged `_meta` (24.6), with the originals of what v1 shows differently."""
         original: dict[str, Any] = {_WIRE_NAME[name]: None for name in _CLEARABLE if name in self.cleared}
         if self.status is not None and self.status not in _STATUS:
             original["status"] = self.status
@@ -149,8 +149,8 @@ class Tools:
         self._own: dict[str, v1.TerminalId] = {}
 
     def own(self, terminal_id: str, known_as: v1.TerminalId) -> None:
-        """The client runs this terminal itself, and knows it by another id: it is shown by that, and needs to
-        be told nothing of it (24.4, TOOL-V1-05)."""
+        """Note that the client runs this terminal itself, under another id: it is shown by that id, and its
+        updates are not sent to the client (24.4, TOOL-V1-05)."""
         self._own[terminal_id] = known_as
 
     def update(self, update: v2.ToolCallUpdate, *, untitled: str = UNTITLED) -> list[Sent]:
@@ -205,7 +205,8 @@ class Tools:
         return [sent for call in terminal.calls.values() for sent in self._grown(call, size)]
 
     def flush(self) -> list[Sent]:
-        """What was held back because v1 resends all of a call's content for every piece of it."""
+        """Return the updates that were held back because v1 resends all content of a call for every piece of
+        it."""
         return [sent for call in list(self._stale.values()) for sent in self._show_content(call)]
 
     def snapshot(self, id: str) -> v1.ToolCallUpdate | None:

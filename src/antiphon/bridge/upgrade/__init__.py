@@ -1,1 +1,1 @@
-"""What a v1 peer says, as v2 says it."""
+"""Translation of v1 to v2."""

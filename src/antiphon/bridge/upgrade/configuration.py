@@ -1,8 +1,8 @@
 """Config options, modes, models and commands of a v1 agent as v2 has them (24.2, 24.4, CONF).
 
-v2 has no modes: they are an option of category `mode`. Where the agent has such an option itself, that one is
-meant and its modes are the same thing told twice (CONF-V1-05); otherwise one is made of them. The models that
-v1 once had become an option of category `model` in the same way.
+v2 has no modes: they are an option of category `mode`. If the agent has such an option itself, its modes
+repeat that option (CONF-V1-05); otherwise one is made of them. The models that v1 once had become an option
+of category `model` in the same way.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Configuration:
 
     @property
     def mode(self) -> v2.SessionConfigId | None:
-        """The option that is set by `session/set_mode`, because it was made of the modes."""
+        """The option that `session/set_mode` sets, because it was made of the modes."""
         made = self._made()
         return None if made is None else made.config_id
 
@@ -68,7 +68,7 @@ class Configuration:
 
     @property
     def model(self) -> v2.SessionConfigId | None:
-        """The option that is set by `session/set_model`, because it was made of the models."""
+        """The option that `session/set_model` sets, because it was made of the models."""
         made = self._made_of_models()
         return None if made is None else made.config_id
 
@@ -94,8 +94,8 @@ class Configuration:
         return v2.ResumeSessionResponse(config_options=self._given(result), meta=self._told(result.meta))
 
     def assume(self, options: Sequence[v2.SessionConfigOption]) -> None:
-        """Take it that the agent still has these options, modes and models, as far as it named none of that
-        kind when it opened the session again: v1 does not make it name them."""
+        """Assume that the agent still has these options, modes and models, if it named none of that kind when
+        it reopened the session: v1 does not require it to."""
         lowered = Lowered(Ledger(), boolean=True).load_session(
             v2.ResumeSessionResponse(config_options=list(options))
         )
@@ -111,13 +111,13 @@ class Configuration:
         return v2.SetSessionConfigOptionResponse(config_options=self.options, meta=self._told(result.meta))
 
     def set_mode(self, mode_id: str, result: v1.SetSessionModeResponse) -> v2.SetSessionConfigOptionResponse:
-        """The answer to the option that was made of the modes: the list, rebuilt (24.2)."""
+        """Return the answer for the option that was made of the modes: the whole list (24.2)."""
         if self._modes is not None:
             self._modes = structs.replace(self._modes, current_mode_id=v1.SessionModeId(mode_id))
         return v2.SetSessionConfigOptionResponse(config_options=self.options, meta=result.meta)
 
     def set_model(self, model_id: str, result: SetSessionModelResponse) -> v2.SetSessionConfigOptionResponse:
-        """The answer to the option that was made of the models: the list, rebuilt."""
+        """Return the answer for the option that was made of the models: the whole list."""
         if self._models is not None:
             self._models = structs.replace(self._models, current_model_id=ModelId(model_id))
         return v2.SetSessionConfigOptionResponse(config_options=self.options, meta=result.meta)
@@ -241,7 +241,7 @@ class Configuration:
         )
 
     def _free(self, id: v2.SessionConfigId) -> v2.SessionConfigId:
-        """The id of an option that is made here, such as none of the agent's has."""
+        """Return an id for an option that is made here, which no option of the agent has."""
         taken = {_id(option) for option in self._options}
         while id in taken:
             id = v2.SessionConfigId(f"_{id}")
@@ -264,7 +264,7 @@ def _listed(
 
 
 def _entries(options: v1.SessionConfigSelectOptions) -> v2.SessionConfigSelectOptions | None:
-    """The values of a select; `None` where it, or a group of it, has none (CONF-V2-04)."""
+    """Return the values of a select; `None` if it, or one of its groups, has none (CONF-V2-04)."""
     values: list[v2.SessionConfigSelectOption] = []
     groups: list[v2.SessionConfigSelectGroup] = []
     for entry in options:

@@ -1,8 +1,9 @@
 """Echoes: user messages by which an agent repeats the prompt that it was sent.
 
-v1 does not have agents echo prompts (PROMPT-V1-22), and some do: with an id of their own or none, in one
-chunk or several, and sometimes in other words around the prompt. The message of the prompt is there already,
-so its echo is no other message."""
+v1 agents do not echo prompts (PROMPT-V1-22), but some do: with their own id or none, in one chunk or several,
+and sometimes with other text around the prompt. The message of the prompt exists already, so its echo must
+not become another message.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +20,14 @@ Key = Any
 
 
 class Said(Struct, frozen=True):
-    """What a message says, as far as it takes to know it again."""
+    """The parts of a message by which it is recognized."""
 
     text: str
     kinds: frozenset[str]
     """The types of its blocks that are no text, by their names."""
 
     def repeats(self, other: Said) -> bool:
-        """Whether this has all that the other says, perhaps among other words."""
+        """Whether this contains all of the other message."""
         return other.text in self.text if other.text else self.kinds == other.kinds
 
     def is_part_of(self, other: Said) -> bool:
@@ -34,7 +35,7 @@ class Said(Struct, frozen=True):
 
 
 def said(blocks: Sequence[Any]) -> Said:
-    """What these blocks of content say. Spaces and line breaks are not told apart: agents reflow text."""
+    """Return what identifies these content blocks. White space is ignored, because agents reflow text."""
     texts = [text for block in blocks if isinstance(text := getattr(block, "text", None), str)]
     others = [type(block).__name__ for block in blocks if getattr(block, "text", None) is None]
     return Said("".join("".join(texts).split()), frozenset(others))
@@ -57,7 +58,7 @@ class Echoes:
         self._is_echo = False
         """Whether the message that comes just now is known to be an echo."""
         self._spoke = False
-        """Whether the agent has said something of its own since the last prompt."""
+        """Whether the agent has sent anything else since the last prompt."""
 
     @property
     def due(self) -> bool:
@@ -66,7 +67,8 @@ class Echoes:
 
     @property
     def over(self) -> bool:
-        """Whether what the agent says next changes nothing here: it has spoken, and nothing is held back."""
+        """Whether the next update of the agent changes nothing here: it has sent something else, and nothing
+        is held."""
         return self._spoke and not self._held and not self._is_echo
 
     def sent(self, key: Key, content: Sequence[Any]) -> None:
@@ -74,16 +76,15 @@ class Echoes:
         self._spoke = False
 
     def ended(self, key: Key) -> None:
-        """The prompt was answered: what comes now is none of its echo."""
+        """The prompt was answered: later chunks are not its echo."""
         self._due.pop(key, None)
 
     def take(self, chunk: v1.UserMessageChunk) -> bool:
-        """Whether a chunk is of an echo, or may be: then it is not told, or not yet. `release` comes
-        first."""
+        """Whether a chunk is part of an echo, or may be: then it is dropped or held. Call `release` first."""
         if self._is_echo:
             return True
         if not self._due or sender_in(chunk.meta) is not None:
-            return False  # a hub tells who sent a message, and it is somebody else
+            return False  # a hub names the sender of a message, which is another client
         self._held.append(chunk)
         self._id = chunk.message_id
         told = said([held.content for held in self._held])
@@ -102,7 +103,7 @@ class Echoes:
             self._hear(update)
             return ()
         if isinstance(update, v1.UserMessageChunk) and update.message_id == self._id:
-            return ()  # it goes on
+            return ()  # the same message continues
         held, self._held = self._held, []
         self._is_echo = False
         told = said([each.content for each in held])

@@ -23,7 +23,7 @@ _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:
 
 
 class Facts:
-    """Needs no memory: each is lifted by itself."""
+    """Stateless: each update is upgraded by itself."""
 
     __slots__ = ("_content", "_ledger")
 

@@ -33,7 +33,7 @@ _UP: dict[type, tuple[MessageType, type[ChunkUp]]] = {
 }
 _CHUNK_UP: dict[MessageType, type[ChunkUp]] = dict(_UP.values())
 _OF_MESSAGES: Final = ("sender", "about", "revision")
-"""What stands under our key of a chunk's `_meta` and belongs to its message."""
+"""The keys in our entry of a chunk's `_meta` that concern its whole message."""
 _Text = v1.TextContent
 _KINDS: dict[str, type[v1.AgentMessageChunk | v1.AgentThoughtChunk]] = {
     "agent_message_chunk": v1.AgentMessageChunk,
@@ -69,7 +69,7 @@ class Messages:
         self.restart()
 
     def restart(self) -> None:
-        """The conversation is told again from its start."""
+        """The agent replays the conversation from its start."""
         self._turn = 0
         """How many user messages there were."""
         self._last: dict[type, str] = {}
@@ -81,14 +81,14 @@ class Messages:
         self.cut()
 
     def cut(self) -> None:
-        """Something takes its place after the current message: a chunk without an id begins another one."""
+        """Something else follows the current message: a chunk without an id begins another one."""
         self._kind: type | None = None
         self._id = ""
         self._made = False
 
     def worked(self) -> None:
-        """The agent went on with something that has its place already: that parts no message of its own,
-        which may be amid a sentence, but the user's is complete."""
+        """The agent updated an item that has its place already. That ends no message of the agent, which may
+        be in the middle of a sentence, but the user's message is complete."""
         if self._kind is v1.UserMessageChunk:
             self.cut()
 
@@ -110,7 +110,8 @@ class Messages:
         elif kind is self._kind and self._made:
             id = self._id
         elif kind in self._last and _is_empty(chunk.content):
-            # Seen with usage in `_meta`, behind a tool call: it says nothing, so it begins and parts nothing.
+            # Some agents send usage in the `_meta` of an empty chunk after a tool call: it begins and ends no
+            # message.
             id = self._last[kind]
         else:
             id, begun = self._make(message), True
@@ -132,7 +133,7 @@ class Messages:
         return [made]
 
     def name_text(self, chunks: Sequence[TextChunk]) -> None:
-        """Set the message id of each plain text, as `chunk` gives it; not for a replay."""
+        """Set the message id of each plain text, as `chunk` does; not for a replay."""
         for chunk in chunks:
             kind, named = _KINDS[chunk.session_update], chunk.message_id
             if kind is self._kind and (self._made if named is None else named == self._id):
@@ -154,7 +155,7 @@ class Messages:
         )
 
     def user_message(self, update: optins.UserMessage) -> v2.UserMessage:
-        """Under the future flag: the agent tells the user's message, as v2 does."""
+        """Return the user's message, which the agent sends under the future flag, as in v2."""
         content = update.content
         lifted = v2.UserMessage(
             message_id=v2.MessageId(update.message_id),
@@ -165,14 +166,15 @@ class Messages:
         return lifted
 
     def whole(self, update: WholeUp) -> None:
-        """The agent told a message as v2 does."""
+        """Note a message that the agent sent as in v2."""
         type = next(type for type, whole in WHOLE.items() if isinstance(update, whole))
         if self._named(type, update.message_id):
             self.cut()
 
     def changed(self, update: optins.MessageUpdate) -> list[Lifted]:
-        """A message that is changed by its id. v1 does not say of which type it is, but its ids are unique
-        (MSG-07); an agent of ours says it of a message that it has not sent before."""
+        """Return the updates for a message that is changed by its id. v1 does not name the type of the
+        message, but its ids are unique (MSG-07); an agent of ours names it for a message that it has not sent
+        before."""
         id, said = v2.MessageId(update.message_id), ours_in(update.meta).get("role")
         unseen = MessageType(said) if said in tuple(MessageType) else MessageType.AGENT
         type = next((type for type in MessageType if (type, id) in self._seen), unseen)
@@ -235,14 +237,14 @@ def _names_revision(chunk: Chunk) -> bool:
 
 
 def _signature(chunk: Chunk) -> dict[str, Any] | UnsetType:
-    """What a chunk says of all of its message: who sent it, what it is about, its version."""
+    """Return the `_meta` of a chunk that concerns its whole message: the sender, the subject, the version."""
     said = ours_in(chunk.meta)
     kept = {key: said[key] for key in _OF_MESSAGES if isinstance(said.get(key), dict)}
     return {META_KEY: kept} if kept else UNSET
 
 
 def _without_role(meta: dict[str, Any]) -> dict[str, Any]:
-    """A `_meta` without the role of a message, which its type says."""
+    """Return a `_meta` without the role of a message, which its type implies."""
     ours = {key: value for key, value in ours_in(meta).items() if key != "role"}
     return {**meta, META_KEY: ours} if META_KEY in meta else meta
 

@@ -1,8 +1,9 @@
-"""Originals: which updates of a v1 agent are kept as they were written, beside what they are lifted to.
+"""Originals: the updates of a v1 agent that are kept as they were written, besides their upgraded form.
 
-A v1 client behind a hub gets a v1 agent's update as the agent wrote it (invariant 8). Most are given back by
-lowering what they were lifted to; this finds those that are not: fields and kinds that we do not know, `null`
-for absent, modes told as options. Plain message chunks cross by their making and are not looked at here.
+A v1 client behind a hub gets a v1 agent's update as the agent wrote it (invariant 8). Mostly a downgrade of
+the upgraded update restores it; this finds the updates for which it does not: unknown fields and kinds,
+`null` for absent, modes sent as options. Plain message chunks are the same in both versions and are not
+examined here.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from antiphon.schema.wire import Unknown
 
 OURS = "_antiphon_"
 UNLIFTED: Final = Unknown({"sessionUpdate": f"{OURS}v1"})
-"""Stands in a journal for an update that v2 has no word for, beside the original. No v2 client gets it."""
+"""Stands in a journal for an update that v2 cannot express, with the original. No v2 client gets it."""
 
 _CLIENT = v1.ClientCapabilities(
     session=v1.ClientSessionCapabilities(
@@ -35,7 +36,8 @@ _OTHERS = (
     optins.TurnComplete, optins.MessageUpdate, optins.UserMessage, optins.SessionStateUpdate,
     v1.SubagentUpdate, v1.SessionMessage, v1.SessionMessageChunk,
 )  # fmt: skip
-"""What each client opts in to by itself, and what names sessions, which have other ids at a hub."""
+"""Updates that each client opts in to by itself, and those that name sessions, which have other ids at a
+hub."""
 _CHUNK_FIELDS = 9
 """The names in the line of a text chunk: jsonrpc, method, params, sessionId, update, sessionUpdate, content,
 type and text."""
@@ -44,9 +46,9 @@ _encode = msgspec.json.Encoder().encode
 
 
 def is_plain(update: v1.SessionUpdate, line: bytes | Raw) -> bool:
-    """Whether an update is a message chunk with nothing but its text and perhaps an id: then it crosses as it
-    is. Run for every chunk, so the fields of its line are counted and not decoded. A quote and a colon in the
-    text count too: such a chunk is looked at more closely, and nothing is lost."""
+    """Whether an update is a message chunk with only a text and perhaps an id: it is the same in both
+    versions. This runs for every chunk, so the fields of its line are counted and not decoded. A quote and a
+    colon in the text count too: such a chunk is examined more closely, and nothing is lost."""
     if not isinstance(update, v1.ContentChunk) or type(update.content) is not v1.TextContent:
         return False
     fields = _CHUNK_FIELDS if update.message_id is None else _CHUNK_FIELDS + 1
@@ -62,15 +64,15 @@ class Originals:
         self._down = Downgrade(_CLIENT)
 
     def asked(self, request: v2.RequestPermissionRequest) -> None:
-        """A question told something of its tool call."""
+        """Note the tool call of a question."""
         if isinstance(request.subject, v2.ToolCallPermissionSubject):
             self._down.tools.update(request.subject.tool_call)
 
     def of(self, update: v1.SessionUpdate, written: bytes, lifted: Sequence[Any]) -> bytes | None:
-        """What has to be kept of an update that was lifted to these; `None` where they give it back, or where
-        it holds something that could not be read back (a field that we do not know is not looked at)."""
+        """Return the original of an upgraded update if it has to be kept. `None` if a downgrade restores it,
+        or if it holds something that could not be read back (unknown fields are not checked)."""
         if isinstance(update, _OTHERS) or (isinstance(update, v1.UserMessageChunk) and not lifted):
-            return None  # the echo of a prompt is not told
+            return None  # the echo of a prompt is not shown
         told = [each for each in lifted if not isinstance(each, v2.StateUpdate)]
         lowered = [_plain(_encode(down)) for each in told for down in self._down.apply(each)]
         if _is_otherwise_told(update, told):
@@ -89,14 +91,14 @@ class Originals:
 
 
 def _is_otherwise_told(update: v1.SessionUpdate, told: Sequence[v2.SessionUpdate]) -> bool:
-    """Whether a v1 client is better served by what the update is lowered to."""
+    """Whether a v1 client is better served by the downgraded update."""
     if isinstance(update, Unknown):
         tag = str(update.get("sessionUpdate"))
-        # What only v2 has, a v1 client cannot read; what is ours is told by the hub's own sessions.
+        # A v1 client cannot read what only v2 has; the hub's own sessions send our own updates.
         return tag.startswith(OURS) or (
             tag not in _TAGS and any(not isinstance(each, Unknown) for each in told)
         )
-    # A terminal that was run on this side is none that the client could look into (24.4).
+    # The client cannot read a terminal that runs on this side (24.4).
     calls = [each for each in told if isinstance(each, v2.SessionToolCallUpdate)]
     return any(isinstance(item, v2.Terminal) for call in calls for item in call.content or ())
 

@@ -16,7 +16,7 @@ from antiphon.schema import v1, v2
 from antiphon.schema.repair import Malformed, repair
 
 UNTITLED: Final = "Permission required"
-"""What a question is called whose tool call has no title."""
+"""The title of a question whose tool call has none."""
 
 
 class Permission(Struct, frozen=True):
@@ -25,7 +25,7 @@ class Permission(Struct, frozen=True):
     params: v2.RequestPermissionRequest | None
     """`None` if it offers nothing to choose: then `answer(None)` answers it at once (24.5)."""
     updates: Sequence[v2.SessionUpdate] = ()
-    """What it told besides, where there are no params to tell it in."""
+    """The updates of its tool call, if there are no params that contain it."""
 
     def answer(self, answer: v2.RequestPermissionResponse | None) -> v1.RequestPermissionResponse:
         """The answer for the agent. `None`: there was an error instead, or none will come."""
@@ -47,7 +47,7 @@ class Permission(Struct, frozen=True):
 
 
 def permission(request: v1.RequestPermissionRequest, upgrade: Upgrade) -> Permission:
-    """A permission request as v2 has it; the tool call it is about counts as told (PERM-V2-03)."""
+    """Upgrade a permission request; the tool call it is about counts as sent (PERM-V2-03)."""
     call = upgrade.subject(request.tool_call)
     if not request.options:
         return Permission(None, [recast(call, v2.SessionToolCallUpdate)])
@@ -72,8 +72,8 @@ def permission(request: v1.RequestPermissionRequest, upgrade: Upgrade) -> Permis
 
 
 def elicitation(request: v1.CreateElicitationRequest) -> v2.CreateElicitationRequest:
-    """An elicitation as v2 has it. Raises `InvalidParams` where v2 has none like it, as with two scopes
-    (ELIC-04); ids of requests are the caller's to map."""
+    """Upgrade an elicitation. Raises `InvalidParams` if v2 cannot express it, as with two scopes (ELIC-04).
+    The caller maps the ids of requests."""
     raw = dict(msgspec.to_builtins(request))
     if isinstance(request, v1.ElicitationFormMode):
         raw["requestedSchema"] = {"type": "object", "properties": {}, **raw["requestedSchema"]}
@@ -93,4 +93,4 @@ def elicitation_answer(answer: v2.CreateElicitationResponse | None) -> v1.Create
             return recast(answer, v1.ElicitationDeclineAction)
         case v2.ElicitationCancelAction():
             return recast(answer, v1.ElicitationCancelAction)
-    return v1.ElicitationCancelAction()  # ELIC-08: what is not known is no consent
+    return v1.ElicitationCancelAction()  # ELIC-08: an unknown action is no consent

@@ -1,7 +1,7 @@
-"""What a v1 client asks of a session, as v2 asks it (24.2, v1 to v2).
+"""Requests of a v1 client: v1 params as v2 params (24.2, v1 to v2).
 
-Params in, params out; a request that v2 cannot express raises `InvalidParams`. Results that
-need memory are in `configuration`.
+A request that v2 cannot express raises `InvalidParams`. Results that need memory are in
+`downgrade.configuration`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def cancel(params: v1.CancelNotification) -> v2.CancelSessionNotification:
 
 
 class _Setup(TypedDict):
-    """What all requests have that set up a session."""
+    """The fields of all requests that set up a session."""
 
     cwd: str
     additional_directories: list[str]

@@ -1,12 +1,12 @@
-"""One session of a v1 agent, seen as v2: what the agent sends in, the v2 updates that say the same out.
+"""One session of a v1 agent as v2: takes what the agent sends, returns the v2 updates that mean the same.
 
-An `Upgrade` belongs to one session of one agent. v1 has no state and no user messages, so both are told here:
+An `Upgrade` belongs to one session of one agent. v1 has no state and no user messages, so both are made here:
 a turn opens with a prompt and ends with its response (24.3). Nothing else opens one: what a v1 agent sends
-outside a turn, message chunks too, goes on as it is and leaves the state alone (24.3, PROMPT-V2-28), because
-v1 gives no sign of its end. What comes after the response belongs to the session for the same reason.
+outside a turn, message chunks too, leaves the state unchanged (24.3, PROMPT-V2-28), because v1 does not mark
+its end. For the same reason, what comes after the response belongs to the session.
 
-It never raises for anything v1 can say; what v2 cannot is in `losses`. The parts that need memory of their
-own have modules of their own; here they are put together.
+It never raises for a valid v1 update; what v2 cannot express is in `losses`. Parts that need memory have
+their own modules, and are combined here.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ _V2_TAGS = frozenset(member.__struct_config__.tag for member in get_args(v2.Sess
 
 
 class Upgrade:
-    """The state machine between a v1 agent and whoever speaks v2 with it."""
+    """The state machine between a v1 agent and its v2 client."""
 
     def __init__(self, opt_ins: OptIns | None = None, *, report: Report | None = None) -> None:
-        """`opt_ins` are those that the agent confirmed: under the future flag it tells the turn itself."""
+        """`opt_ins` are those that the agent confirmed: under the future flag it reports the turn itself."""
         self.opt_ins = opt_ins or OptIns()
         self.ledger = Ledger(report)
         content = ContentUp(self.ledger)
@@ -87,7 +87,7 @@ class Upgrade:
             Unknown: self._unknown,
         }
 
-    # What the agent sends
+    # Updates of the agent
 
     def update(self, update: v1.SessionUpdate) -> Sequence[v2.SessionUpdate]:
         """The v2 updates for one v1 update."""
@@ -96,21 +96,21 @@ class Upgrade:
         return [*released, *lifted] if released else lifted
 
     def name_text(self, chunks: Sequence[TextChunk]) -> bool:
-        """Set the message id of each plain text; `False` where each has to be lifted by itself."""
+        """Set the message id of each plain text; return `False` if each has to be upgraded by itself."""
         if self.messages.replaying or not self._echoes.over:
             return False
         self.messages.name_text(chunks)
         return True
 
     def release(self, update: v1.SessionUpdate | None = None) -> Sequence[v2.SessionUpdate]:
-        """What was held back as the echo of a prompt and turns out to be none, before another update is
-        lifted or a prompt is answered."""
+        """Return the updates that were held as a possible echo of a prompt and are none, before another
+        update is upgraded or a prompt is answered."""
         chunks = self._echoes.release(update)
         return [lifted for chunk in chunks for lifted in self.messages.chunk(chunk)] if chunks else ()
 
     def passes(self, update: v1.SessionUpdate) -> bool:
-        """Whether the bytes of an update say in v2 what it is lifted to, so that they can be kept; the same
-        before it is applied and after."""
+        """Whether the bytes of an update mean the same in v2, so that they can be kept; the same before it is
+        applied and after."""
         if type(update) is v1.UserMessageChunk and self._echoes.due:
             return False  # it may be the echo of a prompt
         if isinstance(update, v1.ContentChunk):
@@ -124,7 +124,8 @@ class Upgrade:
         return type(update) is Unknown and update.get("sessionUpdate") not in _V2_TAGS
 
     def subject(self, call: v1.ToolCallUpdate) -> v2.ToolCallUpdate:
-        """The tool call of a permission request, often the first that is heard of it (PERM-V2-03)."""
+        """Return the tool call of a permission request, which is often the first update of it
+        (PERM-V2-03)."""
         if call.tool_call_id not in self.tools:
             self.messages.cut()
         return self.tools.subject(call)
@@ -139,9 +140,9 @@ class Upgrade:
         message_id: str | None = None,
         meta: dict[str, Any] | None = None,
     ) -> list[v2.SessionUpdate]:
-        """Our prompt was sent to the agent, which is its insertion: v1 has no other (24.3).
+        """Our prompt was sent to the agent, which counts as its insertion: v1 has no other (24.3).
 
-        The message gets an id of its own unless one is given. Under the future flag the agent tells it all.
+        The message gets a new id unless one is given. Under the future flag the agent reports everything.
         """
         if self.opt_ins.prompt_lifecycle:
             return []
@@ -166,7 +167,7 @@ class Upgrade:
         return self._turns.responded(request_id, result)
 
     def failed(self, request_id: RequestId, error: ErrorObject) -> Sequence[v2.SessionUpdate]:
-        """A prompt of ours was answered with an error: its insertion stands, its turn failed."""
+        """A prompt of ours was answered with an error: it stays inserted, and its turn has failed."""
         self.messages.cut()
         self._echoes.ended(request_id)
         return self._turns.failed(request_id, error)
@@ -178,23 +179,24 @@ class Upgrade:
         return self._turns.interrupted()
 
     def asked(self, question: str, call: str) -> Sequence[v2.SessionUpdate]:
-        """A permission about this tool call was asked for; the caller names the question.
+        """A permission for this tool call was requested; the caller names the question.
 
-        For who folds what comes out of here. A session that keeps questions itself tells their state itself.
+        For a caller that folds these updates. A session that holds questions itself reports their state
+        itself.
         """
         return self._turns.asked(question, call)
 
     def answered(self, question: str) -> Sequence[v2.SessionUpdate]:
-        """The answer was sent to the agent, or the question was taken back."""
+        """The answer was sent to the agent, or the question was retracted."""
         return self._turns.answered(question)
 
     # The session, opened again
 
     def reopening(self) -> None:
-        """Load or resume was sent: what the agent sends until it answers is replay, told from the start.
+        """Load or resume was sent: what the agent sends until it answers is a replay from the start.
 
-        Also where only a resume was asked for: an agent that cannot resume is loaded, and some replay on
-        resume. Then what comes out is dropped.
+        This holds for a resume too: an agent that cannot resume is loaded, and some agents replay on resume.
+        The caller drops those updates then.
         """
         self.messages.restart()
         self.messages.replaying = True
@@ -204,13 +206,13 @@ class Upgrade:
     def reopened(
         self, result: v1.LoadSessionResponse | v1.ResumeSessionResponse
     ) -> tuple[v2.ResumeSessionResponse, Sequence[v2.SessionUpdate]]:
-        """The answer as v2 gives it, and the state, which goes before it (SESS-21)."""
+        """Return the answer as v2 has it, and the state, which precedes it (SESS-21)."""
         self.messages.replaying = False
         self.messages.cut()
         return self.configuration.reopened(result), [v2.SessionStateUpdate(state=self._turns.state)]
 
     def holds(self, messages: Iterable[tuple[MessageType, str]]) -> None:
-        """The session has these messages, in their order: ids made from here on are none of theirs.
+        """Note the messages of the session, in their order, so that new ids differ from theirs.
 
         For a session that outlived its agent's process, or this one.
         """
@@ -253,15 +255,15 @@ class Upgrade:
         return [self._told(normalize_state(lifted))]  # SD-02
 
     def _told(self, update: v2.SessionStateUpdate) -> v2.SessionStateUpdate:
-        """The agent tells the state itself."""
+        """Note a state that the agent reports itself."""
         self._turns.state = update.state
         if update.state is v2.State.IDLE:
             self.messages.cut()
         return update
 
     def _unknown(self, update: Unknown) -> list[v2.SessionUpdate]:
-        """Kept whole (EXT-09). Where v2 knows it, it has to be what v2 says it is, or it could not be read
-        back from where it is kept."""
+        """Keep an unknown update whole (EXT-09). If v2 knows its tag, it has to be valid in v2, or it could
+        not be read back from the journal."""
         if update.get("sessionUpdate") not in _V2_TAGS:
             return [update]
         chunk = _odd_chunk(update)

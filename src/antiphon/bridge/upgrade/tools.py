@@ -1,7 +1,7 @@
 """Tool calls of a v1 agent as v2 has them, and the terminals that were run for it (24.4, TOOL, DIFF).
 
-In v1 `null` means unchanged, in v2 it clears: nothing that v1 leaves out may become `null`, but for a
-`tool_call`, which says all of a call.
+In v1 `null` means unchanged, in v2 it clears. So nothing that v1 leaves out may become `null`, except in a
+`tool_call`, which contains all of a call.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Tools:
         self.restart()
 
     def restart(self) -> None:
-        """The conversation is told again from its start."""
+        """The agent replays the conversation from its start."""
         self._calls: dict[str, _Call] = {}
 
     def __contains__(self, id: str) -> bool:
@@ -66,12 +66,12 @@ class Tools:
         return any(call.running and id not in besides for id, call in self._calls.items())
 
     def stop(self) -> None:
-        """A turn opens: what runs now is none of its work."""
+        """A turn opens: what runs now is not part of its work."""
         for call in self._calls.values():
             call.running = False
 
     def create(self, call: v1.ToolCall) -> v2.SessionToolCallUpdate:
-        """All fields are told, so that it resets a call of the same id (24.4)."""
+        """Return a call with all fields, so that it resets a call of the same id (24.4)."""
         kind = v2.ToolKind.OTHER if call.kind is UNSET else v2.ToolKind(call.kind)
         status = v2.ToolCallStatus.PENDING if call.status is UNSET else v2.ToolCallStatus(call.status)
         self._calls[call.tool_call_id] = _Call(call.title, status == v2.ToolCallStatus.IN_PROGRESS)
@@ -98,7 +98,7 @@ class Tools:
         return v2.ToolCallUpdate(tool_call_id=v2.ToolCallId(call.tool_call_id), **self._patch(call))
 
     def see(self, id: str) -> None:
-        """The agent told of a call as v2 does."""
+        """Note a call that the agent sent as in v2."""
         self._calls.setdefault(id, _Call())
 
     def terminal_created(

@@ -1,4 +1,4 @@
-"""The turn of a v1 agent, told as v2 tells it: by state updates (24.3).
+"""The turn of a v1 agent, reported as in v2 by state updates (24.3).
 
 v1 answers a prompt at the end of its turn, v2 at its insertion. So a turn opens when a prompt is sent and
 ends when the last open one is answered; in between a question may block it.
@@ -36,7 +36,7 @@ class Turns:
     )  # fmt: skip
 
     def __init__(self, ledger: Ledger, *, running: Callable[[set[str]], bool]) -> None:
-        """`running` tells whether a tool call is in progress other than the given ones."""
+        """`running` returns whether a tool call is in progress other than the given ones."""
         self._ledger = ledger
         self._running = running
         self._open: dict[RequestId, str] = {}
@@ -51,7 +51,7 @@ class Turns:
         """The open questions, and the tool calls they are about."""
         self._blocked = False
         self.state = v2.State.IDLE
-        """The state as it was last told."""
+        """The state as last reported."""
 
     @property
     def open(self) -> bool:
@@ -101,9 +101,10 @@ class Turns:
         return [CANCELLED if cancelled else INTERRUPTED]
 
     def completed(self, update: TurnComplete) -> list[v2.SessionStateUpdate]:
-        """The agent says that a turn has ended (TC-01). The response to a prompt of ours follows and says
-        more. Another turn ended the work of the session, if ours is not open; as its beginning was not told,
-        this ends none (PROMPT-V2-20). A copy for a prompt of ours that has ended says nothing new."""
+        """The agent reports that a turn has ended (TC-01). If the turn is ours, the response to its prompt
+        follows and has more. Another turn ended the work of the session, unless ours is open; as its
+        beginning was not reported, this ends none (PROMPT-V2-20). A copy for an ended prompt of ours has no
+        effect."""
         named = str(update.prompt_request_id)
         if any(named == _named(request) for request in (*self._open, *self._over)):
             return []
@@ -121,7 +122,7 @@ class Turns:
         return self.settle()
 
     def settle(self) -> list[v2.SessionStateUpdate]:
-        """The state, where questions and running calls make it another one (PROMPT-V2-23..25)."""
+        """Return the state, if questions and running calls change it (PROMPT-V2-23..25)."""
         if not self._open:
             return []  # a question outside a turn blocks none
         blocked = bool(self._questions) and not self._running(set(self._questions.values()))

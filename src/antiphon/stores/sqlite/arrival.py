@@ -1,7 +1,7 @@
-"""A session on its way into a SQLite store: its journal comes first, its row last.
+"""A session that is imported into a SQLite store: its journal is written first, its row last.
 
-Until then its key stands among the deletions, held by a claim: nobody lists it, and whoever opens the store
-leaves it alone while the process that brings it lives, and removes what is left of it afterwards.
+Until then its key is in the table of deletions, held by a claim. So it is not listed, and a process that
+opens the store leaves it alone while the importing process lives, and removes its rest afterwards.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ async def arrival(
 
 
 def begin(connection: sqlite3.Connection, owner_file: OwnerFile) -> int:
-    """A key for a session that nobody sees."""
+    """Return a key for a session that is not visible."""
     owner_file.lock()
-    made = connection.execute(  # a key is never given out twice, so it is taken from the table of sessions
+    made = connection.execute(  # a key is never used twice, so it is taken from the table of sessions
         "INSERT INTO sessions (id, cwd, additional_directories, created_at, updated_at, state, meta) "
         "VALUES (?, '', '', 0, 0, '', '')",
         (f"arriving {owner_file.name}",),

@@ -1,4 +1,4 @@
-"""Looking for damage in a SQLite store, beside its other work: on a connection and a thread of its own."""
+"""The check of a SQLite store for damage, on a separate connection and thread while the store is in use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from antiphon.stores.sqlite.records import key_of, list_sessions
 from antiphon.stores.sqlite.schema import open_read_only
 
 PROBLEMS = 20
-"""How many problems of the file are told."""
+"""How many problems of the file are reported."""
 PAGE = 200
 
 
@@ -45,13 +45,13 @@ class DamageCheck:
             thread.shutdown()
 
     def stop(self) -> None:
-        """End the check soon; its report says that it is not whole."""
+        """End the check soon; its report is not whole then."""
         self._stopped = True
         connection = self._connection
         if connection is not None:
             connection.interrupt()
 
-    # What follows runs in the thread of the check.
+    # The methods below run in the thread of the check.
 
     def _check(self) -> CheckReport:
         problems: list[str] = []
@@ -99,7 +99,7 @@ class DamageCheck:
 
 
 def _quick_check(connection: sqlite3.Connection) -> list[str]:
-    """What SQLite finds wrong with the file as a whole."""
+    """Return the problems that SQLite finds in the file as a whole."""
     try:
         found = connection.execute(f"PRAGMA quick_check({PROBLEMS})").fetchall()
     except sqlite3.DatabaseError as error:

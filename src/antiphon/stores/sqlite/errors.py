@@ -1,4 +1,4 @@
-"""What SQLite says, as errors of ours that name the file."""
+"""Errors of SQLite as errors of ours that name the file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 
 def primary_code(error: sqlite3.Error) -> int:
-    """The result code without its details; 0 for what the sqlite3 module raises by itself."""
+    """Return the result code without its details; 0 for errors of the sqlite3 module itself."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 

@@ -1,6 +1,7 @@
-"""A glance into a SQLite store: its newest sessions as they stand in the file just now.
+"""A glance into a SQLite store: the newest sessions in the file.
 
-Nothing is waited for, made or migrated, so it takes a moment only, whoever else is at work there.
+It waits for almost nothing, and creates and migrates nothing, so it is quick whatever other processes do
+there.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import msgspec
 from antiphon.stores.sqlite.errors import damaged_schema
 
 WAIT = 0.2
-"""Seconds, for who writes there."""
+"""Seconds to wait for a process that writes."""
 
 
 class Glimpse(NamedTuple):

@@ -1,4 +1,4 @@
-"""Reading a journal out of its table, also one that is damaged."""
+"""Reading journals from their table, also damaged ones."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def read(connection: sqlite3.Connection, path: str, session_id: str, after: int,
     if damage is None:
         return Page(tuple(batches), cursor, max(cursor, _last(connection, key, cursor + len(batches[:1]))))
     if batches:
-        # The page says that there is more: reading on then tells what.
+        # The page announces more, and reading on raises the damage.
         return Page(tuple(batches), cursor, cursor + 1)
     what, resume = damage
     raise StoreCorrupt(f"{path} is damaged in session {session_id}: {what}", found=what, resume=resume)
 
 
 def fault_in(connection: sqlite3.Connection, key: int) -> str | None:
-    """The first fault of a journal, found without reading what its events say; None if there is none."""
+    """Return the first fault of a journal without decoding its events; `None` if there is none."""
     cursor = 0
     try:
         for first, end, blob in _rows(connection, key, 0):
@@ -70,7 +70,7 @@ def fault_in(connection: sqlite3.Connection, key: int) -> str | None:
 
 
 def _fault(first: Any, end: Any, blob: object, cursor: int, *, whole: bool) -> tuple[str, int | None] | None:
-    """What is wrong with a row that should go on after `cursor`, and where reading goes on behind it.
+    """Return what is wrong with a row that should follow `cursor`, and where reading resumes after it.
 
     Only the first row of a page may begin before the cursor.
     """
@@ -99,7 +99,7 @@ def _is_json(blob: bytes) -> bool:
 
 
 def _rows(connection: sqlite3.Connection, key: int, after: int) -> Iterator[tuple[Any, Any, Any]]:
-    """The rows after a cursor, up to one that cannot be read."""
+    """Yield the rows after a cursor, up to one that cannot be read."""
     rows = connection.cursor()
     try:
         for row in rows.execute(_AFTER, (key, after)):
@@ -128,7 +128,8 @@ def _end_after(connection: sqlite3.Connection, key: int, cursor: int) -> int | N
 
 
 def _number_after(end: object) -> int | None:
-    """Where to read on behind a row whose numbers are damaged. Text and blobs come behind all numbers."""
+    """Return where reading resumes after a row with damaged numbers. Text and blobs sort after all
+    numbers."""
     return math.ceil(end) if isinstance(end, int | float) and abs(end) < 2**62 else None
 
 

@@ -1,8 +1,8 @@
-"""Whether the process behind a claim still lives, asked of the kernel.
+"""The lock file of an open store: the kernel knows whether the process that made a claim still lives.
 
-A store that claims sessions keeps a file beside the database locked for as long as it is open. The kernel
-lets go of the lock when the process ends, however it ends; a process id could be somebody else's by then, or
-of another container. (All who share a write-ahead log share a kernel.)
+A store that claims sessions keeps a file next to the database locked while it is open. The kernel releases
+the lock when the process ends, however it ends. A process id could belong to another process by then, or to
+another container. (All processes that share a write-ahead log share a kernel.)
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class OwnerFile:
         return False
 
     def _sweep(self) -> None:
-        """Remove what dead processes left."""
+        """Remove the files of dead processes."""
         prefix = self._path("").name
         for path in self._database.parent.iterdir():
             if path.name.startswith(prefix) and not self.alive(path.name.removeprefix(prefix)):

@@ -1,7 +1,6 @@
-"""Rows of the table of sessions as records. Of a damaged row, what is readable is returned, with a fault.
+"""Rows of the table of sessions as records. A damaged row gives the fields that can be read, and a fault.
 
-A session whose id itself cannot be read is named after its key (`damaged-17`), so that it can be exported and
-deleted.
+A session whose id cannot be read is named by its key (`damaged-17`), so that it can be exported and deleted.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from antiphon.stores.sqlite.errors import is_damage
 
 T = TypeVar("T")
 
-# The bound leaves out rows whose number is no number: SQLite sorts text and blobs behind all numbers.
+# The bound skips rows whose number is no number: SQLite sorts text and blobs after all numbers.
 LAST_OF_KEY = f"coalesce((SELECT max(last) FROM batches WHERE session = key AND last <= {HIGHEST}), 0)"
 _COLUMNS = (
     "id", "cwd", "additional_directories", "title", "created_at", "updated_at", "state", "meta"
@@ -35,7 +34,8 @@ _BEHIND_ALL_TEXT = "\U0010ffff"
 
 
 def decode_text(data: bytes) -> str | bytes:
-    """A text of the file; as bytes where it is damaged, so that one value does not fail a whole query."""
+    """Decode a text of the file; return damaged text as bytes, so that one value does not fail a whole
+    query."""
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -78,7 +78,7 @@ def get(connection: sqlite3.Connection, session_id: str) -> SessionRecord | None
 
 
 def _read_key(connection: sqlite3.Connection, key: int, known: Callable[[], _Known]) -> SessionRecord | None:
-    """The record of a row, or what can be read of it."""
+    """Return the record of a row, or the fields of it that can be read."""
     try:
         row = connection.execute(f"{_RECORD} WHERE key = ?", (key,)).fetchone()
     except sqlite3.DatabaseError as error:

@@ -20,7 +20,7 @@ logger = logging.getLogger("antiphon.stores")
 
 JUST_NOW = 60.0
 """Seconds within which another process may be about to fill an empty file."""
-APPLICATION_ID = 0x414E5450  # "ANTP": tells our files from another program's
+APPLICATION_ID = 0x414E5450  # "ANTP": distinguishes our files from those of other programs
 
 
 class Durability(StrEnum):
@@ -83,8 +83,8 @@ MIGRATIONS: tuple[str, ...] = (
 
 
 def create_file(path: Path) -> None:
-    """Make the file, and its directory where that is missing, for nobody but us; take an existing one from
-    others. SQLite gives the files it adds (-wal, -shm) the permissions of the database."""
+    """Create the file, and its directory if that is missing, readable for this user only; restrict an
+    existing one. SQLite gives the files it adds (-wal, -shm) the permissions of the database."""
     if path.exists():
         for ending in ("", "-wal", "-shm"):
             tighten_file(path.with_name(path.name + ending))
@@ -103,7 +103,7 @@ def create_file(path: Path) -> None:
 
 
 def _warn_of_empty(path: Path) -> None:
-    """A file without content is a new one. One that is not of just now may have lost what it had."""
+    """Warn of an empty file that is not new: it may have lost its content."""
     found = path.stat()
     if found.st_size == 0 and time.time() - found.st_mtime > JUST_NOW:
         logger.warning(
@@ -136,14 +136,14 @@ def open_writer(path: Path, durability: Durability, *, patience: float) -> sqlit
 
 
 def open_read_only(path: Path, *, patience: float) -> sqlite3.Connection:
-    """A connection to a file that may be damaged: nothing is written to it, and what is missing at its end is
-    missed only where it is read."""
+    """Open a file that may be damaged. Nothing is written to it, and a missing end raises only when it is
+    read."""
     if not path.exists():
         raise StoreError(f"there is no file {path}")
     connection = _connect(path, patience, mode="ro")
     try:
         connection.execute("PRAGMA query_only = ON")
-        # Without this, SQLite refuses every query of a file that is shorter than its header says.
+        # Without this, SQLite refuses every query of a file that is shorter than its header claims.
         connection.execute("PRAGMA writable_schema = ON")
         _refuse_foreign(connection, path)
     except BaseException:
@@ -206,7 +206,8 @@ def _refuse_foreign(connection: sqlite3.Connection, path: Path) -> int:
 
 
 def _use_wal(connection: sqlite3.Connection, patience: float) -> None:
-    """Two processes that open a new file at once: one switches it, and SQLite does not wait by itself."""
+    """Switch the file to a write-ahead log. If two processes open a new file at once, one of them switches
+    it, and SQLite does not wait."""
     deadline = time.monotonic() + patience
     while True:
         try:
@@ -237,7 +238,7 @@ class _Seen(NamedTuple):
 
 
 def check_log(path: Path, *, patience: float) -> None:
-    """Raise `StoreCorrupt` where the log is not that of this file. Nothing is changed."""
+    """Raise `StoreCorrupt` if the log does not belong to this file. Nothing is changed."""
     log = path.with_name(f"{path.name}-wal")
     try:
         if log.stat().st_size <= HEADER_BYTES:
@@ -267,7 +268,7 @@ def _refusal(path: Path, found: str) -> StoreCorrupt:
 
 
 def _look(path: Path, mode: str, patience: float) -> _Seen | None:
-    """The newest sessions of a file; None where it is too damaged to tell."""
+    """Return the newest sessions of a file; `None` if it is too damaged."""
     try:
         with closing(sqlite3.connect(f"{path.as_uri()}?{mode}", uri=True, timeout=patience)) as connection:
             connection.text_factory = decode_text

@@ -1,7 +1,6 @@
-"""What a SQLite store does to its tables, as plain functions of a connection.
+"""The statements of a SQLite store, as functions of a connection.
 
-A function that writes runs in a transaction which is not its own and may hold other writes: it refuses before
-it writes, never after.
+A function that writes runs in a transaction with other writes, so it refuses before it writes, never after.
 """
 
 from __future__ import annotations
@@ -90,7 +89,7 @@ def last(connection: sqlite3.Connection, session_id: str) -> int:
 
 
 def lasts(connection: sqlite3.Connection, session_ids: Iterable[str]) -> dict[str, int | None]:
-    """Where several journals end; None for a session that is not there."""
+    """Return where several journals end; `None` for an unknown session."""
     found = {}
     for session_id in session_ids:
         row = connection.execute(_LAST, (session_id,)).fetchone()
@@ -189,7 +188,8 @@ def deletions(connection: sqlite3.Connection, owner_file: OwnerFile) -> tuple[in
 
 
 def purge(connection: sqlite3.Connection, key: int) -> bool:
-    """Remove some of a deleted session's journal, so that nobody waits for long; whether all is gone."""
+    """Delete a slice of a deleted session's journal, so that other writes wait only briefly; return whether
+    all is gone."""
     some = "SELECT rowid FROM batches WHERE session = ? LIMIT ?"
     removed = connection.execute(f"DELETE FROM batches WHERE rowid IN ({some})", (key, PURGE_BATCHES))
     if removed.rowcount == PURGE_BATCHES:

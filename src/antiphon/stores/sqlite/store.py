@@ -48,13 +48,15 @@ POLL = 0.05
 
 
 class SQLiteStore:
-    """Keeps sessions in the file `path`, which is made if it is not there, and opened with the first call.
+    """Keeps sessions in a SQLite file, which is opened by the first call. One store belongs to one event
+    loop.
 
-    With `durability="process"` what was appended survives the process, kill -9 included; with `"power"` a
-    power cut as well, and every commit waits for the disk. `patience` is how long, in seconds, a call waits
-    for other processes that write; `poll` is how often it is looked whether they did, while somebody waits
-    in `grown`. One store belongs to one event loop. With `read_only` nothing is written, made or migrated, so
-    that also a file can be read that is too damaged to be written to.
+    path: the file, which is created if it does not exist
+    durability: with `"process"` appended events survive the process, kill -9 included; with `"power"` also a
+    power cut, and every commit waits for the disk
+    patience: seconds that a call waits for other processes that write
+    poll: seconds between two looks for what other processes wrote, while `grown` waits
+    read_only: write, create and migrate nothing, so that a file can be read that is too damaged to be written
     """
 
     def __init__(
@@ -76,7 +78,7 @@ class SQLiteStore:
         self._writer: Writer | None = None
         self._reader: sqlite3.Connection | None = None
         self._faults: dict[str, Fault] = {}
-        """What is wrong with sessions, beside what their rows tell."""
+        """Faults of sessions, besides those that their rows show."""
         self._checking: DamageCheck | None = None
         self._owner_file = OwnerFile(self.path)
         self._opening = asyncio.Lock()
@@ -306,7 +308,7 @@ class SQLiteStore:
 
     async def grown(self, session_id: str, after: int) -> int:
         await self._opened_reader()
-        # First in the list, then looking: what is appended in between is not missed.
+        # Register first, then look: events that are appended in between are not missed.
         waiting = self._waiters.add(session_id, after)
         try:
             last = await self._read(lambda connection: statements.last(connection, session_id))
@@ -319,7 +321,7 @@ class SQLiteStore:
                 waiting.exception()  # seen, also if it was something else that ended the wait
 
     def _look_again(self) -> None:
-        """Have a look at what other processes wrote, as long as somebody waits for it."""
+        """Look for what other processes wrote, as long as calls wait for it."""
         if self._timer is None and not self._polling and not self._closed and self._waiters.sessions:
             self._timer = asyncio.get_running_loop().call_later(self._poll_every, self._look)
 
@@ -332,7 +334,7 @@ class SQLiteStore:
             future.add_done_callback(self._looked)
 
     def _news(self, session_ids: tuple[str, ...]) -> dict[str, int | None]:
-        """In the reader's thread. A counter tells whether anything was committed at all."""
+        """Run in the reader's thread. A counter shows whether anything was committed at all."""
         reader = self._reader
         assert reader is not None
         (version,) = reader.execute("PRAGMA data_version").fetchone()

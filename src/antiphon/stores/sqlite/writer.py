@@ -1,10 +1,10 @@
-"""The one writer of a SQLite store: what came while it was busy is committed together.
+"""The one writer of a SQLite store: writes that come while it is busy are committed together.
 
 Small writes are committed in place, on the event loop's thread: that takes a third of the time of a trip to
-another thread, and a thread would have to fight the loop for the interpreter at every statement. A write
-goes to the writer's thread when it is large, when it has to wait for the disk (`power`) or for another
-process, when a commit in place was slow a moment ago, and when it is the first after a checkpoint, which
-syncs. The loop and the thread never use the connection at once.
+another thread, which would also compete with the loop for the interpreter at every statement. A write goes to
+the writer's thread when it is large, when it has to wait for the disk (`power`) or for another process, when
+a commit in place was slow a moment ago, and when it is the first after a checkpoint, which syncs. The loop
+and the thread never use the connection at once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ IN_PLACE_BYTES = 128 * 1024
 """More than this is not written on the loop's thread: about a tenth of a millisecond."""
 
 UNKNOWN_BYTES = IN_PLACE_BYTES + 1
-"""The size of a write that cannot tell how much it touches."""
+"""The size of a write of unknown size."""
 
 GROUP_BYTES = 8 << 20
 """More than this is not gathered into one transaction, unless one write alone is larger."""
@@ -35,21 +35,22 @@ CHECKPOINT_BYTES = 8 << 20
 """After this much was written, the log is moved into the database."""
 
 ROW_BYTES = 8 * 1024
-"""What a write adds to the log beside its bytes: the pages it touches."""
+"""Bytes that a write adds to the log besides its own: the pages it touches."""
 
 
 SLOW_COMMIT = 0.02
-"""Seconds that a commit in place may take. After one that took longer, the disk is slow or overloaded."""
+"""Seconds that a commit in place may take. A longer one means that the disk is slow or overloaded."""
 
 SLOW_FOR = 1.0
 """Seconds for which commits then go through the thread."""
 
 
 class Write(Generic[T]):
-    """One write, to be done in a transaction with others.
+    """One write, done in a transaction with others.
 
-    `apply` raises an `AntiphonError` before it has written anything, to refuse; after any other exception the
-    transaction is rolled back. `single` says that it is one statement, which needs no transaction around it.
+    apply: raises an `AntiphonError` before it has written anything, to refuse; after any other exception the
+    transaction is rolled back
+    single: it is one statement, which needs no transaction around it
     """
 
     __slots__ = ("apply", "future", "single", "size")
@@ -98,9 +99,9 @@ class Writer:
 
     @property
     def free(self) -> bool:
-        """Whether a small write may be committed in place: no other one is under way, or was in this turn of
-        the loop. Those that come together are committed together, and nobody writes without ever letting
-        the others run."""
+        """Whether a small write may be committed in place: no other one is in progress, or was in this turn
+        of the loop. Writes that come together are committed together, and no writer keeps the others from
+        running."""
         return not (self._in_thread or self._scheduled or self._crowded or self._closed)
 
     def do_in_place(self, write: Write[Any]) -> Outcome | None:
@@ -130,7 +131,8 @@ class Writer:
         return await write.future
 
     async def aclose(self) -> None:
-        """Take no more, and finish what is queued or under way. The connection is left open."""
+        """Accept no more writes, and finish those that are queued or in progress. The connection stays
+        open."""
         self._closed = True
         await self._idle.wait()
 
@@ -204,7 +206,7 @@ class Writer:
     def _came_back(self, done: asyncio.Future[list[Outcome]], group: list[Write[Any]]) -> None:
         self._in_thread = False
         error = done.exception()
-        if isinstance(error, Exception):  # nothing that is known of; those who wait shall know
+        if isinstance(error, Exception):  # an unexpected error; the callers get it
             self._settle(group, [(None, error)] * len(group))
         else:
             self._settle(group, done.result())
@@ -220,7 +222,7 @@ class Writer:
             else:
                 write.future.set_result(value)
 
-    # What follows runs on the thread that has the connection.
+    # The methods below run on the thread that has the connection.
 
     def _commit_patiently(self, group: Sequence[Write[Any]]) -> list[Outcome]:
         self._connection.execute(f"PRAGMA busy_timeout = {round(self._patience * 1000)}")
