@@ -87,7 +87,7 @@ def _check_journalled(version: int, params: Raw | None) -> None:
     for update in lifted:
         for body in (
             Updated.of(update),
-            Translated.told(update, origin=bytes(params or b""), meta=read.meta),
+            Translated.make(update, origin=bytes(params or b""), meta=read.meta),
         ):
             seq += 1
             event = Event(seq, 1, readable(body))

@@ -294,7 +294,7 @@ def test_what_is_remembered_of_messages_that_were_told_is_bounded(monkeypatch: p
     for number in range(100):
         told = v2.UserMessage(message_id=v2.MessageId(f"m{number}"), content=[])
         insertions.sent(number)
-        insertions.told(told)
+        insertions.update_received(told)
         [(request, answer)] = insertions.answered(number, PromptTaken())
         assert (request, answer.message_id) == (number, f"m{number}")
     assert len(insertions._seen) == 10

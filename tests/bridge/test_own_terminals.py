@@ -35,7 +35,7 @@ def updates() -> list[v2.SessionUpdate]:
 def test_who_runs_it_gets_a_reference_by_its_own_id() -> None:
     lost: list[str] = []
     down = Downgrade(report=lambda loss, _: lost.append(loss.name))
-    down.tools.own(OURS, THEIRS)
+    down.tools.note_client_terminal(OURS, THEIRS)
     sent = told(down, *updates())
     assert [update["content"] for update in sent if update.get("content")] == [
         [{"type": "terminal", "terminalId": "T", "_meta": {"k": 1}}]
@@ -53,6 +53,6 @@ def test_who_does_not_gets_its_output() -> None:
 
 def test_a_terminal_of_another_id_is_not_taken_for_it() -> None:
     down = Downgrade()
-    down.tools.own(v2.TerminalId("T"), v1.TerminalId("term_1"))
+    down.tools.note_client_terminal(v2.TerminalId("T"), v1.TerminalId("term_1"))
     sent = told(down, *updates())
     assert [item["type"] for item in sent[-2]["content"]] == ["content"]

@@ -15,7 +15,7 @@ from antiphon.bridge.dialects import V1Writer
 from antiphon.bridge.downgrade import requests as requests_v1
 from antiphon.bridge.losses import Loss
 from antiphon.bridge.upgrade import requests
-from antiphon.bridge.upgrade.originals import UNLIFTED, Originals, is_plain
+from antiphon.bridge.upgrade.originals import NOT_UPGRADED, Originals, is_plain
 from antiphon.bridge.upgrade.questions import permission
 from antiphon.bridge.upgrade.session import Upgrade
 from antiphon.errors import InvalidParams
@@ -60,7 +60,7 @@ class Behind:
         plain_one = is_plain(update, line)
         origin = None if plain_one else self.originals.of(update, written(msgspec.Raw(params)), lifted)
         if origin is not None and all(isinstance(each, v2.StateUpdate) for each in lifted):
-            lifted = [UNLIFTED, *lifted]
+            lifted = [NOT_UPGRADED, *lifted]
         sent: list[bytes] = []
         for each in lifted:
             raw_v2 = msgspec.json.encode(each)

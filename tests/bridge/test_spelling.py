@@ -91,16 +91,16 @@ def test_an_answer_without_an_id_gets_it_from_the_user_message() -> None:
     prompts = Insertions()
     prompts.sent(1)
     assert prompts.answered(1, TAKEN) == []
-    assert prompts.told(update("state_update", state="running")) == []
-    assert prompts.told(update("user_message", messageId="m", content=[])) == [(1, named("m"))]
-    assert prompts.told(said("m")) == []
+    assert prompts.update_received(update("state_update", state="running")) == []
+    assert prompts.update_received(update("user_message", messageId="m", content=[])) == [(1, named("m"))]
+    assert prompts.update_received(said("m")) == []
 
 
 @requirement("PROMPT-V2-05")
 def test_the_user_message_may_come_before_the_answer() -> None:
     prompts = Insertions()
     prompts.sent(1)
-    assert prompts.told(said("m")) == []
+    assert prompts.update_received(said("m")) == []
     assert prompts.answered(1, TAKEN) == [(1, named("m"))]
 
 
@@ -110,8 +110,8 @@ def test_prompts_are_inserted_in_their_order() -> None:
     for number in (1, 2):
         prompts.sent(number)
         assert prompts.answered(number, TAKEN) == []
-    assert prompts.told(said("m")) == [(1, named("m"))]
-    assert prompts.told(said("n")) == [(2, named("n"))]
+    assert prompts.update_received(said("m")) == [(1, named("m"))]
+    assert prompts.update_received(said("n")) == [(2, named("n"))]
 
 
 @requirement("C-01")
@@ -119,20 +119,20 @@ def test_an_answer_with_an_id_is_what_it_is_and_takes_its_message() -> None:
     prompts = Insertions()
     prompts.sent(1)
     prompts.sent(2)
-    assert prompts.told(said("m")) == []
+    assert prompts.update_received(said("m")) == []
     assert prompts.answered(2, named("m")) == [(2, named("m"))]
     assert prompts.answered(1, TAKEN) == []
-    assert prompts.told(said("n")) == [(1, named("n"))]
+    assert prompts.update_received(said("n")) == [(1, named("n"))]
 
 
 @requirement("SD-05")
 def test_a_message_of_before_the_prompt_is_not_its() -> None:
     prompts = Insertions()
-    assert prompts.told(said("old")) == []
+    assert prompts.update_received(said("old")) == []
     prompts.sent(1)
-    assert prompts.told(said("other")) == []
+    assert prompts.update_received(said("other")) == []
     prompts.refused(1)
     prompts.sent(2)
     assert prompts.answered(2, TAKEN) == []
-    assert prompts.told(said("old")) == []
-    assert prompts.told(said("m")) == [(2, named("m"))]
+    assert prompts.update_received(said("old")) == []
+    assert prompts.update_received(said("m")) == [(2, named("m"))]

@@ -179,9 +179,9 @@ def test_what_cannot_be_done_is_one_line(tmp_path: Path) -> None:
     data, file = tmp_path / "d", tmp_path / "f"
     file.write_bytes(b"nothing of ours")
     for code, words, arguments in (
-        (1, "is refused: it is no file of a session", ("import", file)),
+        (1, ": it is not a session file", ("import", file)),
         (1, "No such file", ("import", tmp_path / "none")),
-        (2, "where its hub keeps it", ("import", file, "--hub", "127.0.0.1:9")),
+        (2, "the data folder of a hub", ("import", file, "--hub", "127.0.0.1:9")),
         (1, "there is no session", ("export", "none")),
         (1, "the connection was refused", ("export", "none", "--hub", "127.0.0.1:9", "--token", "x")),
         (1, "there is no session", ("fork", "none")),

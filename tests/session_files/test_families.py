@@ -142,14 +142,14 @@ def pair(works_for: str) -> bytes:
 
 async def test_a_file_with_a_stranger_in_it_is_refused(tmp_path: Path) -> None:
     assert (await import_session(MemoryStore(), io.BytesIO(pair("a")))).session_id == "a"
-    assert "works for none" in await refusal(pair("nobody"))
-    assert "no other session" in await refusal(pair("b"))
+    assert "no parent in the file" in await refusal(pair("nobody"))
+    assert "not another session" in await refusal(pair("b"))
     async with family(tmp_path) as (here, session_id, _):
         pieces = split(await written(here, session_id))
     heads = [at for at, piece in enumerate(pieces) if piece.startswith(b'{"part":"session"')]
     assert len(heads) == 4
     assert await refusal(b"".join(piece for at, piece in enumerate(pieces) if at != heads[1]))
-    assert "there twice" in await refusal(b"".join([*pieces[:-1], *pieces[heads[-1] :]]))
+    assert "in it twice" in await refusal(b"".join([*pieces[:-1], *pieces[heads[-1] :]]))
 
 
 async def test_a_flipped_bit_in_any_of_them_is_refused(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ async def test_parts_that_are_missing_moved_doubled_or_added_are_missed() -> Non
     assert "missing" in await refusal(b"".join([first, two, one, *rest]))
     assert "twice" in await refusal(b"".join([first, one, one, two, *rest]))
     assert "second session" in await refusal(b"".join([first, first, one, two, *rest]))
-    assert "behind its end" in await refusal(b"".join([first, one, two, *rest, b"\n"]))
+    assert "follows its end" in await refusal(b"".join([first, one, two, *rest, b"\n"]))
     assert "as a whole" in await refusal(b"".join([first, one, rest[-1]]))
 
 
@@ -102,16 +102,16 @@ async def test_a_later_version_is_told() -> None:
     "file", [b"", b"\n", b"{}\n", b"hello", b"PK\x03\x04" * 50, b"\x1f\x8b" + b"\0" * 100_000, b"[" * 70_000]
 )
 async def test_what_is_no_such_file_is_told(file: bytes) -> None:
-    assert "no file of a session" in await refusal(file)
+    assert "not a session file" in await refusal(file)
 
 
 async def test_a_bomb_does_not_go_off(monkeypatch: pytest.MonkeyPatch) -> None:
     first, *_ = split(await exported())
     body = zlib.compress(b"0" * 50_000_000)
     small = {"part": "events", "size": len(body), "inflated": 10, "first": 1, "last": 1}
-    assert "not as large as it says" in await refusal(first + part(small, body))
+    assert "does not have the stated size" in await refusal(first + part(small, body))
     for large in ({"size": 1 << 40}, {"inflated": 1 << 40}, {"size": -1}, {"inflated": -1}):
-        assert "larger than any" in await refusal(first + part(small | large, body))
+        assert "above the limit" in await refusal(first + part(small | large, body))
     nested = b'{"part":"events","x":' + b"[" * 30_000
     assert "cannot be read" in await refusal(first + nested + b" 0\n")
 
@@ -119,8 +119,8 @@ async def test_a_bomb_does_not_go_off(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_a_body_with_something_behind_it_is_refused() -> None:
     first, *_ = split(await exported())
     for body, told in (
-        (zlib.compress(b"{}") + b"more", "not as large"),
-        (zlib.compress(b"{}")[:-2], "not as large"),
+        (zlib.compress(b"{}") + b"more", "the stated size"),
+        (zlib.compress(b"{}")[:-2], "the stated size"),
         (b"no deflate", "cannot be inflated"),
     ):
         head = {"part": "events", "size": len(body), "inflated": 2, "first": 1, "last": 1}
@@ -142,13 +142,13 @@ async def test_a_journal_that_is_none_is_refused() -> None:
     for at in (10**30, -1):
         assert await refusal(file(created, last=1, at=at))
     assert "should end with 3" in await refusal(file(created, closed, last=3))
-    assert "begin with the creation" in await refusal(file(closed.replace(b"2", b"1", 1), last=1))
-    assert "is event 2" in await refusal(file(created, closed, closed, last=3))
+    assert "not session_created" in await refusal(file(closed.replace(b"2", b"1", 1), last=1))
+    assert "found event 2" in await refusal(file(created, closed, closed, last=3))
     assert "later" in await refusal(
         file(created, closed.replace(b"session_closed", b"session_frozen"), last=2)
     )
     assert "format 9" in await refusal(file(created.replace(b'"format":1', b'"format":9'), last=1))
-    assert "begin with the creation" in await refusal(
+    assert "not session_created" in await refusal(
         file(created.replace(b'"session_id":"s"', b'"session_id":"t"'), last=1)
     )
 

@@ -69,11 +69,11 @@ async def test_a_session_within_all_bounds_is_taken() -> None:
         ({"created_at": -1}, "created_at is -1"),
         ({"created_at": 10**30}, "year 9999"),
         ({"created_at": 1.5}, "cannot be read"),
-        ({"session_id": ""}, "printable word"),
-        ({"session_id": "x" * 201}, "printable word"),
-        ({"session_id": "a b"}, "printable word"),
-        ({"session_id": "a\x1b[2J"}, "printable word"),
-        ({"session_id": "a\u202eb"}, "printable word"),
+        ({"session_id": ""}, "printable characters"),
+        ({"session_id": "x" * 201}, "printable characters"),
+        ({"session_id": "a b"}, "printable characters"),
+        ({"session_id": "a\x1b[2J"}, "printable characters"),
+        ({"session_id": "a\u202eb"}, "printable characters"),
         ({"cwd": ""}, "cwd is no path"),
         ({"cwd": "/a\x00b"}, "cwd is no path"),
         ({"cwd": "/a\nb"}, "cwd is no path"),
@@ -85,8 +85,8 @@ async def test_a_session_within_all_bounds_is_taken() -> None:
         ({"state": ""}, "state"),
         ({"state": "x" * 101}, "state"),
         ({"meta": {"x": "y" * (1 << 20)}}, "record has"),
-        ({"meta": {SUBAGENT_OF: 7}}, "no other session"),
-        ({"meta": {SUBAGENT_OF: "s"}}, "no other session"),
+        ({"meta": {SUBAGENT_OF: 7}}, "not another session"),
+        ({"meta": {SUBAGENT_OF: "s"}}, "not another session"),
         ({"meta": []}, "cannot be read"),
     ],
 )
@@ -111,8 +111,8 @@ async def test_a_record_or_an_event_that_is_nested_too_deep_is_refused() -> None
     [
         (event(2, at=LATEST + 1), "the time of event 2"),
         (event(2, at=-1), "the time of event 2"),
-        (event(3), "where event 2 should stand is event 3"),
-        (event(1), "where event 2 should stand is event 1"),
+        (event(3), "expected event 2, found event 3"),
+        (event(1), "expected event 2, found event 1"),
         (b"{}", "event 2 cannot be read"),
         (b"", "event 2 cannot be read"),
         (event(2).replace(b"x", b"\xff"), "event 2 cannot be read"),
@@ -139,12 +139,12 @@ async def test_parents_that_are_missing_or_contradict_each_other_are_refused() -
 
     root = session("s")
     await taken(root, child("a", "s"), child("b", "a"))
-    assert "works for none" in await refusal(root, child("a", "nobody"))
-    assert "works for none" in await refusal(root, child("a", "b"), child("b", "a"))
+    assert "no parent in the file" in await refusal(root, child("a", "nobody"))
+    assert "no parent in the file" in await refusal(root, child("a", "b"), child("b", "a"))
     assert "twice" in await refusal(root, child("a", "s"), child("a", "s"))
     assert "twice" in await refusal(root, child("s", "a"), child("a", "s"))
-    assert "works for none" in await refusal(root, session("a"))
-    assert "two sessions that it works for" in await refusal(root, child("a", "s", "other"))
+    assert "no parent in the file" in await refusal(root, session("a"))
+    assert "different parent sessions" in await refusal(root, child("a", "s", "other"))
 
 
 async def test_two_files_cannot_make_a_circle() -> None:

@@ -18,9 +18,9 @@ def test_a_batch_knows_its_last_number_and_its_part_after_a_cursor() -> None:
 
 
 def test_a_batch_without_events_or_before_the_first_number_is_not_made() -> None:
-    with pytest.raises(ValueError, match="at least one event"):
+    with pytest.raises(ValueError, match="a batch needs events"):
         Batch(1, ())
-    with pytest.raises(ValueError, match="number 1"):
+    with pytest.raises(ValueError, match="first number >= 1"):
         Batch(0, (b"0",))
 
 

@@ -128,7 +128,7 @@ class Shown:
         """Whether its end was told, and so everything was."""
         voice = client.voices.get(worker.id)
         if voice is not None and isinstance(voice.writer, V1Writer):
-            voice.writer.downgrade.tools.own(self._id, terminal_id)
+            voice.writer.downgrade.tools.note_client_terminal(self._id, terminal_id)
 
     async def opened(self, command: Sequence[str], cwd: str | None) -> None:
         await self._update(command=shlex.join(command), cwd=cwd or self._worker.cwd)

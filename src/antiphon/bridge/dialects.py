@@ -256,7 +256,7 @@ class V1Writer(Writer):
         return _all(self.downgrade.flush())
 
     def inserted(self, message_id: str, *, beside: dict[str, Any] | None = None) -> Taken | None:
-        known_as = self.downgrade.own(message_id)
+        known_as = self.downgrade.note_prompted(message_id)
         if self._opt_ins.prompt_lifecycle:
             return PromptAccepted(message_id=v1.MessageId(known_as), meta=_ours(beside))
         return None
@@ -275,11 +275,11 @@ class V1Writer(Writer):
     def asked(
         self, request: v2.RequestPermissionRequest, *, question: str, origin: bytes | Raw | None = None
     ) -> Asked | None:
-        lowered = ask_v1(request, self.downgrade, question=question)
-        written = None if origin is None or lowered is None else ask_as_written(request, origin)
-        if written is None or lowered is None:
-            return lowered
-        return structs.replace(written, updates=_announcements(lowered.updates))
+        downgraded = ask_v1(request, self.downgrade, question=question)
+        written = None if origin is None or downgraded is None else ask_as_written(request, origin)
+        if written is None or downgraded is None:
+            return downgraded
+        return structs.replace(written, updates=_announcements(downgraded.updates))
 
     def overheard(self, request: v2.RequestPermissionRequest) -> Sequence[bytes]:
         subject = request.subject

@@ -99,7 +99,7 @@ class Insertions:
     def refused(self, request: RequestId) -> None:
         """A prompt was answered with an error."""
         self._open.pop(request, None)
-        self._settle()
+        self._forget_messages()
 
     def answered(
         self, request: RequestId, answer: v2.PromptResponse | PromptTaken
@@ -115,10 +115,10 @@ class Insertions:
         self._seen[answer.message_id] = None
         with suppress(ValueError):
             self._messages.remove(answer.message_id)
-        self._settle()
+        self._forget_messages()
         return [(request, answer)]
 
-    def told(self, update: v2.SessionUpdate) -> list[tuple[RequestId, v2.PromptResponse]]:
+    def update_received(self, update: v2.SessionUpdate) -> list[tuple[RequestId, v2.PromptResponse]]:
         """An update came: the prompts that are known by that."""
         if not isinstance(update, v2.UserMessage | v2.UserMessageChunk) or update.message_id in self._seen:
             return []
@@ -133,10 +133,10 @@ class Insertions:
             request, id = self._unnamed.popleft(), self._messages.popleft()
             self._open.pop(request, None)
             pairs.append((request, v2.PromptResponse(message_id=v2.MessageId(id))))
-        self._settle()
+        self._forget_messages()
         return pairs
 
-    def _settle(self) -> None:
+    def _forget_messages(self) -> None:
         if not self._open:
             self._messages.clear()
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from msgspec import Raw
 
 from antiphon.bridge.upgrade.messages import as_v1
-from antiphon.bridge.upgrade.originals import UNLIFTED, Originals, is_plain
+from antiphon.bridge.upgrade.originals import NOT_UPGRADED, Originals, is_plain
 from antiphon.client.protocol.dialect import text_chunk_v2
 from antiphon.client.protocol.dialect_v1 import AgentDialectV1
 from antiphon.client.protocol.session_opener import SessionOpener
@@ -83,6 +83,6 @@ def _line_received(client: RelayClient, read: tuple[Any, bytes | Raw]) -> Awaita
     events = dialect.read_update(params.update)
     original = originals.of(params.update, written(line), events)
     if original is not None and all(isinstance(each, v2.StateUpdate) for each in events):
-        events = [UNLIFTED, *events]
+        events = [NOT_UPGRADED, *events]
     session._core.receive_events(events, meta=params.meta, original=original)
     return session._core.pace()

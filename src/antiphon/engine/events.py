@@ -135,7 +135,7 @@ class Translated(Updated, frozen=True, kw_only=True, dict=True, tag="translated"
     meta: Raw = NOTHING
 
     @classmethod
-    def told(
+    def make(
         cls, update: SessionUpdate, *, origin: bytes | None = None, meta: dict[str, Any] | None = None
     ) -> Translated:
         body = cls(

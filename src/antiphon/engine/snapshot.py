@@ -113,7 +113,7 @@ class Restoring:
             update = UPDATES.read(part.update)  # a journal may hold malformed updates, a snapshot may not
             body = Updated.of(update, raw=part.update)
             if part.from_v1:
-                body = Translated.told(update, origin=bytes(part.update))
+                body = Translated.make(update, origin=bytes(part.update))
                 self.at_work = True  # not every client gets it, and none of them in this form
             session.apply(Event(part.position, 0, body))
             shown.append(bytes(part.update))

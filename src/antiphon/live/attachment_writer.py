@@ -291,7 +291,7 @@ class AttachmentWriter:
         if self._presence_feed is not None and self._begun:
             self._presence_feed.show_presence()
 
-    def say(self, update: bytes) -> None:
+    def send_update(self, update: bytes) -> None:
         """Send one update to this client alone."""
         self._send(update)
 

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from antiphon.engine.json_values import encode
 from antiphon.engine.who import Present, Who
+from antiphon.stores.base import LATEST
 
 PACE = 0.1
 """Seconds between two notices: clients that join together are announced together."""
@@ -99,10 +100,6 @@ class Presence:
         for follower in tuple(self._since):
             follower.show_presence()
         self._on_change()
-
-
-LATEST = 253_402_300_799_999
-"""The last millisecond of the year 9999, the last that RFC 3339 can express."""
 
 
 def rfc3339(at: int) -> str:

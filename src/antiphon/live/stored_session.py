@@ -141,7 +141,7 @@ async def _fold_journal(store: Store, session_id: str, fold: Session) -> None:
 def _check_snapshot(fold: Session, record: SessionRecord) -> None:
     """Raise `SnapshotUnusable` for a snapshot of another session."""
     if fold.last_seq and (fold.created is None or fold.created.session_id != record.session_id):
-        raise SnapshotUnusable("it does not say how the session was created")
+        raise SnapshotUnusable("its session_created event is missing, or of another session")
 
 
 async def _check_tail(store: Store, record: SessionRecord, upto: int) -> None:
@@ -161,7 +161,7 @@ def _fold(fold: Session, lines: Sequence[bytes], session_id: str) -> None:
             raise SessionTooNew(session_id, found) from error
         raise StoreCorrupt(found) from error
     except JournalGap as gap:
-        raise StoreCorrupt(f"where event {gap.expected} should stand is event {gap.got}") from gap
+        raise StoreCorrupt(f"expected event {gap.expected}, found event {gap.got}") from gap
     except Exception as error:
         # The fold may raise anything for an event that a foreign program wrote, or that changed on disk.
         found = f"event {fold.last_seq} cannot be folded: {type(error).__name__}: {error}"
@@ -183,7 +183,7 @@ def _check_whole(fold: Session, session_id: str, last: int) -> None:
     if not fold.last_seq:
         raise StoreCorrupt("it has no events: it was cut off as it began, or they are lost")
     if fold.created is None:
-        raise StoreCorrupt("its first event is not that of its creation")
+        raise StoreCorrupt("its first event is not session_created")
     if fold.created.session_id != session_id:
         raise StoreCorrupt(f"its first event names the session {fold.created.session_id!r}")
 

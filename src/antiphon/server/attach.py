@@ -50,7 +50,7 @@ def enter(
     if follows:
         return result
     for raw in later:
-        voice.say(raw)
+        voice.send_update(raw)
     if start is not None:
         start.send_notes(voice.notify_at)
     voice.start(state=again)
@@ -112,7 +112,7 @@ async def join(
         given = answer(result)
         request.answer(given)
         for raw in later:
-            voice.say(raw)
+            voice.send_update(raw)
         if not answered.done():  # its request may have been cancelled meanwhile
             answered.set_result(given)
 

@@ -64,11 +64,11 @@ async def _announced(store: Journals, record: SessionRecord) -> tuple[list[str],
             continue
         for line, event in zip(found.lines, found.events, strict=True):
             if event is not None and ANNOUNCED in line:
-                ids.update(dict.fromkeys(_told_in(event)))
+                ids.update(dict.fromkeys(_announced_in(event)))
     return list(ids), whole
 
 
-def _told_in(event: Event) -> Iterator[str]:
+def _announced_in(event: Event) -> Iterator[str]:
     body: Any = event.body
     try:
         if isinstance(body, Updated) and isinstance(body.update, SubagentUpdate):

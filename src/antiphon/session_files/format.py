@@ -100,7 +100,7 @@ class PartWriter:
     def events(self, first: int, events: list[bytes]) -> None:
         lines = b"\n".join(events)
         if len(lines) > BODY_LIMIT:
-            raise LocalError(f"event {first} is larger than a file of a session can hold")
+            raise LocalError(f"event {first} is larger than a session file can hold")
         body = zlib.compress(lines)
         last = first + len(events) - 1
         self._add(EventsHead(first=first, last=last, size=len(body), inflated=len(lines)), body)
@@ -132,7 +132,7 @@ class PartReader:
         recognized."""
         head, body = self._next()
         if not isinstance(head, SessionHead) or head.format != FORMAT:
-            raise FileRefused("it does not begin as a file of a session does")
+            raise FileRefused("it does not begin like a session file")
         if head.version not in VERSIONS:
             raise FileRefused(
                 f"it is of version {head.version} and this Antiphon reads versions up to {VERSIONS[-1]}: "
@@ -151,9 +151,9 @@ class PartReader:
             return head, body
         if not isinstance(head, EndHead):
             what = "a second session begins" if isinstance(head, SessionHead) else _named(head)
-            raise FileRefused(f"{self._where()}: {what}, which version {self._version} has not")
+            raise FileRefused(f"{self._where()}: {what}, which version {self._version} does not have")
         if self._file.read(1):
-            raise FileRefused(f"something follows behind its end, from byte {self._at} on")
+            raise FileRefused(f"data follows its end, from byte {self._at} on")
         return None
 
     def _next(self) -> tuple[AnyHead, bytes]:
@@ -164,10 +164,12 @@ class PartReader:
         try:
             head = _read_head(encoded)
         except UNREADABLE:
-            known = "it is no file of a session" if begins == 0 else "the head of a part cannot be read"
+            known = "it is not a session file" if begins == 0 else "the head of a part cannot be read"
             raise FileRefused(f"{self._where(begins)}: {known}") from None
         if not (0 <= head.size <= BODY_LIMIT and 0 <= head.inflated <= BODY_LIMIT):
-            raise FileRefused(f"{self._where(begins)}: a part says that it is larger than any may be")
+            raise FileRefused(
+                f"{self._where(begins)}: the head of a part states a size above the limit of {BODY_LIMIT}"
+            )
         body = self._take(head.size + 1)
         if checksum != _checksum(encoded, body[:-1]) or body[-1:] != b"\n":
             raise FileRefused(f"{self._where(begins)}: {_named(head)} does not match its checksum")
@@ -179,7 +181,7 @@ class PartReader:
         line = self._file.readline(HEAD_LIMIT)
         if not line.endswith(b"\n"):
             if self._at == 0:
-                raise FileRefused("it is no file of a session")
+                raise FileRefused("it is not a session file")
             if len(line) < HEAD_LIMIT:
                 raise FileRefused(f"it is cut off after byte {self._at + len(line)}")
             raise FileRefused(f"{self._where()}: the head of a part cannot be read")
@@ -225,5 +227,5 @@ def _inflate(head: AnyHead, body: bytes, where: str) -> bytes:
     except zlib.error:
         raise FileRefused(f"{where}: {_named(head)} cannot be inflated") from None
     if len(inflated) != head.inflated or not inflating.eof or inflating.unused_data:
-        raise FileRefused(f"{where}: {_named(head)} is not as large as it says")
+        raise FileRefused(f"{where}: {_named(head)} does not have the stated size")
     return inflated

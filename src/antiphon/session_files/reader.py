@@ -17,7 +17,7 @@ from antiphon.session_files.format import FileRefused, MissingHead, PartReader, 
 from antiphon.session_files.validation import (
     RECORD_BYTES,
     SESSIONS,
-    Checking,
+    JournalCheck,
     check_depth,
     check_id,
     check_record,
@@ -104,7 +104,7 @@ class _Moving:
         if child:
             parent = record.meta.get(SUBAGENT_OF)
             if parent not in self._known or record.session_id in self._known:
-                raise FileRefused("a session in it works for none of the others, or is there twice")
+                raise FileRefused("a session in it has no parent in the file, or is in it twice")
             meta = {**meta, SUBAGENT_OF: self.name(str(parent))}
         if len(self._known) == SESSIONS:
             raise FileRefused(f"it holds more than {SESSIONS} sessions")
@@ -155,7 +155,7 @@ class _Reading:
     ) -> tuple[int, Begun | None]:
         """Take in one session; the number of its last event, and how the next one begins, if one does."""
         last, broken, whole, following = 0, False, True, None
-        checking = Checking(rewriting.was)
+        checking = JournalCheck(rewriting.was)
         while (part := self.parts.next()) is not None:
             self._check()
             head, body = part
@@ -171,7 +171,7 @@ class _Reading:
                 continue
             lines = body.split(b"\n")
             if head.first != last + 1 or head.last - head.first + 1 != len(lines):
-                raise FileRefused(f"events {last + 1} and following are missing, or there twice")
+                raise FileRefused(f"events {last + 1} and following are missing, or are in it twice")
             for at, line in enumerate(lines):
                 event = checking.read(line, head.first + at)
                 lines[at] = rewriting.first(event, line) if event.seq == 1 else rewriting.later(line)
@@ -179,7 +179,7 @@ class _Reading:
             await arrival.append(Batch(head.first, tuple(lines)))
             last = head.last
         if not last:
-            raise FileRefused("there is no event in it that could be imported")
+            raise FileRefused("it has no event that can be imported")
         if whole and last != begun[0].last:
             raise FileRefused(f"it ends with event {last} and should end with {begun[0].last}")
         checking.finish()
@@ -199,14 +199,14 @@ class _Reading:
 def _record(begun: Begun, cwd: str | None) -> SessionRecord:
     head, body = begun
     if len(body) > RECORD_BYTES:
-        raise FileRefused(f"the session's record has {len(body)} bytes; {RECORD_BYTES} are taken")
+        raise FileRefused(f"the session's record has {len(body)} bytes; the limit is {RECORD_BYTES}")
     check_depth(body, "the session's record")
     try:
         record = msgspec.json.decode(body, type=SessionRecord)
     except UNREADABLE as error:
         raise FileRefused(f"the session's record cannot be read: {error}") from None
     if record.session_id != head.session_id or head.last < 0:
-        raise FileRefused("its beginning contradicts itself")
+        raise FileRefused("the head of the session and its record contradict each other")
     if not record.cwd and cwd is not None:  # it was damaged
         record = structs.replace(record, cwd=cwd)
     check_record(record)

@@ -25,10 +25,8 @@ from antiphon.engine.subagents import SUBAGENT_OF
 from antiphon.errors import LocalError
 from antiphon.jsonrpc.nesting import EVENT_DEPTH, is_too_deep
 from antiphon.session_files.format import FileRefused
-from antiphon.stores.base import SessionRecord
+from antiphon.stores.base import LATEST, SessionRecord
 
-LATEST = 253_402_300_799_999
-"""The last millisecond of the year 9999, the last that a list can show."""
 ID_LIMIT = 200
 PATH_LIMIT = 4096
 TITLE_LIMIT = 10_000
@@ -43,7 +41,7 @@ def check_id(session_id: str) -> None:
     """Check an id that people type or a list shows. Raises `LocalError`."""
     if not (0 < len(session_id) <= ID_LIMIT and session_id.isprintable() and " " not in session_id):
         raise LocalError(
-            f"an id of a session is one printable word of 1 to {ID_LIMIT} letters, got {session_id[:60]!r}"
+            f"a session id is 1 to {ID_LIMIT} printable characters without spaces, got {session_id[:60]!r}"
         )
 
 
@@ -58,23 +56,27 @@ def check_record(record: SessionRecord) -> None:
     _check_path(record.cwd, "cwd")
     if len(record.additional_directories) > FOLDERS:
         raise FileRefused(
-            f"the session has {len(record.additional_directories)} folders; {FOLDERS} are taken"
+            f"the session has {len(record.additional_directories)} folders; the limit is {FOLDERS}"
         )
     for folder in record.additional_directories:
         _check_path(folder, "additional_directories")
     if record.title is not None and len(record.title) > TITLE_LIMIT:
-        raise FileRefused(f"the session's title has {len(record.title)} characters; {TITLE_LIMIT} are taken")
+        raise FileRefused(
+            f"the session's title has {len(record.title)} characters; the limit is {TITLE_LIMIT}"
+        )
     if not 0 < len(record.state) <= WORD_LIMIT:
-        raise FileRefused(f"the session's state is no word: {record.state[:60]!r}")
+        raise FileRefused(
+            f"the session's state has {len(record.state)} characters; expected 1 to {WORD_LIMIT}"
+        )
     parent = record.meta.get(SUBAGENT_OF, "")
     if not isinstance(parent, str) or parent == record.session_id:
         raise FileRefused(
-            f"session {record.session_id} works for {str(parent)[:60]!r}, which is no other session"
+            f"session {record.session_id} names {str(parent)[:60]!r} as its parent, not another session"
         )
 
 
 def check_depth(data: bytes, what: str) -> None:
-    """Raises `FileRefused` for JSON that is nested so deep that readers could fail."""
+    """Raise `FileRefused` for JSON that is nested so deep that readers could fail."""
     if is_too_deep(data, bound=EVENT_DEPTH):
         raise FileRefused(f"{what} is nested deeper than {EVENT_DEPTH} levels")
 
@@ -85,14 +87,14 @@ def _check_time(at: int, what: str) -> None:
 
 
 def _check_path(path: str, what: str) -> None:
-    """A path as clients are shown it and agents are started in: of any system, so not looked at further."""
+    """Check a path that clients see and agents start in. It may be of any system."""
     if not path or len(path) > PATH_LIMIT or any(unicodedata.category(letter) == "Cc" for letter in path):
         raise FileRefused(
-            f"the session's {what} is no path: 1 to {PATH_LIMIT} characters, none of them a control character"
+            f"the session's {what} is no path; expected 1 to {PATH_LIMIT} characters, no controls"
         )
 
 
-class Checking:
+class JournalCheck:
     """The journal of one imported session, event by event. It is folded as it will be when it is opened."""
 
     def __init__(self, record: SessionRecord) -> None:
@@ -110,7 +112,7 @@ class Checking:
         except (UnreadableEvent, UnicodeDecodeError) as error:
             raise FileRefused(f"event {seq} cannot be read: {error}") from None
         if event.seq != seq:
-            raise FileRefused(f"where event {seq} should stand is event {event.seq}")
+            raise FileRefused(f"expected event {seq}, found event {event.seq}")
         _check_time(event.at, f"the time of event {seq}")
         if seq == 1:
             self._check_created(event.body)
@@ -118,32 +120,32 @@ class Checking:
 
     def _check_created(self, body: Any) -> None:
         if not isinstance(body, SessionCreated) or body.session_id != self._record.session_id:
-            raise FileRefused("its journal does not begin with the creation of the session")
+            raise FileRefused("its first event is not session_created, or names another session")
         if body.format > FORMAT:
             raise FileRefused(f"its journal is of format {body.format}, which a later Antiphon wrote")
         if body.format < 1:
-            raise FileRefused(f"its journal is of format {body.format}, which there never was")
+            raise FileRefused(f"its journal is of format {body.format}, which does not exist")
         _check_path(body.cwd, "cwd")
         parent = self._record.meta.get(SUBAGENT_OF)
         if parent is not None and body.meta.get(SUBAGENT_OF, parent) != parent:
-            raise FileRefused("its record and its first event name two sessions that it works for")
+            raise FileRefused("its record and its first event name different parent sessions")
 
     def fold(self, event: Event) -> None:
         """Take in the next event as it will be kept. Raises `FileRefused`."""
         try:
             self._fold.apply(event)
         except Exception as error:  # whatever the engine raises now, it would raise later
-            raise FileRefused(f"event {self._fold.last_seq} cannot be folded: {_told(error)}") from None
+            raise FileRefused(f"event {self._fold.last_seq} cannot be folded: {_describe(error)}") from None
 
     def finish(self) -> None:
         """All events are read: check that the snapshot and the replay of the session can be made."""
         try:
             parts(self._fold)
         except Exception as error:
-            raise FileRefused(f"what its events make cannot be written: {_told(error)}") from None
+            raise FileRefused(f"its snapshot cannot be made: {_describe(error)}") from None
 
 
-def _told(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"[:300]
 
 

@@ -22,6 +22,8 @@ from antiphon.errors import AntiphonError, CursorInvalid, EventRefused
 PAGE_BYTES = 1 << 20
 LIST_LIMIT = 50
 HIGHEST = (1 << 63) - 1
+LATEST = 253_402_300_799_999
+"""The last millisecond of the year 9999, the last time that RFC 3339 can express."""
 Number = Annotated[int, msgspec.Meta(ge=-HIGHEST, le=HIGHEST)]
 
 
@@ -36,7 +38,9 @@ class Batch(Struct, frozen=True, gc=False):
 
     def __post_init__(self) -> None:
         if self.first < 1 or not self.events:
-            raise ValueError("a batch holds at least one event, and the first event of a journal is number 1")
+            raise ValueError(
+                f"a batch needs events and a first number >= 1, got {len(self.events)} from {self.first}"
+            )
 
     @property
     def last(self) -> int:
@@ -320,7 +324,7 @@ class Waiters:
     def sessions(self) -> Collection[str]:
         return self._waiting.keys()
 
-    def tell(self, session_id: str, last: int) -> None:
+    def wake(self, session_id: str, last: int) -> None:
         """The journal now ends at `last`."""
         for after, future in self._waiting.get(session_id, ()):
             if last > after and not future.done():
@@ -344,10 +348,10 @@ def list_place(cursor: str) -> tuple[int, str]:
         place = base64.b64decode(cursor.encode(), altchars=b"-_", validate=True)
         return msgspec.json.decode(place, type=tuple[Number, str])
     except (binascii.Error, UnicodeEncodeError, msgspec.DecodeError) as error:
-        raise CursorInvalid("this list cursor was not given out here") from error
+        raise CursorInvalid(f"not a cursor of this list: {cursor[:60]!r}") from error
 
 
 def check_reading(after: int, limit: int) -> None:
-    """A cursor is a number from 0 on, and a page holds something."""
+    """Check the arguments of a read. Raises `ValueError`."""
     if not 0 <= after <= HIGHEST or limit < 1:
-        raise ValueError("a cursor is a number from 0 on, and a limit one from 1 on")
+        raise ValueError(f"cursor must be >= 0 and limit >= 1, got cursor {after} and limit {limit}")

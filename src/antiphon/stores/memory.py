@@ -114,7 +114,7 @@ class MemoryStore:
         kept.append(batch)
         if record is not None:
             kept.record = msgspec.structs.replace(kept.record, **record.changes())
-        self._waiters.tell(session_id, kept.last)
+        self._waiters.wake(session_id, kept.last)
 
     @asynccontextmanager
     async def arrival(self, record: SessionRecord) -> AsyncIterator[Arrival]:

@@ -34,7 +34,7 @@ Sent: TypeAlias = v1.AvailableCommandsUpdate | v1.ConfigOptionUpdate | v1.Curren
 class Configuration:
     """The options, modes and commands of a session, as one v1 client has them."""
 
-    __slots__ = ("_boolean", "_ledger", "_mode", "_model", "_told")
+    __slots__ = ("_boolean", "_ledger", "_mode", "_model", "_sent_options")
 
     def __init__(self, ledger: Ledger, *, boolean: bool) -> None:
         self._ledger = ledger
@@ -42,7 +42,7 @@ class Configuration:
         """Whether the client takes boolean options (CONF-V1-06)."""
         self._mode: str | None = None
         self._model: str | None = None
-        self._told: list[v1.SessionConfigOption] = []
+        self._sent_options: list[v1.SessionConfigOption] = []
 
     def new_session(self, result: v2.NewSessionResponse) -> v1.NewSessionResponse:
         options, _ = self._options(result.config_options)
@@ -111,7 +111,7 @@ class Configuration:
         return self._boolean or not any(isinstance(option, v2.SessionConfigBoolean) for option in options)
 
     def options(self, update: v2.ConfigOptionUpdate) -> list[Sent]:
-        before = self._told
+        before = self._sent_options
         shown, dropped = self._options(update.config_options)
         meta = mark(update.meta, {"configOptions": dropped}) if dropped else update.meta
         mode, model = mode_option(update.config_options), _marked_as_models(update.config_options)
@@ -191,7 +191,7 @@ class Configuration:
             else:
                 self._ledger.lose(losses.CONFIG_OPTION, option)
                 dropped.append(option)
-        self._told = shown
+        self._sent_options = shown
         return shown, dropped
 
     def _command(self, command: v2.AvailableCommand) -> v1.AvailableCommand | None:

@@ -86,14 +86,14 @@ class _Shown:
             self._digest_of(self._waited())
         self._digest_of(block)
 
-    def settle(self) -> None:
+    def flush(self) -> None:
         """Digest the gathered texts, because another message follows."""
         if self._waiting:
             self._digest_of(self._waited())
 
     @property
     def any(self) -> bool:
-        self.settle()
+        self.flush()
         return self._size > 0
 
     def _waited(self) -> v2.TextContent:
@@ -109,7 +109,7 @@ class _Shown:
 
     def rest(self, content: list[v2.ContentBlock]) -> list[v2.ContentBlock] | None:
         """Return the content after what is shown, or `None` if the beginning differs."""
-        self.settle()
+        self.flush()
         if self._size == 0:
             return content
         digest, left = blake2b(digest_size=16), self._size
@@ -158,8 +158,16 @@ class Messages:
     """Every message of a session as one v1 client knows it."""
 
     __slots__ = (
-        "_content", "_ids", "_last", "_ledger", "_messages", "_opt_ins", "_owned", "_pass", "_passing_id",
+        "_content",
+        "_ids",
+        "_last",
+        "_ledger",
+        "_messages",
+        "_opt_ins",
+        "_pass",
+        "_passing_id",
         "_passing_type",
+        "_prompted",
     )  # fmt: skip
 
     def __init__(self, content: ContentDown, ledger: Ledger, opt_ins: OptIns) -> None:
@@ -168,14 +176,14 @@ class Messages:
         self._opt_ins = opt_ins
         self._messages: dict[tuple[Role, str], _Message] = {}
         self._ids: set[str] = set()
-        self._owned: dict[str, None] = {}
+        self._prompted: dict[str, None] = {}
         self._last: _Message | None = None
         # The message whose chunks pass, until something is done to another: nearly always the next chunk's.
         self._passing_type: type[Chunk] | None = None
         self._passing_id = ""
         self._pass: Callable[[v2.ContentBlock], None]
 
-    def own(self, message_id: str) -> str:
+    def note_prompted(self, message_id: str) -> str:
         """Note that the client itself prompted this message; return the id that the client knows it by.
 
         Without the future flag it is not echoed to its author (PROMPT-V1-22).
@@ -184,13 +192,13 @@ class Messages:
         message = self._message(Role.USER, message_id)
         message.silent = message.silent or not (known or self._opt_ins.prompt_lifecycle)
         if message.silent:
-            self._owned[message_id] = None
+            self._prompted[message_id] = None
         return message.id
 
     def adopt(self, other: Messages) -> None:
         """Note the client's own messages, when everything is written to it again."""
-        for message_id in other._owned:
-            self.own(message_id)
+        for message_id in other._prompted:
+            self.note_prompted(message_id)
 
     def known_as(self, role: str, id: str) -> str:
         """The id that a message has for the client."""
@@ -311,7 +319,7 @@ class Messages:
         message = self._messages.get((role, id))
         if message is not self._last:
             if self._last is not None:
-                self._last.shown.settle()
+                self._last.shown.flush()
             self._last = message
         if message is None:
             shown_id = id

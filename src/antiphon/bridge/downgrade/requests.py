@@ -146,10 +146,12 @@ def set_config_option(params: v2.SetSessionConfigOptionRequest, configuration: C
     """Set an option. One that was made of the session's modes is set by `session/set_mode`, one that was made
     of its models by `session/set_model`."""
     if isinstance(params, dict):
-        raise refused(losses.CONFIG_VALUE, "a value is of type `id` or `boolean`")
+        raise refused(
+            losses.CONFIG_VALUE, f"config value is of type {params.get('type')!r}; expected `id` or `boolean`"
+        )
     if params.config_id == configuration.mode:
         if isinstance(params.value, bool) or not configuration.has_mode(params.value):  # CONF-V1-02
-            raise InvalidParams("the session has no such mode")
+            raise InvalidParams(f"the session has no mode {params.value!r}")
         return v1.SetSessionModeRequest(
             session_id=v1.SessionId(params.session_id),
             mode_id=v1.SessionModeId(params.value),
@@ -157,7 +159,7 @@ def set_config_option(params: v2.SetSessionConfigOptionRequest, configuration: C
         )
     if params.config_id == configuration.model:
         if isinstance(params.value, bool) or not configuration.has_model(params.value):
-            raise InvalidParams("the session has no such model")
+            raise InvalidParams(f"the session has no model {params.value!r}")
         return SetSessionModelRequest(
             session_id=v1.SessionId(params.session_id), model_id=ModelId(params.value), meta=params.meta
         )

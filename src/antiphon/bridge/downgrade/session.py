@@ -98,21 +98,21 @@ class Downgrade:
         """Return the v1 updates for one v2 update."""
         return self._handlers[type(update)](update)
 
-    def takes(self, tag: str, lifted: v2.SessionUpdate) -> bool:
+    def takes(self, tag: str, upgraded: v2.SessionUpdate) -> bool:
         """Whether this client may get a v1 agent's update as it was written, instead of a downgraded one:
         updates that it did not ask for are downgraded."""
-        if isinstance(lifted, v2.ConfigOptionUpdate):
-            return self.configuration.takes(lifted.config_options)
+        if isinstance(upgraded, v2.ConfigOptionUpdate):
+            return self.configuration.takes(upgraded.config_options)
         return tag not in self._unasked
 
     def flush(self) -> Sequence[v1.SessionUpdate]:
         """Return the updates that are held back to save bandwidth; every state update sends them too."""
         return self.tools.flush()
 
-    def own(self, message_id: str) -> str:
+    def note_prompted(self, message_id: str) -> str:
         """Note that this client's prompt was inserted as that message; return the id the client knows it
         by."""
-        return self.messages.own(message_id)
+        return self.messages.note_prompted(message_id)
 
     def _state(self, update: v2.SessionStateUpdate) -> list[v1.SessionUpdate]:
         sent: list[v1.SessionUpdate] = list(self.flush())

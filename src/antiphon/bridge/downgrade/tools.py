@@ -138,7 +138,7 @@ class _Call:
 class Tools:
     """Every tool call and terminal of a session as one v1 client knows them."""
 
-    __slots__ = ("_calls", "_content", "_ledger", "_own", "_stale", "_terminals")
+    __slots__ = ("_calls", "_client_terminals", "_content", "_ledger", "_stale", "_terminals")
 
     def __init__(self, content: ContentDown, ledger: Ledger) -> None:
         self._content = content
@@ -146,12 +146,12 @@ class Tools:
         self._calls: dict[str, _Call] = {}
         self._terminals: dict[str, _Terminal] = {}
         self._stale: dict[str, _Call] = {}
-        self._own: dict[str, v1.TerminalId] = {}
+        self._client_terminals: dict[str, v1.TerminalId] = {}
 
-    def own(self, terminal_id: str, known_as: v1.TerminalId) -> None:
+    def note_client_terminal(self, terminal_id: str, known_as: v1.TerminalId) -> None:
         """Note that the client runs this terminal itself, under another id: it is shown by that id, and its
         updates are not sent to the client (24.4, TOOL-V1-05)."""
-        self._own[terminal_id] = known_as
+        self._client_terminals[terminal_id] = known_as
 
     def update(self, update: v2.ToolCallUpdate, *, untitled: str = UNTITLED) -> list[Sent]:
         call = self._call(update.tool_call_id)
@@ -170,7 +170,7 @@ class Tools:
         return self._grown(call, _size(item))
 
     def terminal_update(self, update: v2.TerminalUpdate) -> list[Sent]:
-        if update.terminal_id in self._own:
+        if update.terminal_id in self._client_terminals:
             return []
         terminal = self._terminal(update.terminal_id)
         before = dict(terminal.facts)
@@ -196,7 +196,7 @@ class Tools:
         return [sent for call in terminal.calls.values() for sent in self._show_content(call)]
 
     def terminal_chunk(self, chunk: v2.TerminalOutputChunk) -> list[Sent]:
-        if chunk.terminal_id in self._own:
+        if chunk.terminal_id in self._client_terminals:
             return []
         terminal = self._terminal(chunk.terminal_id)
         size = self._feed(terminal, chunk.data, chunk)
@@ -272,8 +272,8 @@ class Tools:
                 return [v1.Content(content=self._content.block(item.content), meta=item.meta)]
             case v2.Diff():
                 return self._diff(item)
-            case v2.Terminal() if item.terminal_id in self._own:
-                return [v1.Terminal(terminal_id=self._own[item.terminal_id], meta=item.meta)]
+            case v2.Terminal() if item.terminal_id in self._client_terminals:
+                return [v1.Terminal(terminal_id=self._client_terminals[item.terminal_id], meta=item.meta)]
             case v2.Terminal():
                 self._ledger.lose(losses.TERMINAL, item)
                 terminal = self._terminals.setdefault(item.terminal_id, _Terminal(item.terminal_id))
@@ -296,7 +296,7 @@ class Tools:
     def _create(self, call: _Call, untitled: str) -> v1.ToolCall:
         call.created = True
         call.sent_meta = call.shown_meta()
-        self._told_content(call)
+        self._content_sent(call)
         return v1.ToolCall(
             tool_call_id=v1.ToolCallId(call.id),
             title=next(name for name in (call.title, call.name, untitled) if name is not None),
@@ -323,7 +323,7 @@ class Tools:
             fields["locations"] = list(call.locations)
         if "content" in given or (fields and call.stale):
             fields["content"] = call.shown_content()
-            self._told_content(call)
+            self._content_sent(call)
         meta = call.shown_meta()
         if meta != call.sent_meta:
             fields["meta"] = call.sent_meta = meta
@@ -345,7 +345,7 @@ class Tools:
             return [self._create(call, UNTITLED)]
         return self._patch(call, {"content"})
 
-    def _told_content(self, call: _Call) -> None:
+    def _content_sent(self, call: _Call) -> None:
         call.sent, call.unsent = sum(map(_size, call.content)), 0
         call.stale = False
         self._stale.pop(call.id, None)

@@ -22,7 +22,7 @@ from antiphon.bridge.downgrade.configuration import (
     mode_option,
     own_model_option,
 )
-from antiphon.bridge.downgrade.configuration import Configuration as Lowered
+from antiphon.bridge.downgrade.configuration import Configuration as Downgraded
 from antiphon.bridge.losses import Ledger, mark
 from antiphon.schema import v1, v2
 from antiphon.schema.v1.models import ModelId, SessionModelState, SetSessionModelResponse
@@ -80,35 +80,39 @@ class Configuration:
         return v2.NewSessionResponse(
             session_id=v2.SessionId(result.session_id),
             config_options=self._given(result),
-            meta=self._told(result.meta),
+            meta=self._with_dropped(result.meta),
         )
 
     def fork_session(self, result: v1.ForkSessionResponse) -> v2.ForkSessionResponse:
         return v2.ForkSessionResponse(
             session_id=v2.SessionId(result.session_id),
             config_options=self._given(result),
-            meta=self._told(result.meta),
+            meta=self._with_dropped(result.meta),
         )
 
     def reopened(self, result: v1.LoadSessionResponse | v1.ResumeSessionResponse) -> v2.ResumeSessionResponse:
-        return v2.ResumeSessionResponse(config_options=self._given(result), meta=self._told(result.meta))
+        return v2.ResumeSessionResponse(
+            config_options=self._given(result), meta=self._with_dropped(result.meta)
+        )
 
     def assume(self, options: Sequence[v2.SessionConfigOption]) -> None:
         """Assume that the agent still has these options, modes and models, if it named none of that kind when
         it reopened the session: v1 does not require it to."""
-        lowered = Lowered(Ledger(), boolean=True).load_session(
+        downgraded = Downgraded(Ledger(), boolean=True).load_session(
             v2.ResumeSessionResponse(config_options=list(options))
         )
         if not self._options:
-            self._take(lowered.config_options or ())
-        self._modes = self._modes or lowered.modes
-        self._models = self._models or lowered.models
+            self._take(downgraded.config_options or ())
+        self._modes = self._modes or downgraded.modes
+        self._models = self._models or downgraded.models
 
     def set_config_option(
         self, result: v1.SetSessionConfigOptionResponse
     ) -> v2.SetSessionConfigOptionResponse:
         self._take(result.config_options)
-        return v2.SetSessionConfigOptionResponse(config_options=self.options, meta=self._told(result.meta))
+        return v2.SetSessionConfigOptionResponse(
+            config_options=self.options, meta=self._with_dropped(result.meta)
+        )
 
     def set_mode(self, mode_id: str, result: v1.SetSessionModeResponse) -> v2.SetSessionConfigOptionResponse:
         """Return the answer for the option that was made of the modes: the whole list (24.2)."""
@@ -124,7 +128,7 @@ class Configuration:
 
     def option_update(self, update: v1.ConfigOptionUpdate) -> list[v2.ConfigOptionUpdate]:
         self._take(update.config_options)
-        return [v2.ConfigOptionUpdate(config_options=self.options, meta=self._told(update.meta))]
+        return [v2.ConfigOptionUpdate(config_options=self.options, meta=self._with_dropped(update.meta))]
 
     def mode_update(self, update: v1.CurrentModeUpdate) -> list[v2.ConfigOptionUpdate]:
         own = mode_option(self._options)
@@ -145,7 +149,7 @@ class Configuration:
         return [v2.ConfigOptionUpdate(config_options=self.options, meta=update.meta)]
 
     def commands(self, update: v1.AvailableCommandsUpdate) -> v2.AvailableCommandsUpdate:
-        lifted: list[v2.AvailableCommand] = [
+        upgraded: list[v2.AvailableCommand] = [
             v2.Command(
                 name=command.name,
                 description=command.description,
@@ -154,7 +158,7 @@ class Configuration:
             )
             for command in update.available_commands
         ]
-        return v2.AvailableCommandsUpdate(available_commands=lifted, meta=update.meta)
+        return v2.AvailableCommandsUpdate(available_commands=upgraded, meta=update.meta)
 
     def _given(
         self,
@@ -170,14 +174,14 @@ class Configuration:
     def _take(self, options: Iterable[v1.SessionConfigOption]) -> None:
         self._options, self._dropped = [], []
         for option in options:
-            lifted = self._option(option)
-            if lifted is None:
+            upgraded = self._option(option)
+            if upgraded is None:
                 self._ledger.lose(losses.CONFIG_VALUES, option)
                 self._dropped.append(option)
             else:
-                self._options.append(lifted)
+                self._options.append(upgraded)
 
-    def _told(self, meta: dict[str, Any] | None) -> dict[str, Any] | None:
+    def _with_dropped(self, meta: dict[str, Any] | None) -> dict[str, Any] | None:
         return mark(meta, {"configOptions": self._dropped}) if self._dropped else meta
 
     def _option(self, option: v1.SessionConfigOption) -> v2.SessionConfigOption | None:

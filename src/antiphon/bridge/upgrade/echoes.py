@@ -19,26 +19,26 @@ Key = Any
 """Names a prompt: the id of its request."""
 
 
-class Said(Struct, frozen=True):
+class MessageText(Struct, frozen=True):
     """The parts of a message by which it is recognized."""
 
     text: str
     kinds: frozenset[str]
     """The types of its blocks that are no text, by their names."""
 
-    def repeats(self, other: Said) -> bool:
+    def repeats(self, other: MessageText) -> bool:
         """Whether this contains all of the other message."""
         return other.text in self.text if other.text else self.kinds == other.kinds
 
-    def is_part_of(self, other: Said) -> bool:
+    def is_part_of(self, other: MessageText) -> bool:
         return self.text in other.text if self.text else bool(self.kinds & other.kinds)
 
 
-def said(blocks: Sequence[Any]) -> Said:
+def message_text(blocks: Sequence[Any]) -> MessageText:
     """Return what identifies these content blocks. White space is ignored, because agents reflow text."""
     texts = [text for block in blocks if isinstance(text := getattr(block, "text", None), str)]
     others = [type(block).__name__ for block in blocks if getattr(block, "text", None) is None]
-    return Said("".join("".join(texts).split()), frozenset(others))
+    return MessageText("".join("".join(texts).split()), frozenset(others))
 
 
 class Echoes:
@@ -48,16 +48,16 @@ class Echoes:
     something else comes.
     """
 
-    __slots__ = ("_due", "_held", "_id", "_is_echo", "_spoke")
+    __slots__ = ("_due", "_has_replied", "_held", "_id", "_is_echo")
 
     def __init__(self) -> None:
-        self._due: dict[Key, Said] = {}
+        self._due: dict[Key, MessageText] = {}
         self._held: list[v1.UserMessageChunk] = []
         self._id: str | None = None
         """The id of the message that comes just now, if the agent gave it one."""
         self._is_echo = False
         """Whether the message that comes just now is known to be an echo."""
-        self._spoke = False
+        self._has_replied = False
         """Whether the agent has sent anything else since the last prompt."""
 
     @property
@@ -69,11 +69,11 @@ class Echoes:
     def over(self) -> bool:
         """Whether the next update of the agent changes nothing here: it has sent something else, and nothing
         is held."""
-        return self._spoke and not self._held and not self._is_echo
+        return self._has_replied and not self._held and not self._is_echo
 
     def sent(self, key: Key, content: Sequence[Any]) -> None:
-        self._due[key] = said(content)
-        self._spoke = False
+        self._due[key] = message_text(content)
+        self._has_replied = False
 
     def ended(self, key: Key) -> None:
         """The prompt was answered: later chunks are not its echo."""
@@ -87,9 +87,9 @@ class Echoes:
             return False  # a hub names the sender of a message, which is another client
         self._held.append(chunk)
         self._id = chunk.message_id
-        told = said([held.content for held in self._held])
+        text = message_text([held.content for held in self._held])
         for key, prompt in self._due.items():
-            if told.repeats(prompt):
+            if text.repeats(prompt):
                 del self._due[key]
                 self._held.clear()
                 self._is_echo = True
@@ -100,17 +100,17 @@ class Echoes:
         """The chunks that were held back and are no echo, before another update comes, or the end of a
         turn."""
         if not self._held and not self._is_echo:
-            self._hear(update)
+            self._note(update)
             return ()
         if isinstance(update, v1.UserMessageChunk) and update.message_id == self._id:
             return ()  # the same message continues
         held, self._held = self._held, []
         self._is_echo = False
-        told = said([each.content for each in held])
-        part = not self._spoke and any(told.is_part_of(prompt) for prompt in self._due.values())
-        self._hear(update)
+        text = message_text([each.content for each in held])
+        part = not self._has_replied and any(text.is_part_of(prompt) for prompt in self._due.values())
+        self._note(update)
         return () if part else held
 
-    def _hear(self, update: v1.SessionUpdate | None) -> None:
+    def _note(self, update: v1.SessionUpdate | None) -> None:
         if isinstance(update, v1.AgentMessageChunk | v1.AgentThoughtChunk | v1.ToolCall):
-            self._spoke = True
+            self._has_replied = True

@@ -32,12 +32,12 @@ class Facts:
         self._ledger = ledger
 
     def info(self, update: v1.SessionInfoUpdate) -> v2.SessionInfoUpdate:
-        lifted = recast(update, v2.SessionInfoUpdate)
+        upgraded = recast(update, v2.SessionInfoUpdate)
         if isinstance(update.updated_at, str) and not is_rfc3339(update.updated_at):
             self._ledger.lose(losses.UPDATED_AT, update)
             meta = mark(update.meta or None, {"updatedAt": update.updated_at})
-            return structs.replace(lifted, updated_at=UNSET, meta=meta)
-        return lifted
+            return structs.replace(upgraded, updated_at=UNSET, meta=meta)
+        return upgraded
 
     def usage(self, update: v1.UsageUpdate) -> v2.UsageUpdate:
         cost = UNSET if update.cost is None else recast(update.cost, v2.Cost)  # USAGE-04

@@ -100,7 +100,7 @@ class Messages:
 
     def chunk(self, chunk: Chunk) -> list[Lifted]:
         kind = type(chunk)
-        message, lifted = _UP[kind]
+        message, upgraded = _UP[kind]
         begun = False
         if chunk.message_id is not None:
             id: str = chunk.message_id
@@ -119,7 +119,7 @@ class Messages:
             if message is not MessageType.USER:
                 self._last[kind] = id
         content = chunk.content
-        made = lifted(
+        made = upgraded(
             message_id=v2.MessageId(id),
             content=v2.TextContent(text=content.text, meta=content.meta)
             if type(content) is _Text and content.annotations is None
@@ -157,13 +157,13 @@ class Messages:
     def user_message(self, update: optins.UserMessage) -> v2.UserMessage:
         """Return the user's message, which the agent sends under the future flag, as in v2."""
         content = update.content
-        lifted = v2.UserMessage(
+        upgraded = v2.UserMessage(
             message_id=v2.MessageId(update.message_id),
             content=self._content.blocks(content) if isinstance(content, list) else content,
             meta=update.meta,
         )
-        self.whole(lifted)
-        return lifted
+        self.whole(upgraded)
+        return upgraded
 
     def whole(self, update: WholeUp) -> None:
         """Note a message that the agent sent as in v2."""

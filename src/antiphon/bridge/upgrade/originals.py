@@ -21,7 +21,7 @@ from antiphon.schema.v1 import optins
 from antiphon.schema.wire import Unknown
 
 OURS = "_antiphon_"
-UNLIFTED: Final = Unknown({"sessionUpdate": f"{OURS}v1"})
+NOT_UPGRADED: Final = Unknown({"sessionUpdate": f"{OURS}v1"})
 """Stands in a journal for an update that v2 cannot express, with the original. No v2 client gets it."""
 
 _CLIENT = v1.ClientCapabilities(
@@ -68,39 +68,39 @@ class Originals:
         if isinstance(request.subject, v2.ToolCallPermissionSubject):
             self._down.tools.update(request.subject.tool_call)
 
-    def of(self, update: v1.SessionUpdate, written: bytes, lifted: Sequence[Any]) -> bytes | None:
+    def of(self, update: v1.SessionUpdate, written: bytes, upgraded: Sequence[Any]) -> bytes | None:
         """Return the original of an upgraded update if it has to be kept. `None` if a downgrade restores it,
         or if it holds something that could not be read back (unknown fields are not checked)."""
-        if isinstance(update, _OTHERS) or (isinstance(update, v1.UserMessageChunk) and not lifted):
+        if isinstance(update, _OTHERS) or (isinstance(update, v1.UserMessageChunk) and not upgraded):
             return None  # the echo of a prompt is not shown
-        told = [each for each in lifted if not isinstance(each, v2.StateUpdate)]
-        lowered = [_plain(_encode(down)) for each in told for down in self._down.apply(each)]
-        if _is_otherwise_told(update, told):
+        shown = [each for each in upgraded if not isinstance(each, v2.StateUpdate)]
+        downgraded = [_plain(_encode(down)) for each in shown for down in self._down.apply(each)]
+        if _is_better_downgraded(update, shown):
             return None
         try:
             wanted: dict[str, Any] = _plain(written)
         except UNREADABLE:
             return None
-        piece = next((each for each in told if isinstance(each, v2.ContentChunk)), None)
+        piece = next((each for each in shown if isinstance(each, v2.ContentChunk)), None)
         if piece is not None and wanted.get("messageId") is None:
             wanted["messageId"] = piece.message_id  # invariant 8: but for that, as it was written
             written = _encode(wanted)
         if isinstance(update, v1.Plan):
             return written  # a client that takes plans by their ids would get it as one
-        return None if lowered == [wanted] else written
+        return None if downgraded == [wanted] else written
 
 
-def _is_otherwise_told(update: v1.SessionUpdate, told: Sequence[v2.SessionUpdate]) -> bool:
+def _is_better_downgraded(update: v1.SessionUpdate, shown: Sequence[v2.SessionUpdate]) -> bool:
     """Whether a v1 client is better served by the downgraded update."""
     if isinstance(update, Unknown):
         tag = str(update.get("sessionUpdate"))
         # A v1 client cannot read what only v2 has; the hub's own sessions send our own updates.
         return tag.startswith(OURS) or (
-            tag not in _TAGS and any(not isinstance(each, Unknown) for each in told)
+            tag not in _TAGS and any(not isinstance(each, Unknown) for each in shown)
         )
     # The client cannot read a terminal that runs on this side (24.4).
-    calls = [each for each in told if isinstance(each, v2.SessionToolCallUpdate)]
+    calls = [each for each in shown if isinstance(each, v2.SessionToolCallUpdate)]
     return any(isinstance(item, v2.Terminal) for call in calls for item in call.content or ())
 
 
-__all__ = ["UNLIFTED", "Originals", "is_plain"]
+__all__ = ["NOT_UPGRADED", "Originals", "is_plain"]

@@ -78,10 +78,10 @@ def elicitation(request: v1.CreateElicitationRequest) -> v2.CreateElicitationReq
     if isinstance(request, v1.ElicitationFormMode):
         raw["requestedSchema"] = {"type": "object", "properties": {}, **raw["requestedSchema"]}
     try:
-        lifted: v2.CreateElicitationRequest = repair(2).build(v2.CreateElicitationRequest, raw)
+        upgraded: v2.CreateElicitationRequest = repair(2).build(v2.CreateElicitationRequest, raw)
     except Malformed as error:
         raise InvalidParams(str(error)) from None
-    return lifted
+    return upgraded
 
 
 def elicitation_answer(answer: v2.CreateElicitationResponse | None) -> v1.CreateElicitationResponse:

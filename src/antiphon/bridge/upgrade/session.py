@@ -92,8 +92,8 @@ class Upgrade:
     def update(self, update: v1.SessionUpdate) -> Sequence[v2.SessionUpdate]:
         """The v2 updates for one v1 update."""
         released = self.release(update)
-        lifted = self._handlers[type(update)](update)
-        return [*released, *lifted] if released else lifted
+        upgraded = self._handlers[type(update)](update)
+        return [*released, *upgraded] if released else upgraded
 
     def name_text(self, chunks: Sequence[TextChunk]) -> bool:
         """Set the message id of each plain text; return `False` if each has to be upgraded by itself."""
@@ -106,7 +106,7 @@ class Upgrade:
         """Return the updates that were held as a possible echo of a prompt and are none, before another
         update is upgraded or a prompt is answered."""
         chunks = self._echoes.release(update)
-        return [lifted for chunk in chunks for lifted in self.messages.chunk(chunk)] if chunks else ()
+        return [upgraded for chunk in chunks for upgraded in self.messages.chunk(chunk)] if chunks else ()
 
     def passes(self, update: v1.SessionUpdate) -> bool:
         """Whether the bytes of an update mean the same in v2, so that they can be kept; the same before it is
@@ -225,20 +225,20 @@ class Upgrade:
             return ()
         return self.messages.chunk(chunk)
 
-    def _placed(self, lifted: v2.SessionUpdate) -> list[v2.SessionUpdate]:
+    def _placed(self, upgraded: v2.SessionUpdate) -> list[v2.SessionUpdate]:
         """It takes its place in the conversation: the message before it is over (MSG-05)."""
         self.messages.cut()
-        return [lifted]
+        return [upgraded]
 
     def _tool_call(self, call: v1.ToolCall) -> list[v2.SessionUpdate]:
-        return [*self._placed(self.tools.create(call)), *self._turns.settle()]
+        return [*self._placed(self.tools.create(call)), *self._turns.update_state()]
 
     def _tool_call_update(self, update: v1.SessionToolCallUpdate) -> list[v2.SessionUpdate]:
         if update.tool_call_id in self.tools:
             self.messages.worked()
         else:
             self.messages.cut()
-        return [self.tools.update(update), *self._turns.settle()]
+        return [self.tools.update(update), *self._turns.update_state()]
 
     def _compaction(self, update: v2.CompactionUpdate | v2.CompactionSummaryChunk) -> list[v2.SessionUpdate]:
         if update.compaction_id not in self._compactions:  # COMP-03
@@ -251,10 +251,10 @@ class Upgrade:
         return self._turns.completed(update)
 
     def _state_update(self, update: optins.SessionStateUpdate) -> list[v2.SessionUpdate]:
-        lifted: v2.SessionStateUpdate = repair(2).build(v2.SessionStateUpdate, msgspec.to_builtins(update))
-        return [self._told(normalize_state(lifted))]  # SD-02
+        upgraded: v2.SessionStateUpdate = repair(2).build(v2.SessionStateUpdate, msgspec.to_builtins(update))
+        return [self._note_state(normalize_state(upgraded))]  # SD-02
 
-    def _told(self, update: v2.SessionStateUpdate) -> v2.SessionStateUpdate:
+    def _note_state(self, update: v2.SessionStateUpdate) -> v2.SessionStateUpdate:
         """Note a state that the agent reports itself."""
         self._turns.state = update.state
         if update.state is v2.State.IDLE:
@@ -274,17 +274,17 @@ class Upgrade:
         except Malformed:
             self.ledger.lose(losses.UNREADABLE_UPDATE, update)
             return []
-        lifted = normalize(known)
-        match lifted:
+        upgraded = normalize(known)
+        match upgraded:
             case v2.SessionStateUpdate():
-                self._told(lifted)
+                self._note_state(upgraded)
             case v2.AgentMessage() | v2.AgentThought():
-                self.messages.whole(lifted)
+                self.messages.whole(upgraded)
             case v2.ToolCallContentChunk():
-                if lifted.tool_call_id not in self.tools:
+                if upgraded.tool_call_id not in self.tools:
                     self.messages.cut()
-                    self.tools.see(lifted.tool_call_id)
-        return [lifted]
+                    self.tools.see(upgraded.tool_call_id)
+        return [upgraded]
 
 
 def _odd_chunk(update: Unknown) -> Chunk | None:

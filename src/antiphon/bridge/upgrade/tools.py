@@ -166,11 +166,11 @@ class Tools:
         return v2.Content(content=text, meta=mark(item.meta, item))
 
     def _locations(self, locations: Iterable[v1.ToolCallLocation]) -> list[v2.ToolCallLocation]:
-        lifted = []
+        upgraded = []
         for location in locations:
             line, meta = location.line, location.meta
             if line == 0:  # TOOL-V1-10
                 self._ledger.lose(losses.LOCATION_LINE, location)
                 line, meta = None, mark(meta, {"line": 0})
-            lifted.append(v2.ToolCallLocation(path=location.path, line=line, meta=meta))
-        return lifted
+            upgraded.append(v2.ToolCallLocation(path=location.path, line=line, meta=meta))
+        return upgraded

@@ -61,7 +61,7 @@ class Turns:
     def prompted(self, request_id: RequestId, message_id: str) -> list[v2.SessionStateUpdate]:
         opens = not self._open
         self._open[request_id] = message_id
-        return [self._told(v2.State.RUNNING)] if opens else []  # PROMPT-V2-22
+        return [self._report(v2.State.RUNNING)] if opens else []  # PROMPT-V2-22
 
     def cancelled(self) -> None:
         self._cancelled.update(self._open)
@@ -115,13 +115,13 @@ class Turns:
 
     def asked(self, question: str, call: str) -> list[v2.SessionStateUpdate]:
         self._questions[question] = call
-        return self.settle()
+        return self.update_state()
 
     def answered(self, question: str) -> list[v2.SessionStateUpdate]:
         self._questions.pop(question, None)
-        return self.settle()
+        return self.update_state()
 
-    def settle(self) -> list[v2.SessionStateUpdate]:
+    def update_state(self) -> list[v2.SessionStateUpdate]:
         """Return the state, if questions and running calls change it (PROMPT-V2-23..25)."""
         if not self._open:
             return []  # a question outside a turn blocks none
@@ -130,8 +130,8 @@ class Turns:
             return []
         self._blocked = blocked
         if not blocked:
-            return [self._told(v2.State.RUNNING)]  # PROMPT-V2-24
-        return [self._told(v2.State.REQUIRES_ACTION, {META_KEY: {WAITING_FOR: list(self._questions)}})]
+            return [self._report(v2.State.RUNNING)]  # PROMPT-V2-24
+        return [self._report(v2.State.REQUIRES_ACTION, {META_KEY: {WAITING_FOR: list(self._questions)}})]
 
     def _end(self, request_id: RequestId, idle: v2.SessionStateUpdate) -> list[v2.SessionStateUpdate]:
         message_id = self._open.pop(request_id, None)
@@ -157,7 +157,7 @@ class Turns:
         self._blocked = False
         self.state = v2.State.IDLE
 
-    def _told(self, state: v2.State, meta: dict[str, Any] | None = None) -> v2.SessionStateUpdate:
+    def _report(self, state: v2.State, meta: dict[str, Any] | None = None) -> v2.SessionStateUpdate:
         self.state = state
         return v2.SessionStateUpdate(state=state, meta=meta)
 

@@ -107,7 +107,7 @@ class AgentDialectV1:
     def read_update(self, update: Any) -> Sequence[AgentEvent]:
         lifted = self.upgrade.update(update)
         if not self.answers_at_end:
-            named = [name for each in lifted for name in prompt_names(self._insertions.told(each))]
+            named = [name for each in lifted for name in prompt_names(self._insertions.update_received(each))]
             return [*named, *lifted]
         if isinstance(update, optins.TurnComplete):
             for call, prompt in self._prompts.items():

@@ -32,7 +32,7 @@ class AgentDialectV2:
         if type(update) in STREAMED:
             return (update,)
         update = normalize(update)
-        return [*prompt_names(self._insertions.told(update)), update]
+        return [*prompt_names(self._insertions.update_received(update)), update]
 
     def name_text_chunks(self, chunks: Sequence[TextChunk]) -> bool:
         return True  # the agent has named them

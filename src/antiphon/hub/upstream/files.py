@@ -108,7 +108,7 @@ class EditorFiles(SessionWorkspace):
             id = v1.TerminalId(f"{id}'")
         voice = link.voices.get(session.id)
         if voice is not None and isinstance(voice.writer, V1Writer):
-            voice.writer.downgrade.tools.own(id, theirs)  # it shows it by its own id
+            voice.writer.downgrade.tools.note_client_terminal(id, theirs)  # it shows it by its own id
         self._theirs[id] = EditorTerminal(
             link, params.session_id, theirs, shown_as=id, observer=self._observer
         )

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import UNSET, structs
 
-from antiphon.bridge.upgrade.echoes import Said, said
+from antiphon.bridge.upgrade.echoes import MessageText, message_text
 from antiphon.engine.prompts import Entry
 from antiphon.engine.session import Session
 from antiphon.engine.transcript import Message, MessageType, about_in
@@ -57,24 +57,24 @@ class PromptEcho:
 
     def repeats(self, written: Sequence[v2.ContentBlock]) -> bool:
         """Whether what is held says all of a prompt."""
-        return self._said().repeats(said(written))
+        return self._said().repeats(message_text(written))
 
     def is_part_of(self, written: Sequence[v2.ContentBlock]) -> bool:
         """Whether what is held says a part of a prompt."""
-        return self._said().is_part_of(said(written))
+        return self._said().is_part_of(message_text(written))
 
     def release(self) -> list[Held]:
         held, self._held = self._held, []
         return held
 
-    def _said(self) -> Said:
+    def _said(self) -> MessageText:
         blocks: list[Any] = []
         for update, *_ in self._held:
             if isinstance(update, v2.UserMessageChunk):
                 blocks.append(update.content)
             elif update.content is not UNSET and update.content is not None:
                 blocks = list(update.content)
-        return said(blocks)
+        return message_text(blocks)
 
 
 class PromptAttribution:

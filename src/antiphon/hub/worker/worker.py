@@ -458,7 +458,7 @@ class UpstreamWorker:
         if original is None and meta is None:
             self.live.emit((Updated.of(update),))
         else:
-            self.live.emit((Translated.told(update, origin=original, meta=meta),))
+            self.live.emit((Translated.make(update, origin=original, meta=meta),))
         if isinstance(update, v2.SubagentUpdate):
             self.subagents.told(update)
 

@@ -94,7 +94,7 @@ def append(
     _check_held(connection, key, owner_file)
     (end,) = connection.execute("SELECT max(last) FROM batches WHERE session = ?", (key,)).fetchone()
     if batch.first != (end or 0) + 1:
-        raise StaleWriter("on its way here", expected=batch.first - 1, actual=end or 0)
+        raise StaleWriter("(being imported)", expected=batch.first - 1, actual=end or 0)
     connection.execute("INSERT INTO batches VALUES (?, ?, ?, ?)", (key, batch.first, batch.last, events))
 
 
@@ -117,4 +117,4 @@ def _check_held(connection: sqlite3.Connection, key: int, owner_file: OwnerFile)
         (key, owner_file.name),
     ).fetchone()
     if held is None:
-        raise StoreError("another process took away what had come of the session")
+        raise StoreError("another process removed the partly imported session")

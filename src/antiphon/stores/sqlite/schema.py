@@ -107,7 +107,8 @@ def _warn_of_empty(path: Path) -> None:
     found = path.stat()
     if found.st_size == 0 and time.time() - found.st_mtime > JUST_NOW:
         logger.warning(
-            "store file empty: %s has 0 bytes and begins anew; restore a backup if it had more", path
+            "store file empty: %s has 0 bytes, a new store begins in it; restore a backup if it had more",
+            path,
         )
 
 

@@ -195,7 +195,7 @@ class SQLiteStore:
 
     async def append(self, session_id: str, batch: Batch, *, record: RecordPatch | None = None) -> None:
         await self._do(_append(session_id, batch, record))
-        self._waiters.tell(session_id, batch.last)
+        self._waiters.wake(session_id, batch.last)
 
     @property
     def free(self) -> bool:
@@ -209,7 +209,7 @@ class SQLiteStore:
             return False
         if outcome[1] is not None:
             raise outcome[1]
-        self._waiters.tell(session_id, batch.last)
+        self._waiters.wake(session_id, batch.last)
         return True
 
     @asynccontextmanager
@@ -356,7 +356,7 @@ class SQLiteStore:
                 if last is None:
                     self._waiters.fail(session_id, SessionUnknown(session_id))
                 else:
-                    self._waiters.tell(session_id, last)
+                    self._waiters.wake(session_id, last)
         self._look_again()
 
     def _fail_waiters(self, error: AntiphonError) -> None:

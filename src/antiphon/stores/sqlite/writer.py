@@ -165,7 +165,7 @@ class Writer:
         if self._may_be_in_place(sum([write.size for write in group])):
             outcomes = self._try_in_place(group)
             if outcomes is not None:
-                self._settle(group, outcomes)
+                self._resolve(group, outcomes)
                 if self._queue or self._since_checkpoint >= CHECKPOINT_BYTES:
                     self._schedule(asyncio.get_running_loop())
                 else:
@@ -207,12 +207,12 @@ class Writer:
         self._in_thread = False
         error = done.exception()
         if isinstance(error, Exception):  # an unexpected error; the callers get it
-            self._settle(group, [(None, error)] * len(group))
+            self._resolve(group, [(None, error)] * len(group))
         else:
-            self._settle(group, done.result())
+            self._resolve(group, done.result())
         self._next()
 
-    def _settle(self, group: Sequence[Write[Any]], outcomes: Sequence[Outcome]) -> None:
+    def _resolve(self, group: Sequence[Write[Any]], outcomes: Sequence[Outcome]) -> None:
         for write, (value, error) in zip(group, outcomes, strict=True):
             assert write.future is not None
             if write.future.done():
@@ -229,7 +229,7 @@ class Writer:
         try:
             outcomes = self._commit(group)
         except sqlite3.OperationalError as error:
-            return [(None, self._told(error)) for _ in group]
+            return [(None, self._as_store_error(error)) for _ in group]
         finally:
             self._connection.execute("PRAGMA busy_timeout = 0")
         self._fresh_log = False
@@ -248,7 +248,7 @@ class Writer:
             if len(group) > 1:
                 # One of them is the cause, or there is room for some: each has its own chance.
                 return [self._commit_alone(write) for write in group]
-            return [(None, self._told(error))]
+            return [(None, self._as_store_error(error))]
         self.commits += 1
         self._since_checkpoint += sum([write.size + ROW_BYTES for write in group])
         return outcomes
@@ -257,9 +257,9 @@ class Writer:
         try:
             return self._commit([write])[0]
         except sqlite3.OperationalError as error:
-            return None, self._told(error)
+            return None, self._as_store_error(error)
 
-    def _told(self, error: Exception) -> Exception:
+    def _as_store_error(self, error: Exception) -> Exception:
         return store_error(error, self._path) if isinstance(error, sqlite3.Error) else error
 
     def _checkpoint(self) -> list[Outcome]:
