@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from antiphon.agent import Agent, AgentTurn
-from antiphon.agent.slash_commands import called
+from antiphon.agent.declarations import called
 from antiphon.errors import LocalError
 from antiphon.schema import v2
 from antiphon.stores import SQLiteStore

@@ -1,17 +1,15 @@
 """For people who write agents: an agent in a few lines, correct in every version and dialect."""
 
 from antiphon.agent.agent import Agent, AgentOptions
-from antiphon.agent.asking import Answer, Consent
-from antiphon.agent.client_terminals import ClientOutput, ClientTerminal
 from antiphon.agent.declarations import AnnotationNews
-from antiphon.agent.formats import Email, Uri
+from antiphon.agent.elicitation import Answer, Consent, Email, Uri
 from antiphon.agent.logins import Login
-from antiphon.agent.mcp_headers import mcp_headers
+from antiphon.agent.mcp import mcp_headers
 from antiphon.agent.open_turn import Prompt
 from antiphon.agent.providers import Provider, ProviderSetting
-from antiphon.agent.reaching import TurnClient
 from antiphon.agent.session import AgentSession, AgentTurn
 from antiphon.agent.system_prompts import SystemPrompt
+from antiphon.agent.turn_client import ClientOutput, ClientTerminal, TurnClient
 from antiphon.agent.writers import MessageWriter, ToolCallWriter
 
 __all__ = [

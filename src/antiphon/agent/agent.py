@@ -13,11 +13,14 @@ from msgspec import Struct
 
 from antiphon.agent.declarations import (
     AnnotationHandler,
+    CommandHandler,
     Declarations,
     Extension,
     Handler,
     SessionHandler,
+    SlashCommand,
     handle_of,
+    make_command,
 )
 from antiphon.agent.logins import (
     Login,
@@ -34,7 +37,6 @@ from antiphon.agent.options import declare as declare_option
 from antiphon.agent.providers import Provider
 from antiphon.agent.providers import declare as declare_provider
 from antiphon.agent.session import AgentSession
-from antiphon.agent.slash_commands import CommandHandler, SlashCommand, make_command
 from antiphon.agent.system_prompts import modes
 from antiphon.engine.events import Delivery
 from antiphon.errors import LocalError, StdioClosed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import Any, TypeAlias
@@ -12,7 +13,6 @@ from antiphon.agent.open_turn import OpenTurn
 from antiphon.agent.options import Option
 from antiphon.agent.providers import Provider
 from antiphon.agent.session import AgentSession, AgentTurn
-from antiphon.agent.slash_commands import CommandHandler, SlashCommand, called
 from antiphon.agent.worker import HandlerWorker
 from antiphon.engine.annotations import Annotation
 from antiphon.engine.configuration import Value, find_option
@@ -21,11 +21,39 @@ from antiphon.errors import InvalidParams, LocalError, MethodNotFound, StoreErro
 from antiphon.schema import v2
 from antiphon.schema.v2.prompt import StopReason
 from antiphon.schema.version import META_KEY
+from antiphon.server.checks import check_commands
 from antiphon.server.offer import Offer
 from antiphon.server.registry import SessionRegistry
 from antiphon.server.request import FindSession
 from antiphon.server.session import ServedSession
 from antiphon.server.session_facts import commands_of
+
+CommandHandler: TypeAlias = Callable[[AgentTurn, str], Awaitable[StopReason | str | None]]
+
+# CMD-03: the input is all text behind the name and the whitespace that follows it.
+_CALLED = re.compile(r"/(\S+)(?:\s+(.*))?", re.DOTALL)
+
+
+class SlashCommand(Struct, frozen=True):
+    shown: v2.Command
+    handler: Any
+
+
+def make_command(name: str, description: str, hint: str | None) -> v2.Command:
+    """Raises `LocalError` for a name that nobody could type."""
+    command = v2.Command(
+        name=name,
+        description=description,
+        input=None if hint is None else v2.TextCommandInput(hint=hint),
+    )
+    check_commands([command])
+    return command
+
+
+def called(text: str) -> tuple[str, str] | None:
+    """The command that a prompt's text names, and its input; `None` if it names none."""
+    found = _CALLED.fullmatch(text)
+    return None if found is None else (found[1], found[2] or "")
 
 
 class AnnotationNews(Struct, frozen=True):

@@ -1,17 +1,43 @@
-"""Messages changed by their ids: replaced, extended, deleted, and the undo and redo of that.
+"""Edits of messages by their ids: replaced, extended, deleted, and the undo and redo of that.
 
 Each change is a published upsert of the message, so every client follows it. The journal holds all versions.
 """
 
 from __future__ import annotations
 
-from antiphon.agent.upserts import as_blocks, replacement
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import UNSET, UnsetType
+
 from antiphon.agent.worker import HandlerWorker
 from antiphon.engine.annotations import Annotation
 from antiphon.engine.revisions import Revision, Version, VersionSearch, meta_patch, revision_in
 from antiphon.engine.transcript import WHOLE, Message, MessageType
 from antiphon.errors import LocalError
 from antiphon.schema import v2
+
+
+def replacement(
+    message: Message | None,
+    type: MessageType,
+    message_id: str,
+    blocks: Sequence[v2.ContentBlock],
+    *,
+    meta: dict[str, Any] | None = None,
+) -> v2.UserMessage | v2.AgentMessage | v2.AgentThought:
+    """The upsert that gives a message new content. It is an edit where the message had some, or was deleted.
+    `meta` goes with the first content."""
+    fresh = message is None or (not message.content and not message.deleted)
+    patch: dict[str, Any] | UnsetType = meta or UNSET
+    if message is not None and not fresh:
+        patch = meta_patch(message, revision_in(message.meta).next())
+    return WHOLE[type](message_id=v2.MessageId(message_id), content=list(blocks), meta=patch)
+
+
+def as_blocks(content: Sequence[str | v2.ContentBlock]) -> list[v2.ContentBlock]:
+    return [v2.TextContent(text=one) if isinstance(one, str) else one for one in content]
+
 
 _CHUNK: dict[MessageType, type[v2.UserMessageChunk | v2.AgentMessageChunk | v2.AgentThoughtChunk]] = {
     MessageType.USER: v2.UserMessageChunk,

@@ -7,11 +7,11 @@ import sys
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, NoReturn
 
-from antiphon.agent.asking import ask, ask_url, can_ask
+from antiphon.agent.elicitation import ask, ask_url, can_ask
 from antiphon.errors import LocalError
 from antiphon.schema import v2
 from antiphon.server.authentication import LoginAttempt, Logins
-from antiphon.server.elicitation import Channel
+from antiphon.server.questions import Channel
 
 
 class Login(LoginAttempt, kw_only=True):

@@ -12,18 +12,16 @@ from typing import Any, NoReturn
 
 from msgspec import UNSET, UnsetType
 
-from antiphon.agent.asking import SessionChannel, ask, ask_url, can_ask
 from antiphon.agent.background import Work, start_background
-from antiphon.agent.compacting import CompactionWriter
-from antiphon.agent.config_values import ConfigValues
 from antiphon.agent.edits import MessageEdits
+from antiphon.agent.elicitation import SessionChannel, ask, ask_url, can_ask
 from antiphon.agent.mcp import McpServer, using
 from antiphon.agent.open_turn import OpenTurn, Prompt, StopTurn
-from antiphon.agent.reaching import TurnClient
-from antiphon.agent.references import Referable
+from antiphon.agent.subagents import run_subagent
 from antiphon.agent.system_prompts import SystemPrompt, read_system_prompt
+from antiphon.agent.turn_client import TurnClient
 from antiphon.agent.worker import HandlerWorker
-from antiphon.agent.writers import MessageWriter, ToolCallWriter, tool_call
+from antiphon.agent.writers import CompactionWriter, MessageWriter, Referable, ToolCallWriter, tool_call
 from antiphon.engine.annotations import Annotation
 from antiphon.engine.configuration import Value, find_option, set_value, takes
 from antiphon.engine.session import Session
@@ -31,11 +29,10 @@ from antiphon.errors import LocalError
 from antiphon.live.session import LiveSession
 from antiphon.schema import v2
 from antiphon.schema.version import META_KEY
-from antiphon.server.elicitation import Channel
-from antiphon.server.extensions import ask_first
-from antiphon.server.following import follow
+from antiphon.server.client_calls import ask_first
 from antiphon.server.ids import new_id
-from antiphon.server.session_facts import is_title_chosen, options_of
+from antiphon.server.questions import Channel
+from antiphon.server.session_facts import ConfigValues, is_title_chosen, options_of
 
 OWN_LIST = {META_KEY: {"ownList": True}}
 """Marks commands that a session was given for itself: they outlive the process that gave them."""
@@ -161,12 +158,15 @@ class AgentSession:
         SESS-39). Where it is `cancellable`, a v2 client may cancel it alone."""
         return await start_background(self._worker, title, work, kind=kind, cancellable=cancellable)
 
-    def subagent(
+    @asynccontextmanager
+    async def subagent(
         self, title: str, *, description: str | None = None, cancellable: bool = False, cwd: str | None = None
-    ) -> AbstractAsyncContextManager[Subagent]:
+    ) -> AsyncIterator[Subagent]:
         """Run a subagent inside the block (`AgentTurn.subagent`). While no turn is open it is listed as
         background work. Unstable."""
-        return _subagent(self, title, description=description, cancellable=cancellable, cwd=cwd)
+        running = run_subagent(self._worker, title, description=description, cancellable=cancellable, cwd=cwd)
+        async with running as (worker, turn):
+            yield Subagent(AgentSession(worker, self._find_command), turn, self)
 
     def soon(self, work: Coroutine[Any, Any, None]) -> None:
         """Run something that the session owns: it ends with it at the latest."""
@@ -484,63 +484,3 @@ class Subagent(AgentTurn):
         await self._parent.update(message)
         await self.session.update(message)
         return message.message_id
-
-
-@asynccontextmanager
-async def _subagent(
-    parent: AgentSession, title: str, *, description: str | None, cancellable: bool, cwd: str | None
-) -> AsyncIterator[Subagent]:
-    """Run a child inside the block. Cancelled by itself, it ends there and the parent goes on."""
-    registry = parent._worker.registry
-    session = await registry.create_subagent(parent._worker.session, cwd or parent.cwd)
-    worker = session.worker
-    assert isinstance(worker, HandlerWorker)
-    try:
-        session.parent, session.cancellable = parent._worker.session, cancellable
-        announced = _announced(
-            parent._worker, worker, title, description=description, cancellable=cancellable
-        )
-        async with announced, worker.open_turn() as turn:
-            yield Subagent(AgentSession(worker, parent._find_command), turn, parent)
-    finally:
-        registry.retire(session)
-
-
-@asynccontextmanager
-async def _announced(
-    parent: HandlerWorker, child: HandlerWorker, title: str, *, description: str | None, cancellable: bool
-) -> AsyncIterator[None]:
-    """Announce the child in the parent before anything names it, and its end after its last update."""
-    id = v2.SessionId(child.id)
-    cancel = v2.SubagentSessionCapabilities(cancel=v2.SessionCancelCapabilities())
-    await parent.update(
-        v2.SubagentUpdate(
-            session_id=id,
-            title=title,
-            description=UNSET if description is None else description,
-            capabilities=cancel if cancellable else UNSET,
-            state=v2.StateUpdate(state=v2.State.RUNNING),
-            cwd=child.cwd,
-        )
-    )
-    announced = parent.fold.last_seq
-    behind = parent.fold.turn is None
-    if behind:  # PROMPT-V2-44
-        parent.report_background(child.id, v2.BackgroundSubagent(session_id=id))
-    for client in parent.session.clients():
-        follow(parent.registry, client, parent.session, child.session, announced)
-    try:
-        yield
-    finally:
-        parent.emit_update(v2.SubagentUpdate(session_id=id, state=_end_of(child.fold)))
-        if behind:  # PROMPT-V2-46
-            parent.report_background(child.id, None)
-
-
-def _end_of(fold: Session) -> v2.StateUpdate:
-    last = fold.turns.last
-    if last is None:
-        return v2.StateUpdate(state=v2.State.IDLE)
-    return v2.StateUpdate(
-        state=v2.State.IDLE, stop_reason=last.stop_reason, error=last.error, usage=last.usage
-    )

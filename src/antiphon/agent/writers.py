@@ -1,4 +1,4 @@
-"""Writers: a message and a tool call, written piece by piece."""
+"""Writers: a message, a tool call and a compaction, written piece by piece."""
 
 from __future__ import annotations
 
@@ -7,21 +7,37 @@ import os
 import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 from msgspec import UNSET
 
-from antiphon.agent.asking import SessionChannel, ask, ask_url, can_ask
 from antiphon.agent.commands import run_command
-from antiphon.agent.references import Referable, reference
+from antiphon.agent.edits import as_blocks, replacement
+from antiphon.agent.elicitation import SessionChannel, ask, ask_url, can_ask
 from antiphon.agent.scope import Scope
-from antiphon.agent.upserts import as_blocks, replacement
 from antiphon.agent.worker import HandlerWorker
 from antiphon.bridge.diffs import whole_diff
 from antiphon.engine.transcript import WHOLE, MessageType
 from antiphon.errors import LocalError
 from antiphon.schema import v2
-from antiphon.server.elicitation import Channel
+from antiphon.schema.version import META_KEY
+from antiphon.server.questions import Channel
+
+
+class _Named(Protocol):
+    @property
+    def message_id(self) -> str: ...
+
+
+Referable: TypeAlias = str | _Named
+"""The id of a message, or what has one: a prompt, a message, a `MessageWriter`."""
+
+
+def reference(about: Referable) -> dict[str, Any]:
+    """The `_meta` that names this message."""
+    id = about if isinstance(about, str) else about.message_id
+    return {META_KEY: {"about": {"messageId": str(id)}}}
+
 
 ALLOW = v2.PermissionOption(
     option_id=v2.PermissionOptionId("allow"), name="Allow", kind=v2.PermissionOptionKind.ALLOW_ONCE
@@ -266,3 +282,57 @@ async def tool_call(
 
 def _absolute(folder: str, path: str | os.PathLike[str]) -> str:
     return os.path.normpath(os.path.join(folder, path))
+
+
+FAILED = "The compaction failed"
+"""All that a client is told of an exception: what is in it may be private."""
+
+
+class CompactionWriter:
+    def __init__(self, worker: HandlerWorker) -> None:
+        self._worker = worker
+        self.compaction_id = v2.CompactionId(f"compaction_{secrets.token_hex(12)}")
+        self._running = False
+
+    async def write(self, content: str | v2.ContentBlock) -> None:
+        """Append a piece of the summary."""
+        if not self._running:
+            raise LocalError("the compaction has ended")
+        block = v2.TextContent(text=content) if isinstance(content, str) else content
+        await self._worker.update(v2.CompactionSummaryChunk(compaction_id=self.compaction_id, content=block))
+
+    async def fail(self, error: str = FAILED) -> None:
+        """End it as failed, for a reason that users may read."""
+        await self._end(v2.CompactionStatus.FAILED, error=error)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        self._running = True
+        in_progress = v2.CompactionStatus.IN_PROGRESS
+        try:
+            await self._worker.update(
+                v2.CompactionUpdate(compaction_id=self.compaction_id, status=in_progress)
+            )
+            yield
+        except (asyncio.CancelledError, GeneratorExit):
+            await self._end(v2.CompactionStatus.CANCELLED)
+            raise
+        except BaseException:
+            await self.fail()
+            raise
+        await self._end(v2.CompactionStatus.COMPLETED)
+
+    async def _end(self, status: v2.CompactionStatus, *, error: str | None = None) -> None:
+        if not self._running:
+            return
+        self._running = False
+        if status == v2.CompactionStatus.COMPLETED:
+            ended = v2.CompactionUpdate(compaction_id=self.compaction_id, status=status)
+        elif error is None:
+            # What was written of a summary that nobody will get is taken back: only a complete one counts.
+            ended = v2.CompactionUpdate(compaction_id=self.compaction_id, status=status, summary=None)
+        else:
+            ended = v2.CompactionUpdate(
+                compaction_id=self.compaction_id, status=status, summary=None, error=error
+            )
+        await self._worker.update(ended)

@@ -16,7 +16,7 @@ from antiphon.bridge.authentication import methods_v1
 from antiphon.errors import AntiphonError, AuthRequired, InvalidParams, MethodNotFound, RequestError
 from antiphon.schema import v1, v2
 from antiphon.schema.wire import Unknown
-from antiphon.server.elicitation import Channel
+from antiphon.server.questions import Channel
 
 logger = logging.getLogger("antiphon.server")
 

@@ -1,14 +1,16 @@
-"""What clients let an agent use of their machine: files and terminals (v1; FS, TERMV1)."""
+"""What a server asks of clients: extension methods (EXT-01), and files and terminals on their machines
+(v1; FS, TERMV1)."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from antiphon.connection import Connection
-from antiphon.errors import LinkLost
+from antiphon.errors import CallFailed, LinkLost, MethodNotFound
 from antiphon.schema import v1
+from antiphon.server.connection import ClientConnection
 
 Can = Callable[[v1.ClientCapabilities], bool]
 
@@ -54,3 +56,35 @@ def send_release(
     except LinkLost:
         answered.set()  # it went with the client
     return answered
+
+
+async def ask_first(
+    clients: Sequence[ClientConnection], session_id: str | None, method: str, params: Any
+) -> Any:
+    """Ask these clients; the first result counts, and the other requests are cancelled. Raises
+    `MethodNotFound` where no client is there or none knows the method; else the first error of one that
+    does."""
+
+    async def ask(client: ClientConnection) -> Any:
+        voice = None if session_id is None else client.voices.get(session_id)
+        if voice is not None:
+            await voice.caught_up()
+        return await client.ask(method, params)
+
+    asked = [asyncio.ensure_future(ask(client)) for client in clients]
+    refusal: BaseException = MethodNotFound(method)
+    try:
+        for answered in asyncio.as_completed(asked):
+            try:
+                return await answered
+            except CallFailed as error:
+                if error.error.code != MethodNotFound.code and isinstance(refusal, MethodNotFound):
+                    refusal = error
+            except LinkLost:
+                pass  # it has gone
+        raise refusal
+    finally:
+        for each in asked:
+            each.cancel()  # a call that is given up tells its peer
+        if asked:
+            await asyncio.wait(asked)

@@ -17,17 +17,53 @@ from antiphon.connection import Connection, ConnectionOptions, Role
 from antiphon.connection.handlers import NotificationHandler, RequestHandler
 from antiphon.engine.annotations import ANNOTATION_UPDATES
 from antiphon.engine.questions import Question
+from antiphon.engine.who import UNNAMED, Who, clean_name, read_client_id
 from antiphon.errors import LinkLost
 from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.schema import v1, v2
-from antiphon.schema.version import V1, Agreement, Extras, with_ours
+from antiphon.schema.version import V1, Agreement, Extras, ours_in, with_ours
 from antiphon.schema.version import Offer as ClientOffer
 from antiphon.server.access import AccessPolicy
 from antiphon.server.authentication import Authentication, Logins
-from antiphon.server.client_info import ClientInfo, read_client_info
+from antiphon.server.ids import new_id
 from antiphon.server.mcp_calls import McpCalls
 from antiphon.server.offer import Offer
 from antiphon.transports.base import Transport
+
+VERSION_LIMIT = 32
+
+
+class ClientInfo(NamedTuple):
+    who: Who
+    version: str | None = None
+
+    @property
+    def client_id(self) -> str:
+        return self.who.client_id
+
+
+def read_client_info(offer: ClientOffer, params: Any, before: ClientInfo | None) -> ClientInfo:
+    """Read the params of `initialize`. An invalid id is ignored: it is no reason to refuse a client. A second
+    `initialize` keeps the id of the first."""
+    info = getattr(params, "info", None) or getattr(params, "client_info", None)
+    given = read_client_id(ours_in(offer.params.get("_meta")).get("clientId"))
+    client_id = given or (new_id("client") if before is None else before.client_id)
+    return _info(client_id, getattr(info, "name", None), getattr(info, "version", None))
+
+
+def renamed(before: ClientInfo, client_id: str | None, info: dict[str, Any]) -> ClientInfo:
+    """Return the info of a client that gives more, or other, information as it attaches."""
+    return _info(
+        client_id or before.client_id,
+        info.get("name") or before.who.name,
+        info.get("version") or before.version,
+    )
+
+
+def _info(client_id: str, name: Any, version: Any) -> ClientInfo:
+    who = Who(client_id=client_id, name=clean_name(name) or UNNAMED)
+    return ClientInfo(who, clean_name(version, limit=VERSION_LIMIT))
+
 
 _serials = itertools.count()
 

@@ -4,21 +4,37 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from msgspec import Raw
 
 from antiphon.engine.events import NOTHING, AnyBody, QuestionClosed, QuestionOpened
 from antiphon.engine.json_values import encode
-from antiphon.engine.questions import CREATE_ELICITATION, Question, counted, elicitation_of, mode_of
+from antiphon.engine.questions import CREATE_ELICITATION, Elicited, Question, counted, elicitation_of, mode_of
 from antiphon.engine.session import Session
 from antiphon.engine.who import Who
 from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.schema import v2
-from antiphon.server.elicitation import CANCEL
 
 logger = logging.getLogger("antiphon.server")
+
+COMPLETE = "elicitation/complete"
+CANCEL = v2.ElicitationCancelAction()
+Notify = Callable[[str, Any], Awaitable[None]]
+"""Sends a notification to one client."""
+
+
+class Channel(Protocol):
+    @property
+    def scope(self) -> Mapping[str, Any]:
+        """The fields of a request that say what it belongs to."""
+
+    def takes(self, mode: str) -> bool:
+        """Return whether a question of this mode can be put."""
+
+    async def put(self, request: Elicited) -> tuple[v2.CreateElicitationResponse, Notify | None]:
+        """Return the answer as it counts, and what notifies the client that gave it."""
 
 
 class Reply(NamedTuple):

@@ -28,12 +28,11 @@ from antiphon.live.session import LiveSession
 from antiphon.live.stored_session import read_session
 from antiphon.schema import v2
 from antiphon.schema.version import ours_in
-from antiphon.server.client_info import ClientInfo
-from antiphon.server.connection import ClientConnection
+from antiphon.server.connection import ClientConnection, ClientInfo
 from antiphon.server.ids import new_id
 from antiphon.server.params import operation_id_of
 from antiphon.server.session import ServedSession
-from antiphon.server.session_start import SessionStart
+from antiphon.server.session_facts import SessionStart
 from antiphon.server.tasks import Tasks
 from antiphon.server.worker import Worker
 from antiphon.stores.base import RecordPatch, SessionRecord, Store

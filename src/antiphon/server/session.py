@@ -19,7 +19,7 @@ from antiphon.schema import v2
 from antiphon.server.connection import ClientConnection
 from antiphon.server.control import SessionControl
 from antiphon.server.questions import Questions
-from antiphon.server.session_start import SessionStart
+from antiphon.server.session_facts import SessionStart
 from antiphon.server.tasks import Tasks
 from antiphon.server.worker import Worker
 

@@ -21,8 +21,8 @@ from antiphon.hub.upstream.pool import UpstreamPool
 from antiphon.hub.upstream.upstream import Upstream
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.live.attachment_writer import AttachmentWriter
+from antiphon.server.client_calls import ask_first
 from antiphon.server.connection import ClientConnection
-from antiphon.server.extensions import ask_first
 from antiphon.server.method import OURS
 from antiphon.server.request import FindSession
 from antiphon.server.session import ServedSession

@@ -29,7 +29,7 @@ from antiphon.hub.upstream.files import EditorWorkspace, Files
 from antiphon.hub.upstream.mcp import McpOffers
 from antiphon.hub.upstream.target import Target
 from antiphon.schema import v2
-from antiphon.server.elicitation import COMPLETE, Channel, Notify
+from antiphon.server.questions import COMPLETE, Channel, Notify
 from antiphon.server.session import ServedSession
 
 logger = logging.getLogger("antiphon.hub")

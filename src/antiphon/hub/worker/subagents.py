@@ -12,10 +12,10 @@ from antiphon.errors import RequestError
 from antiphon.hub.upstream.feed import UpstreamFeed
 from antiphon.hub.upstream.upstream import Upstream
 from antiphon.schema import v2
-from antiphon.server.following import follow
 from antiphon.server.ids import new_id
 from antiphon.server.registry import SessionRegistry
 from antiphon.server.session import ServedSession
+from antiphon.server.subagents import follow
 
 logger = logging.getLogger("antiphon.hub")
 

@@ -65,8 +65,7 @@ from antiphon.server.methods.annotations import annotation_id
 from antiphon.server.offer import ALWAYS, CONTENT
 from antiphon.server.registry import SessionRegistry
 from antiphon.server.session import ServedSession
-from antiphon.server.session_facts import is_title_chosen
-from antiphon.server.session_start import SessionStart
+from antiphon.server.session_facts import SessionStart, is_title_chosen
 
 logger = logging.getLogger("antiphon.hub")
 

@@ -22,9 +22,8 @@ from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.live.session import LiveSession
 from antiphon.schema.repair import Malformed
 from antiphon.schema.v2 import permissions
-from antiphon.server.attach import join
-from antiphon.server.client_info import ClientInfo, renamed
-from antiphon.server.cursors import Cursor
+from antiphon.server.attach import Cursor, join
+from antiphon.server.connection import ClientInfo, renamed
 from antiphon.server.params import read_text
 from antiphon.server.registry import SessionRegistry
 from antiphon.server.request import Request

@@ -9,12 +9,11 @@ from antiphon.bridge.upgrade import requests as upward
 from antiphon.errors import InvalidParams, SessionClaimed
 from antiphon.schema import v2
 from antiphon.schema.version import ours_in
-from antiphon.server.attach import enter, join
-from antiphon.server.cursors import read_cursor
-from antiphon.server.following import delete_subagents
+from antiphon.server.attach import enter, join, read_cursor
 from antiphon.server.offer import Offer
 from antiphon.server.registry import open_elsewhere
 from antiphon.server.request import Request
+from antiphon.server.subagents import delete_subagents
 
 
 async def new(request: Request) -> Any:

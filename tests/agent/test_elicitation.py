@@ -11,7 +11,7 @@ import pytest
 from msgspec import Meta, Struct
 
 from antiphon.agent import Agent, AgentTurn, Answer
-from antiphon.agent.asking import Action
+from antiphon.agent.elicitation import Action
 from antiphon.agent.logins import Login
 from antiphon.engine.questions import CREATE_ELICITATION
 from antiphon.errors import CannotAsk, LocalError

@@ -11,11 +11,11 @@ import pytest
 from msgspec import Meta, Struct, field
 
 from antiphon.agent import Answer, Email
-from antiphon.agent.asking import Action
+from antiphon.agent.elicitation import Action
 from antiphon.engine.questions import CREATE_ELICITATION
 from antiphon.errors import CannotAsk, LocalError
 from tests.agent.talk import session
-from tests.agent.test_asking import FORM, Password, Where, able, asked, asking, ended
+from tests.agent.test_elicitation import FORM, Password, Where, able, asked, asking, ended
 from tests.requirements.marks import requirement
 
 

@@ -1,8 +1,8 @@
-"""A terminal that a client runs for the agent, and how the session shows it.
+"""TurnClient: the files and terminals that clients let an agent use (v1; FS, TERMV1).
 
-To the client that runs it a tool call refers to it by the client's own id. In the journal it is one of the
-session's terminals, under an id of ours (a client's may come again, TERMV2-01), with what was read of it: so
-other clients and later ones see it too.
+To the client that runs a terminal, a tool call refers to it by the client's own id. In the journal it is one
+of the session's terminals, under an id of ours (a client may use an id again, TERMV2-01), with what was read
+of it. So other clients see it too, also later.
 """
 
 from __future__ import annotations
@@ -12,17 +12,20 @@ import base64
 import contextlib
 import secrets
 import shlex
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 from msgspec import Struct
 
 from antiphon.agent.worker import HandlerWorker
+from antiphon.agent.writers import ToolCallWriter
 from antiphon.bridge.dialects import V1Writer
 from antiphon.connection import Connection
 from antiphon.errors import AntiphonError, CallFailed, InvalidResult, LinkLost, LocalError
 from antiphon.schema import v1, v2
-from antiphon.server.client_calls import send_release
+from antiphon.server.checks import check_path
+from antiphon.server.client_calls import Can, create_terminal, reads, runs, send_release, writes
 from antiphon.server.connection import ClientConnection
 
 LAST_UPDATES = 2.0
@@ -171,3 +174,94 @@ def _status(status: v1.TerminalExitStatus | v1.WaitForTerminalExitResponse) -> v
 
 def _encoded(text: str) -> str:
     return base64.b64encode(text.encode(errors="replace")).decode()
+
+
+class TurnClient:
+    """The client whose prompt opened a turn; where that one cannot do something, or is gone, the first of
+    those attached that can. What nobody offers raises `LocalError`, what a client refuses `CallFailed`."""
+
+    def __init__(self, worker: HandlerWorker, prompter: ClientConnection | None) -> None:
+        self._worker = worker
+        self._prompter = prompter
+
+    @property
+    def can_read(self) -> bool:
+        return self._find(reads) is not None
+
+    @property
+    def can_write(self) -> bool:
+        return self._find(writes) is not None
+
+    @property
+    def can_run(self) -> bool:
+        """Whether `terminal` can be used."""
+        return self._find(runs) is not None
+
+    async def read(self, path: str, *, line: int | None = None, limit: int | None = None) -> str:
+        """The text of a file, unsaved changes included; or `limit` lines of it from the 1-based `line` on."""
+        check_path(path)
+        params = v1.ReadTextFileRequest(session_id=self._id, path=path, line=line, limit=limit)
+        answer: v1.ReadTextFileResponse = await self._call(reads, "read files", "fs/read_text_file", params)
+        return answer.content
+
+    async def write(self, path: str, text: str) -> None:
+        """Put a text into a file; a new one is made where there is none."""
+        check_path(path)
+        params = v1.WriteTextFileRequest(session_id=self._id, path=path, content=text)
+        await self._call(writes, "write files", "fs/write_text_file", params)
+
+    @asynccontextmanager
+    async def terminal(
+        self,
+        command: Sequence[str],
+        *,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        output_limit: int | None = None,
+        call: ToolCallWriter | None = None,
+    ) -> AsyncIterator[ClientTerminal]:
+        """A command that the client runs, until the end of the block at the latest. With `call`, that tool
+        call shows it: as it runs to the client itself, as far as it was read to everyone else."""
+        if isinstance(command, str) or not command:
+            raise LocalError("a command is a non-empty list of strings")
+        check_path(cwd)
+        link = self._able(runs, "run commands")
+        params = v1.CreateTerminalRequest(
+            session_id=self._id,
+            command=command[0],
+            args=list(command[1:]),
+            env=[v1.EnvVariable(name=name, value=value) for name, value in (env or {}).items()],
+            cwd=cwd,
+            output_byte_limit=output_limit,
+        )
+        terminal_id = await create_terminal(link.wire, params)
+        shown = None if call is None else Shown(self._worker, link, terminal_id, call.tool_call_id)
+        terminal = ClientTerminal(link.wire, self._id, terminal_id, shown)
+        try:
+            if shown is not None:
+                await shown.opened(command, cwd)
+            yield terminal
+            await terminal.settle()
+        except BaseException:
+            await terminal.release(wait=False)
+            raise
+        await terminal.release()
+
+    @property
+    def _id(self) -> v1.SessionId:
+        return v1.SessionId(self._worker.id)
+
+    async def _call(self, can: Can, what: str, method: str, params: Any) -> Any:
+        return await self._able(can, what).ask(method, params)
+
+    def _able(self, can: Can, what: str) -> ClientConnection:
+        link = self._find(can)
+        if link is None:
+            raise LocalError(f"no client of this session lets its agent {what}")  # FS-01, TERMV1-01, FS-05
+        return link
+
+    def _find(self, can: Can) -> ClientConnection | None:
+        links = self._worker.session.askable()
+        if self._prompter in links:
+            links = [self._prompter, *links]
+        return next((link for link in links if link.v1_client is not None and can(link.v1_client)), None)

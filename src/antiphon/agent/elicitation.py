@@ -6,18 +6,22 @@ import logging
 import secrets
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, Generic, Literal, Protocol, TypeVar, overload
+from typing import Annotated, Any, Generic, Literal, Protocol, TypeAlias, TypeVar, overload
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from antiphon.agent.worker import HandlerWorker
 from antiphon.engine.events import QuestionEnd
 from antiphon.engine.questions import CREATE_ELICITATION, FORM, URL, Elicited, read_response
 from antiphon.errors import CannotAsk, LocalError
 from antiphon.schema import v2
-from antiphon.server.elicitation import CANCEL, COMPLETE, Channel, Notify
+from antiphon.server.questions import CANCEL, COMPLETE, Channel, Notify
 
 logger = logging.getLogger("antiphon.agent")
+
+Email: TypeAlias = Annotated[str, Meta(extra_json_schema={"format": "email"})]
+Uri: TypeAlias = Annotated[str, Meta(extra_json_schema={"format": "uri"})]
+
 
 T = TypeVar("T")
 S = TypeVar("S", bound=Struct)
@@ -112,8 +116,7 @@ async def ask(self: Asker, message: str, form: Any) -> Answer[Any]:
     that must not be asked, such as one for a secret (ELIC-13).
     """
     # Imported here: agents are started often, and many never ask.
-    from antiphon.agent.ask_checks import check_schema
-    from antiphon.agent.forms import struct_form
+    from antiphon.agent.forms import check_schema, struct_form
 
     made = struct_form(form) if isinstance(form, type) else None
     schema = check_schema(form if made is None else made.schema)
@@ -141,7 +144,7 @@ async def ask_url(self: Asker, message: str, url: str) -> Consent:
     Raises `CannotAsk` if clients are attached and none of them accepts addresses. Do not ask for the same
     with a form then.
     """
-    from antiphon.agent.ask_checks import check_url
+    from antiphon.agent.forms import check_url
 
     check_url(url)
     channel = _open_channel(self, URL)

@@ -10,7 +10,7 @@ from antiphon.agent import AgentTurn
 from antiphon.engine.questions import CREATE_ELICITATION
 from antiphon.errors import LocalError
 from tests.agent.talk import client, session
-from tests.agent.test_asking import BOTH, URL, able, asked, asking
+from tests.agent.test_elicitation import BOTH, URL, able, asked, asking
 from tests.requirements.marks import requirement
 
 

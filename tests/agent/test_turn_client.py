@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from antiphon import CallFailed, LinkLost, LocalError
-from antiphon.agent import Agent, AgentTurn, client_terminals
+from antiphon.agent import Agent, AgentTurn, turn_client
 from tests.agent.talk import Talk, client, session
 from tests.requirements.marks import requirement
 
@@ -434,7 +434,7 @@ async def test_a_client_that_does_not_answer_a_release_is_not_waited_for(
         async with turn.client.terminal(["make"]):
             pass
 
-    monkeypatch.setattr(client_terminals, "LAST_UPDATES", 0.05)
+    monkeypatch.setattr(turn_client, "LAST_UPDATES", 0.05)
     agent, outcomes = working(work)
     async with session(agent, 1, **ALL) as (talk, id):
         talk.prompt(1, id, "go")
