@@ -8,7 +8,7 @@ import pytest
 
 from antiphon.client import Permission, Permissions
 from antiphon.client.elicitation import Elicitation
-from antiphon.client.session.questions import REMEMBERED, AnswerMemory
+from antiphon.client.protocol.questions import REMEMBERED, AnswerMemory
 from antiphon.schema import v2
 from tests.client.driving import ByHand, by_hand
 from tests.client.test_eliciting import Answers

@@ -60,7 +60,7 @@ async def test_closing_ends_what_is_open_even_if_the_agent_says_nothing() -> Non
         assert [event.turn async for event in events] == [turn]
         agent.say("anybody?")  # for nobody any more
         await agent.settled(session)
-        assert len(session.client._opener._early) == 0
+        assert [message.text for message in session.messages] == ["hi"]
 
 
 async def test_a_refusal_to_close_is_an_error_and_the_session_stays() -> None:
@@ -164,11 +164,11 @@ def test_what_is_no_version_or_dialect_is_refused() -> None:
 async def test_what_is_remembered_of_sessions_that_were_left_is_bounded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("antiphon.client.client.LEFT", 3)
+    monkeypatch.setattr("antiphon.client.protocol.agent_connection.LEFT", 3)
     monkeypatch.setattr("antiphon.client.client.KNOWN", 4)
     async with asyncio.timeout(DEADLINE), connect(Agent("many")) as client:
         sessions = [await client.new_session("/") for _ in range(6)]
         for session in sessions:
             await session.close()
-        assert [client._has_left(session.id) for session in sessions] == [False] * 3 + [True] * 3
+        assert [client._agent.has_left(session.id) for session in sessions] == [False] * 3 + [True] * 3
         assert list(client._folders) == [session.id for session in sessions[2:]]

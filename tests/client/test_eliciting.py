@@ -259,7 +259,7 @@ async def test_a_client_that_leaves_answers_nothing() -> None:
         session = await new
         agent.send(id="q", method=CREATE, params=form(NAME))
         await agent.settled(session)
-        client._leave(session, "gone")
+        client.leave_session(session, "gone")
         agent.send(id="late", method=CREATE, params=form(NAME))
         agent.send(id="x", method="_x", params={})
         while (await agent.receive()).get("id") != "x":

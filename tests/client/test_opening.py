@@ -65,7 +65,7 @@ async def test_what_comes_before_the_answer_is_the_sessions_and_no_others(versio
         agent.send(id=ids[0], result={"sessionId": "s1"})
         assert held(await first) == [("agent", "in s1")]
         assert held(await second) == [("agent", "in s2")]
-        assert len(client._opener._early) == 0  # and nothing is kept for sessions that never were
+        assert len(client._agent.opener._early) == 0  # and nothing is kept for sessions that never were
 
 
 @pytest.mark.parametrize("method", ["new", "load"])

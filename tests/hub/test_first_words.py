@@ -293,7 +293,7 @@ async def test_an_extension_request_waits_for_the_client_that_begins_the_session
 async def test_an_agent_that_needs_an_answer_to_open_its_session_is_not_kept_waiting_for_ever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("antiphon.hub.upstream.extensions.LONGEST_WAIT", 0.01)
+    monkeypatch.setattr("antiphon.hub.upstream.agent_extensions.LONGEST_WAIT", 0.01)
     opening: list[Frame] = []
 
     def new(agent: Habit, frame: Frame) -> None:

@@ -94,7 +94,7 @@ async def test_one_session_of_a_shared_process_rests_while_the_other_works(tmp_p
         (process,) = hub.upstreams.of("agent")
         await rest(hub)
         kept: Any = hub.find(one.id)
-        assert kept.worker.binding.feed is None
+        assert kept.worker.binding.at_agent is None
         await (await one.prompt("say two")).drained()
         assert hub.upstreams.of("agent") == [process]
         assert [text for _, text in told(one)][2:] == ["say two", "heard say two"]

@@ -217,11 +217,6 @@ class LossCounter:
         self.counts[loss.name] += 1
         logger.debug("bridge loss: %s: %s; instead: %s", loss.name, loss.lost, loss.instead)
 
-    def count_into(self, other: LossCounter) -> None:
-        """Share the counts of another counter from here on."""
-        other.counts.update(self.counts)
-        self.counts = other.counts
-
 
 class Ledger:
     """Reports losses where they happen."""

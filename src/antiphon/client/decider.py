@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from typing import Any
 
 from antiphon.client.elicitation import Elicitation
 from antiphon.client.elicitation_requests import ElicitationRequests
-from antiphon.client.permissions import Permission, PermissionDecider
+from antiphon.client.permissions import Permission
 from antiphon.client.session.session import ClientSession
 from antiphon.engine.questions import Elicited
 from antiphon.schema import v2
@@ -21,11 +22,12 @@ class QuestionDecider:
     def __init__(
         self,
         find: Callable[[str], ClientSession | None],
-        permissions: Callable[[], PermissionDecider],
+        answers: Callable[[], Any],
         elicitations: ElicitationRequests,
     ) -> None:
+        """`answers` returns a `PermissionDecider`, which may be an `ElicitationDecider` too."""
         self._find = find
-        self._permissions = permissions
+        self._answers = answers
         self._elicitations = elicitations
 
     async def decide_permission(
@@ -36,7 +38,7 @@ class QuestionDecider:
             return None
         permission = Permission(session, question_id, request)
         try:
-            chosen = permission.find_option(await self._permissions().decide(permission))
+            chosen = permission.find_option(await self._answers().decide(permission))
         except Exception:
             logger.exception("permission decider failed; the permission is not given")
             return None
@@ -52,4 +54,4 @@ class QuestionDecider:
         if session is None:
             return None
         elicitation = Elicitation(session.agent_name, request, session=session, question_id=question_id)
-        return await self._elicitations.decide(elicitation)
+        return await self._elicitations.decide(elicitation, self._answers().elicit)

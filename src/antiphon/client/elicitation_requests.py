@@ -11,8 +11,8 @@ from msgspec import UNSET
 
 from antiphon.bridge.upgrade.questions import elicitation as elicitation_v2
 from antiphon.bridge.upgrade.questions import elicitation_answer as answer_v1
-from antiphon.client.elicitation import Elicitation, Reply, elicitation_modes
-from antiphon.client.session.session import ClientSession
+from antiphon.client.elicitation import Elicitation, Reply
+from antiphon.client.protocol.agent_connection import SessionAtAgent
 from antiphon.engine.questions import CREATE_ELICITATION, Elicited, counted, mode_of
 from antiphon.errors import InvalidParams, LocalError
 from antiphon.jsonrpc.peer import Inbound
@@ -25,23 +25,28 @@ COMPLETE_ELICITATION = "elicitation/complete"
 CANCEL = v2.ElicitationCancelAction()
 
 
+Answer = Callable[[Elicitation], Awaitable[Any]]
+
+
 class ElicitationRequests:
     def __init__(
         self,
-        decider: Callable[[], Any],
-        find: Callable[[str, Inbound], Awaitable[ClientSession | None]],
+        modes: frozenset[str],
+        answer: Answer,
+        find: Callable[[str, Inbound], Awaitable[SessionAtAgent | None]],
         *,
         v1: Callable[[], bool],
         agent_name: Callable[[], str],
     ) -> None:
-        """decider: an `ElicitationDecider`, or an object that does not answer elicitations.
+        """modes: the modes that can be answered.
+        answer: answers an elicitation that names no session.
         find: returns the session of a request; None if the agent withdrew a request of a left session.
         v1: whether the agent speaks v1."""
-        self._decider = decider
+        self._modes = modes
+        self._answer_outside = answer
         self._find = find
         self._v1 = v1
         self._agent_name = agent_name
-        self._modes = elicitation_modes(decider())
         self._visits: dict[str, Elicitation] = {}
         """The addresses that the agent has not reported as completed."""
 
@@ -81,12 +86,12 @@ class ElicitationRequests:
         session = await self._find(request.session_id, inbound)
         if session is None:
             return CANCEL
-        reply: Reply = await session._core.questions.ask_elicitation(request, inbound)
+        reply: Reply = await session.questions.ask_elicitation(request, inbound)
         return reply
 
     async def _answer_for_request(self, request: Elicited, inbound: Inbound) -> Reply:
         elicitation = Elicitation(self._agent_name(), request)
-        deciding = asyncio.ensure_future(self.decide(elicitation))
+        deciding = asyncio.ensure_future(self.decide(elicitation, self._answer_outside))
         try:
             return await asyncio.shield(deciding)
         except asyncio.CancelledError:
@@ -95,14 +100,14 @@ class ElicitationRequests:
                 raise  # the link ends
             return CANCEL
 
-    async def decide(self, elicitation: Elicitation) -> Reply:
-        """Ask the decider. Cancel if it fails or its answer does not fit the form (ELIC-17)."""
+    async def decide(self, elicitation: Elicitation, answer: Answer) -> Reply:
+        """Ask for an answer. Cancel if that fails or the answer does not fit the form (ELIC-17)."""
         visit = elicitation.request if isinstance(elicitation.request, v2.ElicitationUrlMode) else None
         if visit is not None:
             self._visits[visit.elicitation_id] = elicitation
         given: v2.CreateElicitationResponse | None = None
         try:
-            reply = await self._decider().elicit(elicitation)
+            reply = await answer(elicitation)
             if not isinstance(reply, Reply | None):
                 raise LocalError(
                     f"an elicitation is answered with its accept, decline or cancel, got {reply!r}"

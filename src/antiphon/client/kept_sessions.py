@@ -9,8 +9,9 @@ from antiphon.bridge.downgrade import requests as requests_v1
 from antiphon.bridge.losses import Report
 from antiphon.bridge.spelling import normalize_state
 from antiphon.client.protocol.abilities import Abilities
+from antiphon.client.protocol.agent_connection import call_end
 from antiphon.connection import Connection
-from antiphon.errors import CallFailed, LocalError, ResourceNotFound
+from antiphon.errors import LocalError
 from antiphon.schema import v1, v2
 
 Archived = Literal["exclude", "include", "only"]
@@ -86,19 +87,8 @@ class KeptSessions:
         stored: str = (await self._connection.call("session/set_title", request)).title
         return stored
 
-    async def close(self, session_id: str) -> None:
-        if not self._abilities.close:
-            raise LocalError("this agent cannot close sessions")  # SESS-29
-        await self._end("session/close", v2.CloseSessionRequest(session_id=v2.SessionId(session_id)))
-
     async def delete(self, session_id: str) -> None:
         if not self._abilities.delete:
             raise LocalError("this agent cannot delete sessions")  # SESS-29
-        await self._end("session/delete", v2.DeleteSessionRequest(session_id=v2.SessionId(session_id)))
-
-    async def _end(self, method: str, params: Any) -> None:
-        try:
-            await self._connection.call(method, params)
-        except CallFailed as error:
-            if error.error.code != ResourceNotFound.code:
-                raise  # SESS-45: a session that does not exist counts as closed
+        request = v2.DeleteSessionRequest(session_id=v2.SessionId(session_id))
+        await call_end(self._connection, "session/delete", request)

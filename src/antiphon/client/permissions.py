@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection
 from typing import Any, Protocol
 
+from antiphon.client.protocol.questions import first_option, tool_kind
 from antiphon.client.session.session import ClientSession
 from antiphon.engine.tools import ToolCall
 from antiphon.errors import LocalError
@@ -50,9 +51,7 @@ class Permission:
     @property
     def kind(self) -> str:
         """The kind of tool that it is about: `read`, `edit`, `execute`, …"""
-        if isinstance(self.request.subject, v2.CommandPermissionSubject):
-            return "execute"
-        return "other" if self.tool_call is None else str(self.tool_call.kind)
+        return tool_kind(self.request, self.session.fold)
 
     def find_option(self, choice: PermissionOption | str | None) -> PermissionOption | None:
         """The offered option for a choice, by its id. Raises `LocalError` if it is not offered."""
@@ -67,11 +66,7 @@ class Permission:
 
     def option(self, *kinds: str) -> PermissionOption | None:
         """The first option of the first of these kinds that is offered."""
-        for kind in kinds:
-            for option in self.options:
-                if option.kind == kind:
-                    return option
-        return None
+        return first_option(self.request, *kinds)
 
     def allow(self) -> PermissionOption | None:
         """Allow it once; always only if nothing less is offered."""

@@ -169,7 +169,7 @@ async def _continue_from_cursor(client: Client, session: ClientSession) -> None:
     else:
         after: v2.ReplayFrom = Unknown({"type": "_antiphon_after", "seq": point.cursor})
         request = replace(request, replay_from=after)
-    await client._opener.continue_from_cursor(request, core)
+    await client._agent.opener.continue_from_cursor(request, core)
 
 
 async def _reopen(client: Client, session: ClientSession) -> None:
@@ -180,4 +180,4 @@ async def _reopen(client: Client, session: ClientSession) -> None:
         core.restart()
     request = core.resume_point.request(session.cwd)
     replay_from = v2.ReplayFromStart() if abilities.load else None
-    await client._opener.reopen(replace(request, replay_from=replay_from), core, first=True)
+    await client._agent.opener.reopen(replace(request, replay_from=replay_from), core, first=True)

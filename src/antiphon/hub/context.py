@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from antiphon.client import ClientSession
 from antiphon.hub.access.audit import Audit
 from antiphon.hub.options import QuestionOptions
 from antiphon.hub.upstream.known_agents import KnownAgent, KnownAgents, announce, describe
 from antiphon.hub.upstream.logins import AgentLogins
 from antiphon.hub.upstream.pool import UpstreamPool
+from antiphon.hub.upstream.session import UpstreamSession
 from antiphon.hub.upstream.upstream import Upstream
 from antiphon.hub.worker.place import Place, open_new
 from antiphon.schema import v2
@@ -50,8 +50,7 @@ class HubContext:
 
     def learn(self, upstream: Upstream) -> None:
         """Offer what an agent can do to clients that come from here on (invariant 10)."""
-        self.logins.follow(upstream)
-        known = describe(upstream.client)
+        known = describe(upstream.agent, upstream.logins.methods)
         self.known_agents.keep(upstream.name, known)
         if upstream.name == self.default:
             self.offer.provisional = False
@@ -63,7 +62,7 @@ class HubContext:
         if name == self.default:
             announce(self.offer, known.abilities, inserts=known.inserts)
 
-    async def open_new(self, upstream: Upstream, place: Place) -> ClientSession:
+    async def open_new(self, upstream: Upstream, place: Place) -> UpstreamSession:
         """Open a new session at an agent."""
         self.learn(upstream)
         return await self.logins.admitted(upstream, lambda: open_new(upstream, place))

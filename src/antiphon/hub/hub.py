@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from antiphon.bridge.losses import LossCounter
-from antiphon.client import Client, ProtocolVersion
+from antiphon.client import ProtocolVersion
 from antiphon.client.protocol.dialect_v1 import CompletionPromise
 from antiphon.engine.events import Delivery, Updated
 from antiphon.engine.who import Present
@@ -38,11 +38,10 @@ from antiphon.hub.reports import FORMATS, Reports
 from antiphon.hub.session_factory import SessionFactory
 from antiphon.hub.session_list import SessionChanges, SessionListNotifier
 from antiphon.hub.store_check import StoreCheck
-from antiphon.hub.upstream.extensions import ExtensionRelay, Passed
+from antiphon.hub.upstream.extensions import ExtensionRelay
 from antiphon.hub.upstream.files import Files
 from antiphon.hub.upstream.known_agents import KnownAgents
 from antiphon.hub.upstream.logins import AgentLogins
-from antiphon.hub.upstream.mcp import Offered
 from antiphon.hub.upstream.pool import UpstreamPool
 from antiphon.hub.upstream.target import Target, default_agent_name, read_address, read_target
 from antiphon.hub.upstream.upstream import Upstream
@@ -168,15 +167,13 @@ class Hub:
             self.offer,
             agents=self.agents,
             upstreams=self.upstreams,
-            logins=AgentLogins(
-                logins, self.upstreams, self.default, changed=lambda: self._server.auth_changed()
-            ),
+            logins=AgentLogins(logins, self.upstreams, self.default),
             known_agents=self.known_agents,
             audit=self.audit,
             questions=questions,
         )
         relay = ExtensionRelay(
-            self.upstreams, self.default, self._answer_own, lambda session: worker_of(session).binding
+            self.upstreams, self.default, self._answer_own, lambda session: worker_of(session).binding.bring()
         )
         changes = SessionChanges()
         self.registry = SessionRegistry(
@@ -367,24 +364,17 @@ class Hub:
     def _start(self, name: str) -> Upstream:
         env = {} if self._options.mark is None else {MARK: self._options.mark}
         version = self._speaks.get(name) if isinstance(self._speaks, Mapping) else self._speaks
-        upstream = Upstream(
+        return Upstream(
             name,
             self.agents[name],
             env=env,
             version=version,
             files=Files(self._options.files),
             start=self._options.start,
+            promise=self._completion_promises[name],
+            report=self.losses,
+            auth_changed=lambda: self._server.auth_changed(),
         )
-        passed, offered = Passed(upstream), Offered(upstream.mcp_offers)
-
-        def begin(client: Client) -> None:
-            client._completion_promise = self._completion_promises[name]
-            client._losses.count_into(self.losses)
-            passed.begin(client)
-            offered.begin(client)
-
-        upstream.on_connected = begin
-        return upstream
 
     def _offer_what_is_known(self) -> None:
         """Offer what the agents could do when they were last started."""

@@ -62,7 +62,7 @@ class IdleReaper:
 
     async def _rest(self, session: ServedSession) -> None:
         worker = worker_of(session)
-        if worker.binding.feed is not None:
+        if worker.binding.at_agent is not None:
             if not self._comes_back(worker):
                 return
             logger.info("session %s is idle: its agent is let go", session.id)
@@ -72,10 +72,10 @@ class IdleReaper:
             await self._registry.release(session)
 
     def _comes_back(self, worker: UpstreamWorker) -> bool:
-        feed = worker.binding.feed
-        if feed is None or worker.binding.agent in self._hub.upstreams.forgetful:
+        at_agent = worker.binding.at_agent
+        if at_agent is None or worker.binding.agent in self._hub.upstreams.forgetful:
             return False
-        able = feed.session.abilities
+        able = at_agent.abilities
         return (able.resume or able.load) and able.ours.get("keeps") is not False
 
 

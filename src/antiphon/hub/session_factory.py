@@ -7,8 +7,8 @@ from typing import Any
 from antiphon.errors import AntiphonError, InvalidParams, LinkLost, RequestError, StoreError
 from antiphon.hub.context import HubContext
 from antiphon.hub.upstream.errors import to_request_error
-from antiphon.hub.upstream.feed import UpstreamFeed
 from antiphon.hub.upstream.mcp import Provision
+from antiphon.hub.upstream.session import UpstreamSession
 from antiphon.hub.worker.options import refusal, restore_options
 from antiphon.hub.worker.place import Place
 from antiphon.hub.worker.worker import UpstreamWorker, worker_of
@@ -47,14 +47,14 @@ class SessionFactory:
             worker = worker_of(session)
             worker.provide(provision)
             worker.binding.agent = name
-            await worker.bind(upstream, upstream.feed(opened), again=False, begun=worker.note_start)
+            await worker.bind(upstream, opened, again=False, begun=worker.note_start)
         except BaseException as error:  # also a client that is gone meanwhile
             provision.end()
             if session is not None:
                 await self._registry.release(session)
             elif upstream is not None:
                 if opened is not None:
-                    upstream.leave(upstream.feed(opened))
+                    upstream.leave(opened)
                 context.upstreams.let_go(upstream)
             if isinstance(error, AntiphonError | OSError) and not isinstance(error, StoreError):
                 raise to_request_error(error) from error
@@ -101,17 +101,17 @@ class SessionFactory:
             await worker.binding.keep()  # the agent is known, also if the hub ends before it is brought
         else:
             worker.provide(provision)
-            upstream, feed = there
-            feed.drop_replay()
-            await worker.bind(upstream, feed, again=False, begun=worker.note_start)
+            upstream, at_agent = there
+            at_agent.early.drop_replay()
+            await worker.bind(upstream, at_agent, again=False, begun=worker.note_start)
         return session
 
-    async def _keep_options(self, source: UpstreamWorker, fork: UpstreamFeed) -> None:
+    async def _keep_options(self, source: UpstreamWorker, fork: UpstreamSession) -> None:
         """Give a fork at an agent the options of its source before anything is prompted there."""
         try:
-            lost = await restore_options(fork.session, options_of(source.fold), reopened=True)
+            lost = await restore_options(fork, options_of(source.fold), reopened=True)
         except LinkLost as error:
             raise to_request_error(error) from error
         if lost:
             raise refusal(lost)
-        fork.answer_with_options()
+        fork.early.answer_with_options(fork.config_options)

@@ -112,8 +112,20 @@ class Timeline:
             if handle is not None:
                 handle(self, body, event)
 
-    def _put(self, item: Item) -> Item:
-        self._items[item.kind, item.id] = item
+    def _begin(
+        self,
+        kind: str,
+        id: str,
+        event: Event,
+        *,
+        title: str = "",
+        status: str = "",
+        tool_call_id: str | None = None,
+    ) -> Item:
+        item = Item(
+            kind=kind, id=id, title=title, start=event.at, end=None, status=status, tool_call_id=tool_call_id
+        )
+        self._items[kind, id] = item
         if len(self._items) > LIMIT:
             del self._items[next(iter(self._items))]
             self.omitted += 1
@@ -136,9 +148,7 @@ class Timeline:
             self._turn = self._accepted = None
         elif told.state in ("running", "requires_action"):
             if self._turn is None:
-                self._turn = self._put(
-                    Item(kind="turn", id=str(event.seq), title="", start=event.at, end=None, status="")
-                )
+                self._turn = self._begin("turn", str(event.seq), event)
                 self._name_turn()
             self._turn.status = told.state
 
@@ -153,17 +163,9 @@ class Timeline:
         if told is None or event.at == self._copied:
             return
         id = told.tool_call_id
-        item = self._items.get(("tool", id)) or self._put(
-            Item(
-                kind="tool",
-                id=id,
-                title="",
-                start=event.at,
-                end=None,
-                status="pending",
-                tool_call_id=id,
-            )
-        )
+        item = self._items.get(("tool", id))
+        if item is None:
+            item = self._begin("tool", id, event, status="pending", tool_call_id=id)
         item.title = _line(told.title) or item.title
         if isinstance(told.status, str):
             item.status = _line(told.status)
@@ -173,19 +175,8 @@ class Timeline:
 
     def _queued(self, body: PromptQueued, event: Event) -> None:
         by = None if body.sender is None else who_of(body.sender)
-        title, id = _said(body.raw_content), body.message_id
-        self._put(
-            Item(
-                kind="prompt",
-                id=id,
-                title=title,
-                start=event.at,
-                end=None,
-                status="queued",
-                by=by,
-                prompt_request_id=body.request_id,
-            )
-        )
+        item = self._begin("prompt", body.message_id, event, title=_said(body.raw_content), status="queued")
+        item.by, item.prompt_request_id = by, body.request_id
 
     def _edited(self, body: PromptEdited, event: Event) -> None:
         item = self._items.get(("prompt", body.message_id))
@@ -222,17 +213,9 @@ class Timeline:
         call = _object(subject.get("toolCall"))
         about = body.tool_call_id or call.get("toolCallId") or subject.get("toolCallId")
         self._options[body.question_id] = _names(asked.get("options"))
-        self._put(
-            Item(
-                kind="question",
-                id=body.question_id,
-                title=_line(asked.get("title") or call.get("title") or asked.get("message")),
-                start=event.at,
-                end=None,
-                status="open",
-                tool_call_id=about if isinstance(about, str) else None,
-            )
-        )
+        title = _line(asked.get("title") or call.get("title") or asked.get("message"))
+        item = self._begin("question", body.question_id, event, title=title, status="open")
+        item.tool_call_id = about if isinstance(about, str) else None
 
     def _closed(self, body: QuestionClosed, event: Event) -> None:
         names = self._options.pop(body.question_id, None)

@@ -61,11 +61,6 @@ class Echoes:
         """Whether the agent has sent anything else since the last prompt."""
 
     @property
-    def due(self) -> bool:
-        """Whether a prompt is open whose echo has not come."""
-        return bool(self._due)
-
-    @property
     def over(self) -> bool:
         """Whether the next update of the agent changes nothing here: it has sent something else, and nothing
         is held."""

@@ -108,21 +108,6 @@ class Upgrade:
         chunks = self._echoes.release(update)
         return [upgraded for chunk in chunks for upgraded in self.messages.chunk(chunk)] if chunks else ()
 
-    def passes(self, update: v1.SessionUpdate) -> bool:
-        """Whether the bytes of an update mean the same in v2, so that they can be kept; the same before it is
-        applied and after."""
-        if type(update) is v1.UserMessageChunk and self._echoes.due:
-            return False  # it may be the echo of a prompt
-        if isinstance(update, v1.ContentChunk):
-            content = update.content
-            return (
-                update.message_id is not None
-                and type(content) is v1.TextContent
-                and content.annotations is None
-                and not self.messages.replaying  # a message takes two updates then
-            )
-        return type(update) is Unknown and update.get("sessionUpdate") not in _V2_TAGS
-
     def subject(self, call: v1.ToolCallUpdate) -> v2.ToolCallUpdate:
         """Return the tool call of a permission request, which is often the first update of it
         (PERM-V2-03)."""

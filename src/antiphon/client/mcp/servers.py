@@ -108,8 +108,6 @@ class McpServers:
         """All servers there ever were: an id is never given to another server (MCPACP-02)."""
         self._sessions: dict[str, list[AcpServer]] = {}
         self._active: dict[tuple[str, str], asyncio.Task[Any]] = {}
-        self.elsewhere: Callable[[Any, Inbound], Awaitable[Any]] | None = None
-        """Serves the servers that are not here, for a hub that passes on those of its clients."""
 
     def offer(self, servers: Sequence[AnyMcpServer]) -> str:
         """Serve these from before the agent learns of them. Returns a token for `bind` or `release`."""
@@ -147,8 +145,6 @@ class McpServers:
     async def serve(self, params: v2.MessageMcpRequest, inbound: Inbound) -> Any:
         """Handle `mcp/message` (MCPACP-04, MCPACP-05)."""
         server = self._servers.get(params.server_id)
-        if server is None and self.elsewhere is not None:
-            return await self.elsewhere(params, inbound)
         if server is None:
             raise RequestError(
                 BindingError.UNKNOWN_SERVER,

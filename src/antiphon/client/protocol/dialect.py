@@ -22,6 +22,9 @@ STREAMED = frozenset([v2.AgentMessageChunk, v2.AgentThoughtChunk])
 """The most frequent updates. They say nothing about turns or prompts, and all dialects spell them alike."""
 
 
+USER_UPDATES = (v2.UserMessage, v2.UserMessageChunk)
+
+
 class PromptNamed(Struct, frozen=True):
     """The message id of the prompt of a call is known."""
 

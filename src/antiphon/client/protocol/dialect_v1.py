@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import UNSET, Struct
 
@@ -32,9 +32,6 @@ from antiphon.schema.v1 import optins
 from antiphon.schema.v2.prompt import StopReason
 from antiphon.schema.v2.proposed import PromptTaken
 from antiphon.schema.version import Agreement, ours_in, with_ours
-
-if TYPE_CHECKING:
-    from antiphon.bridge.upgrade.originals import Originals
 
 
 class CompletionPromise(Struct):
@@ -84,8 +81,6 @@ class AgentDialectV1:
         """Pairs prompts that were answered with `{}` under the future flag with their messages."""
         self._report = report
         self.upgrade = Upgrade(opted, report=report)
-        self.originals: Originals | None = None
-        """Finds updates whose original bytes have to be kept, for a hub."""
 
     def prompt_params(self, params: v2.PromptRequest) -> Any:
         try:
@@ -199,8 +194,6 @@ class AgentDialectV1:
 
     def permission_asked(self, params: v1.RequestPermissionRequest, question_id: str) -> PermissionQuestion:
         lifted = permission(params, self.upgrade)
-        if self.originals is not None and lifted.params is not None:
-            self.originals.asked(lifted.params)
         return PermissionQuestion(
             lifted.params,
             lambda outcome: lifted.answer(v2.RequestPermissionResponse(outcome=outcome)),

@@ -6,7 +6,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from antiphon.schema.version import META_KEY, V1, V2, Extras, OptIns
+from antiphon.errors import LocalError
+from antiphon.schema.version import META_KEY, V1, V2, VERSIONS, Extras, OptIns
 
 SESSION_ABLE: dict[str, Any] = {"configOptions": {"boolean": {}}, "notices": {}, "compaction": {}}
 """What a v1 agent has to know that this client takes (INIT-18, CONF-V1-06, NOTE-01, COMP-01). In v2 every
@@ -54,3 +55,12 @@ def initialize_params(offer: ClientOffer) -> dict[str, Any]:
     dialect = {"dialect": "proposed"} if offer.proposed else {}
     params["_meta"] = {META_KEY: {"clientId": offer.client_id, **dialect}}
     return params
+
+
+def version_number(version: int | str | None) -> int | None:
+    """Return the number of the only version to accept; None for any. Raises `LocalError`."""
+    if version == "v2-proposed":
+        return V2
+    if version is not None and version not in VERSIONS:
+        raise LocalError(f"version must be 1, 2 or 'v2-proposed', got {version!r}")
+    return None if version is None else int(version)

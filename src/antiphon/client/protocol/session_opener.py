@@ -29,6 +29,7 @@ EARLY_BYTES = 64 * 1024 * 1024
 """How many updates, and how many bytes of them, are kept for sessions that no answer has named yet."""
 
 NewRequest = v2.NewSessionRequest | v2.ForkSessionRequest
+Setup = NewRequest | v2.ResumeSessionRequest
 
 
 class OpenedSession(Protocol):
@@ -43,7 +44,7 @@ class OpenedSession(Protocol):
     @property
     def commands(self) -> Sequence[v2.AvailableCommand]: ...
 
-    def set_up(self, request: NewRequest | v2.ResumeSessionRequest) -> None:
+    def set_up(self, request: Setup) -> None:
         """Remember the request, to resume the session with the same settings."""
 
     def opened(self, meta: dict[str, Any]) -> None:

@@ -58,20 +58,13 @@ class _ShownMessage(Generic[T, E]):
 
 class TurnTracker(Generic[T, E]):
     def __init__(
-        self,
-        make: Callable[[], T],
-        deliver: Callable[[T, E], None],
-        *,
-        serial: bool = False,
-        keeps: bool = True,
+        self, make: Callable[[], T], deliver: Callable[[T, E], None], *, serial: bool = False
     ) -> None:
         """`make`: creates the handle of a turn that no prompt of this client opened.
-        `deliver`: gives a turn one of its events.
-        `serial`: the agent works on one prompt at a time.
-        `keeps`: keep events, so that a turn receives all of its events however late it is identified."""
+        `deliver`: gives a turn one of its events, however late the turn is identified.
+        `serial`: the agent works on one prompt at a time."""
         self._make = make
         self._deliver = deliver
-        self._keeps = keeps
         self._serial = serial
         self.open: TurnSpan[T, E] | None = None
         self._waiting: list[T] = []
@@ -252,18 +245,15 @@ class TurnTracker(Generic[T, E]):
         named = self._named(message_id)
         if message_id is not None and not named and self._unanswered:
             shown = self._shown.setdefault(message_id, _ShownMessage(self.open))
-            if shown.span is None and self._keeps:
+            if shown.span is None:
                 shown.before.append(event)
         ahead = [turn for turn in named if turn in self._waiting]
-        if self._keeps:
-            for turn in ahead:
-                self._deliver(turn, event)
+        for turn in ahead:
+            self._deliver(turn, event)
         if self.open is None or ahead:
             return
         if message_id is not None:
             self.open.messages.add(message_id)
-        if not self._keeps:
-            return
         self.open.events.append(event)
         self._deliver(self.open.own, event)
         for turn in self.open.turns:

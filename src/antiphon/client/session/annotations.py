@@ -6,7 +6,6 @@ from typing import Any, Protocol, TypeAlias
 
 from antiphon.engine.annotations import Annotation, AnnotationKind, check_value
 from antiphon.engine.transcript import Message
-from antiphon.engine.who import Who
 from antiphon.errors import InvalidResult, LocalError
 
 
@@ -20,9 +19,9 @@ AnyMessage: TypeAlias = str | Message | _HasMessageId
 
 
 def annotate_params(
-    message: AnyMessage, value: str, *, kind: AnnotationKind, by: Who | None, operation_id: str | None
+    message: AnyMessage, value: str, *, kind: AnnotationKind, operation_id: str | None
 ) -> dict[str, Any]:
-    """The params of `_antiphon/annotate`. `by` is for a hub: the client whose annotation it passes on."""
+    """The params of `_antiphon/annotate`."""
     id = message if isinstance(message, str) else message.message_id
     if id is None:
         raise LocalError("this message has no id yet: its prompt was not accepted")
@@ -33,8 +32,6 @@ def annotate_params(
     params: dict[str, Any] = {"messageId": id, "kind": str(kind), "value": value}
     if isinstance(message, Message):
         params["role"] = str(message.role)
-    if by is not None:
-        params["by"] = by.to_meta()
     if operation_id is not None:
         params["operationId"] = operation_id
     return params
@@ -47,7 +44,6 @@ def annotation_id_in(result: Any) -> str:
     return id
 
 
-def remove_params(annotation: Annotation | str, by: Who | None) -> dict[str, Any]:
+def remove_params(annotation: Annotation | str) -> dict[str, Any]:
     """The params of `_antiphon/remove_annotation`."""
-    id = annotation if isinstance(annotation, str) else annotation.id
-    return {"annotationId": id} | ({} if by is None else {"by": by.to_meta()})
+    return {"annotationId": annotation if isinstance(annotation, str) else annotation.id}

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from antiphon.client.protocol.dialect import AgentDialect
-from antiphon.client.session.questions import PendingQuestions
+from antiphon.client.protocol.questions import PendingQuestions
+from antiphon.client.protocol.tracked_session import is_background, shows_background_terminal
 from antiphon.client.session.tracker import SessionTracker
 from antiphon.client.session.turn import ClientTurn
 from antiphon.connection import Connection
@@ -108,22 +109,19 @@ class Canceller:
             turn._cancel_requested()
 
     def _mark_calls(self) -> None:
-        """Mark unfinished tool calls of the turn as cancelled (PROMPT-V1-11, PROMPT-V2-39). A hub leaves that
-        to its clients."""
+        """Mark unfinished tool calls of the turn as cancelled (PROMPT-V1-11, PROMPT-V2-39)."""
         tracker = self._tracker
         self._dialect.cancel_sent()
         span = tracker.turns.open
         if span is None:
             return
         span.cancelled = True
-        if tracker.follower is not None:
-            return
         about = {getattr(event.update, "tool_call_id", None): None for event in span.events}
         for call_id in [*about, *self._questions.foreground_calls]:
             call = None if call_id is None else tracker.fold.tools.get(call_id)
-            if call is None or call.final or tracker.is_background(call.id, None):
+            if call is None or call.final or is_background(tracker.fold, call.id, None):
                 continue
-            if not tracker.shows_background_terminal(call.id):
+            if not shows_background_terminal(tracker.fold, call.id):
                 stopped = v2.ToolCallStatus.CANCELLED
                 tracker.apply(v2.SessionToolCallUpdate(tool_call_id=call.id, status=stopped))
 

@@ -8,14 +8,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any, Generic, Protocol, TypeVar
 
 from antiphon.client.link import Link
-from antiphon.client.protocol.abilities import Abilities
-from antiphon.client.protocol.dialect import AgentDialect, AgentEvent
+from antiphon.client.protocol.agent_connection import AgentConnection
+from antiphon.client.protocol.config_options import ConfigOptions
+from antiphon.client.protocol.dialect import AgentDialect
 from antiphon.client.protocol.prompt_calls import PromptCalls
-from antiphon.client.protocol.session_opener import NewRequest
+from antiphon.client.protocol.questions import AnswerMemory, Decider, PendingQuestions
+from antiphon.client.protocol.session_opener import Setup
 from antiphon.client.protocol.turn_end import TurnEnd
 from antiphon.client.session.annotations import (
     AnyMessage,
@@ -24,65 +26,73 @@ from antiphon.client.session.annotations import (
     remove_params,
 )
 from antiphon.client.session.canceller import Canceller
-from antiphon.client.session.config_options import ConfigOptions
-from antiphon.client.session.questions import AnswerMemory, Decider, PendingQuestions
 from antiphon.client.session.queue import PromptQueue
 from antiphon.client.session.resume_point import ResumePoint, new_operation_id
-from antiphon.client.session.tracker import Follower, SessionTracker
+from antiphon.client.session.tracker import SessionTracker
 from antiphon.client.session.turn import ClientTurn, RefusedTurns, SessionEvent, TurnsByRequest
-from antiphon.connection import Connection
 from antiphon.engine.annotations import Annotation, AnnotationKind
 from antiphon.engine.events import Delivery
 from antiphon.engine.session import Session
 from antiphon.engine.subagents import SubagentInfo
-from antiphon.engine.who import Who
 from antiphon.errors import LinkLost, LocalError
 from antiphon.schema import v2
-from antiphon.schema.updates import TextChunk
-from antiphon.schema.version import V1, Agreement, without_ours
+from antiphon.schema.version import V1
 
 
 class CoreClient(Protocol):
     """The client of a session, as far as its core uses it."""
 
     link: Link
-    lost: LinkLost | None
     _lasting: bool
     _decider: Decider
     _answer_memory: AnswerMemory
 
     @property
-    def connection(self) -> Connection: ...
-
-    @property
-    def agreement(self) -> Agreement: ...
-
-    @property
-    def abilities(self) -> Abilities: ...
+    def _agent(self) -> AgentConnection[Any]: ...
 
     def _operation(self, kind: str, operation_id: str | None) -> dict[str, str]:
         """The operation id of a request, by its name; empty if it has none."""
 
-    def _subagent_announced(self, parent_id: str, info: SubagentInfo) -> None: ...
+
+class SessionView(Protocol):
+    """What users see of a session."""
+
+    parent: Any
 
 
-class SessionCore:
-    """Implements `OpenedSession`, `TrackerListener` and `TurnSession`."""
+V = TypeVar("V", bound=SessionView)
+
+
+class SessionCore(Generic[V]):
+    """Implements `SessionAtAgent`, `TrackerListener` and `TurnSession`. `V` is what users see of it."""
 
     def __init__(
-        self, client: CoreClient, session_id: str, dialect: AgentDialect, follower: Follower | None
+        self,
+        client: CoreClient,
+        session_id: str,
+        dialect: AgentDialect,
+        request: Setup,
+        view: Callable[[SessionCore[V]], V],
     ) -> None:
+        """`request`: how the session was opened. `view` makes what users see of the session."""
         self.id = session_id
+        self.cwd: str = request.cwd
+        self.additional_directories = tuple(request.additional_directories)
         self.dialect = dialect
+        self.parent: SessionCore[V] | None = None
+        """The session that this one works for."""
+        self.children: dict[str, tuple[SubagentInfo, SessionCore[V]]] = {}
+        """The sessions that work for this one, by their ids."""
         self._client = client
-        connection = client.connection
+        self._agent = client._agent
+        connection = self._agent.connection
         self.resume_point = ResumePoint(session_id)
         self.opened_meta: dict[str, Any] = {}
         """The `_meta` of the answer that opened the session."""
         self.refused = RefusedTurns()
         self.by_request = TurnsByRequest()
         at_end = dialect.answers_at_end
-        self.tracker = SessionTracker(self, lambda: ClientTurn(self), serial=at_end, follower=follower)
+        self.tracker = SessionTracker(self, lambda: ClientTurn(self), serial=at_end)
         self.prompts: PromptCalls[ClientTurn] = PromptCalls(
             session_id, connection, dialect, self.tracker, lasts=lambda: self.lasts
         )
@@ -93,7 +103,7 @@ class SessionCore:
             client._decider,
             client._answer_memory,
             self.prompts.handle,
-            v1=client.agreement.version == V1,
+            v1=self._agent.agreement.version == V1,
         )
         self.canceller = Canceller(
             session_id,
@@ -108,12 +118,13 @@ class SessionCore:
             connection,
             self.tracker,
             lambda content: ClientTurn(self, content),
-            abilities=lambda: client.abilities,
+            abilities=lambda: self._agent.abilities,
             operation=lambda: client._operation("inject", None),
             lasts=lambda: self.lasts,
             at_end=at_end,
         )
         self.config = ConfigOptions(session_id, connection, dialect, self.tracker)
+        self.view: V = view(self)
 
     @property
     def fold(self) -> Session:
@@ -143,10 +154,10 @@ class SessionCore:
         self.check_open()
         ours: dict[str, Any] = {}
         if delivery is not None:
-            if delivery not in self._client.abilities.delivery:
+            if delivery not in self._agent.abilities.delivery:
                 raise LocalError(f"this agent does not offer to {delivery} prompts")
             ours["delivery"] = str(delivery)
-        if operation_id is None and self._client.abilities.replay_after:
+        if operation_id is None and self._agent.abilities.replay_after:
             operation_id = new_operation_id()
         if operation_id is not None:
             ours["operationId"] = operation_id
@@ -155,7 +166,7 @@ class SessionCore:
         return self.prompts.send(turn, turn.prompt or [], ours, meta=meta, joins=joins)
 
     def check_open(self) -> None:
-        if self.tracker.left is not None and self._client.lost is None:
+        if self.tracker.left is not None and self._agent.lost is None:
             raise LocalError("this client has left the session: open it again")
 
     async def watch_silence(self, turn: ClientTurn, limit: float) -> None:
@@ -197,7 +208,11 @@ class SessionCore:
         self.canceller.turn_changed()
 
     def subagent_announced(self, info: SubagentInfo) -> None:
-        self._client._subagent_announced(self.id, info)
+        self._agent.subagent_announced(self, info)
+
+    def adopt(self, child: SessionCore[V], info: SubagentInfo) -> None:
+        child.parent, child.view.parent = self, self.view
+        self.children[info.id] = info, child
 
     def prompt_sent(self, turn: ClientTurn, request_id: int) -> None:
         self.by_request.add(turn, request_id)
@@ -213,25 +228,24 @@ class SessionCore:
         value: str,
         *,
         kind: AnnotationKind,
-        by: Who | None = None,
         operation_id: str | None = None,
     ) -> str:
         """Put a reaction or a note on a message. Returns the id of the annotation."""
         self._check_annotations()
-        params = annotate_params(message, value, kind=kind, by=by, operation_id=operation_id)
+        params = annotate_params(message, value, kind=kind, operation_id=operation_id)
         return annotation_id_in(await self.queue.call("annotate", **params))
 
-    async def remove_annotation(self, annotation: Annotation | str, *, by: Who | None = None) -> None:
+    async def remove_annotation(self, annotation: Annotation | str) -> None:
         self._check_annotations()
-        await self.queue.call("remove_annotation", **remove_params(annotation, by))
+        await self.queue.call("remove_annotation", **remove_params(annotation))
 
     def _check_annotations(self) -> None:
-        if not self._client.abilities.annotations:
+        if not self._agent.abilities.annotations:
             raise LocalError("this agent takes no annotations of messages")
 
     # --- opening -----------------------------------------------------------------------------------
 
-    def set_up(self, request: NewRequest | v2.ResumeSessionRequest) -> None:
+    def set_up(self, request: Setup) -> None:
         self.resume_point.set_up(request)
 
     def opened(self, meta: dict[str, Any]) -> None:
@@ -239,8 +253,7 @@ class SessionCore:
         self.opened_meta = meta
 
     def begun(self) -> None:
-        if self.tracker.follower is not None:
-            self.tracker.follower.opened()
+        """What the agent sent before its answer comes now, as any other update."""
 
     # --- updates, in the lane ----------------------------------------------------------------------
 
@@ -250,37 +263,12 @@ class SessionCore:
         if meta is not None and not self.resume_point.advance(meta):
             self.tracker.note_activity()
             return
-        events = self.dialect.read_update(params.update)
-        self.receive_events(events, meta=None if self.tracker.follower is None else meta)
-
-    def receive_events(
-        self, events: Sequence[AgentEvent], *, meta: dict[str, Any] | None, original: bytes | None = None
-    ) -> None:
-        """Apply an update that was read already. A hub also keeps its `_meta` and its original bytes."""
-        tracker = self.tracker
-        tracker.note_activity()
-        tracker.original, tracker.meta = original, None if meta is None else without_ours(meta)
-        try:
-            self.prompts.handle(events)
-        finally:
-            tracker.original = tracker.meta = None
-
-    def receive_text(self, chunks: Sequence[TextChunk]) -> bool:
-        """Pass plain text chunks to the follower. Returns False if each has to be read by itself."""
-        follower = self.tracker.follower
-        if follower is None or not self.dialect.name_text_chunks(chunks):
-            return False
         self.tracker.note_activity()
-        follower.streamed_text(chunks)
-        return True
+        self.prompts.handle(self.dialect.read_update(params.update))
 
     def apply(self, update: v2.SessionUpdate) -> None:
         """Apply a fact that did not come as an update."""
         self.tracker.apply(update)
-
-    def pace(self) -> Awaitable[None] | None:
-        """What to wait for before more of the agent is read."""
-        return None if self.tracker.follower is None else self.tracker.follower.pace()
 
     # --- links -------------------------------------------------------------------------------------
 
@@ -288,7 +276,7 @@ class SessionCore:
     def lasts(self) -> bool:
         """Whether the session continues over another link without a gap."""
         client = self._client
-        return client._lasting and client.abilities.replay_after and self.resume_point.cursor is not None
+        return client._lasting and self._agent.abilities.replay_after and self.resume_point.cursor is not None
 
     def link_lost(self, reason: LinkLost) -> None:
         """The link was lost, everything that came over it has been applied, and another one may come."""
@@ -314,11 +302,6 @@ class SessionCore:
         """End everything that is open: nothing of the session comes any more."""
         lost = reason if isinstance(reason, LinkLost) else LinkLost(reason)
         cut = TurnEnd.interrupted(reason)
-        follower = self.tracker.follower
-        if follower is not None:
-            self.prompts.handle(self.dialect.stop_waiting())  # they were answered: they are not interrupted
-            self.tracker.follower = None  # the follower interrupts its own turns
-            follower.left(reason)
         self.questions.leave()
         self.tracker.expire_questions()  # before the turns end that they belong to
         self.prompts.close(lost, cut)

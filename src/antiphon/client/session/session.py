@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, Protocol
 
 from antiphon.client.mcp.servers import AnyMcpServer
 from antiphon.client.protocol.abilities import Abilities
-from antiphon.client.protocol.dialect import AgentDialect
+from antiphon.client.protocol.config_options import options_by_id
 from antiphon.client.protocol.turn_end import TurnEnd
 from antiphon.client.session.annotations import AnyMessage
-from antiphon.client.session.config_options import options_by_id
 from antiphon.client.session.content import Content, content_blocks
 from antiphon.client.session.core import CoreClient, SessionCore
 from antiphon.client.session.queue import QueuedPrompt
 from antiphon.client.session.setup import Folder
-from antiphon.client.session.tracker import Follower
 from antiphon.client.session.turn import ClientTurn, SessionEvent
+from antiphon.connection import Connection
 from antiphon.engine.annotations import Annotation, AnnotationKind
 from antiphon.engine.facts import ContextUsage
 from antiphon.engine.items import Compaction, Plan
@@ -29,7 +28,7 @@ from antiphon.engine.tools import ToolCall
 from antiphon.engine.transcript import Message
 from antiphon.engine.turn import TurnState
 from antiphon.engine.who import Present, Who
-from antiphon.errors import LocalError
+from antiphon.errors import LinkLost, LocalError
 from antiphon.schema import v1, v2
 from antiphon.schema.version import ours_in
 
@@ -39,10 +38,21 @@ class SessionClient(CoreClient, Protocol):
 
     who: Who
     _silence: float | None
-    info: v1.Implementation | v2.Implementation | None
+
+    @property
+    def info(self) -> v1.Implementation | v2.Implementation | None: ...
 
     @property
     def agent_name(self) -> str: ...
+
+    @property
+    def connection(self) -> Connection: ...
+
+    @property
+    def lost(self) -> LinkLost | None: ...
+
+    @property
+    def abilities(self) -> Abilities: ...
 
     def find(self, session_id: str) -> ClientSession | None: ...
 
@@ -71,27 +81,16 @@ class ClientSession:
     """A session of an agent. `messages`, `tool_calls`, `plans`, `usage`, `state`, … have everything that was
     received so far. `prompt` opens a turn."""
 
-    def __init__(
-        self,
-        client: SessionClient,
-        session_id: str,
-        dialect: AgentDialect,
-        *,
-        cwd: str,
-        additional_directories: Sequence[str] = (),
-        relay: Callable[[ClientSession], Follower] | None = None,
-    ) -> None:
-        """`relay` makes the follower of the session, for a hub."""
+    def __init__(self, client: SessionClient, core: SessionCore[ClientSession]) -> None:
         self.client = client
         """The `Client` that opened it."""
-        self.id = session_id
-        self.cwd = cwd
-        self.additional_directories = tuple(additional_directories)
+        self.id = core.id
+        self.cwd = core.cwd
+        self.additional_directories = core.additional_directories
         """The roots beside `cwd` that it was opened with."""
         self.parent: ClientSession | None = None
         """The session that this one works for; None unless it is a subagent's."""
-        self._children: dict[str, Subagent] = {}
-        self._core = SessionCore(client, session_id, dialect, None if relay is None else relay(self))
+        self._core = core
 
     @property
     def agent_name(self) -> str:
@@ -158,7 +157,7 @@ class ClientSession:
     @property
     def subagents(self) -> list[Subagent]:
         """The sessions that work, or have worked, for this one. Unstable."""
-        return list(self._children.values())
+        return [Subagent(info, child.view) for info, child in self._core.children.values()]
 
     @property
     def session_messages(self) -> list[SessionNote]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable
 from functools import partial
 from typing import Any, Protocol
 from weakref import WeakSet
@@ -17,23 +17,23 @@ from weakref import WeakSet
 from msgspec import Raw
 
 from antiphon.bridge.prompts import Repeat
-from antiphon.client.protocol.dialect import STREAMED
+from antiphon.client.protocol.dialect import STREAMED, USER_UPDATES
+from antiphon.client.protocol.tracked_session import is_background
 from antiphon.client.protocol.turn_end import TurnEnd
 from antiphon.client.protocol.turn_tracker import TurnTracker
 from antiphon.client.session.event_log import EventQueue
 from antiphon.client.session.presence import PRESENCE, QUESTION, OtherClients
-from antiphon.client.session.turn import USER_UPDATES, ClientTurn, SessionEvent, known_events
+from antiphon.client.session.turn import ClientTurn, SessionEvent, known_events
 from antiphon.engine.annotations import ANNOTATION_UPDATES
 from antiphon.engine.events import AnyBody, Event, QuestionClosed, QuestionOpened, Updated
 from antiphon.engine.fold import is_state
 from antiphon.engine.questions import Question
 from antiphon.engine.session import Session
 from antiphon.engine.subagents import SubagentInfo
-from antiphon.engine.transcript import TYPE_OF, MessageChunk
+from antiphon.engine.transcript import TYPE_OF
 from antiphon.engine.turn import Effect
-from antiphon.errors import LinkLost
+from antiphon.engine.who import Who
 from antiphon.schema import v2
-from antiphon.schema.updates import TextChunk
 from antiphon.schema.wire import Unknown
 
 QUEUE = "_antiphon_queue"
@@ -44,37 +44,19 @@ NOTICES = 100
 CONCLUDE_AFTER = 1.0
 """Seconds after which a prompt counts as ended that was answered after the end of a turn. An agent that
 worked by itself when the prompt came begins the prompt's turn before that."""
-PASSED_ON = frozenset([*TYPE_OF, v2.TerminalOutputChunk, v2.CompactionSummaryChunk, v2.SessionMessageChunk])
-"""Updates that say nothing about turns: with a follower they are not kept here."""
-WORK = PASSED_ON.union([v2.SessionToolCallUpdate]).difference(USER_UPDATES)
+WORK = frozenset(
+    [
+        *TYPE_OF,
+        v2.TerminalOutputChunk,
+        v2.CompactionSummaryChunk,
+        v2.SessionMessageChunk,
+        v2.SessionToolCallUpdate,
+    ]
+).difference(USER_UPDATES)
 """Updates that an agent sends while it works on a prompt."""
 
 RUNNING = v2.SessionStateUpdate(state=v2.State.RUNNING)
 _NOT_ENCODED = Raw(b"")
-
-
-class Follower(Protocol):
-    """Receives everything of a session in the lane, for a hub."""
-
-    def opened(self) -> None:
-        """The answer that opened the session is applied; what the agent sent before it comes now."""
-
-    def taken(self, turn: ClientTurn) -> None:
-        """The agent has accepted a prompt, which has its message id."""
-
-    def happened(self, event: SessionEvent) -> None: ...
-
-    def streamed(self, chunk: MessageChunk) -> None:
-        """A chunk without original or `_meta`."""
-
-    def streamed_text(self, chunks: Sequence[TextChunk]) -> None:
-        """Plain text chunks that were read together; each has its message id."""
-
-    def left(self, reason: LinkLost | str) -> None:
-        """Nothing of the session comes any more."""
-
-    def pace(self) -> Awaitable[None] | None:
-        """What to wait for before more of the agent is read."""
 
 
 class TrackerListener(Protocol):
@@ -98,29 +80,16 @@ class TrackerListener(Protocol):
 
 
 class SessionTracker:
-    """Implements `PromptSink`."""
+    """Implements `PromptSink` and `TrackedSession`."""
 
-    def __init__(
-        self,
-        listener: TrackerListener,
-        make: Callable[[], ClientTurn],
-        *,
-        serial: bool,
-        follower: Follower | None = None,
-    ) -> None:
+    def __init__(self, listener: TrackerListener, make: Callable[[], ClientTurn], *, serial: bool) -> None:
         """`make` creates the handle of a turn that no prompt of this client opened. `serial`: the agent works
-        on one prompt at a time. With a `follower`, only what tells turns apart is kept here."""
+        on one prompt at a time."""
         self._listener = listener
         self.fold = Session()
-        self.follower = follower
-        self._relays = follower is not None
         self._serial = serial
         self._new_turns = partial(
-            TurnTracker[ClientTurn, SessionEvent],
-            make,
-            ClientTurn._receive,
-            serial=serial,
-            keeps=follower is None,
+            TurnTracker[ClientTurn, SessionEvent], make, ClientTurn._receive, serial=serial
         )
         self.turns = self._new_turns()
         self.replaying = False
@@ -140,10 +109,6 @@ class SessionTracker:
         self._unclaimed: TurnEnd | None = None
         """The last end of a turn that came while a prompt was not answered: it may be the prompt's."""
         self._concluding: set[asyncio.TimerHandle] = set()
-        self.original: bytes | None = None
-        """What a v1 agent wrote of the update that is being applied, if a hub has to keep that."""
-        self.meta: dict[str, Any] | None = None
-        """The `_meta` beside the update that is being applied, if a hub has to keep that."""
         self._watchers: WeakSet[EventQueue[SessionEvent]] = WeakSet()
         self._unwatched: EventQueue[SessionEvent] | None = None
         """For the first watcher: all events since the session began to be opened (`keep_replay`)."""
@@ -168,10 +133,7 @@ class SessionTracker:
         kind = type(update)
         self._worked = self._worked or kind in WORK
         if kind in STREAMED:
-            if self.follower is not None and self.original is None and self.meta is None:
-                self.follower.streamed(update)  # type: ignore[arg-type]  # STREAMED holds chunks only
-            else:
-                self._add_to_open_turn(self._fold(Updated.of(update, raw=_NOT_ENCODED)), update=update)
+            self._add_to_open_turn(self._fold(Updated.of(update, raw=_NOT_ENCODED)), update=update)
             return
         shown = update.message_id if isinstance(update, USER_UPDATES) else None
         if shown is not None:
@@ -190,9 +152,9 @@ class SessionTracker:
             self._opener = shown
         if self._is_outside_turns(update):
             read = self.others.read(update) if type(update) is Unknown else {}
-            self._publish(self._event(seq, None, update=update, **read))
+            self._publish(SessionEvent(seq=seq, turn=None, update=update, **read))
             return
-        event = self._event(seq, self.turns.place(shown), update=update)
+        event = SessionEvent(seq=seq, turn=self.turns.place(shown), update=update)
         self.turns.add(event, shown)
         self._publish(event)
         if before is not None and after is None:
@@ -207,7 +169,7 @@ class SessionTracker:
         before = self.fold.turn
         if not _reports_end(update):
             return before
-        if before is None and self.follower is None and self.turns.has_pending_prompt:
+        if before is None and self.turns.has_pending_prompt:
             if self._worked or (self.turns.has_shown_prompt and not self._reports_running):
                 self.apply(RUNNING)
                 before = self.fold.turn
@@ -224,7 +186,7 @@ class SessionTracker:
         info = None if announced is None or not is_new else self.fold.subagents.get(announced)
         if info is not None:
             self._listener.subagent_announced(info)
-        if isinstance(update, v2.Notice) and not self._relays:
+        if isinstance(update, v2.Notice):
             self.notices.append(SessionEvent(seq=seq, turn=None, update=update))
         return seq
 
@@ -240,19 +202,9 @@ class SessionTracker:
     def _add_to_open_turn(
         self, seq: int, *, update: v2.SessionUpdate | None = None, question: Question | None = None
     ) -> None:
-        event = SessionEvent(
-            seq=seq,
-            turn=self.turns.turn,
-            update=update,
-            question=question,
-            original=self.original,
-            meta=self.meta,
-        )
+        event = SessionEvent(seq=seq, turn=self.turns.turn, update=update, question=question)
         self.turns.add(event, None)
         self._publish(event)
-
-    def _event(self, seq: int, turn: ClientTurn | None, **fields: Any) -> SessionEvent:
-        return SessionEvent(seq=seq, turn=turn, original=self.original, meta=self.meta, **fields)
 
     def _is_outside_turns(self, update: v2.SessionUpdate) -> bool:
         """Whether an update belongs to no turn, whatever is open."""
@@ -261,31 +213,15 @@ class SessionTracker:
                 entries = update.get("entries")
                 self.queue = entries if isinstance(entries, list) else []
             return True
-        return self.is_background(getattr(update, "tool_call_id", None), getattr(update, "terminal_id", None))
+        return is_background(
+            self.fold, getattr(update, "tool_call_id", None), getattr(update, "terminal_id", None)
+        )
 
-    def is_background(self, tool_call_id: str | None, terminal_id: str | None) -> bool:
-        """Whether something is about background work, which belongs to no turn (PROMPT-V2-44, -45)."""
-        if (tool_call_id is None and terminal_id is None) or not self.fold.background:
-            return False
-        for work in self.fold.background:
-            if isinstance(work, v2.BackgroundToolCall) and work.tool_call_id == tool_call_id:
-                return True
-            if isinstance(work, v2.BackgroundTerminal) and work.terminal_id == terminal_id:
-                return True
-        return False
-
-    def shows_background_terminal(self, tool_call_id: str | None) -> bool:
-        """Whether a tool call shows a terminal that runs in the background: the call does not end with the
-        turn, though its output belongs there (PROMPT-V2-39)."""
-        call = None if tool_call_id is None else self.fold.tools.get(tool_call_id)
-        if call is None or not self.fold.background:
-            return False
-        shown = [part.terminal_id for part in call.content if isinstance(part, v2.Terminal)]
-        return any(self.is_background(None, terminal_id) for terminal_id in shown)
+    def answer_elsewhere(self, question_id: str | None) -> tuple[Raw, Who] | None:
+        news = self.others.take_end(question_id)
+        return None if news is None or news.by is None else (news.result, news.by)
 
     def _fold(self, body: AnyBody) -> int:
-        if self._relays and type(body) is Updated and type(body.update) in PASSED_ON:
-            return self.fold.last_seq
         seq = self.fold.last_seq + 1
         self.fold.apply(Event(seq, time.time_ns() // 1_000_000, body))
         return seq
@@ -295,8 +231,6 @@ class SessionTracker:
         self._unwatched = EventQueue()
 
     def _publish(self, event: SessionEvent) -> None:
-        if self.follower is not None:
-            self.follower.happened(event)
         if self._unwatched is not None:
             self._unwatched.add(event)
         if self._watchers and not self.replaying:
@@ -322,8 +256,6 @@ class SessionTracker:
 
     def accept(self, turn: ClientTurn, *, joins: bool = False, repeat: Repeat | None = None) -> None:
         """The agent has accepted a prompt; with `repeat`, it had before."""
-        if self.follower is not None:
-            self.follower.taken(turn)
         end, self._worked = self.left, False
         if end is None and repeat is None:
             end = self.turns.prompt_accepted(turn, joins=joins)
@@ -384,7 +316,7 @@ class SessionTracker:
         """Expire the open questions: nobody waits for their answers, or gives them."""
         questions = self.fold.questions
         for question in questions.open:
-            background = self.is_background(question.tool_call_id, question.terminal_id)
+            background = is_background(self.fold, question.tool_call_id, question.terminal_id)
             for body in questions.expire(question.question_id).events:
                 self.apply_question(body, background=background)
 

@@ -11,6 +11,7 @@ from weakref import WeakValueDictionary
 from msgspec import Struct
 from msgspec.structs import replace
 
+from antiphon.client.protocol.dialect import USER_UPDATES
 from antiphon.client.protocol.turn_end import TurnEnd
 from antiphon.client.session.event_log import EventLog
 from antiphon.client.session.presence import QuestionNews
@@ -24,7 +25,6 @@ from antiphon.schema.v2.prompt import StopReason
 
 COMPLETES_MESSAGE = (v2.SessionToolCallUpdate, v2.ToolCallContentChunk, v2.PlanUpdate, v2.StateUpdate)
 """Updates that have a place in the conversation or end a turn: the message before them is complete."""
-USER_UPDATES = (v2.UserMessage, v2.UserMessageChunk)
 REMEMBERED = 256
 """How many ended turns are remembered by their request ids."""
 
@@ -45,10 +45,6 @@ class SessionEvent(Struct, frozen=True, kw_only=True):
     """The clients that are attached now, if one came or left."""
     news: QuestionNews | None = None
     """The state of a question, and the client that answered it."""
-    original: bytes | None = None
-    """What a v1 agent wrote, if v1 clients could not be given that from the update. For a hub."""
-    meta: dict[str, Any] | None = None
-    """The `_meta` of the notification. For a hub."""
 
 
 class TurnPhase(Enum):

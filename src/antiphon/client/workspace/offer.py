@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import binascii
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Awaitable, Callable
+from typing import Any
 
+from antiphon.client.protocol.agent_connection import SessionAtAgent
 from antiphon.client.protocol.dialect_v1 import AgentDialectV1
-from antiphon.client.session.session import ClientSession
+from antiphon.client.protocol.session_opener import NewRequest
 from antiphon.client.workspace.workspace import SessionWorkspace, Workspace
 from antiphon.errors import ResourceNotFound
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.schema import v1, v2
 
-Find = Callable[[str], ClientSession | None]
+Find = Callable[[str], SessionAtAgent | None]
 Keep = Callable[[str, Callable[[], object]], None]
 """Calls a function once the session of this id is open."""
-
-
-class Folders(NamedTuple):
-    """The folders of a session."""
-
-    cwd: str
-    additional_directories: Sequence[str]
 
 
 class WorkspaceOffer:
@@ -31,14 +25,14 @@ class WorkspaceOffer:
         workspace: Workspace | None,
         find: Find,
         *,
-        pending_folders: Callable[[str], Folders | None],
+        pending: Callable[[str], NewRequest | None],
         keep: Keep,
     ) -> None:
-        """`pending_folders` returns the folders of a session that is being opened: an agent may need files
-        for that."""
+        """`pending` returns the request of a session that is being opened: an agent may need files for
+        that."""
         self._workspace = workspace
         self._find = find
-        self._pending_folders = pending_folders
+        self._pending = pending
         self._keep = keep
         self._open: dict[str, SessionWorkspace] = {}
         self._leaving: list[SessionWorkspace] = []
@@ -62,17 +56,13 @@ class WorkspaceOffer:
 
     def _open_workspace(self, session_id: str) -> SessionWorkspace:
         session = self._find(session_id)
-        folders = (
-            self._pending_folders(session_id)
-            if session is None
-            else Folders(session.cwd, session.additional_directories)
-        )
-        if folders is None or self._workspace is None:
+        opening = session or self._pending(session_id)
+        if opening is None or self._workspace is None:
             raise ResourceNotFound(f"session {session_id!r} is not open here", data={"sessionId": session_id})
         opened = self._open.get(session_id)
         if opened is None:
             observer = _TerminalUpdates(session_id, self._find, self._keep)
-            opened = self._workspace.open(*folders, observer=observer)
+            opened = self._workspace.open(opening.cwd, opening.additional_directories, observer=observer)
             self._open[session_id] = opened
         return opened
 
@@ -108,17 +98,17 @@ class _TerminalUpdates:
         if session is None:
             self._keep(self._session_id, lambda: self._apply(update))
         else:
-            session._core.apply(update)
+            session.apply(update)
 
     def created(self, terminal_id: str, params: v1.CreateTerminalRequest) -> None:
         session = self._find(self._session_id)
         if session is None:
             self._keep(self._session_id, lambda: self.created(terminal_id, params))
             return
-        dialect = session._core.dialect
+        dialect = session.dialect
         if isinstance(dialect, AgentDialectV1):
             tools = dialect.upgrade.tools
-            session._core.apply(tools.terminal_created(terminal_id, params, cwd=session.cwd))
+            session.apply(tools.terminal_created(terminal_id, params, cwd=session.cwd))
 
     def wrote(self, terminal_id: str, data: bytes) -> None:
         self._apply(v2.TerminalOutputChunk(terminal_id=v2.TerminalId(terminal_id), data=_encoded(data)))

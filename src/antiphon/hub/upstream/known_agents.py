@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from antiphon.client.protocol.abilities import Abilities
+from antiphon.client.protocol.agent_connection import AgentConnection
 from antiphon.engine.events import Delivery
 from antiphon.errors import InvalidResult
 from antiphon.hub.upstream.target import Target
@@ -25,9 +26,6 @@ from antiphon.schema import v2
 from antiphon.schema.codec import codec
 from antiphon.schema.version import V2
 from antiphon.server.offer import CONTENT, Offer
-
-if TYPE_CHECKING:
-    from antiphon.client import Client
 
 logger = logging.getLogger("antiphon.hub")
 
@@ -63,15 +61,15 @@ class _File(Struct, frozen=True):
     agents: dict[str, _Entry]
 
 
-def describe(client: Client) -> KnownAgent:
-    """What the agent of a client said in its answer to `initialize`."""
-    info, agreed = client.info, client.agreement
+def describe(agent: AgentConnection[Any], logins: Sequence[v2.AuthMethod]) -> KnownAgent:
+    """Return what an agent said in its answer to `initialize`."""
+    info, agreed = agent.info, agent.agreement
     return KnownAgent(
         name="" if info is None else info.name,
         version="" if info is None else info.version,
-        abilities=client.abilities,
+        abilities=agent.abilities,
         inserts=agreed.version == V2 or agreed.opt_ins.prompt_lifecycle,
-        logins=msgspec.json.decode(msgspec.json.encode(client.auth_methods)),
+        logins=msgspec.json.decode(msgspec.json.encode(logins)),
     )
 
 

@@ -4,7 +4,7 @@ does about it is done there. A process that is started later is logged in as the
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -32,29 +32,15 @@ class Given(Struct, frozen=True):
 
 
 class AgentLogins:
-    def __init__(
-        self,
-        logins: Logins,
-        upstreams: UpstreamPool,
-        default: str,
-        *,
-        changed: Callable[[], Coroutine[Any, Any, None]],
-    ) -> None:
-        """`logins`: the hub's own. `default`: the name of the first agent. `changed` asks for the auth status
-        of every connection again."""
+    def __init__(self, logins: Logins, upstreams: UpstreamPool, default: str) -> None:
+        """`logins`: the hub's own. `default`: the name of the first agent."""
         self._logins = logins
         self._upstreams = upstreams
         self._default = default
-        self._changed = changed
         self._given: dict[str, Given] = {}
         """By the names of agents, as long as nobody has logged out."""
         self._offered: dict[str, list[str]] = {}
         """The logins that are offered here, by the names of their agents."""
-
-    def follow(self, upstream: Upstream) -> None:
-        """Tell clients when an agent says that somebody else is logged in."""
-        client = upstream.client
-        client.on_auth_status = lambda _: client.connection.start_soon(self._changed())
 
     def offer(self, name: str, methods: Sequence[v2.AuthMethod], able: Abilities) -> None:
         """Offer the logins of an agent here; under its name, if it is not the first. What it offered before
@@ -111,18 +97,18 @@ class AgentLogins:
         self._given.pop(name, None)
         try:
             running = self._upstreams.of(name) or [await self._upstreams.spare(name)]
-            able = [upstream for upstream in running if upstream.client.abilities.logout]
+            able = [upstream for upstream in running if upstream.agent.abilities.logout]
             if not able:
                 raise RequestError(MethodNotFound.code, "The agent offers no logout")
             for upstream in able:
-                await upstream.client.logout()
+                await upstream.logins.logout()
         except (AntiphonError, OSError) as error:
             raise to_request_error(error) from error
 
     async def _status(self, login: LoginAttempt | None) -> v2.AuthStatusResponse | str:
         for upstream in self._upstreams.of(self._default):
-            if upstream.client.abilities.auth_status:
-                return await upstream.client.auth_status()
+            if upstream.agent.abilities.auth_status:
+                return await upstream.logins.status()
         known = self._default in self._given
         return v2.AuthState.AUTHENTICATED if known else v2.AuthState.UNKNOWN
 
@@ -139,7 +125,7 @@ class AgentLogins:
         return await call()
 
     def _refusal(self, upstream: Upstream, error: CallFailed) -> RequestError:
-        if any(not isinstance(method, v2.AuthMethodTerminal) for method in upstream.client.auth_methods):
+        if any(not isinstance(method, v2.AuthMethodTerminal) for method in upstream.logins.methods):
             return to_request_error(error)
         # AUTH-19: -32000 would ask the client for the impossible.
         return RequestError(
@@ -151,9 +137,9 @@ class AgentLogins:
 
 
 async def _log_in(upstream: Upstream, given: Given) -> None:
-    if not any(_id(method) == given.method_id for method in upstream.client.auth_methods):
+    if not any(_id(method) == given.method_id for method in upstream.logins.methods):
         raise LocalError(f"the agent offers no login {given.method_id!r} any more")
-    await upstream.client.login(given.method_id, meta=given.meta)
+    await upstream.logins.login(given.method_id, given.meta)
     upstream.wants_login, upstream.logged_in = False, True
 
 

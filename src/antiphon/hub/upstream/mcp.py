@@ -9,12 +9,12 @@ The hub changes nothing of what agent and server exchange but the ids of the req
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from msgspec import structs
 
-from antiphon.client import Client
+from antiphon.connection import Connection
 from antiphon.errors import CallFailed, LinkLost, RequestError
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.schema import v2
@@ -85,18 +85,15 @@ class McpOffers:
         return self._offers.get(told)
 
 
-class Offered:
-    """The MCP servers of clients, as one agent uses them."""
+class McpRelay:
+    """Serves an agent the MCP servers of clients."""
 
-    def __init__(self, offers: McpOffers) -> None:
+    def __init__(self, offers: McpOffers, connection: Callable[[], Connection]) -> None:
+        """`connection` returns the connection to the agent."""
         self._offers = offers
-        self._client: Client
+        self._connection = connection
 
-    def begin(self, client: Client) -> None:
-        self._client = client
-        client._mcp.elsewhere = self._serve
-
-    async def _serve(self, params: Any, inbound: Inbound) -> Any:
+    async def serve(self, params: Any, inbound: Inbound) -> Any:
         told = params.server_id
         offer = self._offers.find(told)
         link = None if offer is None else offer.provision.provider(offer.server_id)
@@ -106,7 +103,7 @@ class Offered:
             )
 
         async def tell(notification: Any) -> None:
-            await self._client.connection.notify(MESSAGE, structs.replace(notification, server_id=told))
+            await self._connection().notify(MESSAGE, structs.replace(notification, server_id=told))
 
         try:
             answer = await link.mcp.ask(structs.replace(params, server_id=offer.server_id), tell)

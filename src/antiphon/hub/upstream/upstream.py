@@ -6,29 +6,38 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import AsyncExitStack, suppress
 from typing import Any
 
 from msgspec import structs
 
-from antiphon.client import (
-    Client,
-    ClientOptions,
-    ClientSession,
-    Permission,
-    ProcessOptions,
-    ProtocolVersion,
-    connect,
-)
+from antiphon.bridge.losses import Report
+from antiphon.client import ClientOptions, ProcessOptions, ProtocolVersion
 from antiphon.client.elicitation import Elicitation
+from antiphon.client.elicitation_requests import ElicitationRequests
+from antiphon.client.logins import Logins
+from antiphon.client.protocol.agent_connection import AgentConnection
+from antiphon.client.protocol.dialect import AgentDialect
+from antiphon.client.protocol.dialect_v1 import CompletionPromise
+from antiphon.client.protocol.handshake import ClientOffer, version_number
+from antiphon.client.protocol.questions import AnswerMemory
+from antiphon.client.protocol.session_opener import Setup
+from antiphon.client.target import open_target
 from antiphon.client.workspace import Workspace
+from antiphon.client.workspace.offer import WorkspaceOffer
+from antiphon.engine.questions import Elicited
 from antiphon.errors import AntiphonError, LinkLost
-from antiphon.hub.upstream.feed import UpstreamFeed, UpstreamReader
+from antiphon.hub.upstream.agent_extensions import AgentExtensions
+from antiphon.hub.upstream.agent_reader import AgentReader
 from antiphon.hub.upstream.files import EditorWorkspace, Files
-from antiphon.hub.upstream.mcp import McpOffers
+from antiphon.hub.upstream.mcp import McpOffers, McpRelay
+from antiphon.hub.upstream.session import UpstreamListener, UpstreamSession
 from antiphon.hub.upstream.target import Target
 from antiphon.schema import v2
+from antiphon.schema.mcp_binding import MESSAGE
+from antiphon.schema.version import Extras
+from antiphon.server.ids import new_id
 from antiphon.server.questions import COMPLETE, Channel, Notify
 from antiphon.server.session import ServedSession
 
@@ -42,9 +51,7 @@ LAST_LINES = 20
 
 
 class Upstream:
-    """An agent that was started, owned by one task from its start to its end."""
-
-    elicits = ("form", "url")
+    """An agent that was started, owned by one task from its start to its end. Implements `Decider`."""
 
     def __init__(
         self,
@@ -53,17 +60,26 @@ class Upstream:
         *,
         env: Mapping[str, str],
         version: ProtocolVersion | None,
-        files: Files = Files.EDITOR,
+        files: Files,
         start: float,
+        promise: CompletionPromise,
+        report: Report,
+        auth_changed: Callable[[], Coroutine[Any, Any, None]],
     ) -> None:
-        """`files`: whose files and terminals an agent of v1 may use. `start`: seconds that it has until it is
-        initialized."""
+        """files: whose files and terminals an agent of v1 may use.
+        start: seconds that it has until it is initialized.
+        promise: whether it keeps its promise of `turn_complete`, shared by all processes of the agent.
+        report: called with what the bridge loses, if it speaks v1.
+        auth_changed: called when it reports another login status."""
         self.name = name
         self._target = target
         self._env = env
         self._version = version
         self._files = files
         self._start = start
+        self._promise = promise
+        self._report = report
+        self._auth_changed = auth_changed
         self.users = 0
         """How many sessions it works for."""
         self.mixes = False
@@ -76,27 +92,28 @@ class Upstream:
         """When it was last wanted by something that is no session."""
         self.asks: Channel | None = None
         """Whom it may ask just now, outside of every session: who logs in (ELIC-04)."""
-        self._feeds: dict[str, UpstreamFeed] = {}
+        self._answer_memory = AnswerMemory()
         self._ending: dict[str, asyncio.Event] = {}
         """The sessions that were left and are being ended."""
         self.mcp_offers = McpOffers()
         """The MCP servers of clients' own that it was told of."""
-        self.on_connected: Callable[[Client], None] = lambda _: None
-        """Called once it is initialized, before anything is asked of it."""
         self._stderr: deque[str] = deque(maxlen=LAST_LINES)
         self._stop = asyncio.Event()
-        self._ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
+        self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._task: asyncio.Task[None]
-        self.client: Client
+        self._elicitations: ElicitationRequests
+        self.agent: AgentConnection[UpstreamSession]
+        """The connection to it, once it is initialized."""
+        self.logins: Logins
 
     def launch(self) -> None:
         """Start the agent."""
         self._task = asyncio.get_running_loop().create_task(self._run())
 
-    async def started(self) -> Client:
-        """Its client, once it is initialized. Raises what kept it from that."""
+    async def started(self) -> None:
+        """Wait until it is initialized. Raises what kept it from that."""
         try:
-            return await asyncio.shield(self._ready)
+            await asyncio.shield(self._ready)
         except asyncio.CancelledError:
             if self._ready.cancelled():
                 raise LinkLost("it was ended at its start") from None
@@ -104,7 +121,7 @@ class Upstream:
 
     @property
     def ready(self) -> bool:
-        """Whether it has been initialized: then it has its client."""
+        """Whether it has been initialized."""
         done = self._ready
         return done.done() and not done.cancelled() and done.exception() is None
 
@@ -112,28 +129,19 @@ class Upstream:
     def alive(self) -> bool:
         if self._task.done() or self._stop.is_set():
             return False
-        return not self._ready.done() or (self.ready and self.client.lost is None)
+        return not self._ready.done() or (self.ready and self.agent.lost is None)
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
         late = loop.call_later(self._start, self._too_late)
         slow = loop.call_later(SLOW, self._log_slow)
         try:
-            async with connect(
-                self._target,
-                version=self._version,
-                answers=self,
-                workspace=self._workspace(),
-                relay=self._follow,
-                process=ProcessOptions(env=self._env, on_stderr=self._log),
-                options=ClientOptions(name="antiphon-hub"),
-            ) as client:
+            async with AsyncExitStack() as stack:
+                await self._connect(stack)
                 late.cancel()
                 slow.cancel()
-                self.on_connected(client)
-                self.client = client
-                self._ready.set_result(client)
-                closed = asyncio.ensure_future(client.connection.wait_closed())
+                self._ready.set_result(None)
+                closed = asyncio.ensure_future(self.agent.connection.wait_closed())
                 stopped = asyncio.ensure_future(self._stop.wait())
                 try:
                     await asyncio.wait((closed, stopped), return_when=asyncio.FIRST_COMPLETED)
@@ -151,6 +159,70 @@ class Upstream:
             slow.cancel()
             if not self._ready.done():
                 self._ready.cancel()
+
+    async def _connect(self, stack: AsyncExitStack) -> None:
+        """Start the agent, or reach it, and initialize the connection."""
+        process = ProcessOptions(env=self._env, on_stderr=self._log)
+        transport = await open_target(self._target, stack, process=process)
+        stack.push_async_callback(transport.aclose)  # also if it cannot be initialized
+        workspace = WorkspaceOffer(
+            self._workspace(),
+            lambda session_id: self.agent.find_live(session_id),
+            pending=lambda session_id: self.agent.pending_request(session_id),
+            keep=lambda session_id, receive: self.agent.keep(session_id, receive),
+        )
+        stack.push_async_callback(workspace.aclose)
+        elicitations = self._elicitations = ElicitationRequests(
+            frozenset({"form", "url"}),
+            self._elicit_outside,
+            lambda session_id, inbound: self.agent.find_asking(session_id, inbound),
+            v1=lambda: self.agent.speaks_v1,
+            agent_name=lambda: self.agent.agent_name,
+        )
+
+        def link_lost(_: LinkLost) -> None:
+            workspace.link_lost()
+            elicitations.link_lost()
+
+        mcp = McpRelay(self.mcp_offers, lambda: self.agent.connection)
+        self.agent = AgentConnection(
+            transport,
+            self._offer(elicitations, workspace),
+            self._make_session,
+            requests={**elicitations.handlers, **workspace.handlers, MESSAGE: mcp.serve},
+            unbegun=elicitations.unbegun,
+            notifications={"auth/status_update": self._auth_status_updated, **elicitations.notifications},
+            on_left=lambda session: workspace.release(session.id),
+            on_lost=link_lost,
+            promise=self._promise,
+            report=self._report,
+        )
+        await stack.enter_async_context(self.agent.connection)
+        result = await self.agent.initialize()
+        self.logins = Logins(self.agent.connection, self.agent.abilities, result)
+        AgentReader(self.agent)
+        AgentExtensions(self.agent)
+
+    def _offer(self, elicitations: ElicitationRequests, workspace: WorkspaceOffer) -> ClientOffer:
+        proposed, options = self._version == "v2-proposed", ClientOptions(name="antiphon-hub")
+        return ClientOffer(
+            name=options.name,
+            client_version=options.client_version,
+            client_id=new_id("client"),
+            version=version_number(self._version),
+            proposed=proposed,
+            opt_ins=options.opt_ins,
+            # A hub has clients, a queue and questions of its own.
+            extras=Extras(
+                queue_updates=False, seq=False, presence=False, annotations=True, prompt_ids=proposed
+            ),
+            elicitation=elicitations.capabilities,
+            workspace=workspace.capabilities,
+            terminal_login=False,
+        )
+
+    def _auth_status_updated(self, _: Any) -> None:
+        self.agent.connection.start_soon(self._auth_changed())
 
     def _workspace(self) -> Workspace | None:
         match self._files:
@@ -176,62 +248,45 @@ class Upstream:
                 "agent %s is still starting after %g s; it has to start %s", self.name, SLOW, limit
             )
 
-    def _follow(self, session: ClientSession) -> UpstreamFeed:
-        before = self._feeds.get(session.id)
-        feed = self._feeds[session.id] = UpstreamFeed(session)
-        if before is not None and before.reader is not None and before.ended is None:
+    def _make_session(self, session_id: str, dialect: AgentDialect, request: Setup) -> UpstreamSession:
+        before = self.agent.find(session_id)
+        if before is not None and before.worker is not None and before.ended is None:
             self.mixes = True
             before.left("it has given the session's id to another one")
-        return feed
-
-    def feed(self, session: ClientSession) -> UpstreamFeed:
-        return self._feeds[session.id]
-
-    def find(self, session_id: str) -> UpstreamFeed | None:
-        return self._feeds.get(session_id)
-
-    @property
-    def sessions(self) -> list[ServedSession]:
-        """The hub sessions that it works for."""
-        return [feed.reader.session for feed in self._feeds.values() if feed.reader is not None]
-
-    @property
-    def feeds(self) -> list[UpstreamFeed]:
-        """The sessions that it has, also those that no hub session works on yet."""
-        return list(self._feeds.values())
+        return UpstreamSession(self.agent, session_id, dialect, request, self, self._answer_memory)
 
     async def _session(self, session_id: str) -> ServedSession | None:
-        feed = self._feeds.get(session_id)
-        if feed is None:
+        session = self.agent.find(session_id)
+        if session is None or session.ended is not None:
             return None
-        await feed.begun()
-        session = feed.session
-        while session.parent is not None:  # a session that works for another one asks through it
-            session = session.parent
-        top = self._feeds.get(session.id)
-        return None if top is None or top.reader is None else top.reader.session
+        await session.wait_for_client()
+        worker = session.top.worker  # a session that works for another one asks through it
+        return None if worker is None else worker.session
 
-    def cut_children(self, session: ClientSession) -> None:
-        """What worked for a session before it was brought back is nobody's news."""
-        for child in session.subagents:
-            feed = self._feeds.get(child.id)
-            if feed is not None:
-                feed.cut()
+    def cut_children(self, session: UpstreamSession) -> None:
+        """Hand on nothing of what worked for a session before it was brought back."""
+        for child in self.agent.sessions.values():
+            if child.parent is session:
+                child.cut()
 
-    def leave(self, feed: UpstreamFeed) -> None:
+    def leave(self, session: UpstreamSession) -> None:
         """A session is not worked on here any more, while others may be: what it has at work ends."""
-        feed.cut()
-        session = feed.session
-        if self._feeds.get(session.id) is not feed:
-            return
-        del self._feeds[session.id]
-        if self.users > 1 and self.alive:
+        session.cut()
+        if self.users > 1 and self.alive and self.agent.find(session.id) is session:
             ended = self._ending[session.id] = asyncio.Event()
-            self.client.connection.start_soon(self._end_session(session, ended))
+            self.agent.connection.start_soon(self._end_session(session, ended))
 
-    async def _end_session(self, session: ClientSession, ended: asyncio.Event) -> None:
+    async def _end_session(self, session: UpstreamSession, ended: asyncio.Event) -> None:
+        agent = self.agent
         try:
-            await _end_session(session)
+            with suppress(AntiphonError, TimeoutError):
+                async with asyncio.timeout(CLOSE_GRACE):
+                    if session.turns.turn is not None:
+                        await session.cancel()
+                    if agent.abilities.close:
+                        await agent.close(session)
+            if agent.find(session.id) is session:
+                agent.detach(session, "the hub has left the session")
         finally:
             if self._ending.get(session.id) is ended:
                 del self._ending[session.id]
@@ -250,8 +305,8 @@ class Upstream:
 
     def end(self, reason: str) -> None:
         """It is ended, for all sessions that it works for."""
-        for feed in tuple(self._feeds.values()):
-            feed.left(reason)
+        for session in tuple(self.agent.sessions.values()) if self.ready else ():
+            session.left(reason)
         self.stop()
 
     def stop(self) -> asyncio.Task[None]:
@@ -266,53 +321,51 @@ class Upstream:
         self._stderr.append(line)
         logger.info("%s: %s", self.name, line)
 
-    # What the agent asks
+    # --- questions of the agent --------------------------------------------------------------------
 
-    async def _read_by(self, session: ClientSession) -> UpstreamReader | None:
-        """Return the worker that is asked: a session that works for another one asks through it. An agent may
-        ask before the worker is there."""
-        while session.parent is not None:
-            session = session.parent
-        feed = self._feeds.get(session.id)
-        return None if feed is None else await feed.read_by()
+    async def _asked(self, session_id: str) -> tuple[UpstreamListener, UpstreamSession] | None:
+        """The worker that is asked, and the session that asks: one that works for another one asks through
+        it. An agent may ask before the worker is there."""
+        session = self.agent.find(session_id)
+        worker = None if session is None else await session.top.led()
+        return None if session is None or worker is None else (worker, session)
 
-    async def decide(self, permission: Permission) -> str | None:
-        reader = await self._read_by(permission.session)
-        return None if reader is None else await reader.agent_asks(permission)
+    async def decide_permission(
+        self, session_id: str, question_id: str, request: v2.RequestPermissionRequest
+    ) -> v2.RequestPermissionResponse | None:
+        try:
+            asked = await self._asked(session_id)
+            return None if asked is None else await asked[0].decide_permission(question_id, request, asked[1])
+        except Exception:
+            logger.exception("permission request failed; the permission is not given")
+            return None
 
-    async def elicit(self, elicitation: Elicitation) -> Any:
-        session = elicitation.session
-        if session is None:
-            return CANCEL if self.asks is None else await self._pass_on(elicitation, self.asks)
-        reader = await self._read_by(session)
-        return CANCEL if reader is None else await reader.agent_elicits(elicitation)
+    async def decide_elicitation(
+        self, session_id: str, question_id: str, request: Elicited
+    ) -> v2.CreateElicitationResponse | None:
+        asked = await self._asked(session_id)
+        if asked is None:
+            return None
+        worker, session = asked
+        elicitation = Elicitation(self.agent.agent_name, request, question_id=question_id)
+        return await self._elicitations.decide(
+            elicitation, lambda given: worker.decide_elicitation(given, session)
+        )
 
-    async def _pass_on(self, elicitation: Elicitation, to: Channel) -> Any:
-        """To the client whose request it belongs to, under the id that this has there (PROXY-06)."""
-        if not to.takes(elicitation.mode):
+    async def _elicit_outside(self, elicitation: Elicitation) -> Any:
+        """Ask the client whose request the elicitation belongs to, under the id that this has there
+        (PROXY-06)."""
+        to = self.asks
+        if to is None or not to.takes(elicitation.mode):
             return CANCEL
         response, tell = await to.put(structs.replace(elicitation.request, **to.scope))
-        visit = elicitation.request
-        if tell is not None and isinstance(visit, v2.ElicitationUrlMode):
-            self.client.connection.start_soon(tell_done(elicitation, tell))
+        if tell is not None and isinstance(elicitation.request, v2.ElicitationUrlMode):
+            self.agent.connection.start_soon(tell_done(elicitation, tell))
         return response
 
 
 async def tell_done(elicitation: Elicitation, tell: Notify) -> None:
-    """Once the agent says that what was to be done at an address is done, so does the hub (ELIC-11)."""
+    """Notify a client once the agent reports that the user is done at an address (ELIC-11)."""
     visit = elicitation.request
     if isinstance(visit, v2.ElicitationUrlMode) and await elicitation.completed():
         await tell(COMPLETE, v2.CompleteElicitationNotification(elicitation_id=visit.elicitation_id))
-
-
-async def _end_session(session: ClientSession) -> None:
-    if session.client.find(session.id) is not session:
-        return  # it was closed
-    with suppress(AntiphonError, TimeoutError):
-        async with asyncio.timeout(CLOSE_GRACE):
-            if session.turn is not None:
-                await session.cancel()
-            if session.abilities.close:
-                await session.close()
-                return
-    session.client.leave_session(session)

@@ -10,14 +10,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
 
-from antiphon.client import ClientSession
 from antiphon.engine.events import Delivery, Updated
 from antiphon.errors import AntiphonError, CallFailed, InvalidResult, LinkLost, LocalError, RequestError
 from antiphon.hub.context import HubContext
 from antiphon.hub.records import keep_binding
 from antiphon.hub.upstream.errors import to_request_error
-from antiphon.hub.upstream.feed import UpstreamFeed
 from antiphon.hub.upstream.mcp import Provision
+from antiphon.hub.upstream.session import UpstreamSession
 from antiphon.hub.upstream.upstream import Upstream
 from antiphon.hub.worker.options import refusal, restore_options, warning
 from antiphon.hub.worker.place import Place, go_on, open_again
@@ -34,7 +33,7 @@ LONGEST_BACKOFF = 30.0
 
 
 class Bind(Protocol):
-    async def __call__(self, upstream: Upstream, feed: UpstreamFeed, *, again: bool) -> None:
+    async def __call__(self, upstream: Upstream, at_agent: UpstreamSession, *, again: bool) -> None:
         """Work at this session of an agent from here on. `again`: the agent had the session before, so its
         events until now are a replay."""
 
@@ -52,7 +51,7 @@ class Binding:
         """The name of the agent that works for the session."""
         self.chain: list[str] = []
         """The sessions at agents that this one stood on, the last one last."""
-        self.feed: UpstreamFeed | None = None
+        self.at_agent: UpstreamSession | None = None
         self.upstream: Upstream | None = None
         self.is_untold = False
         """Whether the agent has to be told, with the next prompt, what was said so far."""
@@ -82,14 +81,14 @@ class Binding:
     @property
     def inserts(self) -> bool:
         """Whether the agent is given prompts while it works."""
-        return self._hub.offer.busy is Delivery.AGENT and (self.feed is None or self.feed.inserts)
+        return self._hub.offer.busy is Delivery.AGENT and (self.at_agent is None or self.at_agent.inserts)
 
-    async def bring(self, *, may_lose_options: bool = False) -> UpstreamFeed:
+    async def bring(self, *, may_lose_options: bool = False) -> UpstreamSession:
         """The session at its agent, which is started if it is not there. Raises `RequestError`; also for a
         fork that cannot keep the options of its source, unless it `may_lose_options`."""
         async with self._bringing:
-            if self.feed is not None:
-                return self.feed
+            if self.at_agent is not None:
+                return self.at_agent
             if self._failures:
                 delay = min(BACKOFF * 2 ** (self._failures - 1), LONGEST_BACKOFF)
                 await asyncio.sleep(max(0.0, self._lost_at + delay - time.monotonic()))
@@ -113,27 +112,26 @@ class Binding:
             lossy = again is None and bool(self._session.fold.messages)
             forked = self._session.forked_from is not None and not self.chain
             if lost and forked and not may_lose_options:
-                upstream.leave(upstream.feed(session))
+                upstream.leave(session)
                 self._hub.upstreams.let_go(upstream)
                 raise refusal(lost)
             notice = RETOLD if forked else LOST  # an imported copy has no chain either
             if lossy:
                 self.is_untold, self.mark = True, f"~{secrets.token_hex(3)}"
-            feed = upstream.feed(session)
-            feed.answer_with_options()
-            await self._bind(upstream, feed, again=again is not None)
+            session.early.answer_with_options(session.config_options)
+            await self._bind(upstream, session, again=again is not None)
             notices = [notice] if lossy else []
             notices += [warning(lost)] if lost else []
             if notices:
                 self._session.emit([Updated.of(each) for each in notices])
-            if self.feed is None:
+            if self.at_agent is None:
                 reason = {"reason": "interrupted"}
                 raise RequestError(AntiphonError.code, "The agent ended as it began", data=reason)
-            return self.feed
+            return self.at_agent
 
-    async def _open_again(self, upstream: Upstream) -> ClientSession | None:
+    async def _open_again(self, upstream: Upstream) -> UpstreamSession | None:
         """`None` where the agent cannot: from then on it is not let go of without need."""
-        able = upstream.client.abilities
+        able = upstream.agent.abilities
         if not (able.resume or able.load):
             return None
         try:
@@ -151,12 +149,12 @@ class Binding:
         *,
         at: str | None,
         agents_id: Callable[[str], str | None],
-    ) -> tuple[Upstream, UpstreamFeed] | None:
+    ) -> tuple[Upstream, UpstreamSession] | None:
         """Fork the session at its agent, in the same process. `None` if the agent cannot do that, or not at
         that message. `agents_id` returns the id that the agent has for a message."""
         try:
-            feed = await self.bring()
-            upstream, able = self.upstream, feed.session.abilities
+            at_agent = await self.bring()
+            upstream, able = self.upstream, at_agent.abilities
             if upstream is None or not able.fork or (at is not None and not able.fork_at):
                 return None
             able.check_setup(wanted.mcp_servers, wanted.additional_directories)
@@ -165,18 +163,17 @@ class Binding:
                 return None
             servers = upstream.mcp_offers.tell(wanted.mcp_servers, provision)
             there = v2.ForkSessionRequest(
-                session_id=v2.SessionId(feed.session.id),
+                session_id=v2.SessionId(at_agent.id),
                 cwd=wanted.cwd,
                 mcp_servers=list(servers),
                 additional_directories=wanted.additional_directories,
                 meta=None if there_at is None else {META_KEY: {"messageId": there_at}},
             )
-            begin = upstream.client._begin
-            session = await begin(there, servers, prepare=lambda fork: go_on(fork, self._session.fold))
+            fork = await upstream.agent.create(there, prepare=lambda made: go_on(made, self._session.fold))
         except (CallFailed, InvalidResult, LinkLost, LocalError, RequestError) as error:
             logger.warning("session %s not forked by its agent: %s", self._session.id, error)
             return None
-        return upstream, upstream.feed(session)
+        return upstream, fork
 
     def note_told(self) -> None:
         """Note that the agent has been told what was said so far."""
@@ -198,10 +195,10 @@ class Binding:
 
     def release(self) -> None:
         """Leave the agent: it is not there any more, or not needed."""
-        feed, upstream = self.feed, self.upstream
-        self.feed = self.upstream = None
-        if feed is not None:
-            feed.cut()
-        if upstream is not None and feed is not None:
-            upstream.leave(feed)
+        at_agent, upstream = self.at_agent, self.upstream
+        self.at_agent = self.upstream = None
+        if at_agent is not None:
+            at_agent.cut()
+        if upstream is not None and at_agent is not None:
+            upstream.leave(at_agent)
             self._hub.upstreams.let_go(upstream)

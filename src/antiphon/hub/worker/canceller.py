@@ -33,7 +33,7 @@ class UpstreamCanceller:
         self.active = True
         self._serial += 1
         self.notify_agent(meta)
-        if self._binding.feed is not None and self._session.parent is None:
+        if self._binding.at_agent is not None and self._session.parent is None:
             self._later(CANCEL_GRACE, self._end)
 
     def opened(self) -> None:
@@ -43,19 +43,19 @@ class UpstreamCanceller:
 
     def _later(self, seconds: float, act: Callable[[], None]) -> None:
         """Do something if what is cancelled now has not ended by then, at the same agent."""
-        serial, feed = self._serial, self._binding.feed
+        serial, at_agent = self._serial, self._binding.at_agent
 
         def due() -> None:
             still = self.active and self._serial == serial
-            if still and feed is not None and self._binding.feed is feed:
+            if still and at_agent is not None and self._binding.at_agent is at_agent:
                 act()
 
         self._session.tasks.call_later(seconds, due)
 
     def notify_agent(self, meta: dict[str, Any] | None = None) -> None:
         """Send the cancel to the agent, if one is there."""
-        if self._binding.feed is not None:
-            self._session.tasks.start_soon(_quietly(self._binding.feed.session.cancel(meta=meta)))
+        if self._binding.at_agent is not None:
+            self._session.tasks.start_soon(_quietly(self._binding.at_agent.cancel(meta)))
 
     def _end(self) -> None:
         upstream = self._binding.upstream
@@ -67,19 +67,21 @@ class UpstreamCanceller:
 
     def tool_call(self, id: str) -> bool:
         """Cancel one tool call; return whether the agent offers that."""
-        call, feed = self._session.fold.tools.get(id), self._binding.feed
-        if feed is None or call is None or call.final or getattr(call.capabilities, "cancel", None) is None:
+        call, at_agent = self._session.fold.tools.get(id), self._binding.at_agent
+        able = None if call is None or call.final else getattr(call.capabilities, "cancel", None)
+        if at_agent is None or able is None:
             return False
-        self._session.tasks.start_soon(_quietly(feed.session.cancel_tool_call(id)))
+        self._session.tasks.start_soon(_quietly(at_agent.cancel_tool_call(id)))
         return True
 
     def terminal(self, id: str) -> bool:
         """Cancel one terminal; return whether the agent offers that."""
-        terminal, feed = self._session.fold.terminals.get(id), self._binding.feed
+        terminal, at_agent = self._session.fold.terminals.get(id), self._binding.at_agent
         able = None if terminal is None else getattr(terminal.capabilities, "cancel", None)
-        if feed is None or able is None:
+        if at_agent is None or able is None:
             return False
-        self._session.tasks.start_soon(_quietly(feed.session.cancel_terminal(id)))
+        if terminal is not None and not terminal.exited:
+            self._session.tasks.start_soon(_quietly(at_agent.cancel_terminal(id)))
         return True
 
 

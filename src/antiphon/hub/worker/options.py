@@ -13,9 +13,9 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from antiphon.client import ClientSession
 from antiphon.engine.configuration import Value, config_id, find_option, takes
 from antiphon.errors import AntiphonError, CallFailed, InvalidResult, LocalError, RequestError
+from antiphon.hub.upstream.session import UpstreamSession
 from antiphon.schema import v2
 
 logger = logging.getLogger("antiphon.hub")
@@ -42,7 +42,7 @@ class LostOption(Struct, frozen=True):
 
 
 async def restore_options(
-    session: ClientSession, chosen: Sequence[v2.SessionConfigOption], *, reopened: bool
+    session: UpstreamSession, chosen: Sequence[v2.SessionConfigOption], *, reopened: bool
 ) -> list[LostOption]:
     """Give every option of a session at an agent the value that it has in `chosen`; return those for which
     that failed. `reopened`: the session is not new, so an agent of v1 may have options that it did not name.
@@ -52,7 +52,7 @@ async def restore_options(
         for option in chosen
         if (id := config_id(option)) is not None and (value := _value(option)) is not None
     }
-    unsure = set(session._core.config.assume(list(chosen))) if reopened else set()
+    unsure = set(session.config.assume(list(chosen))) if reopened else set()
     tries = dict.fromkeys(wanted, 0)
 
     def is_due(id: str, value: Value) -> bool:
@@ -65,7 +65,7 @@ async def restore_options(
     while due := next((id for id, value in wanted.items() if is_due(id, value)), None):
         tries[due] += 1
         try:
-            await session.set_config(due, wanted[due])
+            await session.config.set(due, wanted[due])
         except (CallFailed, InvalidResult, LocalError) as error:
             logger.warning("config option %r of session %s not restored: %s", due, session.id, error)
             tries[due] = MOST_TRIES
@@ -103,7 +103,7 @@ def _listed(lost: Sequence[LostOption]) -> str:
     return "; ".join(map(str, lost))
 
 
-def _now(session: ClientSession, id: str) -> Value | None:
+def _now(session: UpstreamSession, id: str) -> Value | None:
     option = find_option(session.config_options, id)
     return None if option is None else _value(option)
 

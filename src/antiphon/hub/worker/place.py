@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from msgspec import Struct
 
-from antiphon.client import ClientSession
 from antiphon.client.protocol.dialect_v1 import AgentDialectV1
 from antiphon.engine.session import Session
 from antiphon.hub.upstream.mcp import Provision
+from antiphon.hub.upstream.session import UpstreamSession
 from antiphon.hub.upstream.upstream import Upstream
 from antiphon.schema import v2
 
@@ -26,35 +27,48 @@ class Place(Struct, frozen=True):
     """What a client put beside its request (OBS-02)."""
 
 
-async def open_new(upstream: Upstream, place: Place) -> ClientSession:
-    return await upstream.client.new_session(
-        place.cwd,
-        mcp_servers=upstream.mcp_offers.tell(place.mcp_servers, place.provision),
-        additional_directories=place.additional_directories,
+async def open_new(upstream: Upstream, place: Place) -> UpstreamSession:
+    cwd, directories, servers = _setup(upstream, place)
+    request = v2.NewSessionRequest(
+        cwd=cwd,
+        additional_directories=directories,
+        mcp_servers=servers,
         meta=place.meta,
     )
+    return await upstream.agent.create(request)
 
 
-async def open_again(upstream: Upstream, session_id: str, place: Place) -> ClientSession:
-    """By resume or load, whichever the agent has. What it sends until it answers is its replay, and nobody's
-    news."""
+async def open_again(upstream: Upstream, session_id: str, place: Place) -> UpstreamSession:
+    """Resume or load a session, whichever the agent has. What the agent sends until it answers is its replay,
+    and is not passed on."""
     await upstream.left_behind(session_id)
-    return await upstream.client.resume_session(
-        session_id,
-        place.cwd,
-        mcp_servers=upstream.mcp_offers.tell(place.mcp_servers, place.provision),
-        additional_directories=place.additional_directories,
+    cwd, directories, servers = _setup(upstream, place)
+    request = v2.ResumeSessionRequest(
+        session_id=v2.SessionId(session_id),
+        cwd=cwd,
+        additional_directories=directories,
+        mcp_servers=servers,
     )
+    return await upstream.agent.reopen(request)
 
 
-def go_on(session: ClientSession, fold: Session) -> None:
+def _setup(upstream: Upstream, place: Place) -> tuple[str, list[str], list[v2.McpServer]]:
+    """The absolute folders (RPC-43) and the MCP servers of a request. Raises `LocalError` for those that the
+    agent cannot take."""
+    servers = list(upstream.mcp_offers.tell(place.mcp_servers, place.provision))
+    directories = [os.path.abspath(directory) for directory in place.additional_directories]
+    upstream.agent.abilities.check_setup(servers, directories)
+    return os.path.abspath(place.cwd), directories, servers
+
+
+def go_on(session: UpstreamSession, fold: Session) -> None:
     """Ids that are made for a v1 agent's messages follow those that the session has (invariant 7)."""
-    dialect = session._core.dialect
+    dialect = session.dialect
     if isinstance(dialect, AgentDialectV1):
         dialect.upgrade.holds((message.type, message.id) for message in fold.messages)
 
 
-def news(session: ClientSession, fold: Session) -> list[v2.SessionUpdate]:
+def news(session: UpstreamSession, fold: Session) -> list[v2.SessionUpdate]:
     """What a session that was brought back tells otherwise than it is known here."""
     told: list[v2.SessionUpdate] = []
     config, commands = fold.facts.config, fold.facts.commands

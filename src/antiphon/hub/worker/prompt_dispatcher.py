@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from msgspec import UNSET, Struct, structs
 
-from antiphon.client import ClientTurn
-from antiphon.client.session.content import content_blocks
+from antiphon.content import check_blocks
 from antiphon.engine.events import Delivery, Updated
 from antiphon.engine.prompt_states import PromptState
 from antiphon.engine.prompts import Entry, Next, Takes
@@ -29,9 +29,11 @@ from antiphon.errors import (
     LocalError,
     RequestCancelled,
     RequestError,
+    SessionUnknown,
+    StoreError,
 )
 from antiphon.hub.upstream.errors import to_request_error
-from antiphon.hub.upstream.feed import UpstreamFeed
+from antiphon.hub.upstream.session import SentPrompt, UpstreamSession
 from antiphon.hub.worker.binding import Binding
 from antiphon.hub.worker.prompt_messages import Held, PromisedIds, PromptAttribution, PromptEcho, UserUpdate
 from antiphon.hub.worker.story import is_command, story
@@ -53,7 +55,7 @@ class Handed(Struct, eq=False, kw_only=True):
     """A prompt that was written to the agent and is not settled."""
 
     entry: Entry
-    turn: ClientTurn
+    sent: SentPrompt
     prompted: list[v2.ContentBlock] | None
     """What clients see of it, where the agent was told more than that."""
     promised: bool
@@ -89,9 +91,6 @@ class DispatchListener(Protocol):
     def prompt_left(self) -> None:
         """A prompt is not on its way to the agent any more."""
 
-    def attempt(self, act: Callable[[], None]) -> None:
-        """Call `act`; errors of a session that is being put away are ignored."""
-
 
 class PromptDispatcher:
     def __init__(self, session: ServedSession, binding: Binding, listener: DispatchListener) -> None:
@@ -105,7 +104,7 @@ class PromptDispatcher:
         """The prompt that was submitted last, and the number of the event that queued it."""
         self.attribution = PromptAttribution()
         self.promised = PromisedIds()
-        self._handed: dict[ClientTurn, Handed] = {}
+        self._handed: dict[SentPrompt, Handed] = {}
         """The prompts that the agent has and has not taken, or not named, in the order they were written."""
         self._unshown: dict[str, list[v2.ContentBlock]] = {}
         """Accepted prompts whose message the agent has not shown, by the ids of the messages."""
@@ -126,11 +125,11 @@ class PromptDispatcher:
     @property
     def inserts(self) -> bool:
         """Whether prompts are handed to the agent while it works."""
-        return self._binding.inserts and self._binding.feed is not None
+        return self._binding.inserts and self._binding.at_agent is not None
 
     def next(self) -> Next | None:
-        feed, fold = self._binding.feed, self._session.fold
-        offered = frozenset() if feed is None else feed.session.abilities.delivery
+        at_agent, fold = self._binding.at_agent, self._session.fold
+        offered = frozenset() if at_agent is None else at_agent.abilities.delivery
         inserts = self.inserts
         takes = Takes(
             steer="steer" in offered or inserts,
@@ -148,7 +147,7 @@ class PromptDispatcher:
         """There is something to send. Where the agent is there, the prompt is committed as sent together with
         what else is committed now: then it has never waited."""
         sent = None
-        if self._binding.feed is not None:
+        if self._binding.at_agent is not None:
             sent = self._send_event(following.entry)
         self._task = asyncio.get_running_loop().create_task(self._send(sent))
         self._task.add_done_callback(self._sent)
@@ -169,11 +168,11 @@ class PromptDispatcher:
         if task.exception() is not None:
             logger.error("a prompt could not be sent", exc_info=task.exception())
             return
-        self._listener.attempt(self._listener.advance)
+        attempt(self._listener.advance)
 
     async def _send(self, sent: tuple[Entry, bool] | None) -> None:
         try:
-            feed = await self._binding.bring()
+            at_agent = await self._binding.bring()
         except RequestError as error:
             following = self.next()
             if following is not None:
@@ -187,14 +186,14 @@ class PromptDispatcher:
         await self._session.live.durable()
         entry, promised = sent
         known = self._session.fold.prompts.get(entry.message_id)
-        if known is None or known.state is not PromptState.SENT or feed is not self._binding.feed:
+        if known is None or known.state is not PromptState.SENT or at_agent is not self._binding.at_agent:
             return  # the agent was lost, or the session closed
         if self._withdrawn:
             self._reject(entry.message_id, CANCELLED)
             return
-        self._write(feed, entry, promised=promised)
+        self._write(at_agent, entry, promised=promised)
 
-    def _write(self, feed: UpstreamFeed, entry: Entry, *, promised: bool) -> None:
+    def _write(self, at_agent: UpstreamSession, entry: Entry, *, promised: bool) -> None:
         content: list[Any] = [*entry.content]
         untold = self._binding.is_untold and not is_command(content, self._session.fold)
         told = story(self._session.fold) if untold else None
@@ -202,18 +201,20 @@ class PromptDispatcher:
             content.insert(0, v2.TextContent(text=told))
         if not self._handed:
             self._forget_end()
-        turn = ClientTurn(feed.session._core, content)
-        handed = self._handed[turn] = Handed(
+        sent = SentPrompt()
+        handed = self._handed[sent] = Handed(
             entry=entry,
-            turn=turn,
+            sent=sent,
             prompted=None if told is None else entry.content,
             promised=promised,
             settled=asyncio.get_running_loop().create_future(),
         )
         try:
-            turn.prompt = handed.written = content_blocks(content, feed.session.abilities)
-            accepted = feed.session._core.start_prompt(
-                turn, delivery=self._mode(entry, feed), meta=entry.meta
+            handed.written = content
+            at_agent.abilities.check_content(content)
+            check_blocks(content)  # CONT-04
+            accepted = at_agent.send_prompt(
+                sent, content, delivery=self._mode(entry, at_agent), meta=entry.meta
             )
         except LinkLost:
             return  # what was sent is rejected with the rest
@@ -223,9 +224,9 @@ class PromptDispatcher:
             return
         accepted.add_done_callback(partial(self._answered, handed, told_story=told is not None))
 
-    def _mode(self, entry: Entry, feed: UpstreamFeed) -> str | None:
+    def _mode(self, entry: Entry, at_agent: UpstreamSession) -> str | None:
         """The delivery that the agent is asked for: what it offers of what was asked for."""
-        works = self._session.fold.turn is not None and entry.delivery in feed.session.abilities.delivery
+        works = self._session.fold.turn is not None and entry.delivery in at_agent.abilities.delivery
         wanted = entry.delivery is Delivery.STEER or (entry.delivery is Delivery.INTERRUPT and self.inserts)
         return str(entry.delivery) if works and wanted else None
 
@@ -234,10 +235,10 @@ class PromptDispatcher:
         error = accepted.exception()
         if error is None and told_story:
             self._binding.note_told()
-        if error is not None and not isinstance(error, LinkLost) and handed.turn in self._handed:
+        if error is not None and not isinstance(error, LinkLost) and handed.sent in self._handed:
             self._refused(handed, error)
         self._listener.prompt_left()
-        self._listener.attempt(self._listener.advance)
+        attempt(self._listener.advance)
 
     def _refused(self, handed: Handed, error: BaseException) -> None:
         wire = error.error if isinstance(error, CallFailed) else _wire(error)
@@ -253,15 +254,15 @@ class PromptDispatcher:
 
     def _reject(self, message_id: str, error: ErrorObject) -> None:
         prompts = self._session.fold.prompts
-        self._listener.attempt(lambda: self._session.emit(prompts.reject(message_id, error).events))
+        attempt(lambda: self._session.emit(prompts.reject(message_id, error).events))
 
     def _return(self, message_id: str) -> None:
         """The agent gave it back untaken."""
         prompts = self._session.fold.prompts
-        self._listener.attempt(lambda: self._session.emit(prompts.withdraw(message_id, returned=True).events))
+        attempt(lambda: self._session.emit(prompts.withdraw(message_id, returned=True).events))
 
     def _settle(self, handed: Handed) -> None:
-        self._handed.pop(handed.turn, None)
+        self._handed.pop(handed.sent, None)
         if not handed.settled.done():
             handed.settled.set_result(None)
 
@@ -275,15 +276,15 @@ class PromptDispatcher:
         """Ask the agent to give back a prompt that it has not answered (PROMPT-V2-33); done once it has. With
         `cancel_turn`, the turn is cancelled where the agent takes the prompt all the same. `None` where the
         agent does not have the prompt, or cannot give it back."""
-        feed, entry = self._binding.feed, self._session.fold.prompts.get(message_id)
-        if feed is None or entry is None or entry.state is not PromptState.SENT:
+        at_agent, entry = self._binding.at_agent, self._session.fold.prompts.get(message_id)
+        if at_agent is None or entry is None or entry.state is not PromptState.SENT:
             return None
         found = [handed for handed in self._handed.values() if handed.entry.message_id == message_id]
         if not found:
             self._withdrawn = True  # it is about to be written
             return self._task
         handed = found[0]
-        if not handed.asked_back and not feed.session._core.prompts.request_withdrawal(handed.turn):
+        if not handed.asked_back and not at_agent.prompts.request_withdrawal(handed.sent):
             return None
         handed.asked_back = True
         handed.cancel_turn = handed.cancel_turn or cancel_turn
@@ -296,27 +297,27 @@ class PromptDispatcher:
 
     # --- what comes of it, in the lane --------------------------------------------------------------
 
-    def taken(self, turn: ClientTurn) -> None:
-        """The agent has taken it."""
-        handed = self._handed.get(turn)
+    def taken(self, prompt: SentPrompt) -> None:
+        """The agent has accepted a prompt."""
+        handed = self._handed.get(prompt)
         if handed is None:
             return  # its message was shown before
-        if turn.message_id is None:
+        if prompt.message_id is None:
             handed.taken = True
             self._await_turn()
             return
-        id = turn.message_id + self._binding.mark
+        id = prompt.message_id + self._binding.mark
         if self._echo and self._echo.message_id != id:
             self._decide()
-        if turn in self._handed:
+        if prompt in self._handed:
             self._accept(handed, id)
         self._show_held()
 
     def named(self) -> None:
         """By now the ids of prompts may be known that were taken without one."""
         for handed in [*self._handed.values()] if self._handed else ():
-            if handed.taken and handed.turn.message_id is not None:
-                self._accept(handed, handed.turn.message_id + self._binding.mark)
+            if handed.taken and handed.sent.message_id is not None:
+                self._accept(handed, handed.sent.message_id + self._binding.mark)
 
     @property
     def unsettled(self) -> bool:
@@ -403,9 +404,11 @@ class PromptDispatcher:
         prompt's."""
         end, self._end, self._concluding = self._end, None, None
         taken = self._session.fold.turns.due or any(handed.taken for handed in self._handed.values())
+        if self._binding.at_agent is not None:
+            self._binding.at_agent.conclude()
         if end is not None and taken and self._session.fold.turn is None:
             told = end
-            self._listener.attempt(lambda: self._listener.apply(told))
+            attempt(lambda: self._listener.apply(told))
 
     def _forget_end(self) -> None:
         self._end = None
@@ -452,8 +455,8 @@ class PromptDispatcher:
         echo = agent_id is None or handed.prompted is not None
         id = entry.message_id if promised or agent_id is None else agent_id
         self._settle(handed)
-        feed = self._binding.feed
-        named = agent_id if promised and feed is not None and feed.names_prompts else None
+        at_agent = self._binding.at_agent
+        named = agent_id if promised and at_agent is not None and at_agent.inserts else None
         if promised and agent_id is not None:
             self.promised.add(agent_id, id)
         if handed.prompted is not None:
@@ -475,3 +478,9 @@ def _wire(error: BaseException) -> ErrorObject:
     return (
         to_request_error(error).to_wire() if isinstance(error, AntiphonError) else AntiphonError().to_wire()
     )
+
+
+def attempt(act: Callable[[], None]) -> None:
+    """Call `act`; errors of a session that is being put away are ignored: its clients learn of the end."""
+    with suppress(StoreError, SessionUnknown, LocalError):
+        act()

@@ -8,8 +8,8 @@ from typing import Any
 
 from msgspec import UNSET, structs
 
-from antiphon.client import Permission
 from antiphon.client.elicitation import Elicitation
+from antiphon.client.protocol.questions import first_option, tool_kind
 from antiphon.engine.events import NOTHING, QuestionClosed, QuestionEnd, QuestionOpened, Updated
 from antiphon.engine.questions import (
     CREATE_ELICITATION,
@@ -25,6 +25,7 @@ from antiphon.engine.turn import TurnState
 from antiphon.engine.who import Who
 from antiphon.errors import AntiphonError
 from antiphon.hub.context import HubContext
+from antiphon.hub.upstream.session import UpstreamSession
 from antiphon.hub.upstream.upstream import CANCEL, tell_done
 from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.schema import v2
@@ -40,6 +41,7 @@ NO_OPTION = v2.PermissionOption(
     option_id=v2.PermissionOptionId(""), name="", kind=v2.PermissionOptionKind.REJECT_ONCE
 )
 """Decided, where none of the options says so."""
+REJECTS = (v2.PermissionOptionKind.REJECT_ONCE, v2.PermissionOptionKind.REJECT_ALWAYS)
 READS = frozenset({"read", "search", "think"})
 """The kinds of tool calls that only read. Not `fetch`: what is sent out with an address is gone."""
 
@@ -144,32 +146,33 @@ class UpstreamQuestions:
 
     # --- what is answered --------------------------------------------------------------------------
 
-    async def permission(self, permission: Permission) -> str | None:
-        """Return the id of the option that was chosen; `None` for none."""
-        if (decided := self._decide_alone(permission)) is not None:
-            return decided.option_id or None
-        if permission.session.parent is not None:  # it works for this session, which asks for it
-            request = structs.replace(permission.request, session_id=v2.SessionId(self._session.id))
-            check_question(request)
-            reply: Reply | None = await self._pose(REQUEST_PERMISSION, request)
+    async def permission(
+        self, question_id: str, request: v2.RequestPermissionRequest, asking: UpstreamSession
+    ) -> v2.RequestPermissionResponse | None:
+        """Decide on a permission request. `asking` is the session at the agent. None cancels."""
+        if (decided := self._decide_alone(request, asking)) is not None:
+            return _selected(decided.option_id) if decided.option_id else None
+        if asking.parent is not None:  # it works for this session, which asks for it
+            here = structs.replace(request, session_id=v2.SessionId(self._session.id))
+            check_question(here)
+            reply: Reply | None = await self._pose(REQUEST_PERMISSION, here)
         else:
-            reply = await self._reply(permission.question_id)
+            reply = await self._reply(question_id)
         if reply is None or reply.closed.end is not QuestionEnd.ANSWERED:
             return None
         outcome = codec(2).result(REQUEST_PERMISSION, reply.closed.result).outcome
         if not isinstance(outcome, v2.SelectedPermissionOutcome):
             return None
-        permission.meta = outcome.meta  # OBS-02
-        offered = [option.option_id for option in permission.options]
-        return outcome.option_id if outcome.option_id in offered else None
+        offered = [option.option_id for option in request.options]
+        return _selected(outcome.option_id, outcome.meta) if outcome.option_id in offered else None  # OBS-02
 
-    async def elicitation(self, elicitation: Elicitation) -> Any:
+    async def elicitation(self, elicitation: Elicitation, asking: UpstreamSession) -> Any:
         voices = self._asked_now()
         able = any(elicitation.mode in voice.modes for voice in voices)
         alone = not voices and self._session.start is None
         if (voices and not able) or (alone and self._hub.unattended == "reject"):
             return CANCEL  # ELIC-02: no attached client could answer
-        if elicitation.session is not None and elicitation.session.parent is not None:
+        if asking.parent is not None:
             here = structs.replace(elicitation.request, session_id=v2.SessionId(self._session.id))
             reply: Reply | None = await self._pose(CREATE_ELICITATION, here)
         else:
@@ -219,20 +222,27 @@ class UpstreamQuestions:
             if client.policy.answers(session, asked, client_id=client.client_id)
         ]
 
-    def _decide_alone(self, permission: Permission) -> v2.PermissionOption | None:
+    def _decide_alone(
+        self, request: v2.RequestPermissionRequest, asking: UpstreamSession
+    ) -> v2.PermissionOption | None:
         """Return the option where no client is there that may decide; `None` where one is to be waited for:
         also the client that begins the session and is about to follow it."""
         unattended = self._hub.unattended
         if unattended == "wait" or self._asked_now() or self._session.start is not None:
             return None
         if unattended == "reject":
-            decided: v2.PermissionOption | None = permission.reject() or NO_OPTION
+            decided: v2.PermissionOption | None = first_option(request, *REJECTS) or NO_OPTION
         else:
-            reads = permission.kind in READS
-            decided = permission.option(v2.PermissionOptionKind.ALLOW_ONCE) if reads else None
+            reads = tool_kind(request, asking.fold) in READS
+            decided = first_option(request, v2.PermissionOptionKind.ALLOW_ONCE) if reads else None
         if decided is not None:
             self._note(f"unattended: {decided.kind}")
         return decided
+
+
+def _selected(option_id: str, meta: dict[str, Any] | None = None) -> v2.RequestPermissionResponse:
+    chosen = v2.SelectedPermissionOutcome(option_id=v2.PermissionOptionId(option_id), meta=meta)
+    return v2.RequestPermissionResponse(outcome=chosen)
 
 
 def _here(asked: Question, session_id: str, fold: Session) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 from antiphon.engine.subagents import renamed
 from antiphon.errors import RequestError
-from antiphon.hub.upstream.feed import UpstreamFeed
+from antiphon.hub.upstream.session import UpstreamSession
 from antiphon.hub.upstream.upstream import Upstream
 from antiphon.schema import v2
 from antiphon.server.ids import new_id
@@ -20,7 +20,7 @@ from antiphon.server.subagents import follow
 logger = logging.getLogger("antiphon.hub")
 
 
-Join = Callable[[ServedSession, Upstream, UpstreamFeed, dict[str, str]], None]
+Join = Callable[[ServedSession, Upstream, UpstreamSession, dict[str, str]], None]
 
 
 class UpstreamSubagents:
@@ -43,11 +43,13 @@ class UpstreamSubagents:
         """The sessions here by their ids at the agent: this one, those that work for it, and so on."""
         self._own: dict[str, ServedSession] = {}
 
-    def stand(self, upstream: Upstream, feed: UpstreamFeed, names: dict[str, str] | None = None) -> None:
+    def stand(
+        self, upstream: Upstream, at_agent: UpstreamSession, names: dict[str, str] | None = None
+    ) -> None:
         """The session is at an agent; what it knew of another one there is over."""
         self._upstream = upstream
         self._names = {} if names is None else names
-        self._names[feed.session.id] = self._session.id
+        self._names[at_agent.id] = self._session.id
 
     def update(self, update: Any) -> Any:
         """What the agent says of its sessions, with the ids that they have here."""
@@ -71,17 +73,17 @@ class UpstreamSubagents:
             child.cancellable = info.can_cancel
 
     async def _begin(self, there: str, id: str, cwd: str) -> None:
-        """What came of it meanwhile is kept by its feed."""
+        """What came of it meanwhile is kept by its at_agent."""
         parent, upstream = self._session, self._upstream
-        feed = None if upstream is None else upstream.find(there)
-        if upstream is None or feed is None:
+        at_agent = None if upstream is None else upstream.agent.find(there)
+        if upstream is None or at_agent is None:
             return
         announced = parent.fold.last_seq
         try:
             child = await self._registry.create_subagent(parent, cwd, session_id=id)
         except RequestError as error:  # the hub has no room for it: it works unseen
             logger.warning("subagent of %s is not followed: %s", parent.id, error)
-            feed.cut()
+            at_agent.cut()
             return
         if upstream is not self._upstream:  # the agent was lost
             self._registry.retire(child)
@@ -89,7 +91,7 @@ class UpstreamSubagents:
         info = parent.fold.subagents.get(id)
         child.parent, child.cancellable = parent, info is not None and info.can_cancel
         self._own[id] = child
-        self._join(child, upstream, feed, self._names)
+        self._join(child, upstream, at_agent, self._names)
         for client in parent.clients():
             follow(self._registry, client, parent, child, announced)
 

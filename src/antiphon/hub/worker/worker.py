@@ -14,7 +14,6 @@ from typing import Any
 
 from msgspec import UNSET, structs
 
-from antiphon.client import ClientTurn, Permission, SessionEvent
 from antiphon.client.elicitation import Elicitation
 from antiphon.client.protocol.dialect import STREAMED
 from antiphon.engine.annotations import Annotation
@@ -29,6 +28,7 @@ from antiphon.engine.events import (
 )
 from antiphon.engine.fold import is_state
 from antiphon.engine.prompts import Entry
+from antiphon.engine.questions import Question
 from antiphon.engine.session import Session
 from antiphon.engine.transcript import MessageChunk
 from antiphon.errors import (
@@ -46,13 +46,13 @@ from antiphon.errors import (
 from antiphon.hub.context import HubContext
 from antiphon.hub.records import HUB
 from antiphon.hub.upstream.errors import to_request_error
-from antiphon.hub.upstream.feed import UpstreamFeed
 from antiphon.hub.upstream.mcp import Provision
+from antiphon.hub.upstream.session import SentPrompt, UpstreamSession
 from antiphon.hub.upstream.upstream import Upstream
 from antiphon.hub.worker.binding import Binding
 from antiphon.hub.worker.canceller import UpstreamCanceller
 from antiphon.hub.worker.place import Place, go_on, news
-from antiphon.hub.worker.prompt_dispatcher import PromptDispatcher
+from antiphon.hub.worker.prompt_dispatcher import PromptDispatcher, attempt
 from antiphon.hub.worker.prompt_messages import renamed_original
 from antiphon.hub.worker.questions import UpstreamQuestions
 from antiphon.hub.worker.subagents import UpstreamSubagents
@@ -117,10 +117,10 @@ class UpstreamWorker:
     def accepted(self) -> tuple[type, ...]:
         """The content that the agent takes as it runs now, whatever clients were told. One that does not run
         is asked when it does."""
-        feed = self.binding.feed
-        if feed is None:
+        at_agent = self.binding.at_agent
+        if at_agent is None:
             return (*ALWAYS, *CONTENT.values())
-        able = feed.session.abilities
+        able = at_agent.abilities
         return (*ALWAYS, *(kind for name, kind in CONTENT.items() if getattr(able, name)))
 
     @property
@@ -130,7 +130,7 @@ class UpstreamWorker:
     @property
     def is_set_up(self) -> bool:
         """Whether an agent is at work for it: a client that joins then changes nothing of its setup."""
-        return self.binding.feed is not None
+        return self.binding.at_agent is not None
 
     async def open(self) -> None:
         self.session.mcp_servers = self._hub.mcp_servers.pop(self.id, ())
@@ -161,34 +161,30 @@ class UpstreamWorker:
         the session is sent everything that comes from here on."""
         self.session.start = SessionStart.of(self.fold)
 
-    def attempt(self, act: Callable[[], None]) -> None:
-        with suppress(StoreError, SessionUnknown, LocalError):  # clients are told by the end of the session
-            act()
-
     # --- where the agent is ------------------------------------------------------------------------
 
     async def bind(
         self,
         upstream: Upstream,
-        feed: UpstreamFeed,
+        at_agent: UpstreamSession,
         *,
         again: bool,
         begun: Callable[[], None] = lambda: None,
     ) -> None:
-        binding, session = self.binding, feed.session
-        if not binding.chain or binding.chain[-1] != session.id:
-            binding.chain.append(session.id)
+        binding = self.binding
+        if not binding.chain or binding.chain[-1] != at_agent.id:
+            binding.chain.append(at_agent.id)
         if again:
-            go_on(session, self.fold)
-        self.session.opened_meta = without_ours(session._core.opened_meta) or {}  # OBS-02
-        binding.upstream, binding.feed = upstream, feed
+            go_on(at_agent, self.fold)
+        self.session.opened_meta = without_ours(at_agent.opened_meta) or {}  # OBS-02
+        binding.upstream, binding.at_agent = upstream, at_agent
         self.dispatcher.promised.learn(self.fold.messages)
         self.questions.forget()
-        self.subagents.stand(upstream, feed)
-        feed.lead(self, early=not again, mark=binding.mark, begun=begun)
+        self.subagents.stand(upstream, at_agent)
+        at_agent.lead(self, early=not again, mark=binding.mark, begun=begun)
         if again:
-            upstream.cut_children(session)
-            for update in news(session, self.fold):
+            upstream.cut_children(at_agent)
+            for update in news(at_agent, self.fold):
                 self.apply(update)
         await binding.keep()
         await self.live.durable()
@@ -202,9 +198,9 @@ class UpstreamWorker:
         self.leave_agent()
         self.dispatcher.lost()
 
-    def join_parent(self, upstream: Upstream, feed: UpstreamFeed, names: dict[str, str]) -> None:
-        self.binding.feed = feed
-        self.subagents.stand(upstream, feed, names)
+    def join_parent(self, upstream: Upstream, at_agent: UpstreamSession, names: dict[str, str]) -> None:
+        self.binding.at_agent = at_agent
+        self.subagents.stand(upstream, at_agent, names)
 
     def leave_parent(self) -> None:
         self.subagents.end()
@@ -216,21 +212,17 @@ class UpstreamWorker:
     def annotated(self, annotation: Annotation, *, removed: bool) -> None:
         """Pass an annotation on, if the agent runs and takes annotations. The hub's journal is what counts:
         the agent is not started for it, and nothing depends on its answer."""
-        feed = self.binding.feed
-        if feed is not None and feed.session.abilities.annotations:
+        at_agent = self.binding.at_agent
+        if at_agent is not None and at_agent.abilities.annotations:
             self.session.tasks.start_soon(self._relay_annotation(annotation, removed=removed))
 
     async def _relay_annotation(self, annotation: Annotation, *, removed: bool) -> None:
-        feed, there = self.binding.feed, self.agents_message_id(annotation.message_id)
-        if feed is None or there is None:
+        at_agent, there = self.binding.at_agent, self.agents_message_id(annotation.message_id)
+        if at_agent is None or there is None:
             return
-        core, by = feed.session._core, annotation.by
         try:
-            if removed:
-                await core.remove_annotation(annotation_id(annotation.id), by=by)
-            else:
-                value, kind = annotation.value, annotation.kind
-                await core.annotate(there, value, kind=kind, by=by, operation_id=annotation.id)
+            removed_id = annotation_id(annotation.id) if removed else None
+            await at_agent.annotate(there, annotation, removed_id=removed_id)
         except AntiphonError as error:
             logger.debug("annotation of %s refused by the agent: %s", self.id, error)
 
@@ -307,9 +299,9 @@ class UpstreamWorker:
 
     async def configure(self, id: str, value: Value, meta: dict[str, Any] | None) -> None:
         """Let the agent decide; its updates say what comes of it."""
-        feed = await self.binding.bring(may_lose_options=True)
+        at_agent = await self.binding.bring(may_lose_options=True)
         try:
-            await feed.session.set_config(id, value, meta=meta)
+            await at_agent.config.set(id, value, meta)
         except LocalError as error:
             raise InvalidParams(error.detail) from None
         except (CallFailed, LinkLost) as error:
@@ -341,7 +333,7 @@ class UpstreamWorker:
             self._hub.mcp_servers[self.id] = self.session.mcp_servers
         await self.dispatcher.stop()
         self._lose_agent()
-        self.attempt(lambda: self.emit(self.fold.interrupt()))
+        attempt(lambda: self.emit(self.fold.interrupt()))
         with suppress(StoreError, SessionUnknown):
             await self.live.durable()
 
@@ -349,36 +341,40 @@ class UpstreamWorker:
         self.cancel()
         await self.rest(CLOSE_GRACE)
         await self.dispatcher.stop()
-        feed, upstream, closed = self.binding.feed, self.binding.upstream, False
-        if feed is not None and feed.session.abilities.close:
+        at_agent, upstream, closed = self.binding.at_agent, self.binding.upstream, False
+        if at_agent is not None and at_agent.abilities.close:
             with suppress(AntiphonError, TimeoutError):
                 async with asyncio.timeout(CLOSE_GRACE):
-                    session = feed.session
-                    feed.cut()
-                    await session.close()
+                    at_agent.cut()
+                    await at_agent.agent.close(at_agent)
                     closed = True
         self._lose_agent()
-        if feed is not None and upstream is not None and not closed:
+        if at_agent is not None and upstream is not None and not closed:
             with suppress(TimeoutError):  # SESS-38: nothing of it goes on once the close is answered
                 async with asyncio.timeout(CLOSE_GRACE):
-                    await upstream.work_ended(feed.session.id)
+                    await upstream.work_ended(at_agent.id)
 
     # --- what the agent sends ----------------------------------------------------------------------
 
-    def agent_took(self, turn: ClientTurn) -> None:
-        self.dispatcher.taken(turn)
+    def agent_accepted(self, prompt: SentPrompt) -> None:
+        self.dispatcher.taken(prompt)
 
-    def agent_did(self, event: SessionEvent) -> None:
+    def agent_sent(
+        self, update: v2.SessionUpdate, original: bytes | None, meta: dict[str, Any] | None
+    ) -> None:
         try:
-            update = event.update
-            if type(update) in STREAMED and event.original is None and event.meta is None:
+            if type(update) in STREAMED and original is None and meta is None:
                 self.agent_streamed(update)  # type: ignore[arg-type]  # it is one of those
-            elif update is not None:
-                self.apply(update, event.original, event.meta)
-            elif event.question is not None:
-                self.questions.asked(event.question)
+            else:
+                self.apply(update, original, meta)
         except EventRefused as error:
             logger.warning("update dropped in session %s: %s", self.id, error)
+
+    def agent_asked(self, question: Question) -> None:
+        try:
+            self.questions.asked(question)
+        except EventRefused as error:
+            logger.warning("question dropped in session %s: %s", self.id, error)
 
     def agent_streamed(self, chunk: MessageChunk) -> None:
         if self.dispatcher.unsettled:
@@ -403,11 +399,13 @@ class UpstreamWorker:
         if self.session.start is not None:
             await self.session.start.followed.wait()
 
-    async def agent_asks(self, permission: Permission) -> str | None:
-        return await self.questions.permission(permission)
+    async def decide_permission(
+        self, question_id: str, request: v2.RequestPermissionRequest, asking: UpstreamSession
+    ) -> v2.RequestPermissionResponse | None:
+        return await self.questions.permission(question_id, request, asking)
 
-    async def agent_elicits(self, elicitation: Elicitation) -> Any:
-        return await self.questions.elicitation(elicitation)
+    async def decide_elicitation(self, elicitation: Elicitation, asking: UpstreamSession) -> Any:
+        return await self.questions.elicitation(elicitation, asking)
 
     def agent_left(self, reason: str) -> None:
         if self.session.parent is None:
@@ -415,7 +413,7 @@ class UpstreamWorker:
         self.binding.fail()
         self._lose_agent()
         cancelled = self._canceller.active  # then it ended by that, however it did
-        self.attempt(lambda: self.emit(self.fold.interrupt(attended=True, cancelled=cancelled)))
+        attempt(lambda: self.emit(self.fold.interrupt(attended=True, cancelled=cancelled)))
         self._idle()
 
     def apply(
@@ -481,13 +479,13 @@ class UpstreamWorker:
             self._idle()
         elif was is None and self.fold.turn is not None:
             if self._canceller.active:
-                self.attempt(self._canceller.opened)
-            self.attempt(self.advance)  # what steers waits for a turn to join
+                attempt(self._canceller.opened)
+            attempt(self.advance)  # what steers waits for a turn to join
 
     def _idle(self) -> None:
         self._canceller.active = False
         self._ended.set()
-        self.attempt(self.advance)
+        attempt(self.advance)
 
 
 def _renamed(update: Any, shown: Any, original: bytes | None) -> tuple[Any, bytes | None]:
@@ -504,7 +502,9 @@ def worker_of(session: ServedSession) -> UpstreamWorker:
     return worker
 
 
-def _join_parent(child: ServedSession, upstream: Upstream, feed: UpstreamFeed, names: dict[str, str]) -> None:
+def _join_parent(
+    child: ServedSession, upstream: Upstream, at_agent: UpstreamSession, names: dict[str, str]
+) -> None:
     worker = worker_of(child)
-    worker.join_parent(upstream, feed, names)
-    feed.lead(worker, early=True)
+    worker.join_parent(upstream, at_agent, names)
+    at_agent.lead(worker, early=True)

@@ -13,10 +13,16 @@ from typing import Any, Protocol
 from msgspec import Raw
 
 from antiphon.client.protocol.dialect import AgentDialect, AgentEvent
-from antiphon.client.session.tracker import SessionTracker
+from antiphon.client.protocol.tracked_session import (
+    TrackedSession,
+    is_background,
+    shows_background_terminal,
+)
 from antiphon.engine.events import NOTHING, QuestionClosed, QuestionEnd, QuestionOpened
 from antiphon.engine.json_values import encode, is_readable
 from antiphon.engine.questions import CREATE_ELICITATION, REQUEST_PERMISSION, Elicited
+from antiphon.engine.session import Session
+from antiphon.engine.who import Who
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.schema import v2
 from antiphon.schema.version import ours_in
@@ -82,7 +88,7 @@ class _Asked:
         """The result that means that nobody decided."""
         self.outside_turns = outside_turns
         self.origin = NOTHING
-        """How a v1 agent wrote it, for a hub."""
+        """How a v1 agent wrote it: a hub asks its v1 clients the same way."""
         self.result: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self.deciding: asyncio.Task[None] | None = None
 
@@ -91,7 +97,7 @@ class PendingQuestions:
     def __init__(
         self,
         session_id: str,
-        tracker: SessionTracker,
+        tracker: TrackedSession,
         dialect: AgentDialect,
         decider: Decider,
         memory: AnswerMemory,
@@ -107,7 +113,6 @@ class PendingQuestions:
         self._memory = memory
         self._handle = handle
         self._v1 = v1
-        self._keeps_origin = v1 and tracker.follower is not None
         self._open: dict[str, _Asked] = {}
         self._deciding: set[asyncio.Task[None]] = set()
         self._cancelled: set[asyncio.Task[None]] = set()
@@ -129,7 +134,7 @@ class PendingQuestions:
         asked, request, answer = self._read_permission(params)
         if request is None:
             return answer(CANCELLED)
-        if self._keeps_origin and inbound.params is not None and is_readable(inbound.params):
+        if self._v1 and inbound.params is not None and is_readable(inbound.params):
             asked.origin = inbound.params
         decide = self._decider.decide_permission
         self._begin(
@@ -255,10 +260,11 @@ class PendingQuestions:
         asked.result.set_result(result)
         self._tracker.note_activity()  # the agent has waited for this client so far
         end = QuestionEnd.CANCELLED if result == asked.cancelled else QuestionEnd.ANSWERED
-        published, by = Raw(encode(result)), None
-        elsewhere = self._tracker.others.take_end(asked.agents_id)
-        if elsewhere is not None and elsewhere.by is not None and end is QuestionEnd.CANCELLED:
-            end, published, by = QuestionEnd.ANSWERED, elsewhere.result, elsewhere.by
+        published: Raw = Raw(encode(result))
+        by: Who | None = None
+        elsewhere = self._tracker.answer_elsewhere(asked.agents_id)
+        if elsewhere is not None and end is QuestionEnd.CANCELLED:
+            end, (published, by) = QuestionEnd.ANSWERED, elsewhere
         self._tracker.apply_question(
             QuestionClosed(question_id=asked.question_id, end=end, result=published, by=by),
             background=self._is_background(asked),
@@ -295,12 +301,31 @@ class PendingQuestions:
             for asked in self._open.values()
             if not asked.outside_turns
             and not self._is_background(asked)
-            and not self._tracker.shows_background_terminal(asked.tool_call_id)
+            and not shows_background_terminal(self._tracker.fold, asked.tool_call_id)
         ]
 
     def _is_background(self, asked: _Asked) -> bool:
         """As of now: background work may be listed as such after it has asked (PERM-V2-10)."""
-        return self._tracker.is_background(asked.tool_call_id, asked.terminal_id)
+        return is_background(self._tracker.fold, asked.tool_call_id, asked.terminal_id)
+
+
+def tool_kind(request: v2.RequestPermissionRequest, fold: Session) -> str:
+    """The kind of tool that a permission request is about: `read`, `edit`, `execute`, …"""
+    if isinstance(request.subject, v2.CommandPermissionSubject):
+        return "execute"
+    subject = request.subject
+    call = subject.tool_call.tool_call_id if isinstance(subject, v2.ToolCallPermissionSubject) else None
+    known = None if call is None else fold.tools.get(call)
+    return "other" if known is None else str(known.kind)
+
+
+def first_option(request: v2.RequestPermissionRequest, *kinds: str) -> v2.PermissionOption | None:
+    """The first option of the first of these kinds that is offered."""
+    for kind in kinds:
+        for option in request.options:
+            if option.kind == kind:
+                return option
+    return None
 
 
 def _agents_id(params: Any) -> str | None:
