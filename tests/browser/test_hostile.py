@@ -163,9 +163,9 @@ async def test_a_question_made_of_it_is_only_a_question(visit: Visit, way: str) 
     elif way == "form":
         await card.get_by_role("button", name="Answer").click()
         await answers_quickly(page)  # whatever its patterns take to be tried
-        await expect(card).to_contain_text("This does not have the form that is asked for")
+        await expect(card).to_contain_text("This does not match the required pattern")
         await expect(card).to_contain_text("too slow to check here")
-        await expect(card).to_contain_text("It is filled in with hidden characters")
+        await expect(card).to_contain_text("The value contains hidden characters")
         await card.get_by_role("button", name="Decline").click()
     else:
         await expect(card.get_by_role("link")).to_have_count(0)  # no address that runs can be gone to

@@ -21,12 +21,12 @@ async def inviting(page: SessionPage) -> Locator:
     """The dialog, come to by the tab of those who are here."""
     await page.side.get_by_role("tab", name="People").click()
     await page.side.get_by_role("button", name="Invite…").click()
-    return page.page.get_by_role("dialog", name="Invite somebody")
+    return page.page.get_by_role("dialog", name="Invite a user")
 
 
 async def link_in(dialog: Locator) -> str:
     """The link that it makes of what is chosen."""
-    await dialog.get_by_role("button", name="Make a link").click()
+    await dialog.get_by_role("button", name="Create link").click()
     field = dialog.get_by_role("textbox")
     await expect(field).to_be_focused()
     return await field.input_value()
@@ -44,7 +44,7 @@ async def test_somebody_is_invited_to_watch_a_session(visit: Visit, tmp_path: Pa
     await expect(dialog.get_by_role("radio", name="Watch")).to_be_checked()
     await expect(dialog.get_by_role("radio", name="In this session")).to_be_checked()
     link = await link_in(dialog)
-    await expect(dialog).to_contain_text("Good once, for 5 min")
+    await expect(dialog).to_contain_text("It works once, for 5 min")
     await expect(dialog).to_contain_text("works on this machine only")
     await expect(dialog).to_contain_text("--tls-cert")
     await dialog.get_by_role("button", name="Copy").click()
@@ -61,7 +61,7 @@ async def test_somebody_is_invited_to_watch_a_session(visit: Visit, tmp_path: Pa
     await bobs.reads("Sentence 2 of 2")
     await expect(bobs.prompt).to_be_disabled()
     await expect(bobs.prompt).to_have_attribute(
-        "placeholder", "You look on here: your link lets you follow, not act."
+        "placeholder", "You are an observer: you can watch this session, but not act in it."
     )
     await expect(bobs.sessions.get_by_role("listitem")).to_have_count(1)
     await bobs.side.get_by_role("tab", name="People").click()
@@ -77,7 +77,7 @@ async def test_somebody_is_invited_to_watch_a_session(visit: Visit, tmp_path: Pa
     late = await visit(name="Eve")
     late.expected.append("401")
     page = await late.page(link=link)  # it was good once
-    await expect(page.get_by_role("heading", name="This link is not good any more")).to_be_visible()
+    await expect(page.get_by_role("heading", name="This link has expired or was used before")).to_be_visible()
 
 
 async def test_somebody_is_invited_to_manage_all_sessions_by_keys_alone(visit: Visit, tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ async def test_somebody_is_invited_to_manage_all_sessions_by_keys_alone(visit: V
     await keys.press("Enter")
     await keys.press("i")
     await keys.press("Enter")
-    dialog = ann.page.get_by_role("dialog", name="Invite somebody")
+    dialog = ann.page.get_by_role("dialog", name="Invite a user")
     await expect(dialog.get_by_role("radio", name="Watch")).to_be_focused()
     await keys.press("ArrowUp")
     await expect(dialog.get_by_role("radio", name="Manage")).to_be_checked()
@@ -140,9 +140,9 @@ async def test_what_goes_wrong_is_said_where_one_looks(visit: Visit, tmp_path: P
     await ann.begin(str(tmp_path))
     dialog = await inviting(ann)
     await ann.page.evaluate("() => { antiphon.call = async () => { throw new Error('It is too late.'); }; }")
-    await dialog.get_by_role("button", name="Make a link").click()
+    await dialog.get_by_role("button", name="Create link").click()
     await expect(dialog.get_by_role("alert")).to_have_text("It is too late.")
-    await expect(dialog.get_by_role("button", name="Make a link")).to_be_enabled()
+    await expect(dialog.get_by_role("button", name="Create link")).to_be_enabled()
 
 
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
@@ -163,5 +163,5 @@ async def test_the_dialog_can_be_read_and_used_by_everybody(
             await ann.page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
             assert await accessibility.complaints(ann.page, *accessibility.COVERED) == {}, (step, theme)
     assert await ann.page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
-    await dialog.get_by_role("button", name="Another one").click()
+    await dialog.get_by_role("button", name="Create another").click()
     await expect(dialog.get_by_role("radio", name="Watch")).to_be_focused()

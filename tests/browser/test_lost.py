@@ -36,7 +36,7 @@ async def test_a_hub_that_is_killed_and_started_again_is_found_again(
     finally:
         await asyncio.to_thread(hub.restart, port=port)
     with contextlib.suppress(TimeoutError):  # the page may have come back by itself meanwhile
-        await ann.bar.get_by_role("button", name="Now").click(timeout=1000)
+        await ann.bar.get_by_role("button", name="Retry now").click(timeout=1000)
     await expect(ann.bar.get_by_text(LOST_WORDS)).to_be_hidden()
     await ann.reads("Sentence 3 of 3")
     await ann.prompt.press("Enter")

@@ -76,8 +76,8 @@ async def test_one_approves_while_the_others_see_it_withdrawn(hub: Served, both:
         await bob.say("run echo allowed")
         for page in (ann, bob):
             await expect(page.question("Permission: echo allowed")).to_be_visible()
-            await page.state("Waits for an answer")
-        await terminal.shows("waits for your answer")
+            await page.state("Waiting for an answer")
+        await terminal.shows("waiting for your answer")
         await ann.questions.get_by_role("button", name="Allow").first.click()
         await expect(bob.questions).to_contain_text("Answered by Ann")
         await terminal.shows("Ann answered")
@@ -189,7 +189,7 @@ async def test_a_session_is_renamed_for_all(both: Both) -> None:
         await expect(page.sessions.get_by_role("button", name=re.compile("^A better name"))).to_be_visible()
 
 
-@pytest.mark.parametrize(("item", "ending"), [("As Markdown", ".md"), ("As a page", ".html")])
+@pytest.mark.parametrize(("item", "ending"), [("As Markdown", ".md"), ("As HTML", ".html")])
 async def test_a_transcript_is_downloaded(visit: Visit, folder: Path, item: str, ending: str) -> None:
     _, ann = await arrive(visit)
     await ann.begin(str(folder))

@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { countIn, search } from "../../src/antiphon/web/static/js/views/transcript/finding.js";
+import { countIn, search } from "../../src/antiphon/web/static/js/views/transcript/search.js";
 import { Heights } from "../../src/antiphon/web/static/js/views/transcript/heights.js";
-import { cutNear, partsOf } from "../../src/antiphon/web/static/js/cutting.js";
+import { cutNear, partsOf } from "../../src/antiphon/web/static/js/text_parts.js";
 
 test("heights say where rows are, as adding them up would", () => {
   const heights = new Heights();

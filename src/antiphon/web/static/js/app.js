@@ -3,7 +3,7 @@
 import { clientId, route, saveAs } from "./browser.js";
 import { Emitter } from "./emitter.js";
 import { ours } from "./fold/content.js";
-import { keep, kept } from "./keeping.js";
+import { keep, kept } from "./storage.js";
 import { Link } from "./link.js";
 import { logIn } from "./login.js";
 import { keptUp, listAll } from "./listing.js";
@@ -30,7 +30,7 @@ export class App extends Emitter {
   cwd = null;
   outbox = new Outbox((method, params) => this.#deliver(method, params), (entry, error) => {
     this.#known.get(entry.sessionId)?.sent();
-    if (error) this.#fail("What was left unsent was not taken", error);
+    if (error) this.#fail("A stored prompt was rejected", error);
   });
   link = new Link(
     {
@@ -173,7 +173,7 @@ export class App extends Emitter {
     this.#listed(keptUp(this.sessions, sessions, gone));
     if (!gone.includes(this.session?.id) || this.#removing === this.session.id) return;
     this.#close();
-    this.emit("error", { title: "The session was deleted", message: "Somebody else has deleted it." });
+    this.emit("error", { title: "The session was deleted", message: "Another user deleted it." });
   }
 
   #poll() {
@@ -317,7 +317,7 @@ export class App extends Emitter {
 
   #asked(method, params, { signal }) {
     const session = this.#known.get(params.sessionId) ?? (params.sessionId ? null : this.session);
-    if (!session) throw new RpcError(-32002, "This page does not follow that session.");
+    if (!session) throw new RpcError(-32002, "This page does not follow this session.");
     return session.asked(method, params, signal);
   }
 

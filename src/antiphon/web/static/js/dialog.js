@@ -1,13 +1,13 @@
-// Dialogs: modal, named, closed by Escape, and the focus goes back to where it was.
+// Modal dialogs. Escape closes them, and the focus returns to where it was.
 
 import { h, on } from "./dom.js";
-import { icon } from "./icons.js";
+import { iconButton } from "./icons.js";
 
 let count = 0;
 
 /**
- * Shows a dialog; the promise is what it was closed with (`null` for Escape and "Cancel").
- * `body(close)` gives its elements; a form in it is sent by Enter.
+ * Show a dialog. The promise resolves to the value that it was closed with (`null` for Escape and "Cancel").
+ * `body(close)` returns its elements.
  */
 export function ask({ title, body, wide = false }) {
   const id = `dialog-${++count}`;
@@ -18,12 +18,7 @@ export function ask({ title, body, wide = false }) {
       result = value;
       dialog.close();
     };
-    const shut = h(
-      "button",
-      { type: "button", class: "quiet icon-only", "aria-label": "Close", onclick: () => close() },
-      icon("close"),
-    );
-    const head = h("header", null, h("h2", { id }, title), shut);
+    const head = h("header", null, h("h2", { id }, title), iconButton("close", "Close", () => close()));
     const dialog = h("dialog", { class: wide && "wide", "aria-labelledby": id }, head, body(close));
     on(dialog, "close", () => {
       dialog.remove();
@@ -38,7 +33,7 @@ export function ask({ title, body, wide = false }) {
   });
 }
 
-/** Asks before something that cannot be taken back; `true` if it shall be done. */
+/** Ask for a confirmation. Resolves to `true` if the user agrees. */
 export function confirmed({ title, text, action }) {
   return ask({
     title,

@@ -5,7 +5,7 @@ import { matches } from "./patterns.js";
 
 /** How long a text may be that sets no limit of its own. */
 const LONGEST_TEXT = 100_000;
-const UNCHECKED = "This pattern is too slow to check here; the agent checks it.";
+const UNCHECKED = "The pattern is too slow to check here. The agent checks the value.";
 
 /**
  * The fields of a requested schema, in their order: `{name, title, description, required, default, kind,
@@ -69,10 +69,10 @@ export function readForm(fields, filled) {
   for (const field of fields) {
     const given = filled[field.name];
     if (field.kind === "unknown") {
-      if (field.required) problems[field.name] = "This page cannot ask for this. Answer with another client.";
+      if (field.required) problems[field.name] = "This page does not support this kind of field. Answer with another client.";
     } else if (isEmpty(field, given)) {
       if (field.required)
-        problems[field.name] = field.kind.startsWith("choice") ? "Please choose" : "Please fill this in";
+        problems[field.name] = field.kind.startsWith("choice") ? "Choose a value" : "Enter a value";
     } else {
       const { value, problem, note } = READERS[field.kind](field, given);
       if (problem) problems[field.name] = problem;
@@ -94,47 +94,47 @@ const READERS = {
     const problem = textProblem(field, value);
     if (problem !== null || field.pattern === null) return { value, problem };
     const fits = matches(field.pattern, value);
-    if (fits === false) return { problem: "This does not have the form that is asked for" };
+    if (fits === false) return { problem: "This does not match the required pattern" };
     return { value, note: fits === null ? UNCHECKED : null };
   },
   number: (field, given) => numberOf(field, given, "a number"),
   integer: (field, given) => {
     const read = numberOf(field, given, "a whole number");
-    return read.problem || Number.isInteger(read.value) ? read : { problem: "A whole number, please" };
+    return read.problem || Number.isInteger(read.value) ? read : { problem: "Enter a whole number" };
   },
   boolean: (field, value) => ({ value: value === true }),
   choice: ({ options }, value) =>
-    options.some((option) => option.value === value) ? { value } : { problem: "Please choose one of these" },
+    options.some((option) => option.value === value) ? { value } : { problem: "Choose one of these" },
   choices: ({ options, minItems, maxItems }, given) => {
     if (minItems !== null && given.length < minItems) return { problem: `Choose at least ${minItems}` };
     if (maxItems !== null && given.length > maxItems) return { problem: `Choose at most ${maxItems}` };
     return given.every((one) => options.some((option) => option.value === one))
       ? { value: given }
-      : { problem: "Please choose among these" };
+      : { problem: "Choose from these" };
   },
 };
 
 function numberOf({ minimum, maximum }, given, what) {
   const value = typeof given === "number" ? given : Number(String(given).trim().replace(",", "."));
-  if (String(given).trim() === "" || !Number.isFinite(value)) return { problem: `Please give ${what}` };
-  if (minimum !== null && value < minimum) return { problem: `At least ${minimum}, please` };
-  if (maximum !== null && value > maximum) return { problem: `At most ${maximum}, please` };
+  if (String(given).trim() === "" || !Number.isFinite(value)) return { problem: `Enter ${what}` };
+  if (minimum !== null && value < minimum) return { problem: `Must be at least ${minimum}` };
+  if (maximum !== null && value > maximum) return { problem: `Must be at most ${maximum}` };
   return { value };
 }
 
 function textProblem({ minLength, maxLength, format }, value) {
   const length = [...value].length;
-  if (minLength !== null && length < minLength) return `At least ${minLength} characters, please`;
-  if (length > (maxLength ?? LONGEST_TEXT)) return `At most ${maxLength ?? LONGEST_TEXT} characters, please`;
+  if (minLength !== null && length < minLength) return `Must have at least ${minLength} characters`;
+  if (length > (maxLength ?? LONGEST_TEXT)) return `Must have at most ${maxLength ?? LONGEST_TEXT} characters`;
   if (format !== null && !hasFormat(value, format)) return FORMATS[format];
   return null;
 }
 
 const FORMATS = {
-  email: "Please give an e-mail address, such as ann@example.org",
-  uri: "Please give a whole address, such as https://example.org",
-  date: "Please give a date, such as 2031-01-28",
-  "date-time": "Please give a date and a time",
+  email: "Enter an e-mail address, such as ann@example.org",
+  uri: "Enter a full address, such as https://example.org",
+  date: "Enter a date, such as 2031-01-28",
+  "date-time": "Enter a date and a time",
 };
 
 function hasFormat(value, format) {

@@ -1,5 +1,7 @@
-// Icons: drawn node by node on a 16 px grid, in the colour of the text beside them, and hidden from screen
-// readers, since a word always stands beside or behind them.
+// Icons on a 16 px grid, in the colour of the text beside them. They are hidden from screen readers, because
+// each has a label.
+
+import { h } from "./dom.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -68,7 +70,7 @@ const PATHS = {
   warning: ["M8 2.5 14 13H2zM8 6.5V9.5M8 11.2v.1"],
 };
 
-/** Two voices, the second answering: the mark of the page. */
+/** The mark of the page. */
 const MARK = ["M3 3.5v6", "M6.5 2v9", "M9.5 5v9", "M13 6.5v6"];
 
 function draw(paths, box, className) {
@@ -85,9 +87,15 @@ function draw(paths, box, className) {
   return svg;
 }
 
-/** The icon of that name; an unknown one is drawn as "other", so that a new kind of tool call has one. */
+/** The icon with a name. An unknown name, such as a new kind of tool call, gets the icon "other". */
 export function icon(name) {
   return draw(PATHS[Object.hasOwn(PATHS, name) ? name : "other"], 16, "icon");
+}
+
+/** A button that shows an icon only. `kind`: more classes. */
+export function iconButton(name, label, onclick, { kind = "", ...more } = {}) {
+  const look = { type: "button", class: ["quiet icon-only", kind], "aria-label": label, title: label };
+  return h("button", { ...look, onclick, ...more }, icon(name));
 }
 
 export function mark() {

@@ -11,7 +11,7 @@ export class RpcError extends Error {
 
 /** The link was lost before the answer came: nobody here knows what the hub heard. */
 export class LinkLost extends Error {
-  constructor(message = "The link to the hub was lost.") {
+  constructor(message = "The connection to the hub was lost.") {
     super(message);
     this.name = "LinkLost";
   }

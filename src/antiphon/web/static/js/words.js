@@ -1,4 +1,4 @@
-// Times, lengths, sizes and names in words. Pure: the clock is an argument.
+// Times, durations, sizes, paths and names as text. Pure: the time is an argument.
 
 import { safeLine } from "./text_safety.js";
 
@@ -82,7 +82,13 @@ export function counted(number, noun) {
   return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }
 
-/** The end of a folder's path, which tells most: "…/site/docs". */
+/** A path relative to a folder, or whole if it is elsewhere. */
+export function within(path, folder) {
+  const root = folder && folder !== "/" ? folder.replace(/\/?$/, "/") : null;
+  return root && path.startsWith(root) ? path.slice(root.length) : path;
+}
+
+/** The last two parts of a path: "…/site/docs". */
 export function shortPath(path) {
   const parts = String(path ?? "")
     .split(/[\\/]/)
@@ -91,7 +97,7 @@ export function shortPath(path) {
   return safeLine(`…/${parts.slice(-2).join("/")}`, 60);
 }
 
-/** At most two letters to know somebody by. */
+/** The initials of a name, at most two letters. */
 export function initials(name) {
   const words = safeLine(String(name ?? ""), 64)
     .split(/[\s._@-]+/)

@@ -22,7 +22,7 @@ export function abilities(capabilities) {
 
 /** How a file goes to the agent, or why it does not. Pure. */
 export function wayFor({ type, name, size }, able, already = 0) {
-  if (size + already > LIMIT) return { refused: `All files together may have ${bytes(LIMIT)}` };
+  if (size + already > LIMIT) return { refused: `All files together may be at most ${bytes(LIMIT)}` };
   if (type.startsWith("image/") && able.image && type !== "image/svg+xml") return { kind: "image" };
   if (type.startsWith("audio/") && able.audio) return { kind: "audio" };
   const plain = PLAIN.test(type) || PLAIN_NAMES.test(name);
@@ -33,7 +33,7 @@ export function wayFor({ type, name, size }, able, already = 0) {
     : type.startsWith("audio/")
       ? "sounds"
       : "files of this kind";
-  return { refused: `This agent takes no ${what}` };
+  return { refused: `This agent does not accept ${what}` };
 }
 
 async function base64(file) {

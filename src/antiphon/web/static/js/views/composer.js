@@ -1,11 +1,11 @@
-// Where one writes: Enter sends; while the agent works, what is sent waits, steers or interrupts.
+// The composer. Enter sends a prompt; while the agent works, a prompt is queued, steers or interrupts.
 
 import { h, on, replace, setLabel, setText } from "../dom.js";
-import { follow } from "../following.js";
-import { icon } from "../icons.js";
-import { keep, kept } from "../keeping.js";
+import { follow } from "../follow.js";
+import { icon, iconButton } from "../icons.js";
+import { keep, kept } from "../storage.js";
 import { safeLine } from "../text_safety.js";
-import { Attaching } from "./attaching.js";
+import { AttachedFiles } from "./attached_files.js";
 import { Delivery } from "./delivery.js";
 import { mount as mountEmpty } from "./empty.js";
 import { mount as mountOptions } from "./options.js";
@@ -13,7 +13,7 @@ import { PromptHistory, promptsOf } from "./prompt_history.js";
 import { called, SlashMenu } from "./slash.js";
 import { tell } from "./toasts.js";
 
-const LOOKING = "You look on here: your link lets you follow, not act.";
+const LOOKING = "You are an observer: you can watch this session, but not act in it.";
 
 export function mount(app, element) {
   mountEmpty(app, document.getElementById("main"));
@@ -39,14 +39,12 @@ class Composer {
     });
     this.slash = new SlashMenu(this.field, (command) => this.#complete(command));
     this.delivery = new Delivery(() => this.show());
-    this.attaching = new Attaching(app, () => {
+    this.attaching = new AttachedFiles(app, () => {
       this.show();
       this.field.focus();
     });
-    this.attach = button("Attach files", "attach", () => this.attaching.picker.click(), "quiet");
-    this.stop = button("Stop", "stop", () => this.cancel(), "stop");
-    this.stop.append("Stop");
-    this.stop.classList.remove("icon-only");
+    this.attach = iconButton("attach", "Attach files", () => this.attaching.picker.click());
+    this.stop = h("button", { type: "button", class: "stop", onclick: () => this.cancel() }, icon("stop"), "Stop");
     this.send = h(
       "button",
       { type: "submit", class: "send primary icon-only", "aria-label": "Send" },
@@ -148,7 +146,7 @@ class Composer {
     this.send.disabled = looking || nothing;
     this.send.hidden = looking;
     const label = this.working
-      ? { queue: "Queue it", steer: "Steer", interrupt: "Interrupt", agent: "Send" }[this.delivery.way]
+      ? { queue: "Queue", steer: "Steer", interrupt: "Interrupt", agent: "Send" }[this.delivery.way]
       : "Send";
     setLabel(this.send, "aria-label", label);
     setLabel(this.send, "title", `${label} (Enter)`);
@@ -159,14 +157,14 @@ class Composer {
 
   #invitation() {
     if (this.working) return this.delivery.invites;
-    return this.#session.commands.length ? "Ask for something, or / for commands" : "Ask for something";
+    return this.#session.commands.length ? "Write a prompt, or / for commands" : "Write a prompt";
   }
 
   #say(offline, looking) {
     const command = called(this.#session.commands, this.field.value);
     let said = "";
     if (looking) said = "";
-    else if (offline) said = "Not connected: what you send goes out with the next link.";
+    else if (offline) said = "Not connected. Your prompt is sent when the connection is back.";
     else if (command?.input?.hint)
       said = `/${safeLine(command.name, 40)}: ${safeLine(command.input.hint, 120)}`;
     else if (this.working && this.field.value) said = this.delivery.says;
@@ -240,7 +238,7 @@ class Composer {
     try {
       await session.prompt(blocks, way);
     } catch (error) {
-      tell(this.app, "The prompt was not taken", error);
+      tell(this.app, "The prompt was rejected", error);
       if (this.#session !== session || this.field.value) return;
       this.attaching.set(attached);
       this.#set(text);
@@ -259,12 +257,4 @@ class Composer {
       tell(this.app, "The turn was not stopped", error);
     }
   }
-}
-
-function button(label, drawn, run, kind) {
-  return h(
-    "button",
-    { type: "button", class: [kind, "icon-only"], "aria-label": label, title: label, onclick: run },
-    icon(drawn),
-  );
 }

@@ -6,22 +6,22 @@ const WAYS = {
   queue: {
     name: "Queue",
     invites: "Queue a prompt",
-    says: "A prompt now waits for its turn; until then you can change it.",
+    says: "The prompt waits until this turn ends. You can change it until then.",
   },
   steer: {
     name: "Steer",
     invites: "Steer this turn",
-    says: "A prompt now reaches the agent at its next break, in this turn.",
+    says: "The agent gets the prompt during this turn.",
   },
   interrupt: {
     name: "Interrupt",
-    invites: "Stop this turn and ask for something else",
-    says: "A prompt now stops this turn first.",
+    invites: "Stop this turn and send a new prompt",
+    says: "This turn is stopped first. Then the agent gets the prompt.",
   },
   agent: {
     name: "Agent decides",
-    invites: "Send a prompt while it works",
-    says: "A prompt now goes to the agent at once, which decides when it takes it.",
+    invites: "Send a prompt while the agent works",
+    says: "The agent gets the prompt at once, and decides when to handle it.",
   },
 };
 
@@ -48,7 +48,7 @@ export class Delivery {
     this.element = h("div", {
       class: "segments",
       role: "radiogroup",
-      "aria-label": "While it works, a prompt shall",
+      "aria-label": "What a prompt does while the agent works",
       hidden: true,
     });
   }

@@ -46,13 +46,13 @@ export function elicitationCard(app, session, question, answerWith) {
     ),
     h("h3", null, question.title ? name : said || name),
     question.title && said ? h("p", { class: "asked" }, said) : null,
-    looking ? h("p", { class: "note" }, "Others are asked; you look on.") : body,
+    looking ? h("p", { class: "note" }, "You are an observer. Other users can answer.") : body,
   );
   return { element, name };
 }
 
 function fill(form, answerWith, decline, cancel) {
-  if (form === null) return h("p", { class: "note" }, "Asked of somebody else here.");
+  if (form === null) return h("p", { class: "note" }, "Another user is asked.");
   return h(
     "form",
     {
@@ -83,7 +83,7 @@ function visit(question, answerWith, decline, cancel) {
       h(
         "p",
         { class: "problem" },
-        "It asks to open an address that is none one should open: ",
+        "The agent asks you to open an address that is not a safe web address: ",
         h("code", null, safeLine(question.url ?? "", 300)),
       ),
       h("div", { class: "answers" }, decline, cancel),
@@ -109,14 +109,14 @@ function visit(question, answerWith, decline, cancel) {
     h(
       "p",
       { class: "host" },
-      h("small", null, "It asks to open"),
+      h("small", null, "The agent asks to open"),
       h("strong", null, address.host),
       h("code", null, safeLine(address.href, 400)),
     ),
-    address.secure ? null : h("p", { class: "problem" }, "Not encrypted: others on the way can read along."),
+    address.secure ? null : h("p", { class: "problem" }, "Not encrypted: others on the network can read what you send."),
     address.ascii
       ? null
-      : h("p", { class: "problem" }, "Letters of this name only look like others. Look twice."),
+      : h("p", { class: "problem" }, "This host name has unusual letters that can imitate others. Check it carefully."),
     h("div", { class: "answers" }, go, decline, cancel),
   );
 }

@@ -1,7 +1,7 @@
 // Where nothing was said yet: what this is, and a first thing to try.
 
 import { h, replace } from "../dom.js";
-import { follow } from "../following.js";
+import { follow } from "../follow.js";
 import { icon, mark } from "../icons.js";
 import { safeLine } from "../text_safety.js";
 import { ago } from "../words.js";
@@ -51,7 +51,7 @@ function welcome(app) {
     "div",
     { class: "welcome" },
     mark(),
-    h("h2", null, known.length ? "Go on where you were" : "One session, many voices"),
+    h("h2", null, known.length ? "Recent sessions" : "One session, many voices"),
     known.length
       ? h(
           "ul",
@@ -61,16 +61,16 @@ function welcome(app) {
       : h(
           "ul",
           null,
-          h("li", null, "An agent works here, on the machine of this hub; what it says and does is kept."),
+          h("li", null, "An agent works on the machine of this hub. The hub stores everything it says and does."),
           h(
             "li",
             null,
-            "Your editor, a terminal, this page and other people can follow one session at the same time.",
+            "Your editor, a terminal, this page and other people can share one session at the same time.",
           ),
           h(
             "li",
             null,
-            "Anyone of you can prompt, queue, stop, or answer what is asked. Close the page: it goes on.",
+            "All of you can prompt, queue, stop and answer questions. The session continues when you close the page.",
           ),
         ),
     !app.begins
@@ -97,8 +97,8 @@ function welcome(app) {
 }
 
 function listing(app) {
-  if (app.only !== null) return "Your link is for these sessions only.";
-  return "You look on here: sessions that begin are listed by themselves.";
+  if (app.only !== null) return "Your login is for these sessions only.";
+  return "You are an observer. New sessions appear here.";
 }
 
 function latest(app, entry, now) {
@@ -126,7 +126,7 @@ async function tour(app) {
   const has = session.commands.length === 0 || session.commands.some((command) => command.name === "tour");
   await session
     .prompt([{ type: "text", text: has ? "/tour" : "What can you do?" }])
-    .catch((error) => tell(app, "The prompt was not taken", error));
+    .catch((error) => tell(app, "The prompt was rejected", error));
 }
 
 function opening(app, session) {
@@ -135,11 +135,11 @@ function opening(app, session) {
   return h(
     "div",
     { class: "welcome" },
-    h("h2", null, "What shall it do?"),
+    h("h2", null, "What should the agent do?"),
     h(
       "p",
       { class: "note" },
-      app.role === "observer" ? "Nothing was said here yet." : "Write below, or begin with one of these.",
+      app.role === "observer" ? "No messages yet." : "Write a prompt below, or start with a command.",
     ),
     app.role === "observer"
       ? null

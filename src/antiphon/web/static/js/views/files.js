@@ -1,16 +1,15 @@
-// The files that were changed, and by how many lines; a click goes to the call that did it.
+// The files that tool calls have changed. A click shows the call.
 
 import { h, replace } from "../dom.js";
-import { follow } from "../following.js";
+import { follow } from "../follow.js";
 import { safeLine } from "../text_safety.js";
-import { counted } from "../words.js";
+import { counted, within } from "../words.js";
 
 const SHOWN = 500;
 
 /** The name of a file, and the folder it is in, from where the session works. Pure. */
 export function pathParts(path, cwd) {
-  const from = `${(cwd ?? "").replace(/\/$/, "")}/`;
-  const inside = from !== "/" && path.startsWith(from) ? path.slice(from.length) : path;
+  const inside = within(path, cwd);
   const at = Math.max(inside.lastIndexOf("/"), inside.lastIndexOf("\\"));
   return { name: inside.slice(at + 1) || inside, folder: at > 0 ? inside.slice(0, at) : "" };
 }
@@ -31,8 +30,8 @@ export function mount(app, element, count) {
     count(files.length ? String(files.length) : "");
     const rows = files.slice(-SHOWN).map((file) => row(file, session.cwd, () => reveal(file)));
     const more = files.length - rows.length;
-    if (more) rows.unshift(h("li", { class: "note" }, `${counted(more, "file")} before these`));
-    const nothing = "No file was changed. Those that are stand here, with their lines.";
+    if (more) rows.unshift(h("li", { class: "note" }, `${counted(more, "earlier file")}`));
+    const nothing = "The agent has not changed any files yet.";
     replace(element, rows.length ? h("ul", { class: "files" }, rows) : h("p", { class: "nothing" }, nothing));
   });
 }

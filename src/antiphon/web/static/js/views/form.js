@@ -122,7 +122,7 @@ class Row {
 /** What to say of a text that holds what its control would not show; else null. */
 function hiddenIn(text) {
   if (typeof text !== "string" || safeText(text) === text.replaceAll("\r\n", "\n")) return null;
-  return `It is filled in with hidden characters: ${safeText(text.slice(0, 2000))}`;
+  return `The value contains hidden characters: ${safeText(text.slice(0, 2000))}`;
 }
 
 const CONTROLS = {
@@ -172,7 +172,7 @@ const CONTROLS = {
     const chosen = Array.isArray(row.field.default) ? row.field.default : [];
     return marks(row, "checkbox", (option) => chosen.includes(option.value));
   },
-  unknown: () => h("p", { class: "note" }, "This page cannot ask for this."),
+  unknown: () => h("p", { class: "note" }, "This page does not support this kind of field."),
 };
 
 function numeric(row, inputmode) {

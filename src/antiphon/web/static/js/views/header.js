@@ -1,9 +1,8 @@
-// The bar above the session: what it is called, what it does, who is here, what it has used, and what one
-// can do with it.
+// The bar above the session: title, state, people, usage and menus.
 
 import { h, replace, setLabel, setText } from "../dom.js";
-import { follow } from "../following.js";
-import { icon } from "../icons.js";
+import { follow } from "../follow.js";
+import { icon, iconButton } from "../icons.js";
 import { opensMenu } from "../menu.js";
 import { safeLine } from "../text_safety.js";
 import { initials, shortPath } from "../words.js";
@@ -30,11 +29,7 @@ export function mount(app, element) {
     onclick: () => app.emit("tab", "people"),
   });
   const look = h("button", { type: "button", class: "quiet icon-only look", title: "Theme" });
-  const more = h(
-    "button",
-    { type: "button", class: "quiet icon-only of-session", title: "Session", "aria-label": "Session" },
-    icon("other"),
-  );
+  const more = iconButton("other", "Session", null, { kind: "of-session" });
 
   replace(
     element,
@@ -73,7 +68,7 @@ export function mount(app, element) {
   app.on("sessions", title.show);
 }
 
-/** What the browser's tab says: a question that waits first. Pure. */
+/** The title of the browser tab. An open question comes first. Pure. */
 export function pageTitle(session) {
   if (!session) return "Antiphon";
   const waits = session.questions.filter((question) => question.state === "open").length;
@@ -82,18 +77,8 @@ export function pageTitle(session) {
 }
 
 function panelButton(name, drawn, label, key, kind) {
-  const button = h(
-    "button",
-    {
-      type: "button",
-      class: ["quiet icon-only", kind],
-      "aria-label": label,
-      title: `${label} (${key})`,
-      "aria-controls": name,
-      onclick: () => togglePanel(name),
-    },
-    icon(drawn),
-  );
+  const more = { kind, title: `${label} (${key})`, "aria-controls": name };
+  const button = iconButton(drawn, label, () => togglePanel(name), more);
   const show = () => {
     button.setAttribute("aria-expanded", String(isOpen(name)));
     button.classList.toggle("on", isOpen(name) && !isDrawer(name));
@@ -136,7 +121,7 @@ function sessionItems(app, title, looks) {
     { label: "Copy link", icon: icon("copy"), run: () => copyLink(app) },
     "Export",
     { label: "As Markdown", icon: icon("export"), run: save("markdown") },
-    { label: "As a page", icon: icon("export"), run: save("html") },
+    { label: "As HTML", icon: icon("export"), run: save("html") },
     ...(isDrawer("sessions") ? ["Theme", ...looks()] : []),
   ].filter(Boolean);
 }
@@ -146,7 +131,7 @@ async function copyLink(app) {
     await navigator.clipboard.writeText(location.href);
     app.emit("told", {
       title: "Link copied",
-      message: "It opens this session for whoever is logged in to this hub.",
+      message: "It opens this session for users who are logged in to this hub.",
     });
   } catch (error) {
     tell(app, "The link was not copied", error);

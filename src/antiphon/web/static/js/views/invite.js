@@ -8,12 +8,12 @@ import { titleOf } from "./title.js";
 import { advice } from "./toasts.js";
 
 const ROLES = [
-  { value: "observer", title: "Watch", act: "watch", note: "See all of it, and change nothing" },
+  { value: "observer", title: "Watch", act: "watch", note: "See everything, change nothing" },
   {
     value: "controller",
     title: "Take part",
     act: "take part in",
-    note: "Also prompt and answer: through the agent, they can do what you can",
+    note: "Also send prompts and answer questions. Through the agent they can do what you can do.",
   },
   { value: "owner", title: "Manage", act: "manage", note: "Also close, archive and delete" },
 ];
@@ -44,7 +44,7 @@ export function linkOf(origin, code, sessionId) {
 export function invite(app) {
   const { session } = app;
   if (session === null || !mayInvite(app)) return Promise.resolve(null);
-  return ask({ title: "Invite somebody", body: (close) => new Inviting(app, session, close).element });
+  return ask({ title: "Invite a user", body: (close) => new Inviting(app, session, close).element });
 }
 
 class Inviting {
@@ -57,7 +57,7 @@ class Inviting {
 
   #asking() {
     const problem = h("p", { class: "problem", role: "alert", hidden: true });
-    const make = h("button", { type: "submit", class: "primary" }, "Make a link");
+    const make = h("button", { type: "submit", class: "primary" }, "Create link");
     const form = h(
       "form",
       {
@@ -79,7 +79,7 @@ class Inviting {
       choice("role", "What may they do?", ROLES),
       choice("sessions", "Where?", [
         { value: "this", title: "In this session", note: titleOf(this.session) },
-        { value: "all", title: "In all sessions of this hub", note: "Also in those that begin later" },
+        { value: "all", title: "In all sessions of this hub", note: "Including new sessions" },
       ]),
       problem,
       h(
@@ -117,15 +117,15 @@ class Inviting {
         h(
           "p",
           { class: "note", id: "invitation-note" },
-          `Good once, for ${lasting(seconds * 1000)} (until ${hour(Date.now() + seconds * 1000)}). ` +
-            "Whoever opens it first is in: send it to nobody else.",
+          `It works once, for ${lasting(seconds * 1000)} (until ${hour(Date.now() + seconds * 1000)}). ` +
+            "The first person who opens it is logged in, so send it to one person only.",
         ),
       ),
       isLoopback(location.hostname) ? onlyHere() : null,
       h(
         "footer",
         null,
-        h("button", { type: "button", onclick: () => this.#again() }, "Another one"),
+        h("button", { type: "button", onclick: () => this.#again() }, "Create another"),
         h("button", { type: "button", class: "primary", onclick: () => this.close() }, "Done"),
       ),
     );
@@ -188,10 +188,10 @@ function onlyHere() {
     h(
       "p",
       null,
-      `It works on this machine only, as you are here at ${location.hostname}. Open it in another browser or ` +
-        "a private window: in this one it would replace your own login.",
+      `The link works on this machine only, because this page is at ${location.hostname}. Open it in another ` +
+        "browser or a private window. In this browser it would replace your own login.",
     ),
-    h("p", null, "For others, serve the hub further, and invite them from its page there:"),
+    h("p", null, "To invite users on other machines, run the hub like this and invite them from its page:"),
     h(
       "pre",
       null,

@@ -9,31 +9,31 @@ const KEYS = [
   [
     "Anywhere",
     [
-      ["?", "These keys"],
+      ["?", "Show these keys"],
       ["n", "New session"],
       ["/", "Find a session"],
       ["Ctrl F", "Find in the transcript"],
       ["c", "Write a prompt"],
       ["[  ]", "Show or hide the panels"],
-      ["p  f  t  w", "Plan, files, timeline, who is here"],
-      ["1 to 9", "Answer what is asked (with Alt while writing)"],
+      ["p  f  t  w", "Plan, files, timeline, people"],
+      ["1 to 9", "Answer a question (with Alt while typing)"],
       ["Ctrl .", "Stop the turn"],
       ["Esc", "Close, or leave the field"],
     ],
   ],
   [
-    "While writing",
+    "In the prompt",
     [
-      ["Enter", "Send; while it works: queue, steer or interrupt"],
+      ["Enter", "Send; while the agent works: queue, steer or interrupt"],
       ["Shift Enter", "New line"],
       ["/", "Commands; Tab completes"],
-      ["↑  ↓", "Earlier prompts, where nothing is written"],
+      ["↑  ↓", "Earlier prompts, if the field is empty"],
     ],
   ],
   [
     "Sessions and queue",
     [
-      ["↑  ↓", "From session to session"],
+      ["↑  ↓", "Move between sessions"],
       ["Delete", "Delete the session"],
       ["Alt ↑  Alt ↓", "Move a queued prompt"],
     ],

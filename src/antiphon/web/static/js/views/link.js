@@ -18,7 +18,7 @@ export function linkMark(app) {
     "button",
     { type: "button", class: "quiet", onclick: () => app.retry?.() },
     icon("retry"),
-    "Now",
+    "Retry now",
   );
   const element = h(
     "span",
@@ -41,7 +41,7 @@ export function linkMark(app) {
     if (before !== app.link.state) {
       replace(
         heard,
-        { lost: "The link to the hub is lost. Reconnecting.", online: "Connected again." }[app.link.state],
+        { lost: "The connection to the hub was lost. Reconnecting.", online: "Connected again." }[app.link.state],
       );
       before = app.link.state;
     }

@@ -3,7 +3,7 @@
 import { ask } from "../dialog.js";
 import { h } from "../dom.js";
 import { safeLine } from "../text_safety.js";
-import { keep, kept } from "../keeping.js";
+import { keep, kept } from "../storage.js";
 import { closeDrawer } from "./panels.js";
 import { tell } from "./toasts.js";
 
@@ -31,7 +31,7 @@ export async function begin(app, options) {
     closeDrawer();
     return app.session;
   } catch (error) {
-    tell(app, "No session was begun", error);
+    tell(app, "The session was not created", error);
     return null;
   }
 }
@@ -73,14 +73,14 @@ function form(app, folders, close) {
     h(
       "p",
       { class: "note", id: "folder-note" },
-      "On the hub's machine, as a whole path. The agent works there.",
+      "An absolute path on the hub's machine. The agent works there.",
     ),
     agents ? h("label", { class: "field" }, h("span", null, "Agent"), agents) : null,
     h(
       "footer",
       null,
       h("button", { type: "button", onclick: () => close() }, "Cancel"),
-      h("button", { type: "submit", class: "primary" }, "Begin"),
+      h("button", { type: "submit", class: "primary" }, "Create"),
     ),
   );
 }

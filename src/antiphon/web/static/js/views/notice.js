@@ -19,16 +19,16 @@ export function mount(app, element) {
 function words(app, state) {
   if (state === "refused") {
     return [
-      h("h1", null, app.linkWasGood === false ? "This link is not good any more" : "You are not logged in here"),
-      h("p", null, "Each link lets one browser in, once, and only for a few minutes."),
-      h("p", null, "For a new one, run this where the hub runs, and open what it prints:"),
+      h("h1", null, app.linkWasGood === false ? "This link has expired or was used before" : "You are not logged in"),
+      h("p", null, "A login link works for one browser, once, within five minutes."),
+      h("p", null, "To get a new link, run this command on the hub's machine and open the link that it prints:"),
       h("pre", { class: "command" }, "antiphon link"),
     ];
   }
   if (state === "lost") {
     return [
       h("h1", null, "The hub cannot be reached"),
-      h("p", null, "It is tried again all the time. Is it running?"),
+      h("p", null, "The page keeps trying. If the hub is not running, start it on its machine:"),
       h("pre", { class: "command" }, "antiphon serve"),
     ];
   }

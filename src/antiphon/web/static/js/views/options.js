@@ -1,7 +1,7 @@
 // What the user chooses for the session: its mode, its model, and whatever else the agent offers.
 
 import { h, replace, setLabel } from "../dom.js";
-import { follow } from "../following.js";
+import { follow } from "../follow.js";
 import { safeLine } from "../text_safety.js";
 import { tell } from "./toasts.js";
 
@@ -53,7 +53,7 @@ function control(app, session, option, disabled) {
       await session.setOption(id, value);
     } catch (error) {
       undo();
-      tell(app, `${name} stays as it is`, error);
+      tell(app, `${name} was not changed`, error);
     }
   };
   const about = safeLine(option.description ?? name, 200);

@@ -2,7 +2,7 @@
 // drawers that come over the page and make the rest of it inert.
 
 import { h, on } from "../dom.js";
-import { keep, kept } from "../keeping.js";
+import { keep, kept } from "../storage.js";
 
 const PANELS = {
   sessions: { drawer: "(max-width: 719px)", rest: ["bar", "main", "side"] },

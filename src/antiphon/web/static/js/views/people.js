@@ -1,7 +1,7 @@
 // Who is here, since when, and what you are called.
 
 import { h, replace, setText } from "../dom.js";
-import { follow } from "../following.js";
+import { follow } from "../follow.js";
 import { icon } from "../icons.js";
 import { safeLine } from "../text_safety.js";
 import { ago, clock } from "../words.js";
@@ -26,8 +26,8 @@ export function mount(app, element, count) {
         if (!name) return;
         app.setName(name);
         app.emit("told", {
-          title: `You are ${safeLine(name, 64)} now`,
-          message: "Others see it with what you send.",
+          title: `Your name is now ${safeLine(name, 64)}`,
+          message: "Other users see it with your prompts.",
         });
       },
     },

@@ -29,9 +29,9 @@ export function permissionCard(app, session, question, answerWith) {
   const looking = app.role === "observer";
   const options = question.options ?? [];
   const waits = looking
-    ? "Others are asked; you look on."
+    ? "You are an observer. Other users can answer."
     : options.length === 0
-      ? "Asked of somebody else here."
+      ? "Another user is asked."
       : null;
   const element = h(
     "section",

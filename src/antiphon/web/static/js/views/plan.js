@@ -1,7 +1,7 @@
 // The plan as a checklist, with how far it is.
 
 import { h, replace } from "../dom.js";
-import { follow } from "../following.js";
+import { follow } from "../follow.js";
 import { safeLine, safeText } from "../text_safety.js";
 
 const STATES = { pending: "to do", in_progress: "in progress", completed: "done", cancelled: "cancelled" };
@@ -24,7 +24,7 @@ export function mount(app, element, count) {
     else if (!entries.length)
       replace(
         element,
-        h("p", { class: "nothing" }, "The agent has made no plan. One that it makes is ticked off here."),
+        h("p", { class: "nothing" }, "The agent has not made a plan yet."),
       );
     else replace(element, checklist(entries, done, all));
   });

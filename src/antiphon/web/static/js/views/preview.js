@@ -1,13 +1,14 @@
-// What a permission is about, as far as it can be shown: the command, the change, or what the tool is given.
+// A preview of what a permission is for: the command, the diff, or the input of the tool.
 
 import { h } from "../dom.js";
 import { safeLine, safeText } from "../text_safety.js";
+import { within } from "../words.js";
 
 const CUT = 4000;
 const LINES = 40;
 const NEAR = 3;
 
-/** The command of a question or of what its tool call is given. Pure. */
+/** The command of a question, or of the input of its tool call. Pure. */
 export function commandOf(question, call) {
   if (question.command?.command) return question.command.command;
   const given = call?.rawInput;
@@ -83,7 +84,7 @@ function change(part, cwd) {
   return h(
     "figure",
     { class: "diff-preview" },
-    h("figcaption", null, paths.map((path) => safeLine(inside(path, cwd), 200)).join(", ")),
+    h("figcaption", null, paths.map((path) => safeLine(within(path, cwd), 200)).join(", ")),
     shown.length
       ? h(
           "pre",
@@ -95,12 +96,6 @@ function change(part, cwd) {
       ? h("p", { class: "note" }, `and ${lines.length - LINES} more lines, in the transcript`)
       : null,
   );
-}
-
-/** A path as it is seen from where the session works. Pure. */
-function inside(path, cwd) {
-  const from = `${(cwd ?? "").replace(/\/$/, "")}/`;
-  return from !== "/" && path.startsWith(from) ? path.slice(from.length) : path;
 }
 
 const sign = (line) => ({ "+": "add", "-": "del", "@": "hunk" })[line[0]] ?? "same";

@@ -1,7 +1,7 @@
 // What the agent asks, as cards above the composer; gone when somebody has answered, after saying who.
 
 import { h, replace, setText } from "../dom.js";
-import { follow } from "../following.js";
+import { follow } from "../follow.js";
 import { safeLine } from "../text_safety.js";
 import { elicitationCard } from "./elicitation.js";
 import { permissionCard } from "./permission.js";
@@ -15,8 +15,8 @@ export function endOf(question, me) {
     question.by?.clientId !== undefined && question.by.clientId === me
       ? "you"
       : safeLine(question.by?.name ?? "", 64);
-  if (question.state === "expired") return "Nobody answered in time; nothing was allowed.";
-  if (question.state === "cancelled") return who ? `Cancelled by ${who}.` : "No longer asked.";
+  if (question.state === "expired") return "The question expired without an answer. Nothing was allowed.";
+  if (question.state === "cancelled") return who ? `Cancelled by ${who}.` : "The question was withdrawn.";
   const what = question.outcomeName
     ? safeLine(question.outcomeName, 80)
     : (ACTIONS[question.outcome] ?? null);
@@ -87,7 +87,7 @@ function make(app, session, question) {
       // Not into the composer: the key that answers the next question would be written there.
       if (inside) document.getElementById("main").focus({ preventScroll: true });
     } catch (error) {
-      tell(app, "Your answer was not taken", error);
+      tell(app, "Your answer was not accepted", error);
     } finally {
       made.element.inert = false;
       made.element.classList.remove("sending");

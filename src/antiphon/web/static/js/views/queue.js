@@ -1,15 +1,15 @@
-// What waits for its turn: changed, moved or withdrawn until the agent has it.
+// The queued prompts. They can be changed, moved or withdrawn until the agent has them.
 
 import { h, on, replace, setText } from "../dom.js";
-import { follow } from "../following.js";
-import { icon } from "../icons.js";
+import { follow } from "../follow.js";
+import { icon, iconButton } from "../icons.js";
 import { safeLine, safeText } from "../text_safety.js";
 import { counted } from "../words.js";
 import { tell } from "./toasts.js";
 
 const CUT = 600;
 
-/** The text of content blocks, and what else there is beside it. Pure. */
+/** The text of content blocks, and the other blocks. Pure. */
 export function wordsOf(blocks) {
   const list = Array.isArray(blocks) ? blocks : [];
   const text = list
@@ -19,7 +19,7 @@ export function wordsOf(blocks) {
   return { text, others: list.filter((block) => block.type !== "text") };
 }
 
-/** Before which entry one has to go to move by one place; null is the end, undefined: it cannot. Pure. */
+/** The entry before which a moved entry goes; null for the end, undefined if it cannot move. Pure. */
 export function placeFor(entries, id, step) {
   const at = entries.findIndex((entry) => entry.messageId === id);
   const to = at + step;
@@ -34,7 +34,7 @@ export function mount(app, element) {
     {
       type: "button",
       class: "quiet resume",
-      onclick: () => act("The queue stays paused", (session) => session.resumeQueue()),
+      onclick: () => act("The queue was not resumed", (session) => session.resumeQueue()),
     },
     icon("resume"),
     "Resume",
@@ -80,7 +80,7 @@ export function mount(app, element) {
   replace(element, head, list);
 }
 
-/** Moved without losing the focus in it. */
+/** Move a card and keep the focus in it. */
 function place(list, card, index) {
   const focused = card.contains(document.activeElement) ? document.activeElement : null;
   list.insertBefore(card, list.children[index] ?? null);
@@ -97,16 +97,10 @@ class Card {
     this.act = act;
     this.body = h("div", { class: "card-text" });
     this.sender = h("span", { class: "card-sender" });
-    const tool = (label, drawn, run) =>
-      h(
-        "button",
-        { type: "button", class: "quiet icon-only", "aria-label": label, title: label, onclick: run },
-        icon(drawn),
-      );
-    this.up = tool("Move up", "up", () => this.#move(-1));
-    this.down = tool("Move down", "down", () => this.#move(1));
-    this.edit = tool("Edit", "edit", () => this.#edit());
-    this.withdraw = tool("Withdraw", "close", () => this.#withdraw());
+    this.up = iconButton("up", "Move up", () => this.#move(-1));
+    this.down = iconButton("down", "Move down", () => this.#move(1));
+    this.edit = iconButton("edit", "Edit", () => this.#edit());
+    this.withdraw = iconButton("close", "Withdraw", () => this.#withdraw());
     this.tools = h("div", { class: "card-tools" }, this.up, this.down, this.edit, this.withdraw);
     this.element = h(
       "li",
@@ -127,7 +121,7 @@ class Card {
     const name = safeLine(entry.sender?.name ?? "", 64);
     const mine = entry.sender?.clientId !== undefined && entry.sender.clientId === this.app.me.clientId;
     const mode = entry.mode === "steer" ? "steers" : null;
-    setText(this.sender, [`${index + 1}`, mine ? "You" : name || "Somebody", mode]
+    setText(this.sender, [`${index + 1}`, mine ? "You" : name || "Another user", mode]
       .filter(Boolean)
       .join(" · "));
     const drawn = JSON.stringify([text, others.length]);

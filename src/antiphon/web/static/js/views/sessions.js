@@ -1,10 +1,9 @@
-// The sessions of the hub: which work, which wait for an answer, which rest; found by typing, walked by
-// arrow keys.
+// The list of sessions with their states, with a search field and arrow keys.
 
 import { confirmed } from "../dialog.js";
 import { h, on, replace, setLabel, setText } from "../dom.js";
-import { icon, mark } from "../icons.js";
-import { keep } from "../keeping.js";
+import { icon, iconButton, mark } from "../icons.js";
+import { keep } from "../storage.js";
 import { safeLine } from "../text_safety.js";
 import { ago, counted, shortPath } from "../words.js";
 import { newSession } from "./new_session.js";
@@ -13,10 +12,10 @@ import { stateDot, stateOf } from "./state.js";
 import { tell } from "./toasts.js";
 
 const SHOWN = 300;
-/** States that a row says in words. */
+/** States that a row shows as text. */
 const STANDS_OUT = new Set(["requires_action", "damaged", "newer"]);
 
-/** Those that have every word of the search in title, folder, agent or id. Pure. */
+/** The sessions with every word of the search in title, folder, agent or id. Pure. */
 export function found(entries, search) {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
   return entries.filter((entry) => {
@@ -25,7 +24,7 @@ export function found(entries, search) {
   });
 }
 
-/** The latest first; what waits for somebody before all. Pure. */
+/** Sort sessions: those that wait for an answer first, then the latest. Pure. */
 export function arranged(entries) {
   const rank = (entry) => (entry.state === "requires_action" ? 0 : 1);
   const time = (entry) => Date.parse(entry.updatedAt ?? "") || 0;
@@ -45,17 +44,7 @@ export function mount(app, element) {
   const list = h("ul", { class: "session-list" });
   const rest = h("p", { class: "note rest", hidden: true });
   const foot = h("p", { class: "only-read", role: "status" });
-  const begin = h(
-    "button",
-    {
-      type: "button",
-      class: "quiet icon-only",
-      "aria-label": "New session",
-      title: "New session (n)",
-      onclick: () => newSession(app),
-    },
-    icon("add"),
-  );
+  const begin = iconButton("add", "New session", () => newSession(app), { title: "New session (n)" });
   const rows = new Map();
 
   replace(
@@ -85,10 +74,10 @@ export function mount(app, element) {
       if (list.children[index] !== row) list.insertBefore(row, list.children[index] ?? null);
     });
     element.classList.toggle("none", shown.length === 0);
-    list.dataset.empty = search.value ? "No session has that." : "No sessions yet.";
+    list.dataset.empty = search.value ? "No sessions match." : "No sessions yet.";
     setText(foot, search.value ? `${counted(all.length, "session")} found` : "");
     rest.hidden = all.length === shown.length;
-    setText(rest, `and ${all.length - shown.length} more: find them by a word`);
+    setText(rest, `and ${all.length - shown.length} more: search to find them`);
   };
 
   on(element, "keydown", (event) => {
@@ -184,7 +173,7 @@ async function removeSession(app, id) {
   const title = safeLine(entry?.title ?? "", 120) || "this session";
   const sure = await confirmed({
     title: "Delete the session?",
-    text: `“${title}” goes for everyone, with all that was said in it. Files that it changed stay.`,
+    text: `“${title}” and its conversation are deleted for all users. Files that the agent changed stay.`,
     action: "Delete",
   });
   if (!sure) return;

@@ -1,8 +1,8 @@
 // The panel beside the transcript: plan, files, timeline, people.
 
 import { h, on, replace, setText } from "../dom.js";
-import { keep, kept } from "../keeping.js";
-import { icon } from "../icons.js";
+import { keep, kept } from "../storage.js";
+import { iconButton } from "../icons.js";
 import { mount as mountFiles } from "./files.js";
 import { isDrawer, isOpen, setPanel } from "./panels.js";
 import { mount as mountPeople } from "./people.js";
@@ -62,16 +62,7 @@ export function mount(app, element) {
     { class: "tabs", role: "tablist", "aria-label": "About this session" },
     Object.values(tabs),
   );
-  const shut = h(
-    "button",
-    {
-      type: "button",
-      class: "quiet icon-only shut",
-      "aria-label": "Close",
-      onclick: () => setPanel("side", false),
-    },
-    icon("close"),
-  );
+  const shut = iconButton("close", "Close", () => setPanel("side", false), { kind: "shut" });
   on(list, "keydown", (event) => {
     const at = names.findIndex((name) => tabs[name] === document.activeElement);
     const steps = { ArrowRight: at + 1, ArrowLeft: at - 1 + names.length, Home: 0, End: names.length - 1 };

@@ -5,10 +5,10 @@ import { h } from "../dom.js";
 export const STATES = {
   idle: { word: "Ready", mark: "idle" },
   running: { word: "Working", mark: "working" },
-  requires_action: { word: "Waits for an answer", mark: "waiting" },
-  kept: { word: "At rest", mark: "kept" },
+  requires_action: { word: "Waiting for an answer", mark: "waiting" },
+  kept: { word: "Stored", mark: "kept" },
   damaged: { word: "Damaged", mark: "lost" },
-  newer: { word: "Of a later version", mark: "lost" },
+  newer: { word: "Written by a newer version", mark: "lost" },
 };
 
 export function stateOf(state) {

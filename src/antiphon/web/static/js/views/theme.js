@@ -2,7 +2,7 @@
 
 import { on } from "../dom.js";
 import { icon } from "../icons.js";
-import { keep, kept } from "../keeping.js";
+import { keep, kept } from "../storage.js";
 
 const THEMES = { system: "As the system", light: "Light", dark: "Dark" };
 

@@ -1,7 +1,7 @@
 // When what happened: an overview in lanes, fitted to the width, and the same as a list.
 
 import { h, replace } from "../dom.js";
-import { follow } from "../following.js";
+import { follow } from "../follow.js";
 import { lengthOf, momentsOf } from "../timeline_layout.js";
 import { safeLine } from "../text_safety.js";
 import { clock, lasting } from "../words.js";
@@ -40,7 +40,7 @@ function requestOf(item) {
 }
 
 function ending(item, who) {
-  if (item.end === null) return item.kind === "prompt" ? "waits" : "so far";
+  if (item.end === null) return item.kind === "prompt" ? "waiting" : "so far";
   if (item.kind === "prompt") return item.status === "accepted" ? null : safeLine(item.status ?? "", 40);
   if (item.status === "end_turn") return null;
   const outcome = item.outcome ? `: ${safeLine(item.outcome, 60)}` : "";
@@ -53,7 +53,7 @@ export function mount(app, element, count) {
   const nothing = h(
     "p",
     { class: "nothing" },
-    "Nothing has happened yet. Turns, tools and waiting times stand here.",
+    "Nothing has happened yet. Turns, tool calls and waiting times are shown here.",
   );
   let items = [];
   let ahead = 0;

@@ -17,7 +17,7 @@ export function momentWords(item, several) {
   const who = item.by?.name ? safeLine(item.by.name, 40) : null;
   if (item.kind === "prompt") return { who: several ? who : null, text: title || "Prompt" };
   if (item.kind !== "question") return { who: null, text: title || "Turn" };
-  if (item.end === null) return { who: null, text: "Waits for an answer" };
+  if (item.end === null) return { who: null, text: "Waiting for an answer" };
   const outcome = OUTCOMES[item.outcome] ?? safeLine(item.outcome ?? String(item.status ?? "ended"), 60);
   return { who: null, text: `Waited: ${outcome}${several && who ? ` by ${who}` : ""}` };
 }

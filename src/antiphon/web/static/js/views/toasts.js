@@ -1,26 +1,26 @@
-// Short news that go by themselves; an error stays longer, says what to do next, and can be sent away.
+// Short messages that disappear after a while. Errors stay longer and say what to do next.
 
 import { h, on } from "../dom.js";
-import { icon } from "../icons.js";
+import { icon, iconButton } from "../icons.js";
 import { safeLine } from "../text_safety.js";
 
 const SHOWN = 4;
 
-/** What one can do about a refusal, by its code and reason. */
+/** Advice for an error, by its code and reason. */
 export function advice({ code, data } = {}) {
   const reason = data?.reason;
-  if (reason === "forbidden") return "You look on here. Ask the owner for a link that lets you act.";
-  if (reason === "limit") return "The hub has a limit for this. Wait a moment and try again.";
+  if (reason === "forbidden") return "You are an observer. Ask an owner for a link with another role.";
+  if (reason === "limit") return "The hub limits this. Wait a moment and try again.";
   if (reason === "already_delivered")
-    return "It is with the agent already. Stop the turn, or send another prompt.";
-  if (reason === "unknown_message_id") return "It is not in the queue any more.";
-  if (code === -32000) return "The agent wants a login. Log in with its own command on the hub's machine.";
+    return "The agent already has it. Stop the turn, or send another prompt.";
+  if (reason === "unknown_message_id") return "It is no longer in the queue.";
+  if (code === -32000) return "The agent requires a login. Log in with the agent's own command on the hub's machine.";
   if (code === -32601) return "This agent cannot do that.";
   if (data?.stderr) return safeLine(data.stderr, 300);
   return null;
 }
 
-/** An error of a call as it is told: a title of ours, then what the other side said. */
+/** Show the error of a call: our title, the message of the hub, and advice. */
 export function tell(app, title, error) {
   const message = [safeLine(error?.message ?? String(error), 300), advice(error)]
     .filter(Boolean)
@@ -46,11 +46,7 @@ export function mount(app, element) {
           ? h("button", { type: "button", onclick: () => (toast.remove(), action.run()) }, action.label)
           : null,
       ),
-      h(
-        "button",
-        { type: "button", class: "quiet icon-only", "aria-label": "Dismiss", onclick: () => toast.remove() },
-        icon("close"),
-      ),
+      iconButton("close", "Dismiss", () => toast.remove()),
     );
     element.append(toast);
     let timer = 0;

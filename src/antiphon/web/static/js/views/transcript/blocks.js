@@ -56,7 +56,7 @@ export function drawBlock(block) {
 
 /** Content that this page has no way to show. */
 export function strange(type) {
-  return h("p", { class: "note" }, `Content of a kind this page does not know: ${safeLine(type, 60)}`);
+  return h("p", { class: "note" }, `Content of an unknown kind: ${safeLine(type, 60)}`);
 }
 
 /** Only what came with the update: nothing is fetched from where an agent says. */
@@ -67,7 +67,7 @@ function drawImage({ data, mimeType, uri }) {
   const image = h("img", { src: `data:${mimeType};base64,${data}`, alt: safeLine(uri ?? "An image", 200),
     loading: "lazy", decoding: "async" });
   const figure = h("figure", { class: "picture" }, image);
-  const fail = () => replace(figure, chip("image", "An image that cannot be shown", mimeType));
+  const fail = () => replace(figure, chip("image", "This image cannot be shown", mimeType));
   image.addEventListener("error", fail);
   return figure;
 }

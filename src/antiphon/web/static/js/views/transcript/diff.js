@@ -4,10 +4,10 @@ import { splitRows, unifiedRows } from "../../diff_rows.js";
 import { h, replace } from "../../dom.js";
 import { readPatch } from "../../fold/patch.js";
 import { icon } from "../../icons.js";
-import { keep, kept } from "../../keeping.js";
+import { keep, kept } from "../../storage.js";
 import { safeLine, safeText } from "../../text_safety.js";
-import { counted } from "../../words.js";
-import { copyButton } from "./copying.js";
+import { counted, within } from "../../words.js";
+import { copyButton } from "./copy_button.js";
 
 const FIRST = 160;
 const SLICE = 800;
@@ -67,13 +67,13 @@ export class DiffView {
       return h("section", { class: "file", "aria-label": safeLine(change.path ?? "", 200) },
         header(change, file, this.#part, this.#folder), body);
     });
-    const cut = this.#cut ? h("p", { class: "note" }, "This diff is longer than what is shown here.") : null;
+    const cut = this.#cut ? h("p", { class: "note" }, "The rest of this diff is not shown.") : null;
     replace(this.element, files, cut);
   }
 
   #body(file, split, most) {
     if (!file) return [null, 0];
-    if (file.binary) return [h("p", { class: "note" }, "Not a text."), 0];
+    if (file.binary) return [h("p", { class: "note" }, "Binary file."), 0];
     if (!file.hunks.length) return [null, 0];
     const unified = this.#unfolded(unifiedRows(file.hunks));
     const rows = split ? splitRows(unified) : unified;
@@ -126,12 +126,6 @@ function header(change, file, part, folder) {
     h("span", { class: "spacer" }),
     wide.matches ? styleButton() : null,
     part.patch?.text ? copyButton(() => part.patch.text, "Copy the patch") : null);
-}
-
-/** A path as it is seen from a folder, where it is in there. Pure. */
-export function within(path, folder) {
-  const root = folder && folder !== "/" ? folder.replace(/\/?$/, "/") : null;
-  return root && path.startsWith(root) ? path.slice(root.length) : path;
 }
 
 /** The name of a file stands out from its folder. */

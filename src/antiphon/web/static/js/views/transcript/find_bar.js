@@ -1,8 +1,8 @@
-// Finding in the transcript. The browser's own search knows only what is drawn, which is little of it.
+// Search in the transcript. The search of the browser finds only the rows that are drawn.
 
 import { h, setText } from "../../dom.js";
-import { icon } from "../../icons.js";
-import { rangesIn, search } from "./finding.js";
+import { icon, iconButton } from "../../icons.js";
+import { rangesIn, search } from "./search.js";
 import { textsOf } from "./items.js";
 
 const PAUSE = 120;
@@ -20,10 +20,10 @@ export class FindBar {
   });
   #count = h("span", { class: "count", role: "status" });
   element = h("search", { class: "find-bar", hidden: true }, icon("search"), this.#input, this.#count,
-    button("up", "Previous", () => this.#go(1)), button("down", "Next", () => this.#go(-1)),
-    button("close", "Close", () => this.close()));
+    iconButton("up", "Previous", () => this.#go(1)), iconButton("down", "Next", () => this.#go(-1)),
+    iconButton("close", "Close", () => this.close()));
   #around;
-  /** Where the keyboard was, and goes back to. */
+  /** The element that had the focus before. */
   #before = null;
   #stop = () => {};
   #timer = 0;
@@ -56,7 +56,7 @@ export class FindBar {
     if (this.#before?.isConnected) this.#before.focus({ preventScroll: true });
   }
 
-  /** Mark what is found in what is drawn. */
+  /** Mark the matches in the rows that are drawn. */
   mark() {
     if (this.element.hidden || !this.#highlights) return;
     this.#highlights.all.clear();
@@ -111,7 +111,7 @@ export class FindBar {
     });
   }
 
-  /** Results stand from the end of the transcript backwards; one up is one further on. */
+  /** Results are in order from the end of the transcript, so "up" is the next result. */
   #go(step) {
     const result = this.#results[this.#at];
     if (!result) return;
@@ -140,11 +140,6 @@ export class FindBar {
     const before = this.#results.slice(0, this.#at).reduce((sum, { count }) => sum + count, 0);
     const place = before + (this.#results[this.#at]?.count ?? 0) - this.#within;
     const goesOn = done ? "" : "…";
-    setText(this.#count, total ? `${total - place + 1} of ${total}${goesOn}` : goesOn || "None");
+    setText(this.#count, total ? `${total - place + 1} of ${total}${goesOn}` : goesOn || "No matches");
   }
-}
-
-function button(drawn, label, onclick) {
-  const props = { type: "button", class: "quiet icon-only", title: label, "aria-label": label, onclick };
-  return h("button", props, icon(drawn));
 }

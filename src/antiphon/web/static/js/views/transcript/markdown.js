@@ -5,7 +5,7 @@ import { icon } from "../../icons.js";
 import { parseBlocks, weightOf } from "../../markdown/blocks.js";
 import { parseInline } from "../../markdown/inline.js";
 import { printedText, safeLine } from "../../text_safety.js";
-import { copyButton } from "./copying.js";
+import { copyButton } from "./copy_button.js";
 import { Slices } from "./slices.js";
 
 const drawn = new WeakMap();

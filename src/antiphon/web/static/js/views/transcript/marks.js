@@ -9,10 +9,10 @@ import { Blocks } from "./blocks.js";
 
 const ENDS = {
   cancelled: ["stop", "Stopped"],
-  refusal: ["warning", "The agent refused to go on"],
-  max_tokens: ["warning", "The limit of tokens was reached"],
-  max_turn_requests: ["warning", "The limit of requests was reached"],
-  error: ["warning", "The turn ended with an error"],
+  refusal: ["warning", "The agent refused"],
+  max_tokens: ["warning", "The agent reached its token limit"],
+  max_turn_requests: ["warning", "The agent reached its request limit"],
+  error: ["warning", "The turn failed"],
 };
 
 /** How long a turn took is told from here on. */
@@ -28,7 +28,7 @@ export class EndView {
     const { stopReason, error, usage, at, since } = this.item;
     const [drawn, words] = ENDS[stopReason] ?? [null, null];
     const interrupted = error?.data?.reason === "interrupted";
-    const said = interrupted ? "The turn was cut short" : words;
+    const said = interrupted ? "The turn was interrupted" : words;
     const facts = [
       at && since && at - since >= BRIEF ? lasting(at - since) : null,
       Number.isFinite(usage?.totalTokens) ? `${many(usage.totalTokens)} tokens` : null,
@@ -75,8 +75,8 @@ export class NoticeView {
   }
 }
 
-const COMPACTING = { in_progress: "Making room in the context", completed: "Earlier messages were summed up",
-  failed: "Earlier messages could not be summed up", cancelled: "Summing up was cancelled" };
+const COMPACTING = { in_progress: "Compacting the context", completed: "The agent compacted its context",
+  failed: "The agent failed to compact its context", cancelled: "Compacting was cancelled" };
 
 export class CompactionView {
   #blocks = new Blocks();

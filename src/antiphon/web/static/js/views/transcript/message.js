@@ -1,14 +1,14 @@
-// Messages: a prompt with who sent it, what the agent says, and what it thinks, folded.
+// Prompts with their senders, messages of the agent, and folded thoughts.
 
 import { h, replace, setText } from "../../dom.js";
-import { icon } from "../../icons.js";
+import { icon, iconButton } from "../../icons.js";
 import { safeLine } from "../../text_safety.js";
 import { initials } from "../../words.js";
 import { Blocks } from "./blocks.js";
-import { copyButton } from "./copying.js";
+import { copyButton } from "./copy_button.js";
 import { Reactions } from "./reactions.js";
 
-/** What stands in place of a message that was deleted. */
+/** Shown in place of a deleted message. */
 const DELETED = "Message deleted";
 
 const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "numeric", minute: "2-digit" });
@@ -23,8 +23,7 @@ export class MessageView {
     this.item = item;
     this.reactions = new Reactions(item, around);
     const { id, role } = item;
-    const fork = h("button", { type: "button", class: "quiet icon-only", title: "Fork from here",
-      "aria-label": "Fork from here", onclick: () => around.fork(id) }, icon("fork"));
+    const fork = iconButton("fork", "Fork from here", () => around.fork(id));
     const acts = h("footer", { class: "acts" }, copyButton(() => item.text, "Copy the message"),
       this.reactions.button(), around.app.begins ? fork : null);
     const label = role === "user" ? "Prompt" : "Answer";
@@ -109,7 +108,7 @@ export class UnsentView {
 
   update() {
     const online = this.around.app.link.state === "online";
-    setText(this.#word, online ? "Sending" : "Waits for the link to the hub");
+    setText(this.#word, online ? "Sending" : "Waiting for the connection to the hub");
     this.#blocks.set(this.item.blocks);
   }
 }

@@ -1,8 +1,8 @@
-// What people have put on a message: signs with who gave them, notes, and a way to add one.
+// Reactions and notes on a message, with the users who gave them, and a way to add one.
 
 import { ask } from "../../dialog.js";
 import { h, replace } from "../../dom.js";
-import { icon } from "../../icons.js";
+import { iconButton } from "../../icons.js";
 import { safeLine, safeText } from "../../text_safety.js";
 
 const SIGNS = ["👍", "👎", "❤️", "🎉", "👀", "❓"];
@@ -30,8 +30,7 @@ export class Reactions {
   /** The button that opens the choice; `null` where this client may not react. */
   button() {
     if (!this.#may) return null;
-    return h("button", { type: "button", class: "quiet icon-only", title: "React", "aria-label": "React",
-      onclick: () => this.#choose() }, icon("react"));
+    return iconButton("react", "React", () => this.#choose());
   }
 
   update() {
@@ -67,8 +66,7 @@ export class Reactions {
 
   #note(note) {
     const remove = this.#may && this.#isMe(note.by)
-      ? h("button", { type: "button", class: "quiet icon-only", title: "Remove the note",
-        "aria-label": "Remove the note", onclick: () => this.#around.unannotate(note.id) }, icon("close"))
+      ? iconButton("close", "Remove the note", () => this.#around.unannotate(note.id))
       : null;
     return h("p", { class: "noted" }, h("span", { class: "by" }, this.#name(note.by)), safeText(note.value),
       remove);

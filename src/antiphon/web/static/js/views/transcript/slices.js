@@ -1,7 +1,7 @@
 // Long texts in parts: the beginning and the end at once, the middle slice by slice when it is asked for.
 
 import { h, setText } from "../../dom.js";
-import { HEAD, partsOf } from "../../cutting.js";
+import { HEAD, partsOf } from "../../text_parts.js";
 import { bytes } from "../../words.js";
 
 const SLICE = 120_000;
@@ -37,7 +37,7 @@ export class Slices {
     }
     this.#draw(this.#tail, text.slice(tail));
     const left = tail - head;
-    setText(this.#more, `Show ${bytes(Math.min(SLICE, left))} more of ${bytes(left)} left out here`);
+    setText(this.#more, `Show ${bytes(Math.min(SLICE, left))} more of ${bytes(left)} hidden`);
     this.element.replaceChildren(this.#head, this.#more, this.#tail);
   }
 

@@ -4,7 +4,7 @@ import { h, replace, setText, textNode } from "../../dom.js";
 import { Screen } from "../../ansi.js";
 import { safeLine, safeText } from "../../text_safety.js";
 import { bytes, counted } from "../../words.js";
-import { copyButton } from "./copying.js";
+import { copyButton } from "./copy_button.js";
 
 /** Of more lines, the first ones are not drawn; of more text, they are not even read. */
 const MOST_LINES = 2000;
@@ -33,7 +33,7 @@ export class TerminalView {
   set(terminal) {
     this.#terminal = terminal;
     if (!terminal) {
-      setText(this.#status, "Nothing was reported of this terminal.");
+      setText(this.#status, "The agent sent no output of this terminal.");
       return;
     }
     setText(this.#command, safeLine(terminal.command ?? "", 300));
@@ -83,7 +83,7 @@ export class TerminalView {
     this.#cut.hidden = !hidden && !this.#skipped;
     const size = bytes(this.#terminal.output.length);
     const shown = counted(this.#lines.length, "line");
-    setText(this.#cut, `The last ${shown} of ${size}. Copy takes all of it.`);
+    setText(this.#cut, `The last ${shown} of ${size}. Copy includes all of it.`);
   }
 
   #add(spans, end) {

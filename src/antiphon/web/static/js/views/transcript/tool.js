@@ -1,11 +1,11 @@
-// A tool call as a card: what it is and how it stands in one line, and what it shows when opened.
+// A tool call as a card: title and status in one line, and its content when opened.
 
 import { h, replace, setLabel, setText } from "../../dom.js";
 import { icon } from "../../icons.js";
 import { printedText, safeLine, safeText } from "../../text_safety.js";
-import { counted, shortPath } from "../../words.js";
+import { counted, shortPath, within } from "../../words.js";
 import { drawBlock, strange } from "./blocks.js";
-import { DiffView, within } from "./diff.js";
+import { DiffView } from "./diff.js";
 import { codeBlock } from "./markdown.js";
 import { Slices } from "./slices.js";
 import { TerminalView } from "./terminal.js";
@@ -39,7 +39,7 @@ export class ToolView {
     this.element = h("article", { class: "tool", "aria-label": "Tool call" }, this.button, this.#body);
   }
 
-  /** What it changes or runs is worth a look without being asked; what it reads is not. */
+  /** Calls with a diff or a terminal are open at first; calls that only read are not. */
   get isOpen() {
     const chosen = this.around.opened(this.item.key);
     if (chosen !== undefined) return chosen;
@@ -48,7 +48,7 @@ export class ToolView {
     return this.item.content.some((part) => part?.type === "diff" || part?.type === "terminal");
   }
 
-  /** Whether its question is open, which shows the same at hand. */
+  /** Whether a question about this call is open. The question shows the same content. */
   get #asked() {
     const { questions } = this.around.session;
     return questions.some((each) => each.state === "open" && each.toolCallId === this.item.id);
@@ -110,7 +110,7 @@ export class ToolView {
     this.#once("raw", `${item.version - this.#terminalVersions()}`, () => this.#raws());
   }
 
-  /** What terminals write is no reason to look at the rest again. */
+  /** The versions of the terminals, whose output does not change the raw input and output. */
   #terminalVersions() {
     const { terminals } = this.around.session;
     const shown = this.item.content.filter((part) => part?.type === "terminal");
@@ -167,7 +167,7 @@ export class ToolView {
   }
 }
 
-/** What a tool gives back is mostly not prose: text is shown as it is. */
+/** The output of a tool. It is mostly not Markdown, so text is shown as it is. */
 function output(block) {
   if (block?.type !== "text") return drawBlock(block);
   const text = block.text;

@@ -1,15 +1,15 @@
-// The files that are about to go with a prompt, as chips above it.
+// The files that are attached to a prompt, as chips above it.
 
 import { h, replace } from "../dom.js";
-import { icon } from "../icons.js";
+import { icon, iconButton } from "../icons.js";
 import { bytes } from "../words.js";
 import { abilities, attachment } from "./attachments.js";
 import { tell } from "./toasts.js";
 
-export class Attaching {
+export class AttachedFiles {
   all = [];
 
-  /** `changed` is called whenever there are others; the focus is then for the field. */
+  /** `changed` is called when the files change. */
   constructor(app, changed) {
     this.app = app;
     this.changed = changed;
@@ -37,7 +37,7 @@ export class Attaching {
       try {
         all.push(await attachment(file, abilities(this.app.capabilities), already));
       } catch (error) {
-        tell(this.app, "A file was not attached", error);
+        tell(this.app, "The file was not attached", error);
       }
     }
     this.set(all);
@@ -54,7 +54,6 @@ export class Attaching {
   }
 
   #chip(each) {
-    const label = `Remove ${each.name}`;
     const remove = () => {
       this.set(this.all.filter((other) => other !== each));
       this.changed();
@@ -65,11 +64,7 @@ export class Attaching {
       icon(each.kind === "image" ? "image" : "file"),
       h("span", null, each.name),
       h("small", null, bytes(each.size)),
-      h(
-        "button",
-        { type: "button", class: "quiet icon-only", "aria-label": label, title: label, onclick: remove },
-        icon("close"),
-      ),
+      iconButton("close", `Remove ${each.name}`, remove),
     );
   }
 }

@@ -1,14 +1,13 @@
-// A button that copies, and says that it has.
+// A button that copies a text, and shows whether that worked.
 
-import { h, replace, setLabel } from "../../dom.js";
-import { icon } from "../../icons.js";
+import { replace, setLabel } from "../../dom.js";
+import { icon, iconButton } from "../../icons.js";
 
 const SAID = 1600;
 
-/** @param {() => string} text what is copied, asked for when it is */
+/** @param {() => string} text returns the text to copy */
 export function copyButton(text, label = "Copy") {
-  const props = { type: "button", class: "quiet icon-only copy", title: label, "aria-label": label };
-  const button = h("button", props, icon("copy"));
+  const button = iconButton("copy", label, null, { kind: "copy" });
   let timer = 0;
   const say = (drawn, words) => {
     replace(button, icon(drawn));
@@ -25,7 +24,7 @@ export function copyButton(text, label = "Copy") {
       await navigator.clipboard.writeText(text());
       say("check", "Copied");
     } catch {
-      say("warning", "Could not be copied");
+      say("warning", "Not copied");
     }
   });
   return button;
