@@ -1,7 +1,7 @@
-"""Content blocks made by hand: images, recordings, links and embedded resources, for prompts and for updates.
+"""Content blocks for prompts and updates: text, images, recordings, links and embedded resources.
 
-What is made here is right on the wire (CONT-03, CONT-04): base64 is encoded, URIs are URIs, and ranges hold.
-`fault` says what is wrong with a block that somebody else made.
+Blocks made here are valid on the wire (CONT-03, CONT-04): data is base64, URIs are URIs, and numbers are in
+range. `fault` says what is wrong with a block that was made elsewhere.
 """
 
 import base64
@@ -17,9 +17,9 @@ from antiphon.errors import LocalError
 from antiphon.schema import v2
 
 Source = bytes | str | os.PathLike[str]
-"""The bytes themselves, or the path of a file that has them."""
+"""Bytes, or the path of a file."""
 
-# RFC 3986: a scheme, then characters that a URI may hold, everything else escaped.
+# RFC 3986: a scheme, then characters that a URI may contain; all others are escaped.
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:(?:[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})*", re.A)
 _MEDIA_TYPE = re.compile(r"[\w!#$&^.+\-]+/[\w!#$&^.+\-]+(?:\s*;.*)?", re.A | re.S)
 _ICON_SCHEMES = ("https:", "data:")
@@ -28,7 +28,7 @@ Block = TypeVar("Block")
 
 
 def text(text: str, *, annotations: v2.Annotations | None = None) -> v2.TextContent:
-    """A text with more to it; where there is nothing more, a plain `str` does."""
+    """Make a text block with annotations or `_meta`. For plain text, pass a `str` instead."""
     return checked(v2.TextContent(text=text, annotations=annotations))
 
 
@@ -39,7 +39,7 @@ def image(
     uri: str | None = None,
     annotations: v2.Annotations | None = None,
 ) -> v2.ImageContent:
-    """An image, from its bytes or from a file. The type is guessed by the file's name if it is not given."""
+    """Make an image block from bytes or a file. Without `mime_type`, the name of the file decides."""
     data, mime_type = _read(source, mime_type, "image")
     return checked(v2.ImageContent(data=data, mime_type=mime_type, uri=uri, annotations=annotations))
 
@@ -50,7 +50,7 @@ def audio(
     *,
     annotations: v2.Annotations | None = None,
 ) -> v2.AudioContent:
-    """A recording, from its bytes or from a file."""
+    """Make an audio block from bytes or a file."""
     data, mime_type = _read(source, mime_type, "audio")
     return checked(v2.AudioContent(data=data, mime_type=mime_type, annotations=annotations))
 
@@ -66,8 +66,10 @@ def link(
     icons: Sequence[str | v2.Icon] = (),
     annotations: v2.Annotations | None = None,
 ) -> v2.ResourceLink:
-    """A link to something that the other side can read by itself: a URI, or the path of a file. Every agent
-    takes it (CONT-01). An icon is an `https:` or `data:` address (CONT-05)."""
+    """Make a link to a resource that the peer can read itself: a URI, or the path of a file.
+
+    Every agent accepts links (CONT-01). Icons are `https:` or `data:` addresses (CONT-05).
+    """
     known = _uri(uri)
     return checked(
         v2.ResourceLink(
@@ -90,7 +92,7 @@ def embedded(
     mime_type: str | None = None,
     annotations: v2.Annotations | None = None,
 ) -> v2.EmbeddedResource:
-    """A resource with what it holds: a text, or bytes."""
+    """Make a resource block with its contents: text or bytes."""
     known = _uri(uri)
     resource: v2.EmbeddedResourceResource
     if isinstance(contents, str):
@@ -106,7 +108,7 @@ def annotations(
     priority: float | None = None,
     last_modified: str | None = None,
 ) -> v2.Annotations:
-    """For whom a block is (`user`, `assistant`), and how important, from 0 to 1."""
+    """Make annotations: the audience (`user`, `assistant`) and the priority, from 0 to 1."""
     made = v2.Annotations(
         audience=[v2.Role(role) for role in audience] or None,
         priority=priority,
@@ -118,11 +120,11 @@ def annotations(
     return made
 
 
-# --- what is wrong with a block -----------------------------------------------------------------------
+# --- checks ------------------------------------------------------------------------------------
 
 
 def fault(block: Any) -> str | None:
-    """Why a block may not be sent; an unknown one has nothing to check (CONT-08)."""
+    """Return why a block may not be sent, or `None`. Unknown blocks are not checked (CONT-08)."""
     if isinstance(block, dict):
         return None
     wrong = None if block.annotations is None else _annotation_fault(block.annotations)
@@ -143,7 +145,7 @@ def fault(block: Any) -> str | None:
 
 
 def check_blocks(blocks: Iterable[Any]) -> None:
-    """Raises `LocalError` for a block that we may not send."""
+    """Check blocks before they are sent. Raises `LocalError`."""
     for block in blocks:
         if type(block) is v2.TextContent and block.annotations is None:
             continue
@@ -153,17 +155,17 @@ def check_blocks(blocks: Iterable[Any]) -> None:
 
 
 def checked(block: Block) -> Block:
-    """The block itself. Raises `LocalError` if it may not be sent."""
+    """Return a block that may be sent. Raises `LocalError` for another one."""
     check_blocks((block,))
     return block
 
 
 def _link_fault(link: v2.ResourceLink) -> str | None:
     if link.size is not None and link.size < 0:
-        return "the size of a resource is counted from 0"
+        return f"the size of a resource must be >= 0, got {link.size}"
     for icon in link.icons or ():
         if not icon.src.lower().startswith(_ICON_SCHEMES):
-            return f"an icon is an `https:` or `data:` address, not {_short(icon.src)}"  # CONT-05
+            return f"an icon must be an `https:` or `data:` address, got {_short(icon.src)}"  # CONT-05
         wrong = _uri_fault(icon.src) or _type_fault(icon.mime_type)
         if wrong is not None:
             return wrong
@@ -172,60 +174,60 @@ def _link_fault(link: v2.ResourceLink) -> str | None:
 
 def _annotation_fault(given: v2.Annotations) -> str | None:
     if given.priority is not None and not 0 <= given.priority <= 1:
-        return "a priority is a number from 0 to 1"
+        return f"a priority must be between 0 and 1, got {given.priority}"
     for role in given.audience or ():
         if not role.known and not role.startswith("_"):
-            return f"{role!r} is no audience; one of your own begins with `_`"  # EXT-06
+            return f"{role!r} is not a known audience; custom ones begin with `_`"  # EXT-06
     return None
 
 
 def _bytes_fault(data: str, mime_type: str | None) -> str | None:
     try:
         binascii.a2b_base64(data, strict_mode=True)
-        whole = len(data) % 4 == 0  # padding too much is not seen by it
+        whole = len(data) % 4 == 0  # it ignores surplus padding
     except (binascii.Error, ValueError):
         whole = False
     if not whole:
-        return "the data of a block is standard base64, padded and without line ends"
+        return f"data must be standard base64, padded and without line ends, got {_short(data)}"
     return _type_fault(mime_type)
 
 
 def _type_fault(mime_type: str | None) -> str | None:
     if mime_type is None or _MEDIA_TYPE.fullmatch(mime_type):
         return None
-    return f"{_short(mime_type)} is no media type, such as `image/png`"
+    return f"{_short(mime_type)} is not a media type; expected e.g. `image/png`"
 
 
 def _uri_fault(uri: str | None) -> str | None:
     if uri is None or _URI.fullmatch(uri):
         return None
-    return f"{_short(uri)} is no URI: it begins with a scheme, and what it may not hold is escaped"
+    return f"{_short(uri)} is not a URI: it needs a scheme, and reserved characters must be escaped"
 
 
 def _short(value: str) -> str:
     return repr(value if len(value) <= 60 else value[:59] + "…")
 
 
-# --- making them --------------------------------------------------------------------------------------
+# --- construction ------------------------------------------------------------------------------
 
 
 def _read(source: Source, mime_type: str | None, kind: str) -> tuple[str, str]:
     if isinstance(source, bytes):
         if mime_type is None:
-            raise LocalError(f"the type of {kind} bytes has to be given, such as `{kind}/…`")
+            raise LocalError(f"mime_type is required for bytes, such as `{kind}/…`")
         return _encoded(source), mime_type
     path = Path(source)
     known = mime_type or _guessed(path.name)
     if known is None:
-        raise LocalError(f"the type of {path.name} has to be given: its name does not tell")
+        raise LocalError(f"mime_type is required for {path.name!r}: its name has no known ending")
     try:
         return _encoded(path.read_bytes()), known
     except OSError as error:
-        raise LocalError(f"{path} cannot be read: {error.strerror}") from error
+        raise LocalError(f"cannot read {path}: {error.strerror}") from error
 
 
 def _guessed(name: str) -> str | None:
-    import mimetypes  # every agent loads this module, and few need that
+    import mimetypes  # imported on use, because every agent loads this module
 
     return mimetypes.guess_type(name)[0]
 

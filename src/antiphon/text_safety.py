@@ -1,13 +1,14 @@
-"""What foreign text may show on a terminal or a page, and what the rest becomes.
+"""Text safety: which characters of foreign text may be shown on a terminal or a page.
 
-Text from agents, clients, hubs and files may hold characters that a terminal obeys (escape sequences, cursor
-movement), that change how other characters look (bidirectional overrides), or that show nothing (zero-width
-characters, tags, fillers). `safe_text` replaces each by its name, such as ⟨U+202E⟩: nothing is dropped, so a
-person who is asked to approve a command sees that something was hidden in it. Line feeds and tabs stay.
+Text from agents, clients, hubs and files may contain characters that a terminal obeys (escape sequences,
+cursor movement), that change how other characters look (bidirectional overrides), or that are invisible
+(zero-width characters, tags, fillers). `safe_text` replaces each by its name, such as ⟨U+202E⟩. Nothing is
+dropped, so a user who is asked to approve a command sees that something was hidden in it. Line feeds and tabs
+stay.
 
-Joiners and variation selectors stay where they belong to what is shown: inside an emoji, or behind a letter
-of a script that uses them. Everywhere else they get named. Other text, of whatever script, is not touched:
-what a font cannot show (unassigned or private characters) shows as a box and hides nothing.
+Joiners and variation selectors stay where they are part of visible text: inside an emoji, or after a letter
+of a script that uses them. Everywhere else they are named. All other text, of any script, stays as it is: a
+character that a font lacks shows as a box and hides nothing.
 
 `web/static/js/text_safety.js` does the same in the page; `tests/text/vectors.json` has the cases for both.
 """
@@ -19,12 +20,15 @@ import unicodedata
 from functools import cache
 
 NAMED = 4
-"""Hidden characters in a row that are named one by one; of a longer row, the rest is counted."""
+"""Hidden characters in a row that are named; the rest of a longer row is counted."""
 MARKS = 4
-"""Combining marks in a row that are shown. Texts with vowels and accents need up to four."""
+"""Combining marks in a row that are shown. Text with vowels and accents needs up to four."""
 
+_CONTROL = "\x00-\x08\x0b-\x1f\x7f-\x9f"
+"""C0 without tab and line feed, DEL, C1."""
+_CONTROLS = re.compile(f"[{_CONTROL}]")
 _HIDDEN = (
-    "\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 without tab and line feed, DEL, C1
+    f"{_CONTROL}"
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"  # soft hyphen, fillers, Mongolian selectors
     "\u200b-\u200f\u2028-\u202e\u2060-\u206f"  # zero width, line separators, bidi, invisible operators
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"  # fillers, variation selectors, byte order mark
@@ -57,9 +61,9 @@ _KEPT = (
 )
 
 
-@cache  # compiled when needed: an agent imports this module and most never use the pattern
+@cache  # compiled on first use, because most agents import this module and never use the pattern
 def hidden() -> re.Pattern[str]:
-    """Any of them, at any place."""
+    """Return the pattern for one hidden character, wherever it is."""
     return re.compile(f"[{_HIDDEN}]")
 
 
@@ -70,12 +74,12 @@ def _hidden_or_kept() -> re.Pattern[str]:
 
 @cache
 def _hidden_end() -> re.Pattern[str]:
-    """What a cut leaves of an emoji."""
+    """Return the pattern for the rest of an emoji that was cut."""
     return re.compile(f"[{_HIDDEN}]+\\Z")
 
 
 _MARKED = re.compile(rf"[^\w\s\x00-\x7f]{{{MARKS + 1},}}")
-"""Where too many combining marks may stand: none of them is a letter, a space or ASCII."""
+"""A run that may have too many combining marks: no letters, no spaces and no ASCII."""
 
 ESCAPES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*(?P<final>[@-~])"  # CSI: colours, cursor movement
@@ -89,11 +93,11 @@ UNFINISHED_ESCAPE = re.compile(
     r"|\x1b[ -/]*)\Z"
 )
 LONGEST_ESCAPE = 4096
-"""Characters of an escape sequence that may come in pieces; a longer one is not waited for."""
+"""Characters of an incomplete escape sequence that are held back."""
 
 
 def safe_text(text: str) -> str:
-    """Name every character that is obeyed or not shown; CR LF becomes LF, and marks do not pile up."""
+    """Name every hidden character, turn CR LF into LF, and count surplus combining marks."""
     if text.isascii() and text.isprintable():
         return text
     if hidden().search(text):
@@ -102,7 +106,7 @@ def safe_text(text: str) -> str:
 
 
 def safe_line(text: str, *, limit: int = 400) -> str:
-    """`safe_text` on one line, with single spaces, cut to `limit` characters. Reads 4 × `limit` at most."""
+    """Return `safe_text` on one line with single spaces, cut to `limit` characters."""
     line = " ".join(safe_text(text[: 4 * limit]).split())
     if len(line) <= limit and len(text) <= 4 * limit:
         return line
@@ -110,8 +114,10 @@ def safe_line(text: str, *, limit: int = 400) -> str:
 
 
 def printed_text(text: str) -> str:
-    """`safe_text` of what a terminal leaves: colours, titles and bells have no effect, a line that was
-    overwritten is gone. For output and messages. It drops things, so it is not for text that is approved."""
+    """Return `safe_text` of what a terminal would show: without escape sequences and overwritten lines.
+
+    It is for output and messages. It drops characters, so it is not for text that a user approves.
+    """
     if not text.isprintable():
         text = _without_escapes(text)
         if "\r" in text:
@@ -120,20 +126,25 @@ def printed_text(text: str) -> str:
 
 
 def safe_json(text: str) -> str:
-    """Escape in JSON what `safe_text` names in text: the value stays exactly what it was."""
+    """Escape hidden characters in JSON. The decoded value stays the same."""
     return hidden().sub(_escaped, text)
 
 
+def typed_text(text: str) -> str:
+    """Return pasted text without control characters, which no key types. Line ends become LF."""
+    return _CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
 def is_safe(text: str) -> bool:
-    """Whether `safe_text` leaves it as it is."""
+    """Return whether `safe_text` does not change a text."""
     return safe_text(text) == text
 
 
 class SafeWriter:
-    """`safe_text` for text that comes in pieces: what stands at the cut is judged with what follows.
+    """`safe_text` for text in pieces: characters at a cut are judged together with the next piece.
 
-    With `printed`, escape sequences are dropped as `printed_text` does; a carriage return begins a new line,
-    because a line that has been written cannot be taken back.
+    printed: drop escape sequences as `printed_text` does. A carriage return begins a new line, because a
+    written line cannot be taken back.
     """
 
     __slots__ = ("_before", "_held", "_printed")
@@ -141,11 +152,11 @@ class SafeWriter:
     def __init__(self, *, printed: bool = False) -> None:
         self._printed = printed
         self._before = ""
-        """The end of what was written: a joiner or a mark is judged by what stands before it."""
+        """The end of the written text, by which a following joiner or mark is judged."""
         self._held = ""
 
     def write(self, text: str) -> str:
-        """Give what can be shown by now."""
+        """Add text, and return what can be shown now."""
         text = self._held + text
         self._held = ""
         if text.isascii() and text.isprintable():
@@ -158,7 +169,7 @@ class SafeWriter:
         return self._safe(text)
 
     def finish(self) -> str:
-        """Give what was held back."""
+        """Return what was held back."""
         held, self._held = self._held, ""
         shown = self._safe(_without_escapes(held) if self._printed else held)
         self._before = ""
@@ -176,9 +187,9 @@ class SafeWriter:
             text = text.replace("\r\n", "\n").replace("\r", "\n")
         shown = safe_text(self._before + text)[len(self._before) :]
         self._before = (self._before + shown)[-MARKS - 2 :]
-        while not is_safe(self._before):  # it begins inside an emoji
+        while not is_safe(self._before):  # it starts inside an emoji
             self._before = self._before[1:]
-        if hidden().match(self._before[-1:]):  # it would be judged again, by what follows
+        if hidden().match(self._before[-1:]):  # it would be judged again with the next piece
             self._before = ""
         return shown
 
@@ -189,7 +200,7 @@ def _without_escapes(text: str) -> str:
 
 LONGEST_HELD = 8
 _HELD = re.compile("(?:[\r\u200c\u200d\ufe0f]+|\U0001f3f4[\U000e0061-\U000e007f]*)\\Z")
-"""What is judged by what follows: half of CR LF, joiners, and a flag that consists of tags."""
+"""Text that is judged by the next piece: half of CR LF, joiners, and a flag that consists of tags."""
 
 
 def _shown(found: re.Match[str]) -> str:

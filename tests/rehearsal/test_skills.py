@@ -85,7 +85,7 @@ async def test_nothing_outside_of_the_folder_is_read_or_written(client: Client, 
     folder = a_folder(tmp_path)
     async with session_of(client, folder) as session:
         for name in ("../secret.txt", "link.txt", "none.txt", "/etc/passwd", "a\0b", "x" * 5000):
-            assert "nothing called" in await said(session, f"/look {name}")
+            assert "There is no" in await said(session, f"/look {name}")
             await said(session, f"/edit {name} secret => open")
         assert "secret" not in shown(session)
         assert (tmp_path / "secret.txt").read_text() == "TODO secret\n"
@@ -107,7 +107,7 @@ async def test_find_searches_what_people_wrote(client: Client, tmp_path: Path) -
         assert call.raw_output["matches"] == 2
         assert (await said(session, "find todo in src")).startswith("1 match in 1 file;")
         assert (await said(session, "find nowhere in nowhere")).startswith("0 matches in 0 files;")
-        assert "What shall I look for?" in await said(session, "/find")
+        assert "Say what to search for" in await said(session, "/find")
 
 
 async def test_a_search_that_finds_much_stops(client: Client, tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ async def test_a_command_runs_in_a_terminal_with_its_colours_and_its_code(
         assert "si" in scale
         assert "code 3" in await said(session, "/run echo out; exit 3")
         assert [call.status for call in session.tool_calls] == ["completed", "failed"]
-        assert "I see no tests here" in await said(session, "run tests")
+        assert "I found no tests" in await said(session, "run tests")
         (tmp_path / "Makefile").write_text("test:\n\t@echo all is well\n")
         await said(session, "run the tests.")
         assert "all is well" in shown(session)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from antiphon.client import ClientSession, Permission
-from antiphon.rehearsal.skills.tour import STEPS
+from antiphon.rehearsal.skills.guide import STEPS
 from tests.cli.command import prompt
 from tests.hub.running import DEADLINE, served
 from tests.rehearsal.driving import AT_ONCE, Answers, a_folder, met, opened, said

@@ -13,11 +13,12 @@ from rich.segment import Segment
 from textual.color import Color
 
 from antiphon.schema import v2
+from antiphon.text_safety import typed_text
 from antiphon.tui.screens.sessions import _lines as session_lines
 from antiphon.tui.text.markdown import SHOWN, MarkdownText, Page
 from antiphon.tui.text.palette import DARK, LIGHT, Palette
 from antiphon.tui.text.patches import patch_lines
-from antiphon.tui.text.plain import SafeLines, plain, plain_line, plain_output, typed
+from antiphon.tui.text.plain import SafeLines, plain, plain_line, plain_output
 from antiphon.tui.text.terminal_colours import coloured
 from tests.text.forbidden import forbidden
 from tests.transcripts.hostile import TEXTS
@@ -43,7 +44,7 @@ def test_text_shows_what_is_in_it_and_does_nothing() -> None:
     assert plain_line("one\ntwo\x07") == "one two⟨U+0007⟩"
     assert lines("one &#x202e;two &zwj; three") == ["one ⟨U+202E⟩two ⟨U+200D⟩ three"]
     assert len(plain_line("x" * 10_000_000)) == 400
-    assert typed("a\r\nb\x1b[31mc\x00") == "a\nb[31mc"
+    assert typed_text("a\r\nb\x1b[31mc\x00") == "a\nb[31mc"
 
 
 def test_the_last_filter_keeps_the_cells_of_a_line() -> None:

@@ -137,7 +137,7 @@ test("a question says how it ended, and by whom", () => {
   );
   assert.equal(endOf({ state: "answered", by: null, outcome: "accept" }, "c2"), "Answered");
   assert.match(endOf({ state: "expired" }, "c2"), /expired/);
-  assert.match(endOf({ state: "cancelled" }, "c2"), /No longer/);
+  assert.match(endOf({ state: "cancelled" }, "c2"), /withdrawn/);
   assert.deepEqual(
     [isMine(answered, "c1"), isMine(answered, "c2"), isMine({ state: "open" }, "c1")],
     [true, false, false],

@@ -1,4 +1,4 @@
-"""The built-in agent: offline, deterministic, and honest about being no language model."""
+"""The built-in agent: offline and deterministic. It is not a language model, and says so."""
 
 from antiphon.rehearsal.agent import make_agent
 

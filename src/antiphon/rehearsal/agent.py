@@ -1,29 +1,27 @@
-"""Rehearsal: an agent to practise with, and to see what the protocol can do.
+"""The built-in agent, written with the public agent API only.
 
-Written with the public agent API alone, so it also shows what that is good for. A prompt is a slash command,
-or plain words that mean one, or a drill, or it gets a greeting.
+A prompt is a slash command, plain words for one, or a drill. Any other prompt gets a greeting.
 """
 
 from __future__ import annotations
 
 from antiphon.agent import Agent, AgentTurn
-from antiphon.rehearsal.context import report
 from antiphon.rehearsal.drills import DRILLS
-from antiphon.rehearsal.memory import memory
-from antiphon.rehearsal.pace import speak
-from antiphon.rehearsal.skill import Skill, carry_out
+from antiphon.rehearsal.prompt_text import name_session, name_session_later, understood
+from antiphon.rehearsal.skill import Skill, carry_out, speak
 from antiphon.rehearsal.skills import make_skills
-from antiphon.rehearsal.skills.help import greet
-from antiphon.rehearsal.skills.options import declare_options
-from antiphon.rehearsal.titles import name_session, name_session_later
-from antiphon.rehearsal.wording import understood
+from antiphon.rehearsal.skills.guide import greet
+from antiphon.rehearsal.skills.session import declare_options
+from antiphon.rehearsal.state import memory, report
 from antiphon.stores.base import Store
 from antiphon.version import __version__
 
 
 def make_agent(*, store: Store | None = None, may_exit: bool = False) -> Agent:
-    """The rehearsal agent, over a store of your choice. `may_exit`: the process is its own, and ends where
-    somebody asks for a crash."""
+    """Make the built-in agent.
+
+    may_exit: the agent has its own process, which `/crash` may end
+    """
     agent = Agent(
         "antiphon-rehearsal",
         version=__version__,
@@ -69,7 +67,7 @@ async def _perform(turn: AgentTurn, skill: Skill, rest: str) -> str | None:
 
 
 async def _explain(turn: AgentTurn, skill: Skill) -> None:
-    """Which part of the protocol was seen, once."""
+    """Explain which part of the protocol a skill shows, the first time."""
     explained = memory(turn.session).explained
     if skill.about and turn.session.config["explain"] and skill.name not in explained:
         explained.add(skill.name)

@@ -1,11 +1,10 @@
-"""Consent: whether something may be done, as the session's mode says and the user answers."""
+"""Permission to change files and run commands: by the mode of the session, or by the user's answer."""
 
 from __future__ import annotations
 
 from antiphon.agent import AgentTurn, ToolCallWriter
-from antiphon.rehearsal.memory import memory
-from antiphon.rehearsal.pace import speak
-from antiphon.rehearsal.skill import Unable
+from antiphon.rehearsal.skill import Unable, speak
+from antiphon.rehearsal.state import memory
 from antiphon.schema import v2
 
 ASK, AUTO, READ_ONLY = "ask", "auto", "read_only"
@@ -33,11 +32,11 @@ async def allowed(
     choices: tuple[v2.PermissionOption, ...] = CHOICES,
     rejected: str = "Not allowed, so nothing was changed.",
 ) -> bool:
-    """Whether a tool of this kind may do its work. If not, the call has failed and it was said why. Raises
-    `Unable` where nothing may be done at all."""
+    """Return whether a tool call of this kind may proceed. If not, fail the call and say why. Raises `Unable`
+    in a read-only session."""
     mode, remembered = turn.session.config.get("mode", ASK), memory(turn.session).always
     if mode == READ_ONLY:
-        raise Unable("This session is read-only, so I leave it at that. `/mode ask` lets me ask again.")
+        raise Unable("This session is read-only, so I did nothing. `/mode ask` lets me ask for permission.")
     if mode == AUTO or kind in remembered:
         return True
     chosen = await choose(turn, call, choices)
@@ -57,7 +56,7 @@ async def choose(
     *,
     title: str | None = None,
 ) -> v2.PermissionOptionKind | None:
-    """Put a choice to the user; the kind of what was chosen, None where nobody chose."""
+    """Ask the user, and return the kind of the chosen option, or `None` without an answer."""
     known = turn.session.fold.tools.get(call.tool_call_id)
     request = v2.RequestPermissionRequest(
         session_id=v2.SessionId(turn.session.id),

@@ -1,6 +1,6 @@
-"""Drills: a few plain words with answers that never change and never wait, for programs that need an agent.
+"""Drills: plain words with fixed, immediate answers, for programs that need an agent.
 
-Tests, benchmarks and scripts count on every word of it. People get the skills instead.
+Tests, benchmarks and scripts depend on every word here. Skills are for people.
 """
 
 from __future__ import annotations

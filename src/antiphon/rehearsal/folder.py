@@ -1,4 +1,4 @@
-"""The files of a session: found, read and written inside its roots and nowhere else, in bounded pieces."""
+"""The files of a session. They are found, read and written only inside its roots, and in bounded amounts."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from msgspec import Struct
 from antiphon.agent import AgentSession
 
 MOST_FILES = 5_000
-"""How many files are looked at in one go."""
+"""Files that one search reads at most."""
 MOST_BYTES = 1_000_000
-"""A file that is longer is left alone."""
+"""Longer files are ignored."""
 LONGEST_LINE = 200
 _BATCH = 64
-"""How many are read before a cancel is heard."""
+"""Files that are read before a cancel takes effect."""
 _SKIPPED = frozenset({"node_modules", "__pycache__", "venv", "site-packages", "target", "dist"})
-"""Folders that hold what was made or fetched, beside those whose name begins with a dot."""
+"""Folders with generated or downloaded files. Hidden folders are skipped, too."""
 
 
 class Match(Struct, frozen=True):
-    """A line that has what was looked for; counted from 1."""
+    """A line with a match; lines count from 1."""
 
     path: Path
     line: int
@@ -34,28 +34,28 @@ class Match(Struct, frozen=True):
 
 
 def root(session: AgentSession) -> Path:
-    """The session's folder, links resolved."""
+    """Return the session's folder with links resolved."""
     return Path(os.path.realpath(session.cwd))
 
 
 def inside(session: AgentSession, name: str) -> Path | None:
-    """A file or folder of the session, links resolved; None for what leads out of it."""
+    """Return a path inside the session with links resolved, or `None` for a path outside."""
     try:
         if session.holds(name or "."):
             return Path(os.path.realpath(os.path.join(session.cwd, name)))
     except (OSError, ValueError):
-        pass  # no name that a file could have
+        pass  # not a valid file name
     return None
 
 
 def shown(session: AgentSession, path: Path) -> str:
-    """A path as people of this session call it."""
+    """Return a path relative to the session's folder, or whole if it is elsewhere."""
     folder = root(session)
     return str(path.relative_to(folder)) if path.is_relative_to(folder) else str(path)
 
 
 async def files(start: Path) -> list[Path]:
-    """The files below a folder, or the one that it is, in their order; `MOST_FILES` at most."""
+    """Return the files below a folder in order, at most `MOST_FILES`, or the one file that `start` is."""
     return await asyncio.to_thread(_files, start)
 
 
@@ -71,7 +71,7 @@ def _files(start: Path) -> list[Path]:
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    """Regular files, those of a folder before those of its folders; links are not followed."""
+    """Yield regular files, those of a folder before those of its subfolders. Links are not followed."""
     device = folder.stat().st_dev if folder.exists() else None
     for at, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if _entered(Path(at, name), device))
@@ -83,7 +83,7 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 
 def _entered(folder: Path, device: int | None) -> bool:
-    """Whether to look into a folder: not where something else is mounted, which may be no files at all."""
+    """Return whether to enter a folder. Other mounts are not entered, because they may not be real files."""
     if folder.name.startswith(".") or folder.name in _SKIPPED:
         return False
     with contextlib.suppress(OSError):
@@ -92,18 +92,18 @@ def _entered(folder: Path, device: int | None) -> bool:
 
 
 def read_text(path: Path) -> str | None:
-    """What a file says, with its line endings; None for one that is no text, too long, or not readable."""
+    """Return the text of a file, or `None` if it is not text, too long or not readable."""
     with contextlib.suppress(OSError, UnicodeDecodeError):
         size = path.stat().st_size if path.is_file() else MOST_BYTES + 1
         if size <= MOST_BYTES:
-            data = path.read_bytes() if size else b""  # what has no size may be no file: `/proc`
+            data = path.read_bytes() if size else b""  # files of `/proc` have no size
             if b"\0" not in data:
                 return data.decode()
     return None
 
 
 async def search(paths: Sequence[Path], text: str) -> AsyncIterator[list[Match]]:
-    """The lines that hold a text, upper and lower case alike, as they are found."""
+    """Yield the lines that contain a text, in any case, as they are found."""
     for at in range(0, len(paths), _BATCH):
         yield await asyncio.to_thread(_search, paths[at : at + _BATCH], text)
 
@@ -119,7 +119,7 @@ def _search(paths: Sequence[Path], text: str) -> list[Match]:
 
 
 async def count_lines(paths: Sequence[Path]) -> dict[Path, int]:
-    """How many lines each text among some files has."""
+    """Count the lines of the text files among `paths`."""
     counted: dict[Path, int] = {}
     for at in range(0, len(paths), _BATCH):
         counted.update(await asyncio.to_thread(_count_lines, paths[at : at + _BATCH]))
@@ -132,7 +132,7 @@ def _count_lines(paths: Sequence[Path]) -> dict[Path, int]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Put a text in place of a file at one moment: nobody ever sees half of it."""
+    """Replace the text of a file atomically."""
     path.parent.mkdir(exist_ok=True)
     handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
@@ -147,7 +147,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def remove(path: Path, *, with_folder: str) -> None:
-    """Remove a file, and its folder if that has this name and nothing else in it."""
+    """Remove a file, and its folder if it has this name and is empty."""
     path.unlink()
     if path.parent.name == with_folder:
         with contextlib.suppress(OSError):

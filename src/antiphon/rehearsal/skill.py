@@ -1,21 +1,63 @@
-"""Skill: something the agent can do, offered as a slash command."""
+"""Skills: what the agent can do, offered as slash commands, and how it speaks.
+
+The option `pace` of the session sets the speed. The environment variable ANTIPHON_REHEARSAL_PACE multiplies
+every delay, and 0 removes them.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import math
+import os
+import re
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from msgspec import Struct
 
-from antiphon.agent import AgentTurn
-from antiphon.rehearsal.pace import speak
+from antiphon.agent import AgentSession, AgentTurn, MessageWriter
+
+VARIABLE = "ANTIPHON_REHEARSAL_PACE"
+A_WORD = 0.025
+"""Seconds between two words at the pace `calm`."""
+_WORDS = re.compile(r"\s*\S+\s*")
+
+
+def slowness(session: AgentSession) -> float:
+    """Return the factor for every delay."""
+    if session.config.get("pace", "calm") != "calm":
+        return 0.0
+    try:
+        factor = float(os.environ.get(VARIABLE, "1"))
+    except ValueError:
+        return 1.0
+    return min(factor, 10.0) if math.isfinite(factor) and factor > 0 else 0.0
+
+
+async def pause(session: AgentSession, seconds: float) -> None:
+    """Wait, so that people can read."""
+    await asyncio.sleep(seconds * slowness(session))
+
+
+async def speak(turn: AgentTurn, text: str) -> None:
+    """Write a message, word by word."""
+    async with turn.message() as message:
+        await write(turn, message, text)
+
+
+async def write(turn: AgentTurn, message: MessageWriter, text: str) -> None:
+    delay = A_WORD * slowness(turn.session)
+    for word in _WORDS.findall(text):
+        await message.write(word)
+        await asyncio.sleep(delay)
+
 
 Work: TypeAlias = Callable[[AgentTurn, str], Awaitable[str | None]]
-"""Does it, with the text behind the command; a stop reason it returns is the turn's."""
+"""Does the work, with the text after the command, and may return a stop reason."""
 
 
 class Unable(Exception):
-    """Why something is not done, in words for the user. A tool call that it ends has failed."""
+    """Says to the user why something is not done. The open tool call fails."""
 
 
 class Skill(Struct, frozen=True, kw_only=True):
@@ -23,22 +65,22 @@ class Skill(Struct, frozen=True, kw_only=True):
     description: str
     work: Work
     hint: str | None = None
-    """What can be typed behind the name."""
+    """What the user can type after the name."""
     about: str | None = None
-    """Which part of the protocol was seen; told the first time."""
+    """Which part of the protocol this shows. It is explained the first time."""
     plain: bool = False
-    """Whether its bare name, without a slash, is understood too."""
+    """Whether its name works without a slash, too."""
 
 
 class Outcome(Struct, frozen=True):
     reason: str | None = None
-    """The stop reason, where it has one."""
+    """The stop reason, if any."""
     done: bool = True
-    """Whether there was something to see."""
+    """Whether the skill did something."""
 
 
 async def carry_out(skill: Skill, turn: AgentTurn, rest: str) -> Outcome:
-    """Do it, or say why not."""
+    """Perform a skill, or say why it is not done."""
     try:
         return Outcome(await skill.work(turn, rest))
     except Unable as why:
@@ -47,7 +89,7 @@ async def carry_out(skill: Skill, turn: AgentTurn, rest: str) -> Outcome:
 
 
 def number(text: str, default: int, *, most: int) -> int:
-    """The number that a text is, within bounds; the default where it is none."""
+    """Return the number in a text, up to `most`, or the default for other text."""
     digits = text.strip()
     if not (digits.isascii() and digits.isdigit()):
         return default

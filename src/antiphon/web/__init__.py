@@ -1,4 +1,4 @@
-"""The page that a hub serves: files as they are, no build step. It is a client like any other."""
+"""The page that a hub serves: static files without a build step. The page is an ordinary client."""
 
 from __future__ import annotations
 
@@ -16,22 +16,24 @@ KINDS = {
     ".svg": "image/svg+xml",
     ".woff2": "font/woff2",
 }
-"""What is served, by how its name ends; what has another ending is not."""
+"""Content types by file ending. Files with other endings are not served."""
 PLAIN = re.compile(r"(?:/\w[\w.-]*)+", re.ASCII)
-"""Paths that lead nowhere but down, to nothing that is hidden."""
+"""Paths without `..` and without hidden files."""
 ROOT = Path(__file__).with_name("static")
 RELOAD = "ANTIPHON_WEB_RELOAD"
 
 
 def page() -> Mapping[str, tuple[bytes, str]]:
-    """The files by their paths, each with its content type. They are read here, once; with
-    `ANTIPHON_WEB_RELOAD=1`, for those who work on them, each time that one is asked for."""
+    """Return the files by path, each with its content type.
+
+    They are read once; with `ANTIPHON_WEB_RELOAD=1`, for development, at each request.
+    """
     fresh = _Fresh()
     return fresh if os.environ.get(RELOAD) == "1" else dict(fresh)
 
 
 class _Fresh(Mapping[str, tuple[bytes, str]]):
-    """Whatever is there just now. Of a path, only the file that it names is looked at."""
+    """Reads each file when it is requested."""
 
     def __getitem__(self, path: str) -> tuple[bytes, str]:
         file = _file(path)
@@ -51,7 +53,7 @@ class _Fresh(Mapping[str, tuple[bytes, str]]):
 
 
 def _file(path: str) -> Path | None:
-    """None for what is not there, or not served."""
+    """Return the file for a path, or `None` if it does not exist or is not served."""
     if path == "/":
         path = "/index.html"
     if not PLAIN.fullmatch(path):

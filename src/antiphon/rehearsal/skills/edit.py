@@ -11,9 +11,8 @@ from msgspec import Struct
 from antiphon.agent import AgentTurn
 from antiphon.rehearsal.consent import allowed
 from antiphon.rehearsal.folder import inside, read_text, remove, shown, write_text
-from antiphon.rehearsal.memory import Edit, memory
-from antiphon.rehearsal.pace import speak
-from antiphon.rehearsal.skill import Skill, Unable
+from antiphon.rehearsal.skill import Skill, Unable, speak
+from antiphon.rehearsal.state import Edit, memory
 
 LONGEST_NAME = 100
 FOLDER = "antiphon-tour"
@@ -31,7 +30,7 @@ USAGE = (
 
 
 class Change(Struct, frozen=True):
-    """What an edit would do."""
+    """A change that is not written yet."""
 
     path: Path
     before: str | None
@@ -62,7 +61,7 @@ async def undo(turn: AgentTurn, rest: str) -> None:
 
 
 async def _carry_out(turn: AgentTurn, title: str, change: Change, *, undoes: Edit | None = None) -> bool:
-    """Show it, ask, and do it; whether it was done."""
+    """Show a change, ask for permission, and write it. Return whether it was written."""
     session = turn.session
     async with turn.tool_call(
         title, kind="edit", name="edit_file", raw_input={"path": str(change.path)}
@@ -71,7 +70,7 @@ async def _carry_out(turn: AgentTurn, title: str, change: Change, *, undoes: Edi
         await call.diff(str(change.path), old=change.before, new=change.after)
         if not await allowed(turn, call, "edit"):
             return False
-        # The answer may have taken a day.
+        # The answer may take a day.
         if not session.holds(change.path) or not await asyncio.to_thread(_fits, change):
             raise Unable("The file was changed in the meantime, so I have not touched it.")
         try:
@@ -82,7 +81,7 @@ async def _carry_out(turn: AgentTurn, title: str, change: Change, *, undoes: Edi
 
 
 def _do(change: Change, edits: list[Edit], undoes: Edit | None) -> None:
-    """Write and remember it without a pause, in which a cancel could come."""
+    """Write and remember a change without an await, so that no cancel comes in between."""
     if undoes is not None and undoes.before is None:
         remove(change.path, with_folder=FOLDER)
     else:
@@ -94,14 +93,14 @@ def _do(change: Change, edits: list[Edit], undoes: Edit | None) -> None:
 
 
 def _fits(change: Change) -> bool:
-    """Whether the file is still what it was when the change was made up."""
+    """Return whether the file has not changed since."""
     if change.before is None:
         return not os.path.lexists(change.path)
     return read_text(change.path) == change.before
 
 
 def _change(turn: AgentTurn, rest: str) -> Change:
-    """What is asked for."""
+    """Return the change that the user asks for."""
     name, old, new = _parsed(rest)
     if not name or new is None:
         raise Unable(USAGE)
@@ -109,10 +108,10 @@ def _change(turn: AgentTurn, rest: str) -> Change:
     if path is None:
         raise Unable(f"`{name[:LONGEST_NAME]}` is not in this session's folder, so I leave it alone.")
     if os.path.isdir(path) or not os.path.isdir(path.parent) or len(path.name) > LONGEST_NAME:
-        raise Unable(f"`{name[:LONGEST_NAME]}` is no file that I could write.")
+        raise Unable(f"I cannot write a file at `{name[:LONGEST_NAME]}`.")
     text = read_text(path)
     if text is None and os.path.lexists(path):
-        raise Unable(f"`{name}` is no text that I could read, or too long for me.")
+        raise Unable(f"`{name}` is not a text file, or it is too long.")
     if not old:
         before = text or ""
         joint = "" if not before or before.endswith("\n") else "\n"
@@ -123,7 +122,7 @@ def _change(turn: AgentTurn, rest: str) -> Change:
 
 
 def _verse(turn: AgentTurn, rest: str) -> Change:
-    """The next verse of a song that is there for nothing else."""
+    """Return a change that adds the next verse of the song."""
     path = inside(turn.session, SONG)
     if path is None:
         raise Unable(f"`{SONG}` leads out of this session's folder, so I leave it alone.")
@@ -135,7 +134,7 @@ def _verse(turn: AgentTurn, rest: str) -> Change:
 
 
 def _parsed(rest: str) -> tuple[str, str, str | None]:
-    """The file, what is to be replaced, and by what; no old words: a line is added."""
+    """Return the file, the old text and the new text. Without old text, a line is added."""
     head, arrow, new = rest.partition("=>")
     name, _, old = head.strip().partition(" ")
     return name, old.strip(), new.strip() if arrow else None
@@ -144,7 +143,7 @@ def _parsed(rest: str) -> tuple[str, str, str | None]:
 SKILLS = (
     Skill(
         name="edit",
-        description="Change a file, once you allow it; alone it writes a verse into a file of its own",
+        description="Change a file, once you allow it; without arguments, add a verse to a song",
         hint="FILE OLD => NEW, or nothing",
         work=edit,
         plain=True,
@@ -154,7 +153,7 @@ SKILLS = (
     ),
     Skill(
         name="undo",
-        description="Take the last edit back",
+        description="Undo the last edit",
         work=undo,
         plain=True,
         about="the same as any edit. The protocol has no undo: it is the agent's to offer.",

@@ -1,4 +1,4 @@
-"""`/form` and `/visit`: what an agent can ask for beside permission."""
+"""`/form` and `/visit`: questions other than permissions."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from antiphon.agent import AgentTurn, Email
-from antiphon.rehearsal.pace import speak
-from antiphon.rehearsal.skill import Skill, Unable
+from antiphon.rehearsal.skill import Skill, Unable, speak
 
 ADDRESS = "https://agentclientprotocol.com"
 

@@ -9,8 +9,7 @@ import shutil
 from antiphon.agent import AgentTurn
 from antiphon.errors import SpawnFailed
 from antiphon.rehearsal.consent import allowed
-from antiphon.rehearsal.pace import slowness, speak
-from antiphon.rehearsal.skill import Skill, Unable
+from antiphon.rehearsal.skill import Skill, Unable, slowness, speak
 
 SCALE = (
     "n=1; for note in do re mi fa sol la si; do "
@@ -34,7 +33,7 @@ async def run(turn: AgentTurn, rest: str) -> None:
     elif rest == "tests" and shutil.which(rest) is None:
         known = await asyncio.to_thread(_known_tests, turn.session.cwd)
         if not known:
-            raise Unable("I see no tests here that I would know how to run. `/run COMMAND` runs yours.")
+            raise Unable("I found no tests that I know how to run. `/run COMMAND` runs any command.")
         command = title = known[0]
     async with turn.tool_call(
         title, kind="execute", name="run_command", raw_input={"command": command}
@@ -61,7 +60,7 @@ SKILLS = (
     Skill(
         name="run",
         description="Run a command in a terminal, once you allow it",
-        hint="a command; tests; or nothing, for a scale",
+        hint="a command, or tests, or nothing for a scale",
         work=run,
         about="a tool call of kind `execute` with a terminal in it. The output came as it was written, "
         "colours and all; the exit code is part of the terminal, and you could have ended it alone (v2).",

@@ -1,4 +1,4 @@
-"""Misbehaviour on request: what clients and hubs have to live with."""
+"""Misbehaviour on request, to see how clients and hubs handle it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import os
 
 from antiphon.agent import AgentTurn
 from antiphon.rehearsal.consent import allowed, option
-from antiphon.rehearsal.pace import speak
-from antiphon.rehearsal.skill import Skill, counted, number
+from antiphon.rehearsal.skill import Skill, counted, number, speak
 from antiphon.schema import v2
 
 EXIT_CODE = 70
@@ -57,7 +56,7 @@ async def max_tokens(turn: AgentTurn, rest: str) -> str:
 
 
 def make_crash(*, may_exit: bool) -> Skill:
-    """It ends the process only where that is the agent's own."""
+    """Make the skill that ends the agent's process, if the agent has its own."""
 
     async def crash(turn: AgentTurn, rest: str) -> None:
         if not may_exit:

@@ -11,8 +11,6 @@ from textual.filter import LineFilter
 
 from antiphon.text_safety import hidden, printed_text, safe_line, safe_text
 
-_TYPED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-
 
 def plain(text: str) -> str:
     """Name the hidden characters of a text, and replace its tabs by spaces."""
@@ -48,8 +46,3 @@ def _cells(found: re.Match[str]) -> str:
 def plain_line(text: str, *, limit: int = 400) -> str:
     """Return a text on one line of at most `limit` characters."""
     return plain(safe_line(text, limit=limit))
-
-
-def typed(text: str) -> str:
-    """Return pasted text without control characters, which no key types."""
-    return _TYPED.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))

@@ -13,9 +13,10 @@ from textual.widgets import OptionList, TextArea
 from textual.widgets.option_list import Option
 
 from antiphon.schema import v2
+from antiphon.text_safety import typed_text
 from antiphon.tui.history import History
 from antiphon.tui.prompts import QueuedEntry
-from antiphon.tui.text.plain import plain_line, typed
+from antiphon.tui.text.plain import plain_line
 
 MOST = 50
 
@@ -129,7 +130,7 @@ class Composer(TextArea):
     async def _on_paste(self, event: events.Paste) -> None:
         event.prevent_default()
         event.stop()
-        self.insert(typed(event.text))
+        self.insert(typed_text(event.text))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Allow steering and interrupting only while the session works."""

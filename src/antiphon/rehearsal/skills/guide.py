@@ -1,4 +1,4 @@
-"""`/tour`: one ability after the other, each in a few words, and on to the next when you like."""
+"""`/tour` and `/help`, and the answer to a prompt that asks for nothing else."""
 
 from __future__ import annotations
 
@@ -8,17 +8,15 @@ from msgspec import Struct
 
 from antiphon.agent import AgentTurn
 from antiphon.rehearsal.consent import AUTO, choose, option
-from antiphon.rehearsal.context import report
-from antiphon.rehearsal.memory import memory
-from antiphon.rehearsal.pace import speak
-from antiphon.rehearsal.skill import Skill, carry_out, number
+from antiphon.rehearsal.skill import Skill, carry_out, number, speak
+from antiphon.rehearsal.state import memory, report
 from antiphon.schema import v2
 
 
 class Step(Struct, frozen=True):
     title: str
     told: str
-    """What one is about to see, and which part of the protocol that is."""
+    """What the step shows, and which part of the protocol that is."""
     skill: str | None = None
     rest: str = ""
 
@@ -142,7 +140,7 @@ def make_tour(skills: Mapping[str, Skill]) -> Skill:
 
 
 async def _head(turn: AgentTurn, at: int, step: Step, *, asked: bool) -> v2.PermissionOptionKind | None:
-    """The head of a step, which is also where it is asked whether to go on."""
+    """Show the title of a step, and ask whether to continue."""
     title = f"{at} of {len(STEPS)}: {step.title}"
     async with turn.tool_call(title, kind="other", name="tour") as call:
         if not asked:
@@ -151,3 +149,76 @@ async def _head(turn: AgentTurn, at: int, step: Step, *, asked: bool) -> v2.Perm
         if chosen not in (_Kind.ALLOW_ONCE, _Kind.ALLOW_ALWAYS):
             await call.fail()
         return chosen
+
+
+GREETING = """\
+I am the rehearsal agent: no language model, but a few small skills that really do what they say.
+
+- `/tour` shows them one by one, in about five minutes
+- `/help` lists them
+- plain words work for some: `list files`, `find TODO`, `run date`, `plan`
+"""
+AGAIN = "I have no answer to that: I am no language model. `/help` lists what I can do."
+
+
+def make_help(skills: list[Skill]) -> Skill:
+    """Make the skill that lists these skills and itself."""
+
+    async def help(turn: AgentTurn, rest: str) -> None:
+        wanted = next((skill for skill in skills if skill.name == rest.removeprefix("/")), None)
+        if wanted is not None:
+            about = f"\n\nIn the protocol this is {wanted.about}" if wanted.about else ""
+            await speak(turn, f"{_line(wanted)}{about}")
+            return
+        good = [skill for skill in skills if not _misbehaves(skill)]
+        bad = [skill for skill in skills if _misbehaves(skill)]
+        await speak(
+            turn,
+            "What I can do:\n\n"
+            + "\n".join(map(_line, good))
+            + "\n\nAnd what nobody should, on request:\n\n"
+            + "\n".join(map(_line, bad))
+            + "\n",
+        )
+
+    return Skill(
+        name="help",
+        description="List what I can do",
+        hint="the name of a command",
+        work=help,
+        plain=True,
+        about="`available_commands_update`: the client knows these commands from the first moment on, and "
+        "offers them as you type.",
+    )
+
+
+async def greet(turn: AgentTurn) -> None:
+    """Greet without delays: programs that only need some answer get this, too."""
+    attached = [line for line in map(_attached, turn.prompt.content) if line]
+    if attached:
+        await turn.say("I got " + ", ".join(attached) + ".")
+        return
+    prompts = sum(message.type == "user" for message in turn.session.fold.messages)
+    async with turn.message() as message:
+        for line in (GREETING if prompts <= 1 else AGAIN).splitlines(keepends=True):
+            await message.write(line)
+
+
+def _attached(block: v2.ContentBlock) -> str:
+    match block:
+        case v2.ImageContent() | v2.AudioContent():
+            return f"`{block.mime_type}` of {len(block.data) * 3 // 4:,} bytes"
+        case v2.ResourceLink():
+            return f"a link to `{block.name}`"
+        case v2.EmbeddedResource():
+            return f"all of `{block.resource.uri}`"
+    return ""
+
+
+def _line(skill: Skill) -> str:
+    hint = "" if skill.hint is None else f" ({skill.hint})"
+    return f"- `/{skill.name}`{hint}: {skill.description.removeprefix('Misbehave: ')}"
+
+
+def _misbehaves(skill: Skill) -> bool:
+    return skill.description.startswith("Misbehave: ")

@@ -1,18 +1,65 @@
-"""`/think`, `/markdown`, `/table`, `/image` and `/stream`: what a message can be made of."""
+"""`/stream`, `/think`, `/markdown`, `/table` and `/image`: what a message can contain."""
 
 from __future__ import annotations
 
 import asyncio
+import math
 import os
+import struct
+import zlib
 from pathlib import Path
 
 from antiphon.agent import AgentTurn
 from antiphon.content import image as image_block
 from antiphon.rehearsal.folder import count_lines, root
-from antiphon.rehearsal.pace import rest as pause
-from antiphon.rehearsal.pace import speak, write
-from antiphon.rehearsal.pictures import draw_voices
-from antiphon.rehearsal.skill import Skill, number
+from antiphon.rehearsal.skill import Skill, number, pause, speak, write
+
+WIDTH, HEIGHT = 480, 160
+PAPER = (250, 248, 244)
+VOICES = (((0, 104, 122), 0.0), ((202, 110, 48), 1.1))
+"""The colour of each, and its delay."""
+_HALF = 3.0
+"""Half the width of a line, in points."""
+
+
+def draw_voices() -> bytes:
+    """Draw two waves, the second behind the first."""
+    rows = [bytearray(PAPER * WIDTH) for _ in range(HEIGHT)]
+    for colour, lag in VOICES:
+        heights = [_height(x, lag) for x in range(WIDTH + 1)]
+        for x in range(WIDTH):
+            slant = math.hypot(1.0, heights[x + 1] - heights[x])  # a steep line is higher, not thinner
+            reach = math.ceil(_HALF * slant) + 1
+            middle = round(heights[x])
+            for y in range(max(middle - reach, 0), min(middle + reach + 1, HEIGHT)):
+                covered = _HALF + 0.5 - abs(y - heights[x]) / slant
+                _paint(rows[y], 3 * x, colour, min(max(covered, 0.0), 1.0))
+    return png(rows)
+
+
+def _height(x: int, lag: float) -> float:
+    fade = math.sin(math.pi * x / WIDTH)  # they begin and end together
+    return HEIGHT / 2 + HEIGHT / 3 * fade * math.sin(x / 28 - lag)
+
+
+def _paint(row: bytearray, at: int, colour: tuple[int, int, int], covered: float) -> None:
+    for offset, value in enumerate(colour, at):
+        row[offset] = round(row[offset] + (value - row[offset]) * covered)
+
+
+def png(rows: list[bytearray]) -> bytes:
+    """Return a PNG of rows with three bytes per point: red, green, blue."""
+    header = struct.pack(">IIBBBBB", len(rows[0]) // 3, len(rows), 8, 2, 0, 0, 0)
+    lines = b"".join(b"\0" + row for row in rows)
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        _chunk(name, data)
+        for name, data in ((b"IHDR", header), (b"IDAT", zlib.compress(lines, 9)), (b"IEND", b""))
+    )
+
+
+def _chunk(name: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
 
 MARKDOWN = """\
 ## Two voices
@@ -48,7 +95,7 @@ MOST_ROWS = 12
 
 
 async def think(turn: AgentTurn, rest: str) -> None:
-    """Whether a number is prime is worth a thought."""
+    """Say whether a number is prime, with the divisors as a thought."""
     value = max(number(rest, 391, most=LARGEST), 2)
     factors = await asyncio.to_thread(_factors, value)
     async with turn.thought() as thought:
@@ -74,7 +121,7 @@ def _factors(value: int) -> list[int]:
 
 
 def _tried(smallest: int) -> list[int]:
-    """A dozen primes, as far as the one that divides."""
+    """Return the first primes, up to the smallest divisor."""
     return [one for one in (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37) if one <= smallest]
 
 
@@ -98,7 +145,7 @@ async def table(turn: AgentTurn, rest: str) -> None:
 
 
 def _sizes(folder: Path) -> dict[Path, int]:
-    """The first files of a folder and how long they are."""
+    """Return the first files of a folder with their sizes."""
     with os.scandir(folder) as entries:
         found = sorted(Path(entry.path) for entry in entries if entry.is_file(follow_symlinks=False))
     return {path: path.lstat().st_size for path in found[:MOST_ROWS]}

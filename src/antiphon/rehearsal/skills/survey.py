@@ -1,12 +1,10 @@
-"""`/plan`: four small steps of real work, and a plan that shows where it is."""
+"""`/plan` and `/subagent`: survey the folder, with a plan or with a subagent."""
 
 from __future__ import annotations
 
 from antiphon.agent import AgentTurn
 from antiphon.rehearsal.folder import count_lines, files, root, search, shown
-from antiphon.rehearsal.pace import rest as pause
-from antiphon.rehearsal.pace import speak
-from antiphon.rehearsal.skill import Skill, counted
+from antiphon.rehearsal.skill import Skill, counted, pause, speak
 from antiphon.schema import v2
 
 STEPS = ("List the files of this folder", "Count their lines", "Look for TODO notes", "Tell what was found")
@@ -52,7 +50,7 @@ async def plan(turn: AgentTurn, rest: str) -> None:
 
 
 async def _show(turn: AgentTurn, at: int) -> None:
-    """The plan while this step is being done; those before it are completed."""
+    """Send the plan with this step in progress and the steps before it completed."""
     await turn.plan(
         [
             v2.PlanEntry(
@@ -69,11 +67,35 @@ async def _show(turn: AgentTurn, at: int) -> None:
     )
 
 
+async def subagent(turn: AgentTurn, rest: str) -> None:
+    session = turn.session
+    told = "There are no text files here."
+    async with turn.subagent("Librarian", description="Knows the longest text", cancellable=True) as child:
+        await child.instruct(rest or "Which text here is the longest?")
+        async with child.tool_call("Count lines", kind="search") as call:
+            lines = await count_lines(await files(root(session)))
+            await call.write(f"{counted(len(lines), 'text')} read")
+            await pause(session, 0.8)
+        if lines:
+            longest = max(lines, key=lambda path: lines[path])
+            told = f"It is {shown(session, longest)}, with {counted(lines[longest], 'line')}."
+        await child.report(told)
+    await speak(turn, f"My librarian says: {told}")
+
+
 SKILLS = (
     Skill(
         name="plan",
-        description="Take stock of this folder in four steps, with a plan",
+        description="Survey this folder in four steps, with a plan",
         work=plan,
         about="`plan_update`: the whole plan every time, each entry pending, in progress or completed.",
+    ),
+    Skill(
+        name="subagent",
+        description="Let a librarian find the longest text here",
+        hint="what to tell it",
+        work=subagent,
+        about="`subagent_update`: the librarian has a session of its own, which you follow by following "
+        "this one.",
     ),
 )
