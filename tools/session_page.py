@@ -46,7 +46,7 @@ class SessionPage:
         dialog = self.page.get_by_role("dialog", name="New session")
         await dialog.get_by_label("Folder").fill(folder)
         before = self.page.url
-        await dialog.get_by_role("button", name="Begin").click()
+        await dialog.get_by_role("button", name="Create").click()
         await self.page.wait_for_url(lambda url: url != before and "#/s/" in url)
         await self.shown()
         await self.ready()

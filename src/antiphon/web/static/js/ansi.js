@@ -1,4 +1,4 @@
-// What a terminal shows, of which colours and weights are kept and every other escape is dropped. Pure.
+// The output of a terminal as lines with styles. Escape sequences other than styles are dropped. Pure.
 
 const CSI = "\\x1b\\[[0-?]*[ -/]*[@-~]";
 const STRING = "\\x1b[\\]PX^_][^\\x07\\x1b]*(?:\\x1b\\\\|\\x07)"; // titles, links, the clipboard
@@ -8,11 +8,11 @@ const TOKEN = new RegExp(
   "g",
 );
 const WHOLE = new RegExp(`^(?:${CSI}|${STRING}|\\x1b[^[\\]PX^_])`);
-/** An escape that has not ended by then is not waited for. */
+/** Characters of an incomplete escape sequence that are held back. */
 const LONGEST = 64;
 const BASIC = 16;
 
-/** A screen that is written to piece by piece; `lines` are those that ended, `last` is the one at work. */
+/** A screen that is written in pieces. `lines`: the complete lines; `last`: the current line. */
 export class Screen {
   lines = [];
   last = [];
@@ -22,7 +22,7 @@ export class Screen {
 
   feed(text) {
     const whole = this.#rest + text;
-    // An escape that was cut is read with what follows; one that never ends is not waited for.
+    // An incomplete escape sequence is held back for the next piece, unless it is too long.
     const cut = whole.lastIndexOf("\x1b");
     const open = cut >= 0 && whole.length - cut < LONGEST && !WHOLE.test(whole.slice(cut));
     this.#rest = open ? whole.slice(cut) : "";
@@ -61,7 +61,7 @@ export class Screen {
   }
 }
 
-/** What is left of a line behind so many letters. */
+/** The rest of a line after `count` characters. */
 function after(spans, count) {
   const left = [];
   let gone = count;
@@ -75,7 +75,7 @@ function after(spans, count) {
   return left;
 }
 
-/** A style after the codes of one escape (SGR). */
+/** The style after the codes of one escape sequence (SGR). */
 export function restyled(style, given) {
   const codes = given === "" ? [0] : given.split(/[;:]/).map((code) => Number(code || 0));
   let next = { ...style };
@@ -104,7 +104,7 @@ function set(style, code) {
   else if (code >= 100 && code <= 107) style.bg = code - 92;
 }
 
-/** A colour of 256, or of red, green and blue: a number below 16, or as CSS has it; and its length. */
+/** A colour of 256 or of RGB, as a number below 16 or as CSS, and the number of codes that it takes. */
 function extended(codes, at) {
   if (codes[at] === 5) return [indexed(codes[at + 1]), 2];
   if (codes[at] === 2) {

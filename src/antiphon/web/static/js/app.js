@@ -1,4 +1,4 @@
-// The app: the link to the hub, the sessions there, and the one that is shown.
+// The app: the connection to the hub, its sessions, and the session that is shown.
 
 import { clientId, route, saveAs } from "./browser.js";
 import { Emitter } from "./emitter.js";
@@ -12,7 +12,7 @@ import { LinkLost, RpcError } from "./rpc.js";
 import { Session } from "./session.js";
 
 const POLL = 5000;
-/** How many sessions are kept folded, so that going back to one asks only for what was missed. */
+/** Sessions that are kept in memory, so that going back to one requests only the events since then. */
 const KEPT = 6;
 const VERSION = "0.1.0";
 
@@ -21,11 +21,11 @@ export class App extends Emitter {
   session = null;
   agents = [];
   me = { clientId: clientId(), name: kept("name") || "browser" };
-  /** What the hub can do. */
+  /** The capabilities of the hub. */
   capabilities = {};
   hub = null;
   role = null;
-  /** The sessions that this browser was let into; null for all. */
+  /** The sessions that this browser may open; null for all. */
   only = null;
   cwd = null;
   outbox = new Outbox((method, params) => this.#deliver(method, params), (entry, error) => {
@@ -50,12 +50,12 @@ export class App extends Emitter {
   #opening = null;
   #removing = null;
 
-  /** Ours among what the hub announces. */
+  /** Our extensions that the hub announces. */
   get offers() {
     return ours(this.capabilities._meta);
   }
 
-  /** Whether one may begin sessions here, and fork them. */
+  /** Whether this user may create and fork sessions. */
   get begins() {
     return this.role !== "observer" && this.only === null;
   }
@@ -64,7 +64,7 @@ export class App extends Emitter {
     return this.offers.inject?.modes ?? [];
   }
 
-  /** What may be done with a prompt while the session works. */
+  /** The deliveries that a prompt can have while the session works. */
   get deliveries() {
     return this.offers.delivery ?? ["queue"];
   }
@@ -74,7 +74,7 @@ export class App extends Emitter {
     try {
       good = await logIn();
     } catch {
-      // the hub is away: the link says so, and the code is lost with it
+      // The hub is not reachable. The link shows that, and the login code is lost.
     }
     this.outbox.restore();
     this.link.on("state", (state) => {
@@ -96,7 +96,7 @@ export class App extends Emitter {
 
   // Over the link
 
-  /** Ask the hub; without a link it is a LinkLost. */
+  /** Send a request to the hub. Without a connection it rejects with LinkLost. */
   call(method, params) {
     return this.link.peer ? this.link.peer.request(method, params) : Promise.reject(new LinkLost());
   }
@@ -105,7 +105,7 @@ export class App extends Emitter {
     this.link.peer?.notify(method, params);
   }
 
-  /** What is in the outbox may be of a session that is not the one shown any more. */
+  /** Deliver a request of the outbox, which may be for a session that is no longer shown. */
   async #deliver(method, params) {
     await this.#opening?.done.catch(() => {});
     if (this.link.state !== "online") throw new LinkLost();
@@ -142,7 +142,7 @@ export class App extends Emitter {
     await this.#list(peer);
   }
 
-  /** There is a link: to the session that is shown, and with what was left unsaid. */
+  /** Attach to the session that is shown, and send what is in the outbox. */
   async #rejoin() {
     const { peer } = this.link;
     try {
@@ -166,7 +166,7 @@ export class App extends Emitter {
     this.emit("sessions");
   }
 
-  /** Some came or changed, and some went; the others are as they were. */
+  /** Apply a change of the list of sessions. */
   #heardOf({ sessions, gone }) {
     if (!Array.isArray(sessions) || !Array.isArray(gone)) return;
     for (const sessionId of gone) this.#known.delete(sessionId);
@@ -190,7 +190,7 @@ export class App extends Emitter {
     const wanted = route();
     if ((this.session?.id ?? null) === wanted) return;
     if (wanted === null && location.hash && this.session) {
-      // A place on the page, as the link to the composer: the address goes on naming the session.
+      // A place on the page, such as the composer: the address still names the session.
       history.replaceState(null, "", `#/s/${encodeURIComponent(this.session.id)}`);
       return;
     }
@@ -208,7 +208,7 @@ export class App extends Emitter {
   async #enter(sessionId) {
     const session = this.#known.get(sessionId) ?? new Session(this, this.#entry(sessionId));
     this.#known.delete(sessionId);
-    this.#known.set(sessionId, session); // the last one that was shown stands last
+    this.#known.set(sessionId, session); // the most recent session is the last one
     for (const [id, old] of this.#known) {
       if (this.#known.size <= KEPT) break;
       if (old !== this.session) this.#known.delete(id);
@@ -278,7 +278,7 @@ export class App extends Emitter {
     this.emit("sessions");
   }
 
-  /** The session that is shown is not there any more. */
+  /** Close the session that is shown, because it was deleted. */
   #close() {
     history.replaceState(null, "", location.pathname + location.search);
     this.session.leave(() => false);
@@ -301,14 +301,14 @@ export class App extends Emitter {
     return this.call("_antiphon/timeline", { sessionId });
   }
 
-  /** Others see it from the next link on, which is made at once. */
+  /** Change the name of this user, and reconnect so that others see it. */
   setName(name) {
     this.me.name = name.trim() || "browser";
     keep("name", name.trim() || null);
     this.link.renew();
   }
 
-  // What the hub says
+  // Frames from the hub
 
   #updated(params) {
     const session = this.#known.get(params.sessionId);

@@ -1,8 +1,8 @@
-// What the browser keeps and does for the page: the address, an id for this tab, files to save.
+// Functions of the browser: the address, an id for this tab, files to save.
 
 const CLIENT = "antiphon.client";
 
-/** The same for this tab as long as it is open, whatever becomes of its links. */
+/** The client id of this tab. It stays the same across reconnects and reloads. */
 export function clientId() {
   try {
     const known = sessionStorage.getItem(CLIENT) ?? crypto.randomUUID();

@@ -1,5 +1,5 @@
-// Elements, built node by node: whatever an agent, a client or a file wrote becomes text and nothing else, and
-// that text is safe to show. All text of the page passes here.
+// Elements, built node by node. Foreign text becomes text nodes and nothing else, and is made safe to show. All
+// text of the page passes here.
 
 import { safeText } from "./text_safety.js";
 
@@ -37,7 +37,7 @@ export function setLabel(element, name, text) {
   element.setAttribute(name, safeText(text));
 }
 
-/** Give an element this text and nothing else. */
+/** Replace the content of an element by a text. */
 export function setText(element, text) {
   element.textContent = safeText(text);
 }
@@ -54,14 +54,14 @@ function append(element, children) {
   }
 }
 
-/** Give an element other children. */
+/** Replace the children of an element. */
 export function replace(element, ...children) {
   const fragment = document.createDocumentFragment();
   append(fragment, children);
   element.replaceChildren(fragment);
 }
 
-/** Listen; gives back what stops it. */
+/** Add a listener. Returns a function that removes it. */
 export function on(element, type, listener, options) {
   element.addEventListener(type, listener, options);
   return () => element.removeEventListener(type, listener, options);

@@ -1,5 +1,4 @@
-// Before the first paint: the theme and the panels as they were left. A classic script, since modules come
-// too late.
+// Set the theme and the panels before the first paint. A classic script, because modules run too late.
 
 (() => {
   const kept = (key) => {

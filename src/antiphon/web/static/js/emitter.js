@@ -1,9 +1,9 @@
-// Who wants to know is told; one that fails to listen keeps nothing from the others.
+// Events with listeners. A listener that throws does not affect the others.
 
 export class Emitter {
   #listeners = new Map();
 
-  /** Gives back what stops it. */
+  /** Add a listener. Returns a function that removes it. */
   on(kind, listener) {
     if (!this.#listeners.has(kind)) this.#listeners.set(kind, new Set());
     this.#listeners.get(kind).add(listener);

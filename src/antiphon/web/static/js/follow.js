@@ -1,8 +1,7 @@
-// A view of the session that is shown, whichever it is.
+// Views that follow the session that is shown.
 
 /**
- * Calls `render(session)` now, with every other session that is opened, and with every change of these
- * kinds.
+ * Call `render(session)` now, whenever another session is shown, and at every change of these kinds.
  */
 export function follow(app, kinds, render) {
   let stops = [];

@@ -1,9 +1,8 @@
-// What an elicitation asks for, field by field, and whether an answer fits: as engine/forms.py reads it.
-// Pure.
+// The fields of an elicitation, and checks of the answers: the twin of engine/forms.py. Pure.
 
 import { matches } from "./patterns.js";
 
-/** How long a text may be that sets no limit of its own. */
+/** Characters of a text whose field sets no limit. */
 const LONGEST_TEXT = 100_000;
 const UNCHECKED = "The pattern is too slow to check here. The agent checks the value.";
 
@@ -60,8 +59,8 @@ function optionsOf(named) {
 }
 
 /**
- * `{values, problems, notes}` of what was filled in: text as typed, `true`/`false`, arrays; what is empty is
- * left out. A note is about a value that is sent although it could not be checked here.
+ * Read the values that were filled in, as `{values, problems, notes}`. Empty fields are left out. A note is
+ * about a value that is sent although it could not be checked here.
  */
 export function readForm(fields, filled) {
   // Without a prototype: a field may be called __proto__.

@@ -1,4 +1,4 @@
-// The link to the hub: a WebSocket that is opened again whenever it is lost, and sooner where there is hope.
+// The connection to the hub: a WebSocket that reconnects, and at once when the network or the page returns.
 
 import { Emitter } from "./emitter.js";
 import { NotLetIn, newTicket } from "./login.js";
@@ -6,11 +6,11 @@ import { Peer } from "./rpc.js";
 
 const FIRST = 400;
 const LONGEST = 15000;
-/** After so long without a word, the hub is asked for one: a dead network closes no socket. */
+/** Milliseconds of silence after which the hub is pinged, because a dead network closes no socket. */
 const SILENCE = 20000;
 const PATIENCE = 8000;
 
-/** Emits `state`; `ready(peer)` is what has to succeed before a link counts as online. */
+/** Emits `state`. `ready(peer)` must succeed before the connection counts as online. */
 export class Link extends Emitter {
   state = "connecting";
   since = Date.now();
@@ -39,19 +39,19 @@ export class Link extends Emitter {
     this.#connect();
   }
 
-  /** Try now. */
+  /** Reconnect now. */
   retry() {
     if (this.state === "online" || this.#socket) return;
     this.#attempts = 0;
     this.#connect();
   }
 
-  /** Go on over a new link: who this is is only said when one begins. */
+  /** Reconnect, because the client says its name only at the start of a connection. */
   renew() {
     if (this.state === "online") this.#lost(this.#socket, 0);
   }
 
-  /** Ask for a sign of life; without one the link is lost. */
+  /** Ping the hub. Without an answer the connection counts as lost. */
   async probe(patience = PATIENCE) {
     const { peer } = this;
     const socket = this.#socket;
@@ -61,7 +61,7 @@ export class Link extends Emitter {
     try {
       await peer.request("session/list", {});
     } catch {
-      // a refusal is a sign of life, too
+      // an error is an answer, too
     } finally {
       clearTimeout(alarm);
       this.#probing = false;
@@ -138,7 +138,7 @@ export class Link extends Emitter {
 
   #later(given) {
     const longest = Math.min(LONGEST, FIRST * 2 ** this.#attempts);
-    const delay = given ?? longest * (0.5 + Math.random() / 2); // many pages come back after one restart
+    const delay = given ?? longest * (0.5 + Math.random() / 2); // with jitter, because many pages reconnect after a restart
     this.#attempts += 1;
     this.#timer = setTimeout(() => this.#connect(), delay);
     this.#tell(this.#attempts > 1 || this.state !== "connecting" ? "lost" : "connecting", Date.now() + delay);

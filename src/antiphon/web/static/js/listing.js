@@ -1,10 +1,10 @@
-// The sessions of a hub: the list, and how it is kept up.
+// The list of sessions of a hub, and its updates.
 
 import { ours } from "./fold/content.js";
 
 const PAGES = 20;
 
-/** An entry of `session/list`, with what is ours in it beside the rest. */
+/** Read an entry of `session/list`, with our `_meta` fields beside the others. */
 export function readEntry({ _meta, ...entry }) {
   const { agent = null, state = null, clients = 0, fault = null } = ours(_meta);
   return { ...entry, agent, state: faultOf(fault) ?? state, clients };
@@ -22,7 +22,7 @@ export async function listAll(peer) {
   return found.map(readEntry);
 }
 
-/** A list after news of it: what changed stays in its place, what is new comes first. */
+/** Apply an update to a list: changed sessions keep their place, new ones come first. */
 export function keptUp(sessions, changed, gone) {
   const news = new Map(changed.map((entry) => [entry.sessionId, readEntry(entry)]));
   const listed = [];
@@ -33,7 +33,7 @@ export function keptUp(sessions, changed, gone) {
   return [...news.values(), ...listed].filter((entry) => !entry.archived);
 }
 
-/** Why a session cannot be opened, where the hub found that: damaged, or newer. */
+/** Why a session cannot be opened: damaged, or newer. Null if it can. */
 function faultOf(fault) {
   if (fault === null || typeof fault !== "object") return null;
   return fault.kind === "newer" ? "newer" : "damaged";

@@ -1,11 +1,11 @@
-// Getting in: the code of a printed link is exchanged for a cookie, and the cookie for tickets.
+// Login: the code of a link is exchanged for a cookie, and the cookie for tickets.
 
-/** The hub knows this browser not, or not any more. */
+/** The hub does not know this browser, or no longer does. */
 export class NotLetIn extends Error {}
 
 /**
- * The code stands behind the `#`, which browsers send to nobody; it is taken out of the address at once,
- * which names the session then that the link leads to.
+ * Log in with the code of the link. The code is after the `#`, which browsers do not send. It is removed from
+ * the address at once; the address then names the session of the link.
  * @returns {Promise<boolean|null>} whether the link was good; null without one
  */
 export async function logIn() {

@@ -1,4 +1,4 @@
-// The page: one app, and every view mounted at its place.
+// Create the app, and mount every view at its place.
 
 import { App } from "./app.js";
 import { mount as composer } from "./views/composer.js";
@@ -16,7 +16,7 @@ import { mount as transcript } from "./views/transcript/transcript.js";
 const PLACES = { notice, toasts, bar: header, sessions, transcript, questions, queue, composer, side };
 
 const app = new App();
-globalThis.antiphon = app; // for whoever opens the console, and for tests
+globalThis.antiphon = app; // for the console and for tests
 for (const [id, mount] of Object.entries(PLACES)) mount(app, document.getElementById(id));
 for (const mount of [theme, keys]) mount(app, document.getElementById("page"));
 app.start();

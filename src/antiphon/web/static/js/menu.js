@@ -1,12 +1,12 @@
-// A button that opens a menu: arrow keys, Home and End, a letter, Escape; closed by a click elsewhere.
+// Menus of buttons, with arrow keys, Home, End, first letters and Escape.
 
 import { h, on } from "./dom.js";
 
 let count = 0;
 
 /**
- * Makes `button` open a menu. `items()` gives `{label, note?, icon?, checked?, run}` or a string, which is
- * a heading; they are asked for each time.
+ * Make a button open a menu. `items()` returns `{label, note?, icon?, checked?, run}` or strings, which are
+ * headings. It is called each time the menu opens.
  */
 export function opensMenu(button, items, { label, align = "end" } = {}) {
   const list = h("div", {

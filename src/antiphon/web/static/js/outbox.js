@@ -1,5 +1,5 @@
-// What was asked and not answered yet. It is asked again over the next link, or by the page after a reload,
-// under the same operation id: the hub does it once, however often it hears of it.
+// Requests without an answer. They are sent again after a reconnect or a reload with the same operation id, so
+// that the hub handles each once.
 
 import { LinkLost } from "./rpc.js";
 
@@ -16,15 +16,15 @@ export class Outbox {
 
   /**
    * @param {(method: string, params: object) => Promise<any>} send which fails with LinkLost
-   * @param {(entry: object, error: Error|null) => void} settled told of each end; with an error where nobody
-   *   waits for it, as before a reload
+   * @param {(entry: object, error: Error|null) => void} settled called at each end; with an error only if no
+   *   caller waits for it, as after a reload
    */
   constructor(send, settled = () => {}) {
     this.#send = send;
     this.#settled = settled;
   }
 
-  /** What another load of this page left. */
+  /** Restore the requests of the page before a reload. */
   restore() {
     try {
       this.waiting = JSON.parse(sessionStorage.getItem(KEY) ?? "[]");
@@ -37,7 +37,7 @@ export class Outbox {
     return this.waiting.filter((entry) => entry.sessionId === sessionId);
   }
 
-  /** Gives the answer, whenever that comes. */
+  /** Send a request. Resolves to the answer, also after a reconnect. */
   add(entry) {
     this.waiting.push(entry);
     this.#keep();
@@ -46,7 +46,7 @@ export class Outbox {
     return answered;
   }
 
-  /** There is a link again. */
+  /** Send all requests again, after a reconnect. */
   flush() {
     for (const entry of this.waiting) this.#deliver(entry);
   }
@@ -79,7 +79,7 @@ export class Outbox {
       if (!this.waiting.length) sessionStorage.removeItem(KEY);
       else if (kept.length < MOST) sessionStorage.setItem(KEY, kept);
     } catch {
-      // a full or forbidden storage costs what a reload would have brought back
+      // without storage, a reload loses the requests
     }
   }
 }

@@ -1,8 +1,8 @@
-// The questions of a session, as this page knows them: asked of it, or only told of. Each ends once; one that
-// has ended stays for a moment, to show who answered.
+// The questions of a session: those that this page may answer, and those that it only knows of. Each ends once,
+// and stays for a moment to show who answered.
 
 const SHOWN = 6000;
-/** How long after a return the hub may take to ask again what is still open. */
+/** Milliseconds after a reconnect in which the hub repeats open questions. */
 const GRACE = 1500;
 
 export class Questions {
@@ -18,7 +18,7 @@ export class Questions {
     return this.all.find((question) => question.id === id) ?? null;
   }
 
-  /** The hub asks this page, and waits for what is returned; the signal takes it back. */
+  /** Handle a question of the hub. Resolves to the answer; the signal withdraws the question. */
   ask(question, signal) {
     this.#set(question.id, { ...question, mine: true, state: "open", stale: false });
     return new Promise((resolve) => {
@@ -28,7 +28,7 @@ export class Questions {
         const known = this.get(question.id);
         if (!known) return;
         known.mine = false;
-        // A lost link takes nothing back, and whoever answered was told of before.
+        // A lost connection withdraws nothing, and an answer was reported before.
         const takenBack = signal.reason?.code !== undefined && known.state === "open";
         if (takenBack) this.#end(question.id, { state: "cancelled" });
         else this.#changed();
@@ -36,7 +36,7 @@ export class Questions {
     });
   }
 
-  /** Answer the request itself, where the hub has no other way; gives whether there was one. */
+  /** Answer the request itself, if the hub has no other way. Returns whether there was a request. */
   reply(id, answer) {
     const resolve = this.#asked.get(id);
     resolve?.(answer);
@@ -44,7 +44,7 @@ export class Questions {
     return resolve !== undefined;
   }
 
-  /** An `_antiphon_question` update. */
+  /** Apply an `_antiphon_question` update. */
   hear({ questionId, toolCallId, state, by, outcome, optionName }) {
     if (state === "opened") {
       const known = this.get(questionId) ?? { kind: "permission", title: null, mine: false };
@@ -56,7 +56,7 @@ export class Questions {
     }
   }
 
-  /** The link is new: what is still open will be asked again, and what is not has ended meanwhile. */
+  /** Handle a reconnect: the hub repeats open questions, and all others have ended. */
   returned() {
     for (const question of this.all) if (question.state === "open") question.stale = true;
     setTimeout(() => {
@@ -86,7 +86,7 @@ export class Questions {
   }
 }
 
-/** What the params of a permission request or an elicitation say. */
+/** Read the params of a permission request or an elicitation. */
 export function readQuestion(method, params, fallback) {
   const meta = params._meta?.antiphon;
   const id = typeof meta?.questionId === "string" ? meta.questionId : fallback;

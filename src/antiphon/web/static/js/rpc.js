@@ -9,7 +9,7 @@ export class RpcError extends Error {
   }
 }
 
-/** The link was lost before the answer came: nobody here knows what the hub heard. */
+/** The connection was lost before the answer came, so the outcome is unknown. */
 export class LinkLost extends Error {
   constructor(message = "The connection to the hub was lost.") {
     super(message);
@@ -51,7 +51,7 @@ export class Peer {
     if (!this.#closed) this.#write({ jsonrpc: "2.0", method, params });
   }
 
-  /** Take in what came over the wire. */
+  /** Handle a message from the wire. */
   receive(text) {
     let frame;
     try {
@@ -63,7 +63,7 @@ export class Peer {
     for (const one of Array.isArray(frame) ? frame : [frame]) this.#take(one);
   }
 
-  /** Nothing comes any more. */
+  /** End the connection: reject all requests. */
   close(error = new LinkLost()) {
     if (this.#closed) return;
     this.#closed = error;

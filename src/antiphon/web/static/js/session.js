@@ -1,4 +1,4 @@
-// One session: its fold, what this client asks of it, and who is told of changes, once per frame.
+// One session: its fold, the requests of this client, and change events, at most once per frame.
 
 import { Emitter } from "./emitter.js";
 import { SessionFold } from "./fold/session.js";
@@ -6,18 +6,18 @@ import { ours } from "./fold/content.js";
 import { Questions, readQuestion } from "./questions.js";
 import { LinkLost, RpcError } from "./rpc.js";
 
-/** Frames are not drawn while the page is hidden, but titles and notifications go on. */
+/** Milliseconds between change events while the page is hidden and draws no frames. */
 const HIDDEN_FRAME = 250;
 
 export class Session extends Emitter {
-  /** Whether the history is still on its way. */
+  /** Whether the history is still loading. */
   loading = true;
-  /** Whether updates that come are this session's, in order. */
+  /** Whether updates are received in order. */
   listening = false;
   #app;
   #entry;
   #fold = new SessionFold();
-  /** The event up to which the fold is known to be whole. */
+  /** The last event up to which the fold is complete. */
   #cursor = null;
   #frame = null;
   #kinds = new Set();
@@ -54,22 +54,22 @@ export class Session extends Emitter {
   get touched() { return this.#fold.touched; }
   get questions() { return this.#questions.all; }
 
-  /** Prompts that the hub has not confirmed yet, as they were written. */
+  /** Prompts that the hub has not confirmed yet. */
   get unsent() {
     return this.#app.outbox.of(this.id).filter(({ params }) => params.prompt ?? params.content)
       .map(({ id, params }) => ({ id, blocks: params.prompt ?? params.content }));
   }
 
-  /** What the list of sessions says of it. */
+  /** Apply an entry of the list of sessions. */
   describe(entry) {
     const before = `${this.title} ${this.cwd}`;
     this.#entry = { ...this.#entry, ...entry };
     if (before !== `${this.title} ${this.cwd}`) this.#soon("info");
   }
 
-  // What comes
+  // Attaching and updates
 
-  /** Join it over a link, one time after the other: what comes is of the one that is under way. */
+  /** Attach over a connection. Requests of one session run one after the other. */
   attach(peer) {
     return this.#inTurn(() => this.#attach(peer));
   }
@@ -79,7 +79,7 @@ export class Session extends Emitter {
     return this.#asking;
   }
 
-  /** What was missed comes before the answer, or all of it. */
+  /** Attach. The missed events, or all events, come before the answer. */
   async #attach(peer) {
     const before = this.#fold;
     const goOn = this.#cursor !== null;
@@ -88,7 +88,7 @@ export class Session extends Emitter {
       this.#fold.from = 0;
       this.loading = true;
     }
-    this.#fold.set("queue", "queue", { entries: [], paused: false }); // told anew if anything waits
+    this.#fold.set("queue", "queue", { entries: [], paused: false }); // the hub sends the queue again if there is one
     this.#questions.returned();
     this.listening = true;
     const how = goOn ? { historyPolicy: "after", after: this.#cursor } : { historyPolicy: "full" };
@@ -108,7 +108,7 @@ export class Session extends Emitter {
   }
 
   #joined(answer) {
-    if (!this.listening) return; // it was left on the way: what came meanwhile was not heard
+    if (!this.listening) return; // the user left meanwhile, and updates were not received
     if (Number.isInteger(answer.seq)) this.#cursor = answer.seq;
     if (answer.configOptions && !this.#fold.options.length) {
       this.#fold.set("options", "options", answer.configOptions);
@@ -129,21 +129,21 @@ export class Session extends Emitter {
       if (fold === this.#fold) fold.recall(items);
       this.#soon();
     } catch {
-      // then it is not shown how turns ended that nobody here saw
+      // Without a timeline, the ends of earlier turns are not shown.
     }
   }
 
-  /** Another one is shown; the place is remembered, unless the history was still on its way. `left` says
-   * whether that is still so when it is its turn: what is asked of one session is asked in order. */
+  /** Detach, because another session is shown. The cursor is kept unless the history was still loading.
+   * `left()` says whether the session is still not shown when the request is sent. */
   leave(left) {
     this.listening = false;
     if (this.loading) this.#cursor = null;
     this.#inTurn(async () => {
       if (left()) await this.#app.call("_antiphon/detach", { sessionId: this.id });
-    }).catch(() => {}); // a lost link has left it, too
+    }).catch(() => {}); // a lost connection has detached it, too
   }
 
-  /** Something of the outbox was answered. */
+  /** Handle an answer to a request of the outbox. */
   sent() {
     this.#soon("transcript");
   }
@@ -154,9 +154,9 @@ export class Session extends Emitter {
       if (update?.sessionUpdate === "_antiphon_question") this.#questions.hear(update);
       else this.#fold.apply(update, this.loading ? undefined : Date.now());
     } catch (error) {
-      console.warn("an update was passed over", error); // it harms nothing that was told before
+      console.warn("update ignored", error); // earlier updates are not affected
     }
-    // Our own updates say what is so now, and may come before the history that they belong behind.
+    // Our own updates describe the present, and may come before the history.
     if (Number.isInteger(seq) && !update?.sessionUpdate?.startsWith("_antiphon_")) this.#cursor = seq;
     this.#soon();
   }
@@ -171,7 +171,7 @@ export class Session extends Emitter {
     return this.#questions.ask(question, signal);
   }
 
-  /** Views are told once per frame, however much came. */
+  /** Emit changes once per frame. */
   #soon(kind) {
     if (kind) this.#kinds.add(kind);
     if (this.#frame !== null) return;
@@ -191,7 +191,7 @@ export class Session extends Emitter {
     for (const kind of kinds) this.emit(kind, kind === "transcript" ? { from } : undefined);
   }
 
-  // What this client asks
+  // Requests
 
   /** While it works, `queue` waits where it can be edited, `steer` goes in, `interrupt` cancels first. */
   async prompt(blocks, delivery) {
@@ -212,10 +212,10 @@ export class Session extends Emitter {
   async cancel() {
     const { turnPrompt } = this.#fold;
     if (this.#app.link.state !== "online") {
-      this.#cancels = turnPrompt; // once there is a link, if it is still the same turn
+      this.#cancels = turnPrompt; // sent after a reconnect, if the turn is still the same
       return;
     }
-    const which = turnPrompt ? { messageId: turnPrompt } : {}; // a cancel that comes late hits no later turn
+    const which = turnPrompt ? { messageId: turnPrompt } : {}; // a late cancel does not hit a later turn
     this.#app.notify("session/cancel", {
       sessionId: this.id, _meta: { antiphon: { operationId: crypto.randomUUID(), ...which } },
     });

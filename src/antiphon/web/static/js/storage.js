@@ -1,5 +1,4 @@
-// What the browser keeps for this page. Storage may be full or forbidden: then it is forgotten, and nothing
-// breaks.
+// Values in the local storage of the browser. If storage is full or forbidden, values are lost silently.
 
 const PREFIX = "antiphon.";
 
@@ -11,12 +10,12 @@ export function kept(key, otherwise = null) {
   }
 }
 
-/** Keeps a text, or forgets it where it is null. */
+/** Store a text, or remove it if it is null. */
 export function keep(key, value) {
   try {
     if (value === null) localStorage.removeItem(PREFIX + key);
     else localStorage.setItem(PREFIX + key, value);
   } catch {
-    // Kept for this page only, in what shows it.
+    // The value stays in the page until it is closed.
   }
 }

@@ -1,11 +1,11 @@
-// Which parts of a long text are shown. Pure.
+// The parts of a long text that are shown. Pure.
 
 const LONG = 48_000;
 export const HEAD = 20_000;
 const TAIL = 16_000;
 const STEP = 8_000;
 
-/** Where to cut near a place: behind a line, else behind a word, else there. Pure. */
+/** A place to cut near `at`: after a line, else after a word, else there. Pure. */
 export function cutNear(text, at) {
   if (at <= 0) return 0;
   if (at >= text.length) return text.length;
@@ -16,7 +16,7 @@ export function cutNear(text, at) {
     if (found >= 0) return from + found + mark.length;
   }
   const code = text.charCodeAt(at);
-  return code >= 0xdc00 && code <= 0xdfff ? at - 1 : at; // never within a pair
+  return code >= 0xdc00 && code <= 0xdfff ? at - 1 : at; // never inside a surrogate pair
 }
 
 /**

@@ -1,7 +1,7 @@
-// What foreign text may show on the page, and what the rest becomes: the twin of text_safety.py, which says
-// why. tests/text/vectors.json has the cases for both. Pure.
+// Text safety: the twin of text_safety.py, which explains it. tests/text/vectors.json has the cases for both.
+// Pure.
 
-/** Hidden characters in a row that are named one by one; of a longer row, the rest is counted. */
+/** Hidden characters in a row that are named; the rest of a longer row is counted. */
 const NAMED = 4;
 /** Combining marks in a row that are shown. */
 const MARKS = 4;
@@ -39,7 +39,7 @@ const KEPT =
   `|${TAGGED_FLAG}`;
 const SHOWN = new RegExp(`(${KEPT})|\\r\\n|(?:(?!\\r\\n)[${HIDDEN}])+`, "gu");
 const ANY_HIDDEN = new RegExp(`[${HIDDEN}]`, "u");
-/** What a cut leaves of an emoji. */
+/** The rest of an emoji that was cut. */
 const HIDDEN_END = new RegExp(`[${HIDDEN}]+$`, "u");
 const MARKED = new RegExp(`([\\p{Mn}\\p{Me}]{${MARKS}})([\\p{Mn}\\p{Me}]+)`, "gu");
 const PLAIN = /^[\x20-\x7e]*$/;
@@ -53,7 +53,7 @@ const ESCAPES = new RegExp(
 );
 const SILENT = /[\0\x07]/g;
 
-/** Name every character that is obeyed or not shown; CR LF becomes LF, and marks do not pile up. */
+/** Name every hidden character, turn CR LF into LF, and count surplus combining marks. */
 export function safeText(text) {
   const given = String(text ?? "");
   if (PLAIN.test(given)) return given;
@@ -90,8 +90,8 @@ function cut(text, count) {
 }
 
 /**
- * `safeText` of what a terminal leaves: colours, titles and bells have no effect, a line that was overwritten
- * is gone. For output and messages; never for text that somebody approves, because it drops things.
+ * `safeText` of what a terminal would show: without escape sequences and overwritten lines. It drops
+ * characters, so it is not for text that a user approves.
  */
 export function printedText(text) {
   const given = String(text ?? "");

@@ -1,12 +1,11 @@
-// Where things stand on a timeline: lanes, bars and points in shares of its width. Pure.
+// The layout of a timeline: lanes and bars in shares of its width. Pure.
 //
-// Pauses are cut to a short break, and a stretch that is far longer than all others together is cut, too: a
-// session that went on the next morning, or waited an hour for an answer, is read as well as one of a
-// minute.
+// Pauses are cut to a short break, and so is a period that is far longer than all others together. A session
+// that continued the next morning, or waited an hour for an answer, is as readable as one of a minute.
 
 export const LANES = ["prompt", "turn", "tool", "question"];
 const ROWS = 4;
-/** Up to so many milliseconds nothing is cut. */
+/** Periods up to this many milliseconds are not cut. */
 const WHOLE = 2000;
 
 const endOf = (item, now) => Math.max(item.start, item.end ?? now);
@@ -105,7 +104,7 @@ export function layout(items, now) {
   };
 }
 
-/** How long it took, or has been going on: of a prompt, how long it waited. */
+/** How long an item took, or has taken so far. For a prompt: how long it waited. */
 export function lengthOf(item, now) {
   return endOf(item, now) - item.start;
 }

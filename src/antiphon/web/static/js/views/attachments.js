@@ -1,10 +1,9 @@
-// Files that go with a prompt: images and sounds as such, others as resources, as far as the agent takes
-// them.
+// Files of a prompt: images and sounds as such, others as resources, as far as the agent accepts them.
 
 import { safeLine } from "../text_safety.js";
 import { bytes } from "../words.js";
 
-/** All files of one prompt; a frame of the hub holds 16 MiB, and what is not text grows by a third. */
+/** Bytes of all files of a prompt. A frame of the hub has at most 16 MiB, and base64 adds a third. */
 export const LIMIT = 8 * 1024 * 1024;
 const PLAIN = /^(text\/|application\/(json|xml|javascript|x-sh|toml|yaml|x-yaml|sql)\b)|\+(json|xml)$/;
 const PLAIN_NAMES = new RegExp(
@@ -13,14 +12,14 @@ const PLAIN_NAMES = new RegExp(
   "i",
 );
 
-/** What a prompt may hold. Pure. */
+/** The kinds of content that a prompt may have. Pure. */
 export function abilities(capabilities) {
   const prompt = capabilities?.session?.prompt ?? capabilities?.promptCapabilities ?? {};
   const has = (name) => Boolean(prompt[name]);
   return { image: has("image"), audio: has("audio"), embedded: has("embeddedContext") };
 }
 
-/** How a file goes to the agent, or why it does not. Pure. */
+/** How a file is sent to the agent, or why it is refused. Pure. */
 export function wayFor({ type, name, size }, able, already = 0) {
   if (size + already > LIMIT) return { refused: `All files together may be at most ${bytes(LIMIT)}` };
   if (type.startsWith("image/") && able.image && type !== "image/svg+xml") return { kind: "image" };
@@ -44,7 +43,7 @@ async function base64(file) {
   return btoa(binary);
 }
 
-/** `{name, size, block}` of a file; an Error says why not. */
+/** Make `{name, size, block}` of a file. Throws an Error that says why it is refused. */
 export async function attachment(file, able, already) {
   const name = safeLine(file.name || "pasted", 120);
   const type = file.type || "application/octet-stream";
@@ -61,7 +60,7 @@ export async function attachment(file, able, already) {
   return { name, size: file.size, kind: way.kind, block: await made[way.kind]() };
 }
 
-/** A file as a part of the text, in a fence that nothing in it can close. Pure. */
+/** A file as part of the text, in a code block that nothing in it can close. Pure. */
 export function quoted(name, text) {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
   const fence = "`".repeat(longest + 1);

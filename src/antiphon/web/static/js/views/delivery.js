@@ -1,4 +1,4 @@
-// What becomes of a prompt that is sent while the agent works.
+// The choice of what a prompt does while the agent works.
 
 import { h, replace } from "../dom.js";
 
@@ -25,7 +25,7 @@ const WAYS = {
   },
 };
 
-/** As far as the hub announces them. Pure. */
+/** The deliveries that the hub announces. Pure. */
 export function waysOf(capabilities) {
   const offered = capabilities?._meta?.antiphon?.delivery;
   return Object.keys(WAYS).filter((way) =>
@@ -33,7 +33,7 @@ export function waysOf(capabilities) {
   );
 }
 
-/** The way that the hub takes where none is chosen. Pure. */
+/** The default delivery of the hub. Pure. */
 export function usualWay(capabilities) {
   const usual = capabilities?._meta?.antiphon?.busy;
   return waysOf(capabilities).includes(usual) ? usual : "queue";

@@ -1,5 +1,4 @@
-// What the agent asks to know: a form to fill in, or an address to visit, whose host is shown before it is
-// opened.
+// Elicitations: a form to fill in, or an address to visit, whose host is shown before it is opened.
 
 import { h } from "../dom.js";
 import { icon } from "../icons.js";

@@ -1,4 +1,4 @@
-// Where nothing was said yet: what this is, and a first thing to try.
+// The view for an empty hub or session: an introduction, recent sessions and first steps.
 
 import { h, replace } from "../dom.js";
 import { follow } from "../follow.js";
@@ -119,7 +119,7 @@ function latest(app, entry, now) {
   );
 }
 
-/** A session with the first agent, and its tour, where it has one. */
+/** Create a session with the first agent, and start its tour if it has one. */
 async function tour(app) {
   const session = await begin(app, { cwd: app.cwd ?? "/", agent: app.agents[0] });
   if (session === null) return;

@@ -1,5 +1,4 @@
-// A form that an agent asks for, built from its fields; what is wrong is said at the field, once one has
-// tried.
+// The form of an elicitation. Problems are shown at the fields when the user sends it.
 
 import { h, setText } from "../dom.js";
 import { fieldsOf, readForm } from "../form_fields.js";
@@ -22,7 +21,7 @@ export class Form {
     );
   }
 
-  /** The values, or null where something is wrong, which is shown then and has the focus. */
+  /** The values, or null if a value is wrong. The problem is shown, and its field gets the focus. */
   read() {
     const filled = Object.fromEntries(this.rows.map((row) => [row.field.name, row.value]));
     const { values, problems, notes } = readForm(this.fields, filled);
@@ -108,7 +107,7 @@ class Row {
     for (const input of this.inputs) input.setAttribute?.("aria-invalid", String(problem !== null));
   }
 
-  /** Say something about the value, which may be sent all the same. */
+  /** Show a note about a value, which can be sent anyway. */
   remark(note) {
     this.note.hidden = note === null;
     setText(this.note, note ?? "");
@@ -119,7 +118,7 @@ class Row {
   }
 }
 
-/** What to say of a text that holds what its control would not show; else null. */
+/** A note for a text with characters that its control would not show, or null. */
 function hiddenIn(text) {
   if (typeof text !== "string" || safeText(text) === text.replaceAll("\r\n", "\n")) return null;
   return `The value contains hidden characters: ${safeText(text.slice(0, 2000))}`;
@@ -212,7 +211,7 @@ function marks(row, type, isChosen) {
   );
 }
 
-/** A default as its control takes it: a time without its zone, as it is here. */
+/** A default value for its control: a time in the local zone, without the zone. */
 function initial(value, format) {
   if (format !== "date-time" || typeof value !== "string" || Number.isNaN(Date.parse(value)))
     return value ?? "";

@@ -1,4 +1,4 @@
-// Inviting somebody: what they may do, in which sessions, and the link that lets them in, once.
+// Invitations: the role, the sessions, and the link, which works once.
 
 import { ask } from "../dialog.js";
 import { h, replace, setText } from "../dom.js";
@@ -26,17 +26,17 @@ const SERVING = [
 ];
 const SAID = 1600;
 
-/** Owners of all sessions may; the hub refuses whoever was let into some of them only. */
+/** Whether this user may invite: only owners of all sessions. */
 export function mayInvite(app) {
   return app.role === "owner" && app.only === null && app.offers.link === true;
 }
 
-/** Whether an address leads nowhere but to the machine that it is opened on. Pure. */
+/** Whether an address is reachable only on its own machine. Pure. */
 export function isLoopback(host) {
   return /^(?:(?:.+\.)?localhost|127(?:\.\d+){3}|\[::1\])$/i.test(host);
 }
 
-/** The code stands behind the `#`, which browsers send to nobody; so does the session it leads to. Pure. */
+/** The link. Code and session are after the `#`, which browsers do not send. Pure. */
 export function linkOf(origin, code, sessionId) {
   return `${origin}/#${new URLSearchParams({ login: code, session: sessionId })}`;
 }
@@ -102,7 +102,7 @@ class Inviting {
       "aria-describedby": "invitation-note",
       onfocus: () => {
         field.select();
-        field.scrollLeft = 0; // how it begins tells more than how it ends
+        field.scrollLeft = 0; // show its beginning
       },
     });
     const { act } = ROLES.find((each) => each.value === role);
@@ -158,7 +158,7 @@ function choice(name, legend, options) {
   );
 }
 
-/** The button that copies, and what is read out when it has. */
+/** A button that copies, and a status for screen readers. */
 function copier(field) {
   const status = h("span", { class: "only-read", role: "status" });
   let timer = 0;
@@ -173,7 +173,7 @@ function copier(field) {
       await navigator.clipboard.writeText(field.value);
       say("Copied");
     } catch {
-      field.focus(); // which selects it, for the keys that copy
+      field.focus(); // which selects the link for copying by hand
       say("Not copied");
     }
   };

@@ -1,4 +1,4 @@
-// Keys that work anywhere on the page, and the dialog that lists them all.
+// Keys that work anywhere on the page, and the dialog that lists all keys.
 
 import { ask } from "../dialog.js";
 import { h, on } from "../dom.js";
@@ -114,7 +114,7 @@ function answers(event) {
   );
 }
 
-/** The first question that is open is meant. */
+/** Answer the first open question. */
 function answerBy(digit) {
   const answersOf = document.querySelector("#questions .permission .answers");
   answersOf?.querySelector(`button[data-key="${digit}"]`)?.click();

@@ -1,10 +1,9 @@
-// What has become of the link to the hub, while it is not there: since when, when it is tried again, and
-// "now".
+// The state of the connection to the hub while it is lost, with a button to reconnect now.
 
 import { h, replace, setText } from "../dom.js";
 import { icon } from "../icons.js";
 
-/** What is said of a link; nothing of one that works. Pure. */
+/** The text for the state of the connection, or null if it works. Pure. */
 export function linkWords({ state, retryAt }, now) {
   if (state === "online") return null;
   if (state === "connecting") return "Connecting…";
@@ -27,7 +26,7 @@ export function linkMark(app) {
     words,
     retry,
   );
-  // Told once to those who listen, not with every second that goes.
+  // Announced once to screen readers, not every second.
   const heard = h("span", { class: "only-read", role: "status" });
   let timer = 0;
   let before = app.link.state;

@@ -1,4 +1,4 @@
-// A new session: in which folder, with which agent.
+// The dialog for a new session: folder and agent.
 
 import { ask } from "../dialog.js";
 import { h } from "../dom.js";
@@ -7,7 +7,7 @@ import { keep, kept } from "../storage.js";
 import { closeDrawer } from "./panels.js";
 import { tell } from "./toasts.js";
 
-/** Folders that sessions are in, the latest first: what one would choose again. Pure. */
+/** The folders of the sessions, the latest first, as suggestions. Pure. */
 export function foldersOf(sessions) {
   const byTime = [...sessions].sort((one, two) =>
     String(two.updatedAt ?? "").localeCompare(String(one.updatedAt ?? "")),
@@ -24,7 +24,7 @@ export async function newSession(app) {
   await begin(app, chosen);
 }
 
-/** Begins one and opens it; gives it back, or null where it was refused. */
+/** Create a session and open it. Resolves to the session, or null if that failed. */
 export async function begin(app, options) {
   try {
     await app.create(options);

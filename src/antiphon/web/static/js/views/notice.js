@@ -1,4 +1,4 @@
-// The whole page, before there is anything else to show: the first link is made, or this browser is not let in.
+// The page before the first connection: connecting, not logged in, or the hub is not reachable.
 
 import { h, replace } from "../dom.js";
 import { mark } from "../icons.js";

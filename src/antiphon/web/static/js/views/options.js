@@ -1,15 +1,14 @@
-// What the user chooses for the session: its mode, its model, and whatever else the agent offers.
+// The options of the session: mode, model and others.
 
 import { h, replace, setLabel } from "../dom.js";
 import { follow } from "../follow.js";
 import { safeLine } from "../text_safety.js";
 import { tell } from "./toasts.js";
 
-/** More would be a page of its own. */
 const SHOWN = 12;
 const ORDER = ["mode", "model", "model_config", "thought_level"];
 
-/** Those that can be shown, the mode first. Pure. */
+/** The options that can be shown, the mode first. Pure. */
 export function arranged(options) {
   const rank = (option) => (ORDER.includes(option.category) ? ORDER.indexOf(option.category) : ORDER.length);
   return options
@@ -18,7 +17,7 @@ export function arranged(options) {
     .slice(0, SHOWN);
 }
 
-/** The choices of a select, in groups; those without one stand under null. Pure. */
+/** The choices of a select, in groups. Choices without a group have the name null. Pure. */
 export function groupsOf(option) {
   const groups = [];
   for (const each of option.options ?? []) {

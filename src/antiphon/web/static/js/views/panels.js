@@ -1,5 +1,5 @@
-// The two panels beside the transcript. With room they are columns, and stay as they were left; without,
-// drawers that come over the page and make the rest of it inert.
+// The two panels beside the transcript. On wide screens they are columns; on narrow ones they are drawers over
+// the page, which is inert below them.
 
 import { h, on } from "../dom.js";
 import { keep, kept } from "../storage.js";
@@ -35,14 +35,14 @@ export function togglePanel(name) {
   setPanel(name, !isOpen(name));
 }
 
-/** Closes a drawer that is open; tells whether there was one. */
+/** Close the open drawer. Returns whether there was one. */
 export function closeDrawer() {
   const name = Object.keys(PANELS).find((each) => isDrawer(each) && isOpen(each));
   if (name !== undefined) setPanel(name, false);
   return name !== undefined;
 }
 
-/** Calls `listener` with every change; gives back what stops it. */
+/** Call `listener` at every change. Returns a function that stops it. */
 export function onPanels(listener) {
   listeners.add(listener);
   return () => listeners.delete(listener);
@@ -57,7 +57,7 @@ function show(name, open) {
   for (const listener of listeners) listener();
 }
 
-/** How much room a scroll bar is given at each side; nothing, where it comes over the page. */
+/** Measure the width of a scroll bar, which is 0 if it overlays the page. */
 function measureScrollBar() {
   const inner = h("div");
   const probe = h("div", { class: "scroll-probe" }, inner);

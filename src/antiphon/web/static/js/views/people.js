@@ -1,4 +1,4 @@
-// Who is here, since when, and what you are called.
+// The clients of the session, and the name of this user.
 
 import { h, replace, setText } from "../dom.js";
 import { follow } from "../follow.js";
@@ -77,7 +77,7 @@ export function mount(app, element, count) {
   setInterval(() => show(app.session), 60_000);
 }
 
-/** Since when, in words. Pure. */
+/** How long a client has been attached. Pure. */
 export function since(joinedAt, now) {
   const words = ago(joinedAt, now);
   if (!words) return "here";

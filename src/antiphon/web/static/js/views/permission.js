@@ -1,11 +1,11 @@
-// A permission that the agent asks for: what it wants to do, shown before one says yes or no.
+// A permission request: what the agent wants to do, and the options.
 
 import { h, replace } from "../dom.js";
 import { icon } from "../icons.js";
 import { safeLine, safeText } from "../text_safety.js";
 import { preview } from "./preview.js";
 
-/** What an option means, in words beside its own name. Pure. */
+/** What an option means, beside its own name. */
 export const KINDS = {
   allow_once: { verb: "allow", says: "this time" },
   allow_always: { verb: "allow", says: "from now on" },
@@ -13,7 +13,7 @@ export const KINDS = {
   reject_always: { verb: "reject", says: "from now on" },
 };
 
-/** Whether a name tells by itself for how long it holds. Pure. */
+/** Whether the name of an option does not say how long it applies. Pure. */
 export function needsKind(name, kind) {
   const words = name.toLowerCase();
   if (kind.endsWith("_always")) return !/always|never|every|from now|don.t ask|session|all /.test(words);

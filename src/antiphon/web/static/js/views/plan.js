@@ -1,4 +1,4 @@
-// The plan as a checklist, with how far it is.
+// The plan as a checklist with its progress.
 
 import { h, replace } from "../dom.js";
 import { follow } from "../follow.js";
@@ -8,7 +8,7 @@ const STATES = { pending: "to do", in_progress: "in progress", completed: "done"
 
 const SHOWN = 300;
 
-/** How far a plan is: what was cancelled is not waited for. Pure. */
+/** The progress of a plan. Cancelled steps do not count. Pure. */
 export function progress(entries) {
   const wanted = entries.filter((entry) => entry.status !== "cancelled");
   return { done: wanted.filter((entry) => entry.status === "completed").length, all: wanted.length };

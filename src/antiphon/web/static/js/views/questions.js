@@ -1,4 +1,4 @@
-// What the agent asks, as cards above the composer; gone when somebody has answered, after saying who.
+// Questions of the agent as cards above the composer. A card shows who answered, and disappears.
 
 import { h, replace, setText } from "../dom.js";
 import { follow } from "../follow.js";
@@ -9,7 +9,7 @@ import { tell } from "./toasts.js";
 
 const ACTIONS = { decline: "declined", cancel: "not now" };
 
-/** How a question ended, in a line. Pure. */
+/** How a question ended, as one line. Pure. */
 export function endOf(question, me) {
   const who =
     question.by?.clientId !== undefined && question.by.clientId === me
@@ -23,7 +23,7 @@ export function endOf(question, me) {
   return `Answered${who ? ` by ${who}` : ""}${what ? `: ${what}` : ""}`;
 }
 
-/** Whether this page answered it: who did knows that, and needs no telling. Pure. */
+/** Whether this page answered a question, so that it needs no note. Pure. */
 export function isMine(question, me) {
   return question.state === "answered" && question.by?.clientId !== undefined && question.by.clientId === me;
 }
@@ -84,7 +84,7 @@ function make(app, session, question) {
     made.element.inert = true;
     try {
       await session.answer(question.id, answer);
-      // Not into the composer: the key that answers the next question would be written there.
+      // Not the composer, where the key that answers the next question would be typed.
       if (inside) document.getElementById("main").focus({ preventScroll: true });
     } catch (error) {
       tell(app, "Your answer was not accepted", error);

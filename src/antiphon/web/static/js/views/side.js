@@ -1,4 +1,4 @@
-// The panel beside the transcript: plan, files, timeline, people.
+// The side panel with its tabs: plan, files, timeline, people.
 
 import { h, on, replace, setText } from "../dom.js";
 import { keep, kept } from "../storage.js";

@@ -1,11 +1,11 @@
-// The commands of the agent, offered as soon as a prompt begins with a slash.
+// The menu of the agent's commands, for a prompt that begins with a slash.
 
 import { h, replace } from "../dom.js";
 import { safeLine } from "../text_safety.js";
 
 const SHOWN = 60;
 
-/** Commands that a text asks for: by the beginning of the name first, then by any part of it. Pure. */
+/** The commands that match a text: first by the beginning of the name, then by any part. Pure. */
 export function matching(commands, text) {
   const begun = /^\/(\S*)$/.exec(text);
   if (begun === null) return [];
@@ -17,7 +17,7 @@ export function matching(commands, text) {
   return [...first, ...inside].slice(0, SHOWN);
 }
 
-/** The command that a text calls already, if any. Pure. */
+/** The command at the beginning of a text, or null. Pure. */
 export function called(commands, text) {
   const name = /^\/(\S+)(\s|$)/.exec(text)?.[1];
   return commands.find((command) => command.name === name) ?? null;
@@ -94,7 +94,7 @@ export class SlashMenu {
     else this.field.removeAttribute("aria-activedescendant");
   }
 
-  /** Takes a key where the menu is open; tells whether it did. */
+  /** Handle a key while the menu is open. Returns whether it was handled. */
   take(event) {
     if (!this.open) return false;
     const { length } = this.#shown;
@@ -105,7 +105,7 @@ export class SlashMenu {
       this.#dismissed = this.field.value;
       this.update([]);
     } else if (event.key === "Tab" && !event.shiftKey) this.choose(chosen);
-    // A name that is written out is sent, not completed once more.
+    // A complete name is sent, not completed again.
     else if (event.key === "Enter" && !event.shiftKey && this.field.value !== `/${chosen.name}`)
       this.choose(chosen);
     else return false;

@@ -1,4 +1,4 @@
-// What a session does, as a small mark and a word: never by colour alone.
+// The state of a session as a mark and a word, never by colour alone.
 
 import { h } from "../dom.js";
 

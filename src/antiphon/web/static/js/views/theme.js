@@ -1,4 +1,4 @@
-// Light, dark, or as the system has it; the same in every tab of the page.
+// The theme: light, dark or that of the system, the same in every tab.
 
 import { on } from "../dom.js";
 import { icon } from "../icons.js";
@@ -22,7 +22,7 @@ export function setTheme(chosen) {
   apply();
 }
 
-/** The entries of a menu to choose one. */
+/** The entries of the theme menu. */
 export function themeItems() {
   return Object.entries(THEMES).map(([name, label]) => ({
     label,

@@ -1,4 +1,4 @@
-// When what happened: an overview in lanes, fitted to the width, and the same as a list.
+// The timeline: a chart in lanes, and a list.
 
 import { h, replace } from "../dom.js";
 import { follow } from "../follow.js";
@@ -13,7 +13,7 @@ const DRAWN = 1500;
 const EVERY = 1000;
 const ICONS = { prompt: "prompt", turn: "clock", question: "question" };
 
-/** One of them in words. Pure. */
+/** An item as text. Pure. */
 export function told(item, now) {
   const who = item.by?.name ? safeLine(item.by.name, 64) : null;
   const what =
@@ -113,11 +113,11 @@ export function mount(app, element, count) {
         ahead = (answer.now ?? Date.now()) - Date.now();
       }
     } catch {
-      // Without a link, or with a hub that has none: what is there stays, and the next time may tell.
+      // Not connected, or the hub has no timeline: keep the items, and try again later.
     }
     asking = false;
     draw();
-    // A long session takes the hub a while: it is asked the less often for it.
+    // A long session takes the hub time, so it is requested less often.
     next = performance.now() + Math.max(EVERY, 10 * (performance.now() - began));
   };
   const tick = () => {

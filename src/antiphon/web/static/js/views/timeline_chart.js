@@ -1,4 +1,4 @@
-// The overview: a lane for each kind, bars that stay the same elements while they grow, walked by arrow keys.
+// The chart: a lane for each kind, and bars that arrow keys move between.
 
 import { h, replace, setLabel } from "../dom.js";
 import { layout } from "../timeline_layout.js";
@@ -12,7 +12,7 @@ export class Chart {
   #tracks = {};
   #whole = "";
 
-  /** `told(item)` is one in words; `detail` says the one under the pointer or the focus. */
+  /** `told(item)` returns an item as text; `detail` shows the item at the pointer or the focus. */
   constructor({ told, reveal, detail }) {
     this.told = told;
     this.reveal = reveal;

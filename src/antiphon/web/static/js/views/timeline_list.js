@@ -1,5 +1,5 @@
-// The timeline as a list: a prompt with its turn, the tool calls and the waiting in it; a click goes there.
-// Rows stay the same elements while their times go on, so that none loses the focus.
+// The timeline as a list of prompts with their turns, tool calls and waiting times. A click shows the item. Rows
+// stay the same elements while their times change, so that they keep the focus.
 
 import { h, replace, setLabel, setText } from "../dom.js";
 import { icon } from "../icons.js";
@@ -8,10 +8,10 @@ import { safeLine } from "../text_safety.js";
 import { hour, lasting } from "../words.js";
 
 const LISTED = 150;
-/** What an elicitation was answered with, in words. */
+/** The outcomes of elicitations as text. */
 const OUTCOMES = { accept: "answered", decline: "declined", cancel: "not now" };
 
-/** A moment as the list says it: whose prompt, where there are several people. Pure. */
+/** A row of the list, with the sender of a prompt if there are several people. Pure. */
 export function momentWords(item, several) {
   const title = safeLine(item.title ?? "", 120);
   const who = item.by?.name ? safeLine(item.by.name, 40) : null;
@@ -26,7 +26,7 @@ export class Moments {
   #rows = new Map();
   #all = false;
 
-  /** `told(item)` is one in words, `iconOf(item)` the name of its icon. */
+  /** `told(item)` returns an item as text, `iconOf(item)` the name of its icon. */
   constructor({ told, reveal, iconOf }) {
     this.told = told;
     this.reveal = reveal;
@@ -85,7 +85,7 @@ export class Moments {
 
 const keyOf = (item) => `${item.kind} ${item.id}`;
 
-/** These children in this order; what is at its place stays untouched. */
+/** Put children into an order. Children at their place are not touched. */
 function arrange(list, children) {
   const wanted = new Set(children);
   for (const child of [...list.children]) if (!wanted.has(child)) child.remove();

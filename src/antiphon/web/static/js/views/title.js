@@ -1,4 +1,4 @@
-// The title of the session, renamed where it stands.
+// The title of the session, which can be edited in place.
 
 import { h, on, setText } from "../dom.js";
 import { icon } from "../icons.js";

@@ -1,4 +1,4 @@
-// How full the context is: a ring, the numbers, and what the session has cost.
+// The usage of the context as a ring and numbers, and the cost.
 
 import { h } from "../dom.js";
 import { cost, many } from "../words.js";
@@ -30,7 +30,7 @@ function ring(share) {
   return svg;
 }
 
-/** In words: "12k of 200k tokens (6 %), $0.04". */
+/** As text: "12k of 200k tokens (6 %), $0.04 so far". */
 export function usageWords(usage) {
   const share = usage.size ? ` (${Math.round((100 * usage.used) / usage.size)} %)` : "";
   const spent = usage.cost ? `, ${cost(usage.cost)} so far` : "";

@@ -1,4 +1,4 @@
-// Content blocks: text as prose, images and sounds of the update itself, resources, and links to them.
+// Content blocks: text, images, sounds, resources and links to them.
 
 import { h, replace, setLabel } from "../../dom.js";
 import { safeAddress } from "../../markdown/inline.js";
@@ -12,7 +12,7 @@ const IMAGES = /^image\/(?:png|jpeg|gif|webp|avif|bmp|svg\+xml)$/;
 const SOUNDS = /^audio\/[\w.+-]+$/;
 const BASE64 = /^[A-Za-z0-9+/\s]*=*\s*$/;
 
-/** The blocks of a message, of which the last one may grow. */
+/** The blocks of a message. The last one may grow. */
 export class Blocks {
   element = h("div", { class: "blocks" });
   #views = [];
@@ -54,12 +54,12 @@ export function drawBlock(block) {
   }
 }
 
-/** Content that this page has no way to show. */
+/** A note for content that this page cannot show. */
 export function strange(type) {
   return h("p", { class: "note" }, `Content of an unknown kind: ${safeLine(type, 60)}`);
 }
 
-/** Only what came with the update: nothing is fetched from where an agent says. */
+/** An image from the data of the update. Nothing is fetched from an address of the agent. */
 function drawImage({ data, mimeType, uri }) {
   if (!IMAGES.test(mimeType ?? "") || typeof data !== "string" || !BASE64.test(data.slice(0, 4096))) {
     return chip("image", safeLine(uri || "image", 200), safeLine(mimeType ?? "", 60));

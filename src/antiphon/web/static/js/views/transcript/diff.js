@@ -1,4 +1,4 @@
-// A diff of a tool call: each file with its lines, unified or side by side.
+// The diff of a tool call: files with their lines, unified or side by side.
 
 import { splitRows, unifiedRows } from "../../diff_rows.js";
 import { h, replace } from "../../dom.js";
@@ -18,7 +18,7 @@ const wide = matchMedia("(min-width: 900px)");
 const views = new Set();
 let style = kept("diff", "unified");
 
-/** All diffs of the page change together, and those to come. */
+/** Set the style of all diffs on the page. */
 export function setDiffStyle(next) {
   style = next;
   keep("diff", next);
@@ -39,7 +39,7 @@ export class DiffView {
   #opened = new Set();
   #folder;
 
-  /** @param {string|null} folder what paths are told from */
+  /** @param {string|null} folder paths are shown relative to it */
   constructor(folder) {
     this.#folder = folder;
     views.add(this);
@@ -128,7 +128,7 @@ function header(change, file, part, folder) {
     part.patch?.text ? copyButton(() => part.patch.text, "Copy the patch") : null);
 }
 
-/** The name of a file stands out from its folder. */
+/** A path in two parts, folder and name, for different styles. */
 export function pathParts(path) {
   const shown = safeLine(path, 300);
   const at = Math.max(shown.lastIndexOf("/"), shown.lastIndexOf("\\")) + 1;

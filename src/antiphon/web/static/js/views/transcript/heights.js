@@ -1,5 +1,5 @@
-// Heights of many rows: where a row begins, and which row is at a place, in steps that grow with the
-// logarithm of their number (a Fenwick tree). Pure.
+// Heights of many rows: the offset of a row, and the row at an offset, in logarithmic time (a Fenwick tree).
+// Pure.
 
 export class Heights {
   #sums = new Float64Array(1024);
@@ -24,13 +24,13 @@ export class Heights {
       larger.set(this.#sums);
       this.#sums = larger;
     }
-    // A new node sums the rows below it, back to where its own range begins.
+    // A new node sums the rows of its range.
     let sum = height;
     for (let step = 1; step < (place & -place); step <<= 1) sum += this.#sums[place - step];
     this.#sums[place] = sum;
   }
 
-  /** Only the first ones stay. No sum of theirs holds anything behind them. */
+  /** Keep only the first rows. Their sums include no later row. */
   truncate(length) {
     if (length < this.length) this.#heights.length = length;
   }
@@ -43,14 +43,14 @@ export class Heights {
     return change;
   }
 
-  /** Where a row begins. */
+  /** The offset of a row. */
   offset(index) {
     let sum = 0;
     for (let place = index; place > 0; place -= place & -place) sum += this.#sums[place];
     return sum;
   }
 
-  /** The row at a place; the last one for what is below all of them. */
+  /** The row at an offset; the last row for an offset below all rows. */
   find(top) {
     let index = 0;
     let left = top;

@@ -1,4 +1,4 @@
-// Which view an item has, how high it may be before it was seen, and what there is to find in it.
+// The view of an item, its estimated height, and its text for the search.
 
 import { CompactionView, EndView, NoteView, NoticeView, SubagentView, WorkView } from "./marks.js";
 import { MessageView, ThoughtView, UnsentView } from "./message.js";
@@ -17,7 +17,7 @@ export function viewOf(item, around) {
 const GUESSES = { tool: 48, end: 40, notice: 48, compaction: 44, subagent: 48, note: 90, unsent: 90,
   work: 40 };
 
-/** A guess is enough: what is seen is measured. */
+/** An estimated height. Rows are measured when they are drawn. */
 export function guess(item) {
   if (item.kind !== "message") return GUESSES[item.kind] ?? 48;
   if (item.role === "thought") return 44;
@@ -25,7 +25,7 @@ export function guess(item) {
   return 56 + 24 * Math.ceil(Math.min(letters, 36_000) / 90);
 }
 
-/** What can be found in an item. */
+/** The texts of an item, for the search. */
 export function* textsOf(item, terminals) {
   if (item.text) yield item.text;
   if (item.title) yield item.title;

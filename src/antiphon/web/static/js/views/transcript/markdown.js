@@ -1,4 +1,4 @@
-// Markdown as nodes. What streams in is drawn from the last block on; what stands before it is left alone.
+// Markdown as nodes. Streamed text is drawn from the last block on; earlier blocks are not touched.
 
 import { h, setText, textNode } from "../../dom.js";
 import { icon } from "../../icons.js";
@@ -9,10 +9,10 @@ import { copyButton } from "./copy_button.js";
 import { Slices } from "./slices.js";
 
 const drawn = new WeakMap();
-/** Elements that one part of a text is drawn with; what asks for more is shown as it was written. */
+/** Elements for one part of a text. Text that needs more is shown as plain text. */
 const HEAVIEST = 4000;
 
-/** Draw a text into an element; again with a text that has grown, only what is new. */
+/** Draw a text into an element. If the text has grown, draw only the new part. */
 export function drawMarkdown(element, text) {
   const before = drawn.get(element);
   const goesOn = before && text.length >= before.text.length && text.startsWith(before.text);
@@ -27,7 +27,7 @@ export function drawMarkdown(element, text) {
   if (weight > HEAVIEST) return drawPlain(element, text);
   while (element.childNodes.length > keep) element.lastChild.remove();
   for (const { block } of found) element.append(drawBlock(block));
-  // What is visible is not as long as what was written: places are only those of it where nothing was hidden.
+  // Offsets are valid only if safe text has the same length, i.e. nothing was replaced.
   const same = shown.length === text.length - stable;
   const last = same && found.length > 1 ? found.at(-1).start : 0;
   const count = last ? keep + found.length - 1 : keep;
@@ -35,13 +35,13 @@ export function drawMarkdown(element, text) {
   drawn.set(element, { text, stable: stable + last, count, weight: settled });
 }
 
-/** Draw a text that would need too many elements, as it was written. */
+/** Draw a text that would need too many elements as plain text. */
 function drawPlain(element, text) {
   element.replaceChildren(h("pre", { class: "plain" }, printedText(text)));
   drawn.set(element, { text, plain: true });
 }
 
-/** The same for a text of any length. */
+/** Markdown of any length, in slices. */
 export class Prose {
   #slices = new Slices(drawMarkdown);
   element = this.#slices.element;
@@ -58,7 +58,7 @@ export class Prose {
 function drawBlock(block) {
   switch (block.type) {
     case "heading":
-      // The page has headings of its own above these.
+      // Two levels below the headings of the page.
       return h(`h${Math.min(6, block.level + 2)}`, { class: `h${block.level}` }, inline(block.text));
     case "code":
       return codeBlock(block.text, block.info);
@@ -97,7 +97,7 @@ function drawTable({ aligns, head, rows }) {
     h("tbody", null, rows.map((row) => h("tr", null, row.map(cell("td")))))));
 }
 
-/** Code with what language it says it is, and a button to copy it. */
+/** A code block with its language and a copy button. */
 export function codeBlock(text, info = "") {
   const code = new Slices((element, part) => {
     setText(element, part);
@@ -125,7 +125,7 @@ function drawInline(node) {
     case "link":
       return link(node.href, node.nodes.map(drawInline));
     case "image":
-      // Nothing is fetched from where an agent says: it would tell the place who reads this.
+      // Nothing is fetched from an address of the agent: it would reveal the reader.
       return link(node.href, [icon("image"), node.alt || "image"], "picture");
     case "break":
       return h("br");
@@ -134,7 +134,7 @@ function drawInline(node) {
   }
 }
 
-/** A link that leads out, if it leads anywhere a page may lead to. */
+/** A link in a new tab, or plain text if the address is not allowed. */
 export function link(href, children, className = null) {
   if (!href) return h("span", { class: ["dead-link", className] }, children);
   const out = { target: "_blank", rel: "noopener noreferrer", title: href.slice(0, 300) };

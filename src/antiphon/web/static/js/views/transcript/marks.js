@@ -1,4 +1,4 @@
-// What stands between messages: how turns ended, notices, compactions, other sessions.
+// Entries between messages: ends of turns, notices, compactions, subagents and messages between sessions.
 
 import { h, replace, setText } from "../../dom.js";
 import { icon } from "../../icons.js";
@@ -15,7 +15,7 @@ const ENDS = {
   error: ["warning", "The turn failed"],
 };
 
-/** How long a turn took is told from here on. */
+/** Milliseconds from which on the duration of a turn is shown. */
 const BRIEF = 1000;
 
 export class EndView {
@@ -42,7 +42,7 @@ export class EndView {
   }
 }
 
-/** The turn is not over, whether or not anything is said just now. */
+/** A pulse while the turn runs, with its duration. */
 export class WorkView {
   #time = h("span", { class: "facts" });
 

@@ -1,9 +1,9 @@
-// Where a text occurs among many, searched a little at a time so that the page goes on meanwhile.
+// Search in many texts, in short slices, so that the page stays responsive.
 
 const SLICE_MS = 8;
 const MOST = 10_000;
 
-/** How often a text is in another, at most `most` times; whatever the case of its letters. Pure. */
+/** How often a text occurs in another, in any case, at most `most` times. Pure. */
 export function countIn(text, wanted, most = MOST) {
   const [inside, what] = [text.toLowerCase(), wanted.toLowerCase()];
   let count = 0;
@@ -13,8 +13,8 @@ export function countIn(text, wanted, most = MOST) {
 }
 
 /**
- * Gives the indexes of items with how many places they have, as they are found, to `found(results, done)`.
- * @returns {() => void} what stops it
+ * Call `found(results, done)` with the indexes of items and the number of their matches, as they are found.
+ * @returns {() => void} a function that stops the search
  */
 export function search(items, wanted, textsOf, found) {
   const results = [];

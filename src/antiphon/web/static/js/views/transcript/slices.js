@@ -1,4 +1,4 @@
-// Long texts in parts: the beginning and the end at once, the middle slice by slice when it is asked for.
+// Long texts: the beginning and the end at once, the middle in slices on demand.
 
 import { h, setText } from "../../dom.js";
 import { HEAD, partsOf } from "../../text_parts.js";
@@ -6,7 +6,7 @@ import { bytes } from "../../words.js";
 
 const SLICE = 120_000;
 
-/** The text as `draw(element, part)` draws a part of it into an element that may hold a shorter one. */
+/** Shows a text with `draw(element, part)`, which may be called again when the part has grown. */
 export class Slices {
   element = h("div", { class: "slices" });
   #draw;

@@ -1,4 +1,4 @@
-// What a terminal shows: its command, its output in colours, how it ended.
+// A terminal: its command, its output in colours, and how it ended.
 
 import { h, replace, setText, textNode } from "../../dom.js";
 import { Screen } from "../../ansi.js";
@@ -6,7 +6,7 @@ import { safeLine, safeText } from "../../text_safety.js";
 import { bytes, counted } from "../../words.js";
 import { copyButton } from "./copy_button.js";
 
-/** Of more lines, the first ones are not drawn; of more text, they are not even read. */
+/** Lines and characters that are shown, from the end. */
 const MOST_LINES = 2000;
 const MOST = 400_000;
 
@@ -75,7 +75,7 @@ export class TerminalView {
     this.#add(last, "");
     while (this.#lines.length > MOST_LINES) this.#lines.shift().remove();
     if (lines.length > 4 * MOST_LINES) {
-      // What is not drawn any more is not kept either: the session has it.
+      // Lines that are no longer drawn are dropped; the session has them.
       this.#skipped += lines.length - MOST_LINES;
       lines.splice(0, lines.length - MOST_LINES);
     }
@@ -105,7 +105,7 @@ function drawSpan({ text, style }) {
   const classes = ["bold", "dim", "italic", "underline", "strike", "hidden"].filter((name) => style[name]);
   if (!classes.length && fg === undefined && bg === undefined) return textNode(shown);
   const span = h("span", { class: classes.map((name) => `t-${name}`) }, shown);
-  // Black is shown as grey, which can be read on the terminal's own ground, but not on a bright one.
+  // Black is shown as grey, which is readable on the dark background but not on a bright one.
   if (fg !== undefined) span.style.color = colour(fg === 0 && bg !== undefined ? "bg" : fg);
   if (bg !== undefined) span.style.backgroundColor = colour(bg);
   return span;

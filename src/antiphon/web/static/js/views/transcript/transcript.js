@@ -26,7 +26,7 @@ class Transcript {
   #unsent = new Map();
   #timer = 0;
   #restsUntil = 0;
-  /** What was opened or closed by hand, by session: rows come and go, and are as they were left. */
+  /** Rows that the user opened or closed, by session, because rows are recreated while scrolling. */
   #chosen = new Map();
   #list = new Window({
     make: (item) => viewOf(item, this),
@@ -57,7 +57,7 @@ class Transcript {
     this.#follow();
   }
 
-  // What views ask
+  // For the views
 
   get app() { return this.#app; }
   get session() { return this.#session; }
@@ -98,7 +98,7 @@ class Transcript {
     }
   }
 
-  // What is shown
+  // Drawing
 
   #follow() {
     for (const stop of this.#stops) stop();
@@ -119,12 +119,12 @@ class Transcript {
     this.#state();
   }
 
-  /** What is asked about is folded, and unfolds with the answer. */
+  /** A tool call is folded while its question is open. */
   #asked() {
     for (const view of this.#list.shownViews()) if (view.item.kind === "tool") view.update();
   }
 
-  /** Drawing takes a quarter of the time at most: a long paragraph that grows is laid out each time. */
+  /** Draw at most a quarter of the time, because a long growing paragraph is laid out each time. */
   #changed() {
     if (this.#timer) return;
     const wait = this.#restsUntil - performance.now();
@@ -161,11 +161,11 @@ class Transcript {
     this.#moved();
   }
 
-  /** New items, and behind them what is no item: that there is work, and prompts that are on their way. */
+  /** Take new items, followed by the pulse and the prompts that are not sent yet. */
   #take(items) {
     const { unsent, state, loading } = this.#session;
     const works = state === "running" && !loading;
-    if (unsent.some(({ id }) => !this.#unsent.has(id))) this.#list.atEnd = true; // one sees what one says
+    if (unsent.some(({ id }) => !this.#unsent.has(id))) this.#list.atEnd = true; // scroll to the user's own prompt
     const tail = unsent.length + Number(works);
     const before = this.#rows.length - this.#items;
     if (items.length === this.#items && unsent.length === this.#unsent.size && tail === before) return;
@@ -200,7 +200,7 @@ class Transcript {
     this.#list.element.focus({ preventScroll: true });
   }
 
-  /** The way to the end is not taken from under who has come to it by Tab: that would lose the focus. */
+  /** Show the button to the end if it is needed, or if it has the focus. */
   #moved() {
     const needed = !this.#list.atEnd && this.#rows.length > 0;
     this.#latest.hidden = !needed && document.activeElement !== this.#latest;

@@ -1,5 +1,5 @@
-// A list of which only what is near the view is there: rows of any height, any number of them. It stays at
-// the end while it is there, and otherwise nothing that is seen moves, whatever changes above it.
+// A virtual list: only the rows near the view exist. It follows the end while it is there; otherwise the visible
+// rows do not move, whatever changes above them.
 
 import { h } from "../../dom.js";
 import { Heights } from "./heights.js";
@@ -13,7 +13,7 @@ export class Window {
   element = h("div",
     { class: "scroll", tabindex: "0", role: "log", "aria-live": "off", "aria-label": "Messages" },
     this.#runway);
-  /** Whether what is new comes into view by itself. */
+  /** Whether the list follows its end. */
   atEnd = true;
   #rows = [];
   #heights = new Heights();
@@ -36,7 +36,7 @@ export class Window {
     this.#sizes.observe(this.element);
   }
 
-  /** Other rows, from the beginning. */
+  /** Replace all rows. */
   reset(rows) {
     for (const view of this.#views.values()) this.#drop(view);
     this.#views.clear();
@@ -54,7 +54,7 @@ export class Window {
     this.#render();
   }
 
-  /** The last rows are others than before. */
+  /** Drop the heights of the last rows, which were replaced. */
   truncate(length) {
     this.#heights.truncate(length);
   }
@@ -73,7 +73,7 @@ export class Window {
     this.#render();
   }
 
-  /** Bring a row into view; gives its view. */
+  /** Scroll to a row. Returns its view. */
   reveal(index) {
     this.atEnd = false;
     const height = this.element.clientHeight;
@@ -106,7 +106,7 @@ export class Window {
     this.#goTo(this.element.scrollHeight);
   }
 
-  /** What is seen at the top, and how far it is scrolled past. */
+  /** The row at the top, and the offset within it. */
   #hold() {
     if (this.#anchor) return this.#anchor;
     if (!this.#rows.length) return null;
@@ -114,7 +114,7 @@ export class Window {
     return { index, delta: this.#top - this.#heights.offset(index) };
   }
 
-  /** Whether somebody has scrolled up since, which no event has told yet. */
+  /** Notice that the user scrolled up before the scroll event comes. */
   #heed() {
     const { scrollTop, scrollHeight, clientHeight } = this.element;
     if (scrollTop >= this.#top - 1 || scrollHeight - scrollTop - clientHeight < NEAR) return;
@@ -132,19 +132,19 @@ export class Window {
     this.#moved();
   }
 
-  // --- what is there ---
+  // --- rows ---
 
   #render() {
     cancelAnimationFrame(this.#frame);
     this.#frame = 0;
     this.#heed();
     const anchor = this.#hold();
-    // What was guessed is measured once it is there; then there may be room for more.
+    // Estimated heights are measured once a row exists; then there may be room for more rows.
     for (let round = 0; round < 4; round += 1) if (!this.#place()) break;
     this.#keepStill(anchor);
   }
 
-  /** Put what is near the view there; gives whether a height was other than thought. */
+  /** Create the rows near the view. Returns whether a height differed from its estimate. */
   #place() {
     const height = this.element.clientHeight || innerHeight;
     const total = this.#heights.total;
@@ -208,7 +208,7 @@ export class Window {
 
   #frameUp() {
     this.#runway.style.height = `${this.#heights.total}px`;
-    // Between pixels letters would blur.
+    // Fractions of pixels would blur the letters.
     this.#content.style.top = `${Math.round(this.#heights.offset(this.#first))}px`;
   }
 
