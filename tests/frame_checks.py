@@ -21,7 +21,7 @@ from antiphon.engine.events import (
     readable,
 )
 from antiphon.engine.session import Session
-from antiphon.engine.snapshot import parts, restore
+from antiphon.engine.snapshot import parts
 from antiphon.errors import AntiphonError, EventRefused
 from antiphon.jsonrpc.frames import Notification
 from antiphon.jsonrpc.nesting import MAX_DEPTH, is_too_deep
@@ -29,6 +29,7 @@ from antiphon.jsonrpc.peer import Answered, BatchPolicy, Inbound, Peer
 from antiphon.schema.codec import codec
 from antiphon.schema.methods import Kind
 from antiphon.schema.updates import UPDATE, unread
+from tests.engine.journals import restore
 
 
 def check_frame(data: bytes) -> list[Any]:

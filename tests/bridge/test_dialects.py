@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import msgspec
 import pytest
 
-from antiphon.bridge.dialects import ProposedWriter, V1Writer, V2Writer, Writer, update_params, writer
+from antiphon.bridge.dialects import ProposedWriter, V1Writer, V2Writer, Writer, writer
 from antiphon.bridge.prompts import INTERRUPTED, Answer
 from antiphon.bridge.spelling import Insertions
 from antiphon.errors import ErrorObject
@@ -95,15 +95,6 @@ class TestWriting:
         assert write(to, update("tool_call_content_chunk", toolCallId="t", content=small)) == []
         assert len(to.flush()) == 1
         assert V2Writer().flush() == ()
-
-    @pytest.mark.parametrize("meta", [None, {"antiphon": {"seq": 4}}])
-    def test_the_envelope_is_spliced(self, meta: Any) -> None:
-        raw = update_params(b'"s"', b'{"a":1}', None if meta is None else msgspec.json.encode(meta))
-        assert plain(raw) == {
-            "sessionId": "s",
-            "update": {"a": 1},
-            **({} if meta is None else {"_meta": meta}),
-        }
 
 
 class TestInsertion:

@@ -200,15 +200,6 @@ def test_24_2_list_and_its_answer() -> None:
     }
 
 
-def test_24_2_cancel_close_and_delete_are_the_same() -> None:
-    given = {"sessionId": "s", "_meta": {"k": 1}}
-    cancel = requests_v1.cancel(v2_params("session/cancel", Kind.NOTIFICATION, **given))
-    assert strict_v1("session/cancel", cancel, Kind.NOTIFICATION) == given
-    assert strict_v1("session/close", requests_v1.close_session(v2_params("session/close", **given))) == given
-    deleted = requests_v1.delete_session(v2_params("session/delete", **given))
-    assert strict_v1("session/delete", deleted) == given
-
-
 def with_modes() -> Upgrade:
     up = Upgrade()
     modes = {"currentModeId": "ask", "availableModes": [{"id": "ask", "name": "Ask"}]}

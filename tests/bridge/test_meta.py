@@ -81,8 +81,6 @@ ASKED: dict[str, dict[str, Any]] = {
     "session/fork": {"sessionId": "s", **SETUP},
     "session/resume": {"sessionId": "s", **SETUP},
     "session/list": {"cwd": "/"},
-    "session/close": {"sessionId": "s"},
-    "session/delete": {"sessionId": "s"},
     "session/prompt": {"sessionId": "s", "prompt": BLOCKS},
 }
 UP = {
@@ -90,11 +88,7 @@ UP = {
     "session/fork": requests.fork_session,
     "session/resume": requests.resume_session,
     "session/load": requests.load_session,
-    "session/list": requests.list_sessions,
-    "session/close": requests.close_session,
-    "session/delete": requests.delete_session,
     "session/prompt": requests.prompt,
-    "session/cancel": requests.cancel,
 }
 NEEDS_ABLE = {"session/new", "session/fork", "session/resume", "session/prompt"}
 DOWN: dict[str, Any] = {
@@ -102,10 +96,7 @@ DOWN: dict[str, Any] = {
     "session/fork": requests_v1.fork_session,
     "session/resume": requests_v1.resume_session,
     "session/list": requests_v1.list_sessions,
-    "session/close": requests_v1.close_session,
-    "session/delete": requests_v1.delete_session,
     "session/prompt": requests_v1.prompt,
-    "session/cancel": requests_v1.cancel,
 }
 
 
@@ -116,8 +107,8 @@ def metas(value: Any) -> int:
     return sum(map(metas, value)) if isinstance(value, list) else 0
 
 
-def params(version: int, method: str, raw: dict[str, Any], kind: Kind = Kind.REQUEST) -> Any:
-    return codec(version).params(kind, method, codec(version).encode(raw))
+def params(version: int, method: str, raw: dict[str, Any]) -> Any:
+    return codec(version).params(Kind.REQUEST, method, codec(version).encode(raw))
 
 
 def wired(value: Any) -> Any:
@@ -125,27 +116,25 @@ def wired(value: Any) -> Any:
 
 
 @requirement("OBS-02")
-@pytest.mark.parametrize("method", [*ASKED, "session/load", "session/cancel"])
+@pytest.mark.parametrize("method", sorted(UP))
 def test_requests_of_a_v1_client_keep_their_meta(method: str) -> None:
     raw = {**ASKED.get(method, ASKED["session/resume"]), "_meta": META}
     if "mcpServers" in raw:
         raw["mcpServers"] = [*raw["mcpServers"], STDIO]
-    kind = Kind.NOTIFICATION if method == "session/cancel" else Kind.REQUEST
-    lifted = wired(UP[method](params(1, method, raw, kind)))  # type: ignore[operator]
+    lifted = wired(UP[method](params(1, method, raw)))  # type: ignore[operator]
     assert lifted["_meta"] == META
-    read = params(1, method, raw, kind)
+    read = params(1, method, raw)
     assert metas(lifted) == metas(wired(read))
 
 
 @requirement("OBS-02")
-@pytest.mark.parametrize("method", [*ASKED, "session/cancel"])
+@pytest.mark.parametrize("method", sorted(DOWN))
 def test_requests_to_a_v1_agent_keep_their_meta(method: str) -> None:
     raw = {**ASKED.get(method, ASKED["session/resume"]), "_meta": META}
     if "mcpServers" in raw:
         raw["mcpServers"] = [*raw["mcpServers"], {**STDIO, "type": "stdio"}]
-    kind = Kind.NOTIFICATION if method == "session/cancel" else Kind.REQUEST
     able = {"capabilities": ABLE} if method in NEEDS_ABLE else {}
-    read = params(2, method, raw, kind)
+    read = params(2, method, raw)
     lowered = wired(DOWN[method](read, **able))
     assert lowered["_meta"] == META
     assert metas(lowered) == metas(wired(read))
@@ -169,11 +158,9 @@ def test_config_requests_and_lists_keep_their_meta() -> None:
         asked = params(2, "session/set_config_option", {"type": "id", **raw})
         assert requests_v1.set_config_option(asked, Configuration(Ledger())).meta == META
     info = {"sessionId": "s", "cwd": "/", "_meta": META}
-    for version, change in ((1, requests_v1.listed_sessions), (2, requests.listed_sessions)):
-        page = codec(version).result(
-            "session/list", msgspec.Raw(msgspec.json.encode({"sessions": [info], "_meta": META}))
-        )
-        assert metas(wired(change(page))) == 2  # type: ignore[operator]
+    raw_page = msgspec.Raw(msgspec.json.encode({"sessions": [info], "_meta": META}))
+    page = codec(1).result("session/list", raw_page)
+    assert metas(wired(requests_v1.listed_sessions(page))) == 2
 
 
 OPTIONS = [{"optionId": "y", "name": "Yes", "kind": "allow_once", "_meta": META}]

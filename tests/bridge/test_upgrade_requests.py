@@ -123,11 +123,6 @@ def test_an_empty_prompt_is_refused() -> None:
         requests.prompt(v1_params("session/prompt", sessionId="s", prompt=[]))
 
 
-def test_24_2_cancel() -> None:
-    made = requests.cancel(v1_params("session/cancel", Kind.NOTIFICATION, sessionId="s", _meta={"k": 1}))
-    assert strict_v2("session/cancel", made, Kind.NOTIFICATION) == {"sessionId": "s", "_meta": {"k": 1}}
-
-
 def test_24_2_set_mode_sets_the_mode_option() -> None:
     option = v2.SessionConfigSelect(
         config_id=v2.SessionConfigId("m"),
@@ -153,20 +148,3 @@ def test_24_2_set_config_option_gets_its_type(given: dict[str, Any], type: str) 
     assert strict_v2("session/set_config_option", made) == {
         "sessionId": "s", "configId": "c", "type": type, "value": given["value"],
     }  # fmt: skip
-
-
-def test_24_2_list_close_and_delete_are_the_same() -> None:
-    params: dict[str, Any] = {"cwd": "/w", "cursor": "c", "archived": "only", "_meta": {"k": 1}}
-    made = requests.list_sessions(v1_params("session/list", **params))
-    assert strict_v2("session/list", made) == params
-    listed = {
-        "sessions": [{"sessionId": "s", "cwd": "/w", "title": "T", "updatedAt": "2026-01-01T00:00:00Z"}],
-        "nextCursor": "",
-    }
-    given = codec(2).result("session/list", msgspec.json.encode(listed))
-    assert plain(requests.listed_sessions(given)) == listed
-    for method, convert in (
-        ("session/close", requests.close_session),
-        ("session/delete", requests.delete_session),
-    ):
-        assert strict_v2(method, convert(v1_params(method, sessionId="s"))) == {"sessionId": "s"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from antiphon.engine import events as e
-from antiphon.engine.events import AnyBody, Event, Updated, decode_event
+from antiphon.engine.events import AnyBody, Cursor, Event, Updated, decode_event
 from antiphon.engine.session import Session
+from antiphon.engine.snapshot import SessionRestorer
 from antiphon.engine.who import Who
 from antiphon.errors import ErrorObject
 
@@ -73,6 +74,18 @@ def decoded(lines: bytes) -> list[Event]:
 
 def events(*bodies: AnyBody, after: int = 0) -> list[Event]:
     return number(bodies, after=after, at=AT)
+
+
+def replay(session: Session) -> list[bytes]:
+    """The updates that replay a session: each item whole, once, in order."""
+    return [msgspec.json.encode(item.materialize()) for item in session.items]
+
+
+def restore(parts: Mapping[str, bytes], cursor: int) -> Session:
+    """The session of a snapshot."""
+    restorer = SessionRestorer()
+    restorer.add(parts)
+    return restorer.finish(Cursor(cursor))
 
 
 def folded(*bodies: AnyBody) -> Session:

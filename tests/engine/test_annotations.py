@@ -9,9 +9,9 @@ import pytest
 from antiphon.engine.annotations import AnnotationKind, check_value
 from antiphon.engine.events import Updated
 from antiphon.engine.fork import forked
-from antiphon.engine.snapshot import parts, restore, take_dirty
+from antiphon.engine.snapshot import parts, take_dirty
 from antiphon.engine.transcript import MessageType
-from tests.engine.journals import chunk, folded, update
+from tests.engine.journals import chunk, folded, restore, update
 from tests.requirements.marks import requirement
 
 

@@ -27,7 +27,7 @@ from antiphon.engine.questions import (
     read_response,
 )
 from antiphon.engine.session import Session
-from antiphon.engine.snapshot import Restoring, take_dirty
+from antiphon.engine.snapshot import SessionRestorer, take_dirty
 from antiphon.schema import v2
 from tests.requirements.marks import requirement
 
@@ -70,7 +70,7 @@ def question(params: dict[str, Any]) -> Question:
 def test_one_that_is_open_outlives_a_snapshot_whole() -> None:
     before = session(asked(FORM))
     parts = {name: part for name, part in take_dirty(before).items() if part is not None}
-    restoring = Restoring()
+    restoring = SessionRestorer()
     restoring.add(parts)
     after = restoring.finish(Cursor(before.last_seq))
     assert after == before

@@ -21,14 +21,14 @@ from antiphon.engine.events import (
 )
 from antiphon.engine.fold import _BODIES
 from antiphon.engine.session import Session
-from antiphon.engine.snapshot import parts, replay, state_update
+from antiphon.engine.snapshot import parts, state_update
 from antiphon.schema.repair import Malformed
 from antiphon.schema.v2.content import TextContent
 from antiphon.schema.v2.identifiers import MessageId
 from antiphon.schema.v2.messages import AgentMessageChunk
 from antiphon.schema.wire import Unknown
 
-from .journals import AT, chunk, decoded, queued, raw, text, update
+from .journals import AT, chunk, decoded, queued, raw, replay, text, update
 
 JOURNALS = Path(__file__).parents[1] / "journals"
 CHUNK = AgentMessageChunk(message_id=MessageId("m"), content=TextContent(text="hi"))

@@ -14,13 +14,13 @@ from antiphon.engine.events import Cursor, Event, JournalGap, Updated
 from antiphon.engine.fold import _UPDATES
 from antiphon.engine.items import KEPT
 from antiphon.engine.session import Session
-from antiphon.engine.snapshot import parts, replay, restore, take_dirty
+from antiphon.engine.snapshot import parts, take_dirty
 from antiphon.schema.v2.notices import Notice
 from antiphon.schema.v2.updates import SessionUpdate
 from antiphon.schema.wire import Unknown
 from tests.requirements.marks import requirement
 
-from .journals import AT, JOURNALS, chunk, events, folded, update
+from .journals import AT, JOURNALS, chunk, events, folded, replay, restore, update
 
 CREATED = e.SessionCreated(session_id="s", cwd="/w", additional_directories=("/x",), meta={"k": 1})
 

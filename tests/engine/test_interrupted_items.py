@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from antiphon.engine.events import Event, Updated
 from antiphon.engine.session import Session
-from antiphon.engine.snapshot import Restoring, take_dirty
+from antiphon.engine.snapshot import SessionRestorer, take_dirty
 from antiphon.schema import v2
 from tests.requirements.marks import requirement
 
@@ -42,6 +42,6 @@ def test_a_terminal_that_has_not_exited_is_at_work_and_not_shown_ahead() -> None
     exited = v2.TerminalUpdate(terminal_id=TERMINAL, exit_status=v2.TerminalExitStatus())
     for updates, at_work in (((running,), True), ((running, exited), False)):
         parts = take_dirty(session(*updates))
-        restoring = Restoring()
+        restoring = SessionRestorer()
         restoring.add({key: part for key, part in parts.items() if part is not None})
         assert restoring.at_work is at_work

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from antiphon.engine import events as e
 from antiphon.engine.operations import REMEMBERED
-from antiphon.engine.snapshot import parts, restore
-from tests.engine.journals import commit, folded
+from antiphon.engine.snapshot import parts
+from tests.engine.journals import commit, folded, restore
 
 
 def test_an_operation_is_known_once_it_was_done_also_from_a_snapshot() -> None:

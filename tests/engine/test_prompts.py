@@ -13,7 +13,7 @@ from antiphon.engine.events import AnyBody, Cursor, Delivery, Updated
 from antiphon.engine.prompt_states import PromptState, Refusal
 from antiphon.engine.prompts import Entry, Next, Outcome, Takes
 from antiphon.engine.session import Session
-from antiphon.engine.snapshot import parts, restore
+from antiphon.engine.snapshot import parts
 from antiphon.engine.turn import TurnState
 from antiphon.errors import ErrorObject
 from antiphon.schema.v2.content import TextContent
@@ -21,7 +21,7 @@ from antiphon.schema.v2.messages import UserMessage
 from antiphon.schema.v2.prompt import StopReason
 from tests.requirements.marks import requirement
 
-from .journals import asked, chunk, commit, folded, prompts, queued, raw, state, text
+from .journals import asked, chunk, commit, folded, prompts, queued, raw, restore, state, text
 
 HELLO = [TextContent(text="hello")]
 

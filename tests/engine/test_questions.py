@@ -14,12 +14,12 @@ from antiphon.engine import questions as questions_module
 from antiphon.engine.events import AnyBody, Cursor, QuestionEnd
 from antiphon.engine.questions import ENDS, Ending, Question, QuestionState, Unanswerable
 from antiphon.engine.session import Session
-from antiphon.engine.snapshot import parts, restore
+from antiphon.engine.snapshot import parts
 from antiphon.engine.turn import TurnId
 from antiphon.schema.v2.prompt import SessionStateUpdate, State, StopReason
 from tests.requirements.marks import requirement
 
-from .journals import BODIES, asked, commit, folded, permission, raw, selected, state, update
+from .journals import BODIES, asked, commit, folded, permission, raw, restore, selected, state, update
 
 
 def open_ids(session: Session) -> list[str]:

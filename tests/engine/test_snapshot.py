@@ -13,11 +13,25 @@ from antiphon.engine import events as e
 from antiphon.engine import prompts, questions
 from antiphon.engine.events import AnyBody, Cursor, Event, Updated, decode_event, encode_event
 from antiphon.engine.session import Session
-from antiphon.engine.snapshot import parts, replay, restore, state_update, take_dirty
+from antiphon.engine.snapshot import parts, state_update, take_dirty
 from tests.cpu_growth import assert_grows_in_proportion
 from tests.requirements.marks import requirement
 
-from .journals import JOURNALS, asked, chunk, decoded, events, folded, queued, raw, state, text, update
+from .journals import (
+    JOURNALS,
+    asked,
+    chunk,
+    decoded,
+    events,
+    folded,
+    queued,
+    raw,
+    replay,
+    restore,
+    state,
+    text,
+    update,
+)
 
 RECORDED = Path(__file__).parents[1] / "journals"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from antiphon.engine.events import Cursor, Updated
 from antiphon.engine.fork import forked
-from antiphon.engine.snapshot import parts, replay, restore
+from antiphon.engine.snapshot import parts
 from antiphon.schema import v2
-from tests.engine.journals import events, folded, update
+from tests.engine.journals import events, folded, replay, restore, update
 from tests.requirements.marks import requirement
 
 WORKING = {"state": "running"}

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.engine.journals import replay
 
 from antiphon.engine.events import AnyBody, Event, Updated, encode_event
 from antiphon.engine.session import Session
-from antiphon.engine.snapshot import replay
 from antiphon.errors import LocalError, SessionUnknown, StoreError, StoreFull
 from antiphon.live.attachment import Attachment
 from antiphon.live.session import LiveSession

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec import structs
+
 from antiphon.bridge import losses
 from antiphon.bridge.content import recast
 from antiphon.bridge.losses import Ledger, Report
@@ -18,23 +20,13 @@ def methods_v1(methods: Iterable[v2.AuthMethod], *, report: Report | None = None
         if isinstance(method, Unknown):
             Ledger(report).lose(losses.AUTH_METHOD, method)
             continue
-        id = v1.AuthMethodId(method.method_id)
+        fields = structs.asdict(method)
+        fields["id"] = v1.AuthMethodId(fields.pop("method_id"))
         if isinstance(method, v2.AuthMethodTerminal):
-            env = {variable.name: variable.value for variable in method.env}
-            shown.append(
-                v1.AuthMethodTerminal(
-                    id=id,
-                    name=method.name,
-                    description=method.description,
-                    args=method.args,
-                    env=env,
-                    meta=method.meta,
-                )
-            )
+            fields["env"] = {variable.name: variable.value for variable in method.env}
+            shown.append(v1.AuthMethodTerminal(**fields))
         else:
-            shown.append(
-                v1.AuthMethodAgent(id=id, name=method.name, description=method.description, meta=method.meta)
-            )
+            shown.append(v1.AuthMethodAgent(**fields))
     return shown
 
 
@@ -42,34 +34,19 @@ def methods_v2(methods: Iterable[v1.AuthMethod]) -> list[v2.AuthMethod]:
     """Those of a v1 agent."""
     shown: list[v2.AuthMethod] = []
     for method in methods:
-        id = v2.AuthMethodId(method.id)
+        fields = structs.asdict(method)
+        fields["method_id"] = v2.AuthMethodId(fields.pop("id"))
         if isinstance(method, v1.AuthMethodTerminal):
-            env = [v2.EnvVariable(name=name, value=value) for name, value in method.env.items()]
-            shown.append(
-                v2.AuthMethodTerminal(
-                    method_id=id,
-                    name=method.name,
-                    description=method.description,
-                    args=method.args,
-                    env=env,
-                    meta=method.meta,
-                )
-            )
+            fields["env"] = [v2.EnvVariable(name=name, value=value) for name, value in method.env.items()]
+            shown.append(v2.AuthMethodTerminal(**fields))
         else:
-            shown.append(
-                v2.AuthMethodAgent(
-                    method_id=id, name=method.name, description=method.description, meta=method.meta
-                )
-            )
+            shown.append(v2.AuthMethodAgent(**fields))
     return shown
 
 
 def status_v1(status: v2.AuthStatusResponse) -> v1.AuthStatusResponse:
-    return v1.AuthStatusResponse(
-        state=v1.AuthState(status.state),
-        accounts=[recast(account, v1.AuthAccount) for account in status.accounts],
-        meta=status.meta,
-    )
+    accounts = [recast(account, v1.AuthAccount) for account in status.accounts]
+    return recast(status, v1.AuthStatusResponse, state=v1.AuthState(status.state), accounts=accounts)
 
 
 def status_v2(

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
-import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from antiphon.bridge import losses
 from antiphon.bridge.losses import Ledger, mark
@@ -17,9 +16,10 @@ T = TypeVar("T", bound=Struct)
 _ROLES = {v2.Role.ASSISTANT: v1.Role.ASSISTANT, v2.Role.USER: v1.Role.USER}
 
 
-def recast(value: Struct, type: type[T]) -> T:
-    """A struct of one version as its twin of the other; both have the same plain fields."""
-    return type(**msgspec.structs.asdict(value))
+def recast(value: Struct, type: type[T], **changes: Any) -> T:
+    """Return a struct of one version as its twin of the other, which has fields of the same names. `changes`
+    are the fields whose types differ."""
+    return type(**{**structs.asdict(value), **changes})
 
 
 class ContentDown:
@@ -34,42 +34,22 @@ class ContentDown:
         if isinstance(block, dict):
             self._ledger.lose(losses.CONTENT_TYPE, block)
             return placeholder(block)
-        meta = block.meta
-        annotations = None
-        if block.annotations is not None:
-            annotations = self._annotations(block.annotations)
+        annotations = None if block.annotations is None else self._annotations(block.annotations)
+        if isinstance(block, v2.TextContent):
+            return v1.TextContent(text=block.text, annotations=annotations, meta=block.meta)
         match block:
-            case v2.TextContent():
-                return v1.TextContent(text=block.text, annotations=annotations, meta=meta)
             case v2.ImageContent():
-                return v1.ImageContent(
-                    data=block.data,
-                    mime_type=block.mime_type,
-                    uri=block.uri,
-                    annotations=annotations,
-                    meta=meta,
-                )
+                return recast(block, v1.ImageContent, annotations=annotations)
             case v2.AudioContent():
-                return v1.AudioContent(
-                    data=block.data, mime_type=block.mime_type, annotations=annotations, meta=meta
-                )
+                return recast(block, v1.AudioContent, annotations=annotations)
             case v2.EmbeddedResource():
-                return v1.EmbeddedResource(
-                    resource=_resource_down(block.resource), annotations=annotations, meta=meta
-                )
-        if block.icons is not None:
+                resource = _resource_down(block.resource)
+                return recast(block, v1.EmbeddedResource, annotations=annotations, resource=resource)
+        fields = {**structs.asdict(block), "annotations": annotations}
+        if fields.pop("icons") is not None:
             self._ledger.lose(losses.CONTENT_ICONS, block)
-            meta = mark(meta, {"icons": block.icons})
-        return v1.ResourceLink(
-            name=block.name,
-            uri=block.uri,
-            title=block.title,
-            description=block.description,
-            mime_type=block.mime_type,
-            size=block.size,
-            annotations=annotations,
-            meta=meta,
-        )
+            fields["meta"] = mark(block.meta, {"icons": block.icons})
+        return v1.ResourceLink(**fields)
 
     def blocks(self, blocks: Iterable[v2.ContentBlock]) -> list[v1.ContentBlock]:
         return [self.block(block) for block in blocks]
@@ -81,9 +61,7 @@ class ContentDown:
             if len(audience) < len(given.audience):
                 self._ledger.lose(losses.CONTENT_AUDIENCE, given)
                 meta = mark(meta, {"audience": given.audience})
-        return v1.Annotations(
-            audience=audience, last_modified=given.last_modified, priority=given.priority, meta=meta
-        )
+        return recast(given, v1.Annotations, audience=audience, meta=meta)
 
 
 class ContentUp:
@@ -97,42 +75,22 @@ class ContentUp:
     def block(self, block: v1.ContentBlock | Unknown) -> v2.ContentBlock:
         if isinstance(block, Unknown):
             return block  # of a type that v1 does not have: an agent sent it all the same
-        annotations = None
-        if block.annotations is not None:
-            annotations = self._annotations(block.annotations)
+        annotations = None if block.annotations is None else self._annotations(block.annotations)
+        if isinstance(block, v1.TextContent):
+            return v2.TextContent(text=block.text, annotations=annotations, meta=block.meta)
         match block:
-            case v1.TextContent():
-                return v2.TextContent(text=block.text, annotations=annotations, meta=block.meta)
             case v1.ImageContent():
-                return v2.ImageContent(
-                    data=block.data,
-                    mime_type=block.mime_type,
-                    uri=block.uri,
-                    annotations=annotations,
-                    meta=block.meta,
-                )
+                return recast(block, v2.ImageContent, annotations=annotations)
             case v1.AudioContent():
-                return v2.AudioContent(
-                    data=block.data, mime_type=block.mime_type, annotations=annotations, meta=block.meta
-                )
+                return recast(block, v2.AudioContent, annotations=annotations)
             case v1.EmbeddedResource():
-                return v2.EmbeddedResource(
-                    resource=_resource_up(block.resource), annotations=annotations, meta=block.meta
-                )
+                resource = _resource_up(block.resource)
+                return recast(block, v2.EmbeddedResource, annotations=annotations, resource=resource)
         size, meta = block.size, block.meta
         if size is not None and size < 0:  # CONT-04
             self._ledger.lose(losses.RESOURCE_SIZE, block)
             size, meta = None, mark(meta, {"size": size})
-        return v2.ResourceLink(
-            name=block.name,
-            uri=block.uri,
-            title=block.title,
-            description=block.description,
-            mime_type=block.mime_type,
-            size=size,
-            annotations=annotations,
-            meta=meta,
-        )
+        return recast(block, v2.ResourceLink, annotations=annotations, size=size, meta=meta)
 
     def blocks(self, blocks: Iterable[v1.ContentBlock]) -> list[v2.ContentBlock]:
         return [self.block(block) for block in blocks]
@@ -142,12 +100,8 @@ class ContentUp:
         if priority is not None and not 0 <= priority <= 1:  # CONT-04
             self._ledger.lose(losses.ANNOTATION_PRIORITY, given)
             priority, meta = None, mark(meta, {"priority": priority})
-        return v2.Annotations(
-            audience=None if given.audience is None else [v2.Role(role) for role in given.audience],
-            last_modified=given.last_modified,
-            priority=priority,
-            meta=meta,
-        )
+        audience = None if given.audience is None else [v2.Role(role) for role in given.audience]
+        return recast(given, v2.Annotations, audience=audience, priority=priority, meta=meta)
 
 
 def placeholder(raw: dict[str, Any]) -> v1.TextContent:

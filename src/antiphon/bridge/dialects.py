@@ -322,13 +322,6 @@ def writer(
             return V2Writer(extensions=extensions)
 
 
-def update_params(session_id: bytes, update: bytes, meta: bytes | None = None) -> bytes:
-    """The params of `session/update`, put together from parts that are JSON already."""
-    if meta is None:
-        return b'{"sessionId":%b,"update":%b}' % (session_id, update)
-    return b'{"sessionId":%b,"update":%b,"_meta":%b}' % (session_id, update, meta)
-
-
 def _ours(said: dict[str, Any] | None) -> dict[str, Any] | None:
     return {META_KEY: said} if said else None
 

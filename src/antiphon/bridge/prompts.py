@@ -14,6 +14,7 @@ from msgspec import Struct, structs
 from antiphon.bridge import losses
 from antiphon.bridge.content import recast
 from antiphon.bridge.losses import Ledger, mark
+from antiphon.engine import turn
 from antiphon.engine.json_values import UPDATES, encode
 from antiphon.errors import AntiphonError, ErrorObject, RequestCancelled, one_line
 from antiphon.schema import v1, v2
@@ -27,11 +28,7 @@ Taken: TypeAlias = v2.PromptResponse | PromptTaken | PromptAccepted
 """The answers that are given when a prompt is inserted."""
 
 INTERRUPTED = v2.SessionStateUpdate(
-    state=v2.State.IDLE,
-    stop_reason=v2.StopReason.ERROR,
-    error=v2.Error(
-        code=v2.ErrorCode.INTERNAL_ERROR, message="The turn was interrupted", data={"reason": "interrupted"}
-    ),
+    state=v2.State.IDLE, stop_reason=v2.StopReason.ERROR, error=turn.INTERRUPTED
 )
 """How a turn ends that was cut short: towards v2 this, towards v1 the error in it."""
 

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Raw, Struct, structs
 
 from antiphon.bridge import losses
+from antiphon.bridge.content import recast
 from antiphon.bridge.downgrade.session import Downgrade
 from antiphon.bridge.losses import Ledger, mark
 from antiphon.errors import InvalidParams
@@ -69,14 +70,7 @@ def ask_v1(request: v2.RequestPermissionRequest, downgrade: Downgrade, *, questi
             downgrade.ledger.lose(losses.PERMISSION_OPTION, option)
             dropped.append(option)
         else:
-            options.append(
-                v1.PermissionOption(
-                    option_id=v1.PermissionOptionId(option.option_id),
-                    name=option.name,
-                    kind=kind,
-                    meta=option.meta,
-                )
-            )
+            options.append(recast(option, v1.PermissionOption, kind=kind))
     if not options:
         return None
     updates, call = _subject(request, downgrade, f"perm:{question}")

@@ -7,7 +7,7 @@ names of the parts sort the items first, by position: read page by page, they ar
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import msgspec
 from msgspec import Raw
@@ -56,13 +56,9 @@ _items = msgspec.json.Decoder(ItemPart)
 
 def parts(session: Session) -> dict[str, bytes]:
     """All parts, by name."""
-    made = {
-        SESSION: encode(SessionPart(created=session.created, closed=session.closed)),
-        TURN: encode(session.turns.part()),
-        QUEUE: encode(session.prompts.part()),
-    }
-    if operations := session.operations.part():
-        made[OPERATIONS] = encode(operations)
+    made = {key: _part(session, key) for key in (SESSION, TURN, QUEUE)}
+    if session.operations.part():
+        made[OPERATIONS] = _part(session, OPERATIONS)
     made |= {f"{PROMPT}{id}": encode(entry) for id, entry in session.prompts.entries.items()}
     made |= {f"{QUESTION}{id}": encode(question) for id, question in session.questions.all.items()}
     made |= {ITEM.format(item.position): _item_part(item) for item in session.items}
@@ -73,18 +69,11 @@ def take_dirty(session: Session) -> dict[str, bytes | None]:
     """Return the parts that changed since the last call; `None` for one that was removed."""
     made: dict[str, bytes | None] = {ITEM.format(position): None for position in session._gone}
     for key in session._dirty:
-        match key:
-            case "session":
-                made[key] = encode(SessionPart(created=session.created, closed=session.closed))
-            case "turn":
-                made[key] = encode(session.turns.part())
-            case "queue":
-                made[key] = encode(session.prompts.part())
-            case "operations":
-                made[key] = encode(session.operations.part())
-            case _:
-                item = session._items[key]
-                made[ITEM.format(item.position)] = _item_part(item)
+        item = session._items.get(key)
+        if item is None:
+            made[key] = _part(session, key)
+        else:
+            made[ITEM.format(item.position)] = _item_part(item)
     for id in session.prompts.changed:
         entry = session.prompts.get(id)
         made[f"{PROMPT}{id}"] = None if entry is None else encode(entry)
@@ -95,14 +84,25 @@ def take_dirty(session: Session) -> dict[str, bytes | None]:
     return made
 
 
-class Restoring:
-    """A session brought back from its parts, page by page as they are read."""
+def _part(session: Session, key: str) -> bytes:
+    match key:
+        case "session":
+            return encode(SessionPart(created=session.created, closed=session.closed))
+        case "turn":
+            return encode(session.turns.part())
+        case "queue":
+            return encode(session.prompts.part())
+    return encode(session.operations.part())
+
+
+class SessionRestorer:
+    """Restores a session from its parts, page by page."""
 
     def __init__(self) -> None:
         self._session = Session()
         self._others: dict[str, bytes] = {}
         self.at_work = False
-        """Whether something among them has not ended: if its agent is gone, it ends once all are there."""
+        """Whether an item is in progress: if its agent is gone, it ends once all parts are there."""
 
     def add(self, parts: Mapping[str, bytes]) -> list[bytes]:
         """Add a page of parts, in the order of the pages; return the updates that replay its items."""
@@ -143,22 +143,6 @@ class Restoring:
         session.last_seq = cursor
         _clean(session)
         return session
-
-
-def restore(parts: Mapping[str, bytes], cursor: Cursor) -> Session:
-    """The session whose snapshot at `cursor` is kept in these parts, in whatever order they are."""
-    restoring = Restoring()
-    restoring.add(parts)
-    return restoring.finish(cursor)
-
-
-def replay(session: Session) -> Iterator[bytes]:
-    """The session as v2 updates: each item whole, once, in the order of first appearance (SESS-18, -25).
-
-    The state is not among them: `state_update` closes a replay.
-    """
-    for item in session.items:
-        yield encode(item.materialize())
 
 
 def state_update(session: Session) -> bytes:

@@ -23,7 +23,7 @@ from antiphon.engine.events import (
     encode_event,
 )
 from antiphon.engine.session import Session
-from antiphon.engine.snapshot import Restoring
+from antiphon.engine.snapshot import SessionRestorer
 from antiphon.errors import (
     SessionDamaged,
     SessionExists,
@@ -204,31 +204,31 @@ async def _snapshot(store: Store, record: SessionRecord) -> Session:
     """Read the snapshot. The process that has the session open may replace it between two pages: then it is
     read again from its beginning."""
     while True:
-        restoring, first = Restoring(), None
+        restorer, first = SessionRestorer(), None
         after: str | None = ""
         while after is not None:
             upto, parts, after = await _load_parts(store, record.session_id, after)
             first = upto if first is None else first
             if upto != first:
                 break
-            _add_parts(restoring, parts)
+            _add_parts(restorer, parts)
         else:
-            fold = _finish_parts(restoring, first or 0)
+            fold = _finish_parts(restorer, first or 0)
             _check_snapshot(fold, record)
             return fold
 
 
 async def _from_snapshot(store: Store, record: SessionRecord, preview: Preview | None) -> Session:
-    restoring, cursor = Restoring(), 0
+    restorer, cursor = SessionRestorer(), 0
     after: str | None = ""
     while after is not None:
         cursor, parts, after = await _load_parts(store, record.session_id, after, limit_bytes=PREVIEW_BYTES)
-        shown = list(_add_parts(restoring, parts))
-        if cursor != record.last or restoring.at_work:
+        shown = list(_add_parts(restorer, parts))
+        if cursor != record.last or restorer.at_work:
             preview = None
         if preview is not None and shown and not preview(shown):
             preview = None
-    fold = _finish_parts(restoring, cursor)
+    fold = _finish_parts(restorer, cursor)
     _check_snapshot(fold, record)
     return fold
 
@@ -243,17 +243,17 @@ async def _load_parts(
         raise SnapshotUnusable(error.found) from error
 
 
-def _add_parts(restoring: Restoring, parts: dict[str, bytes]) -> Sequence[bytes]:
+def _add_parts(restorer: SessionRestorer, parts: dict[str, bytes]) -> Sequence[bytes]:
     """Raises `SnapshotUnusable`."""
     try:
-        return restoring.add(parts)
+        return restorer.add(parts)
     except Exception as error:  # damaged bytes may raise anything
         raise SnapshotUnusable(f"{type(error).__name__}: {error}") from error
 
 
-def _finish_parts(restoring: Restoring, upto: int) -> Session:
+def _finish_parts(restorer: SessionRestorer, upto: int) -> Session:
     """Raises `SnapshotUnusable`."""
     try:
-        return restoring.finish(Cursor(upto))
+        return restorer.finish(Cursor(upto))
     except Exception as error:
         raise SnapshotUnusable(f"{type(error).__name__}: {error}") from error

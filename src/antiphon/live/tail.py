@@ -44,10 +44,9 @@ class Stretch:
 class Tail:
     """`first` is the number of the oldest event it still has; `last` that of the newest ever added."""
 
-    def __init__(self, last: int, *, bound: int = TAIL_BYTES) -> None:
+    def __init__(self, last: int) -> None:
         self.last = last
         self.first = last + 1
-        self._bound = bound
         self._size = 0
         self._stretches: deque[Stretch] = deque()
 
@@ -56,7 +55,7 @@ class Tail:
         self._size += stretch.size
         self.last = stretch.last
         # The newest stays, however large: a client at the tail gets it from here.
-        while self._size > self._bound and len(self._stretches) > 1:
+        while self._size > TAIL_BYTES and len(self._stretches) > 1:
             gone = self._stretches.popleft()
             self._size -= gone.size
             self.first = gone.last + 1

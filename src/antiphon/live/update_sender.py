@@ -10,7 +10,6 @@ from typing import Protocol
 
 from msgspec.json import decode
 
-from antiphon.bridge.dialects import update_params
 from antiphon.connection import Connection
 from antiphon.engine.json_values import encode
 from antiphon.jsonrpc.frames import encode_notification
@@ -31,8 +30,8 @@ class UpdateSender:
     def __init__(self, session_id: str, connection: Connection, *, numbered: bool) -> None:
         self.connection = connection
         self.numbered = numbered
-        params = update_params(encode(session_id), b"%b")
-        self.start, self.end = encode_notification(UPDATE, params).split(b"%b")
+        params = b'{"sessionId":%b,"update":%%b}' % encode(session_id)
+        self.start, self.end = encode_notification(UPDATE, params).rsplit(b"%b", 1)
 
     def envelope(self) -> Envelope | None:
         """Return how this client's updates are framed, if clients of its kind can share the frames."""

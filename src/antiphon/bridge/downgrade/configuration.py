@@ -9,7 +9,9 @@ which agents still send: a v1 client gets them only if the agent sent them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypedDict
+
+from msgspec import structs
 
 from antiphon.bridge import losses
 from antiphon.bridge.content import recast
@@ -31,6 +33,15 @@ ALSO_MODELS: Final = "also"
 Sent: TypeAlias = v1.AvailableCommandsUpdate | v1.ConfigOptionUpdate | v1.CurrentModeUpdate
 
 
+class _Setup(TypedDict):
+    """The fields of all results that set up a session."""
+
+    modes: v1.SessionModeState | None
+    models: SessionModelState | None
+    config_options: list[v1.SessionConfigOption] | None
+    meta: dict[str, Any] | None
+
+
 class Configuration:
     """The options, modes and commands of a session, as one v1 client has them."""
 
@@ -45,36 +56,27 @@ class Configuration:
         self._sent_options: list[v1.SessionConfigOption] = []
 
     def new_session(self, result: v2.NewSessionResponse) -> v1.NewSessionResponse:
-        options, _ = self._options(result.config_options)
-        return v1.NewSessionResponse(
-            session_id=v1.SessionId(result.session_id),
-            modes=self._modes(result.config_options),
-            models=self._models(result.config_options),
-            config_options=options or None,
-            meta=result.meta,
-        )
+        return v1.NewSessionResponse(session_id=v1.SessionId(result.session_id), **self._setup(result))
 
     def fork_session(self, result: v2.ForkSessionResponse) -> v1.ForkSessionResponse:
-        options, _ = self._options(result.config_options)
-        return v1.ForkSessionResponse(
-            session_id=v1.SessionId(result.session_id),
-            modes=self._modes(result.config_options),
-            models=self._models(result.config_options),
-            config_options=options or None,
-            meta=result.meta,
-        )
+        return v1.ForkSessionResponse(session_id=v1.SessionId(result.session_id), **self._setup(result))
 
     def load_session(self, result: v2.ResumeSessionResponse) -> v1.LoadSessionResponse:
-        options, _ = self._options(result.config_options)
-        return v1.LoadSessionResponse(
-            modes=self._modes(result.config_options),
-            models=self._models(result.config_options),
-            config_options=options or None,
-            meta=result.meta,
-        )
+        return v1.LoadSessionResponse(**self._setup(result))
 
     def resume_session(self, result: v2.ResumeSessionResponse) -> v1.ResumeSessionResponse:
-        return recast(self.load_session(result), v1.ResumeSessionResponse)
+        return v1.ResumeSessionResponse(**self._setup(result))
+
+    def _setup(
+        self, result: v2.NewSessionResponse | v2.ForkSessionResponse | v2.ResumeSessionResponse
+    ) -> _Setup:
+        options, _ = self._options(result.config_options)
+        return {
+            "modes": self._modes(result.config_options),
+            "models": self._models(result.config_options),
+            "config_options": options or None,
+            "meta": result.meta,
+        }
 
     def set_config_option(
         self, result: v2.SetSessionConfigOptionResponse
@@ -178,16 +180,7 @@ class Configuration:
                 if not (_is_made_of_modes(option) or _is_made_of_models(option)):
                     shown.append(_select(option))
             elif isinstance(option, v2.SessionConfigBoolean) and self._boolean:
-                shown.append(
-                    v1.SessionConfigBoolean(
-                        id=v1.SessionConfigId(option.config_id),
-                        name=option.name,
-                        description=option.description,
-                        category=_category(option.category),
-                        current_value=option.current_value,
-                        meta=option.meta,
-                    )
-                )
+                shown.append(v1.SessionConfigBoolean(**_common(option)))
             else:
                 self._ledger.lose(losses.CONFIG_OPTION, option)
                 dropped.append(option)
@@ -211,14 +204,8 @@ class Configuration:
 
 
 def mode_option(options: Iterable[v2.SessionConfigOption]) -> v2.SessionConfigSelect | None:
-    """The option that v1's modes mirror: the first select of category `mode`."""
-    for option in options:
-        if (
-            isinstance(option, v2.SessionConfigSelect)
-            and option.category == v2.SessionConfigOptionCategory.MODE
-        ):
-            return option
-    return None
+    """Return the option that v1's modes mirror: the first select of category `mode`."""
+    return _first_select(options, v2.SessionConfigOptionCategory.MODE)
 
 
 def model_option(options: Iterable[v2.SessionConfigOption]) -> v2.SessionConfigSelect | None:
@@ -229,14 +216,15 @@ def model_option(options: Iterable[v2.SessionConfigOption]) -> v2.SessionConfigS
 
 
 def own_model_option(options: Iterable[v2.SessionConfigOption]) -> v2.SessionConfigSelect | None:
-    """The first select of category `model`."""
-    for option in options:
-        if (
-            isinstance(option, v2.SessionConfigSelect)
-            and option.category == v2.SessionConfigOptionCategory.MODEL
-        ):
-            return option
-    return None
+    """Return the first select of category `model`."""
+    return _first_select(options, v2.SessionConfigOptionCategory.MODEL)
+
+
+def _first_select(
+    options: Iterable[v2.SessionConfigOption], category: v2.SessionConfigOptionCategory
+) -> v2.SessionConfigSelect | None:
+    selects = (option for option in options if isinstance(option, v2.SessionConfigSelect))
+    return next((option for option in selects if option.category == category), None)
 
 
 def _marked_as_models(options: Iterable[v2.SessionConfigOption]) -> v2.SessionConfigSelect | None:
@@ -289,15 +277,14 @@ def _select(option: v2.SessionConfigSelect) -> v1.SessionConfigSelect:
         if isinstance(entry, v2.SessionConfigSelectGroup)
     ]
     return v1.SessionConfigSelect(
-        id=v1.SessionConfigId(option.config_id),
-        name=option.name,
-        description=option.description,
-        category=_category(option.category),
-        current_value=v1.SessionConfigValueId(option.current_value),
-        options=groups or values,
-        meta=_unmarked(option),
+        **{**_common(option), "options": groups or values, "meta": _unmarked(option)}
     )
 
 
-def _category(category: v2.SessionConfigOptionCategory | None) -> v1.SessionConfigOptionCategory | None:
-    return None if category is None else v1.SessionConfigOptionCategory(category)
+def _common(option: v2.SessionConfigSelect | v2.SessionConfigBoolean) -> dict[str, Any]:
+    """Return the fields of an option under the names of v1."""
+    fields = structs.asdict(option)
+    fields["id"] = fields.pop("config_id")
+    if option.category is not None:
+        fields["category"] = v1.SessionConfigOptionCategory(option.category)
+    return fields

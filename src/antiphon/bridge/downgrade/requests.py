@@ -7,7 +7,9 @@ Results that need memory are in `upgrade.configuration`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, TypeAlias, TypedDict
+from typing import Any, TypeAlias
+
+from msgspec import structs
 
 from antiphon.bridge import losses
 from antiphon.bridge.content import ContentDown, recast
@@ -46,54 +48,33 @@ def prompt(
                 continue
         kind = block.get("type") if isinstance(block, dict) else block.__struct_config__.tag
         raise refused(losses.PROMPT_CONTENT, f"the agent takes no content of type {kind!r} in prompts")
-    return v1.PromptRequest(
-        session_id=v1.SessionId(params.session_id),
-        prompt=ContentDown(Ledger(report)).blocks(params.prompt),
-        meta=params.meta,
-    )
+    return recast(params, v1.PromptRequest, prompt=ContentDown(Ledger(report)).blocks(params.prompt))
 
 
-def cancel(params: v2.CancelSessionNotification) -> v1.CancelNotification:
-    return recast(params, v1.CancelNotification)
-
-
-class _Setup(TypedDict):
-    """The fields of all requests that set up a session."""
-
-    cwd: str
-    additional_directories: list[str]
-    mcp_servers: list[v1.McpServer]
-    system_prompt: v1.SystemPrompt | None
-    meta: dict[str, Any] | None
-
-
-def _setup(
+def _changes(
     params: v2.NewSessionRequest | v2.ResumeSessionRequest | v2.ForkSessionRequest,
     able: v1.AgentCapabilities,
     report: Report | None,
-) -> _Setup:
+) -> dict[str, Any]:
+    """Return the fields that differ in requests that set up a session."""
     if params.additional_directories and able.session_capabilities.additional_directories is None:  # SESS-09
         raise refused(losses.DIRECTORIES, "the agent takes no additional directories")
     return {
-        "cwd": params.cwd,
-        "additional_directories": params.additional_directories,
         "mcp_servers": mcp_servers(params.mcp_servers, capabilities=able),
         "system_prompt": _system_prompt(params.system_prompt, report),
-        "meta": params.meta,
     }
 
 
 def new_session(
     params: v2.NewSessionRequest, *, capabilities: v1.AgentCapabilities, report: Report | None = None
 ) -> v1.NewSessionRequest:
-    return v1.NewSessionRequest(**_setup(params, capabilities, report))
+    return recast(params, v1.NewSessionRequest, **_changes(params, capabilities, report))
 
 
 def fork_session(
     params: v2.ForkSessionRequest, *, capabilities: v1.AgentCapabilities, report: Report | None = None
 ) -> v1.ForkSessionRequest:
-    id = v1.SessionId(params.session_id)
-    return v1.ForkSessionRequest(session_id=id, **_setup(params, capabilities, report))
+    return recast(params, v1.ForkSessionRequest, **_changes(params, capabilities, report))
 
 
 def resume_session(
@@ -109,17 +90,14 @@ def resume_session(
     resumes = capabilities.session_capabilities.resume is not None
     if not capabilities.load_session and (replay or not resumes):  # SESS-12, SESS-14
         raise refused(losses.LOAD, "the agent cannot load sessions")
-    made = v1.LoadSessionRequest if replay or not resumes else v1.ResumeSessionRequest
-    return made(session_id=v1.SessionId(params.session_id), **_setup(params, capabilities, report))
+    fields = {**structs.asdict(params), **_changes(params, capabilities, report)}
+    del fields["replay_from"]
+    return (v1.LoadSessionRequest if replay or not resumes else v1.ResumeSessionRequest)(**fields)
 
 
 def list_sessions(params: v2.ListSessionsRequest) -> v1.ListSessionsRequest:
-    return v1.ListSessionsRequest(
-        cwd=params.cwd,
-        cursor=params.cursor,
-        archived=None if params.archived is None else v1.SessionArchiveFilter(params.archived),
-        meta=params.meta,
-    )
+    archived = None if params.archived is None else v1.SessionArchiveFilter(params.archived)
+    return recast(params, v1.ListSessionsRequest, archived=archived)
 
 
 def listed_sessions(
@@ -127,19 +105,8 @@ def listed_sessions(
 ) -> v2.ListSessionsResponse:
     """The answer to it, back in v2."""
     ledger = Ledger(report)
-    return v2.ListSessionsResponse(
-        sessions=[_session_info(info, ledger) for info in result.sessions],
-        next_cursor=None if result.next_cursor is None else v2.SessionListCursor(result.next_cursor),
-        meta=result.meta,
-    )
-
-
-def close_session(params: v2.CloseSessionRequest) -> v1.CloseSessionRequest:
-    return recast(params, v1.CloseSessionRequest)
-
-
-def delete_session(params: v2.DeleteSessionRequest) -> v1.DeleteSessionRequest:
-    return recast(params, v1.DeleteSessionRequest)
+    sessions = [_session_info(info, ledger) for info in result.sessions]
+    return recast(result, v2.ListSessionsResponse, sessions=sessions)
 
 
 def set_config_option(params: v2.SetSessionConfigOptionRequest, configuration: Configuration) -> SetOption:
@@ -175,20 +142,11 @@ def mcp_servers(servers: Iterable[v2.McpServer], *, capabilities: v1.AgentCapabi
 def _mcp_server(server: v2.McpServer, able: v1.McpCapabilities) -> v1.McpServer:
     match server:
         case v2.McpServerStdio():  # MCPCFG-01: every v1 agent takes it
-            return v1.McpServerStdio(
-                name=server.name,
-                command=server.command,
-                args=server.args,
-                env=[recast(variable, v1.EnvVariable) for variable in server.env],
-                meta=server.meta,
-            )
+            env = [recast(variable, v1.EnvVariable) for variable in server.env]
+            return recast(server, v1.McpServerStdio, env=env)
         case v2.McpServerHttp() if able.http:
-            return v1.McpServerHttp(
-                name=server.name,
-                url=server.url,
-                headers=[recast(header, v1.HttpHeader) for header in server.headers],
-                meta=server.meta,
-            )
+            headers = [recast(header, v1.HttpHeader) for header in server.headers]
+            return recast(server, v1.McpServerHttp, headers=headers)
         case v2.McpServerAcp() if able.acp:
             return recast(server, v1.McpServerAcp)
     kind = server.get("type") if isinstance(server, dict) else server.__struct_config__.tag
@@ -198,11 +156,8 @@ def _mcp_server(server: v2.McpServer, able: v1.McpCapabilities) -> v1.McpServer:
 def _system_prompt(given: v2.SystemPrompt | None, report: Report | None) -> v1.SystemPrompt | None:
     if given is None:
         return None
-    return v1.SystemPrompt(
-        mode=v1.SystemPromptMode(given.mode),
-        content=ContentDown(Ledger(report)).blocks(given.content),
-        meta=given.meta,
-    )
+    content = ContentDown(Ledger(report)).blocks(given.content)
+    return recast(given, v1.SystemPrompt, mode=v1.SystemPromptMode(given.mode), content=content)
 
 
 def _session_info(info: v1.SessionInfo, ledger: Ledger) -> v2.SessionInfo:
@@ -210,12 +165,4 @@ def _session_info(info: v1.SessionInfo, ledger: Ledger) -> v2.SessionInfo:
     if updated_at is not None and not is_rfc3339(updated_at):
         ledger.lose(losses.UPDATED_AT, info)
         updated_at, meta = None, mark(meta, {"updatedAt": info.updated_at})
-    return v2.SessionInfo(
-        session_id=v2.SessionId(info.session_id),
-        cwd=info.cwd,
-        additional_directories=info.additional_directories,
-        title=info.title,
-        updated_at=updated_at,
-        archived=info.archived,
-        meta=meta,
-    )
+    return recast(info, v2.SessionInfo, updated_at=updated_at, meta=meta)

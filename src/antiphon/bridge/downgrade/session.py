@@ -133,29 +133,17 @@ class Downgrade:
 
     def _info(self, update: v2.SessionInfoUpdate) -> list[v1.SessionUpdate]:
         self._info_meta = merge_meta(self._info_meta, update.meta)
-        return [
-            v1.SessionInfoUpdate(
-                title=update.title,
-                updated_at=update.updated_at,
-                meta=UNSET if update.meta is UNSET else dict(self._info_meta),
-            )
-        ]
+        meta = UNSET if update.meta is UNSET else dict(self._info_meta)
+        return [recast(update, v1.SessionInfoUpdate, meta=meta)]
 
     def _usage(self, update: v2.UsageUpdate) -> list[v1.SessionUpdate]:
         if update.cost is not UNSET:  # USAGE-04: v1 cannot say "as before"
             self._cost = None if update.cost is None else recast(update.cost, v1.Cost)
-        return [v1.UsageUpdate(used=update.used, size=update.size, cost=self._cost, meta=update.meta)]
+        return [recast(update, v1.UsageUpdate, cost=self._cost)]
 
     def _notice(self, notice: v2.Notice) -> Sequence[v1.SessionUpdate]:
         if self._notices:
-            return [
-                v1.Notice(
-                    severity=v1.NoticeSeverity(notice.severity),
-                    title=notice.title,
-                    description=notice.description,
-                    meta=notice.meta,
-                )
-            ]
+            return [recast(notice, v1.Notice, severity=v1.NoticeSeverity(notice.severity))]
         self.ledger.lose(losses.NOTICE, notice)  # NOTE-01
         self._noticed += 1
         text = notice.title if not notice.description else f"{notice.title}\n\n{notice.description}"
@@ -171,28 +159,15 @@ class Downgrade:
         if not self._compaction:
             self.ledger.lose(losses.COMPACTION, update)  # COMP-01
             return []
-        summary = update.summary
-        return [
-            v1.CompactionUpdate(
-                compaction_id=v1.CompactionId(update.compaction_id),
-                status=v1.CompactionStatus(update.status),
-                summary=self.content.blocks(summary) if isinstance(summary, list) else summary,
-                error=update.error,
-                meta=update.meta,
-            )
-        ]
+        summary = self.content.blocks(update.summary) if isinstance(update.summary, list) else update.summary
+        status = v1.CompactionStatus(update.status)
+        return [recast(update, v1.CompactionUpdate, status=status, summary=summary)]
 
     def _compaction_chunk(self, chunk: v2.CompactionSummaryChunk) -> list[v1.SessionUpdate]:
         if not self._compaction:
             self.ledger.lose(losses.COMPACTION, chunk)
             return []
-        return [
-            v1.CompactionSummaryChunk(
-                compaction_id=v1.CompactionId(chunk.compaction_id),
-                content=self.content.block(chunk.content),
-                meta=chunk.meta,
-            )
-        ]
+        return [recast(chunk, v1.CompactionSummaryChunk, content=self.content.block(chunk.content))]
 
     def _subagent(self, update: v2.SubagentUpdate) -> list[v1.SessionUpdate]:
         if not self._subagents:
@@ -217,9 +192,9 @@ class Downgrade:
             fields["state"] = UNSET
         if isinstance(update.capabilities, v2.SubagentSessionCapabilities):
             cancel = update.capabilities.cancel
-            fields["capabilities"] = v1.SubagentSessionCapabilities(
-                cancel=None if cancel is None else recast(cancel, v1.SessionCancelCapabilities),
-                meta=update.capabilities.meta,
+            cancel_v1 = None if cancel is None else recast(cancel, v1.SessionCancelCapabilities)
+            fields["capabilities"] = recast(
+                update.capabilities, v1.SubagentSessionCapabilities, cancel=cancel_v1
             )
         return [v1.SubagentUpdate(**fields)]
 
@@ -227,22 +202,14 @@ class Downgrade:
         if not self._subagents:
             self.ledger.lose(losses.SUBAGENT, update)
             return []
-        fields = msgspec.structs.asdict(update)
-        if isinstance(update.content, list):
-            fields["content"] = self.content.blocks(update.content)
-        return [v1.SessionMessage(**fields)]
+        content = self.content.blocks(update.content) if isinstance(update.content, list) else update.content
+        return [recast(update, v1.SessionMessage, content=content)]
 
     def _session_message_chunk(self, chunk: v2.SessionMessageChunk) -> list[v1.SessionUpdate]:
         if not self._subagents:
             self.ledger.lose(losses.SUBAGENT, chunk)
             return []
-        return [
-            v1.SessionMessageChunk(
-                message_id=v1.MessageId(chunk.message_id),
-                content=self.content.block(chunk.content),
-                meta=chunk.meta,
-            )
-        ]
+        return [recast(chunk, v1.SessionMessageChunk, content=self.content.block(chunk.content))]
 
     def _unknown(self, update: Unknown) -> list[v1.SessionUpdate]:
         if update.get("sessionUpdate") in self._extensions:
@@ -257,4 +224,4 @@ class Downgrade:
 
 
 def _error(error: v2.Error) -> v1.Error:
-    return v1.Error(code=v1.ErrorCode(error.code), message=error.message, data=error.data)
+    return recast(error, v1.Error, code=v1.ErrorCode(error.code))

@@ -150,11 +150,10 @@ class Configuration:
 
     def commands(self, update: v1.AvailableCommandsUpdate) -> v2.AvailableCommandsUpdate:
         upgraded: list[v2.AvailableCommand] = [
-            v2.Command(
-                name=command.name,
-                description=command.description,
+            recast(
+                command,
+                v2.Command,
                 input=None if command.input is None else recast(command.input, v2.TextCommandInput),
-                meta=command.meta,
             )
             for command in update.available_commands
         ]
@@ -185,28 +184,14 @@ class Configuration:
         return mark(meta, {"configOptions": self._dropped}) if self._dropped else meta
 
     def _option(self, option: v1.SessionConfigOption) -> v2.SessionConfigOption | None:
-        category = None if option.category is None else v2.SessionConfigOptionCategory(option.category)
+        fields = structs.asdict(option)
+        fields["config_id"] = fields.pop("id")
+        if option.category is not None:
+            fields["category"] = v2.SessionConfigOptionCategory(option.category)
         if isinstance(option, v1.SessionConfigBoolean):
-            return v2.SessionConfigBoolean(
-                config_id=v2.SessionConfigId(option.id),
-                name=option.name,
-                description=option.description,
-                category=category,
-                current_value=option.current_value,
-                meta=option.meta,
-            )
+            return v2.SessionConfigBoolean(**fields)
         options = _entries(option.options)
-        if options is None:
-            return None
-        return v2.SessionConfigSelect(
-            config_id=v2.SessionConfigId(option.id),
-            name=option.name,
-            description=option.description,
-            category=category,
-            current_value=v2.SessionConfigValueId(option.current_value),
-            options=options,
-            meta=option.meta,
-        )
+        return None if options is None else v2.SessionConfigSelect(**{**fields, "options": options})
 
     def _made(self) -> v2.SessionConfigSelect | None:
         modes = self._modes

@@ -41,32 +41,17 @@ class Facts:
 
     def usage(self, update: v1.UsageUpdate) -> v2.UsageUpdate:
         cost = UNSET if update.cost is None else recast(update.cost, v2.Cost)  # USAGE-04
-        return v2.UsageUpdate(used=update.used, size=update.size, cost=cost, meta=update.meta)
+        return recast(update, v2.UsageUpdate, cost=cost)
 
     def notice(self, notice: v1.Notice) -> v2.Notice:
-        return v2.Notice(
-            severity=v2.NoticeSeverity(notice.severity),
-            title=notice.title,
-            description=notice.description,
-            meta=notice.meta,
-        )
+        return recast(notice, v2.Notice, severity=v2.NoticeSeverity(notice.severity))
 
     def compaction(self, update: v1.CompactionUpdate) -> v2.CompactionUpdate:
-        summary = update.summary
-        return v2.CompactionUpdate(
-            compaction_id=v2.CompactionId(update.compaction_id),
-            status=v2.CompactionStatus(update.status),
-            summary=self._content.blocks(summary) if isinstance(summary, list) else summary,
-            error=update.error,
-            meta=update.meta,
-        )
+        summary = self._content.blocks(update.summary) if isinstance(update.summary, list) else update.summary
+        return recast(update, v2.CompactionUpdate, status=v2.CompactionStatus(update.status), summary=summary)
 
     def compaction_chunk(self, chunk: v1.CompactionSummaryChunk) -> v2.CompactionSummaryChunk:
-        return v2.CompactionSummaryChunk(
-            compaction_id=v2.CompactionId(chunk.compaction_id),
-            content=self._content.block(chunk.content),
-            meta=chunk.meta,
-        )
+        return recast(chunk, v2.CompactionSummaryChunk, content=self._content.block(chunk.content))
 
     def subagent(self, update: v1.SubagentUpdate) -> v2.SubagentUpdate:
         fields = structs.asdict(update)
@@ -75,24 +60,18 @@ class Facts:
             fields["state"] = normalize_state(state)
         if isinstance(update.capabilities, v1.SubagentSessionCapabilities):
             cancel = update.capabilities.cancel
-            fields["capabilities"] = v2.SubagentSessionCapabilities(
-                cancel=None if cancel is None else recast(cancel, v2.SessionCancelCapabilities),
-                meta=update.capabilities.meta,
+            cancel_v2 = None if cancel is None else recast(cancel, v2.SessionCancelCapabilities)
+            fields["capabilities"] = recast(
+                update.capabilities, v2.SubagentSessionCapabilities, cancel=cancel_v2
             )
         return v2.SubagentUpdate(**fields)
 
     def session_message(self, update: v1.SessionMessage) -> v2.SessionMessage:
-        fields = structs.asdict(update)
-        if isinstance(update.content, list):
-            fields["content"] = self._content.blocks(update.content)
-        return v2.SessionMessage(**fields)
+        content = self._content.blocks(update.content) if isinstance(update.content, list) else update.content
+        return recast(update, v2.SessionMessage, content=content)
 
     def session_message_chunk(self, chunk: v1.SessionMessageChunk) -> v2.SessionMessageChunk:
-        return v2.SessionMessageChunk(
-            message_id=v2.MessageId(chunk.message_id),
-            content=self._content.block(chunk.content),
-            meta=chunk.meta,
-        )
+        return recast(chunk, v2.SessionMessageChunk, content=self._content.block(chunk.content))
 
 
 def is_rfc3339(time: str) -> bool:
@@ -112,9 +91,7 @@ def plan_update(update: v1.PlanUpdate) -> v2.PlanUpdate:
     content: v2.PlanUpdateContent
     match update.plan:
         case v1.PlanItems() as given:
-            content = v2.PlanItems(
-                plan_id=v2.PlanId(given.plan_id), entries=_entries(given.entries), meta=given.meta
-            )
+            content = recast(given, v2.PlanItems, entries=_entries(given.entries))
         case v1.PlanFile() as given:
             content = recast(given, v2.PlanFile)
         case v1.PlanMarkdown() as given:
@@ -128,11 +105,11 @@ def plan_removed(update: v1.PlanRemoved) -> v2.PlanRemoved:
 
 def _entries(entries: Iterable[v1.PlanEntry]) -> list[v2.PlanEntry]:
     return [
-        v2.PlanEntry(
-            content=entry.content,
+        recast(
+            entry,
+            v2.PlanEntry,
             priority=v2.PlanEntryPriority(entry.priority),
             status=v2.PlanEntryStatus(entry.status),
-            meta=entry.meta,
         )
         for entry in entries
     ]

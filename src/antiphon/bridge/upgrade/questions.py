@@ -58,12 +58,7 @@ def permission(request: v1.RequestPermissionRequest, upgrade: Upgrade) -> Permis
             title=UNTITLED if title is None else title,
             subject=v2.ToolCallPermissionSubject(tool_call=call),
             options=[
-                v2.PermissionOption(
-                    option_id=v2.PermissionOptionId(option.option_id),
-                    name=option.name,
-                    kind=v2.PermissionOptionKind(option.kind),
-                    meta=option.meta,
-                )
+                recast(option, v2.PermissionOption, kind=v2.PermissionOptionKind(option.kind))
                 for option in request.options
             ],
             meta=request.meta,

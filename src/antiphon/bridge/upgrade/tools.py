@@ -6,7 +6,6 @@ In v1 `null` means unchanged, in v2 it clears. So nothing that v1 leaves out may
 
 from __future__ import annotations
 
-import binascii
 import shlex
 from collections.abc import Collection, Iterable
 from typing import Any, TypedDict
@@ -110,18 +109,6 @@ class Tools:
             terminal_id=v2.TerminalId(terminal_id),
             command=shlex.join([params.command, *params.args]) if params.args else params.command,
             cwd=cwd if params.cwd is None else params.cwd,
-        )
-
-    def terminal_output(self, terminal_id: str, data: bytes) -> v2.TerminalOutputChunk:
-        encoded = binascii.b2a_base64(data, newline=False).decode("ascii")
-        return v2.TerminalOutputChunk(terminal_id=v2.TerminalId(terminal_id), data=encoded)
-
-    def terminal_exited(
-        self, terminal_id: str, *, exit_code: int | None = None, signal: str | None = None
-    ) -> v2.TerminalUpdate:
-        return v2.TerminalUpdate(
-            terminal_id=v2.TerminalId(terminal_id),
-            exit_status=v2.TerminalExitStatus(exit_code=exit_code, signal=signal),
         )
 
     def _patch(self, update: v1.ToolCallUpdate) -> _Fields:
