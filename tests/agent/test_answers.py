@@ -125,11 +125,13 @@ async def test_what_is_no_answer_is_refused_and_the_question_waits_on() -> None:
             {**of, "outcome": "yes"},
             {**of, **selected(request), "operationId": 7},
             [],
+            {},
+            {"questionId": question},
         ]
         for n, params in enumerate(odd):
             talk.send(id=n, method="_antiphon/answer", params=params)
             assert (await talk.answer_to(n))["error"]["code"] == -32602, params
-        unknown = [{**of, "questionId": "q"}, {**of, "sessionId": "s"}, {"questionId": question}, {}]
+        unknown = [{**of, "questionId": "q"}, {**of, "sessionId": "s"}]
         for n, params in enumerate(unknown, start=10):
             talk.send(id=n, method="_antiphon/answer", params=params)
             assert (await talk.answer_to(n))["error"]["data"] == {"reason": "unknown_question"}, params

@@ -10,8 +10,9 @@ import pytest
 
 from antiphon.agent import Agent, AgentTurn
 from antiphon.engine.events import QuestionClosed
-from antiphon.engine.who import NAME_LIMIT, Who
+from antiphon.engine.who import NAME_LIMIT
 from antiphon.live.stored_session import read_session
+from antiphon.schema.antiphon.clients import Who
 from antiphon.stores import SQLiteStore
 from tests.agent.talk import Talk, client, session
 from tests.requirements.marks import requirement

@@ -34,7 +34,7 @@ async def new_link(hub: Served) -> str:
     """A link that lets one browser in, once."""
     async with hub.client() as client:
         made = await client.connection.call("_antiphon/link", {})
-    return f"http://127.0.0.1:{hub.port}/#login={made['code']}"
+    return f"http://127.0.0.1:{hub.port}/#login={made.code}"
 
 
 class Visitor:

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from antiphon.agent import Agent, AgentTurn
-from antiphon.client import Permissions, QuestionNews, connect
-from antiphon.engine.who import Present, Who
+from antiphon.client import Permissions, connect
+from antiphon.schema.antiphon.clients import Present, Who
+from antiphon.schema.antiphon.questions import QuestionUpdate
 from tests.client.driving import V2_WAYS, WAYS, by_hand, driven, opened
 from tests.options import connect_options
 
@@ -97,7 +98,7 @@ async def test_who_answered_is_known_once_our_copy_is_taken_back() -> None:
         agent.send(method="$/cancel_request", params={"requestId": "ask"})
         event = await anext(events)
         who = Who(client_id="c1", name="ann")
-        assert event.news == QuestionNews(
+        assert event.news == QuestionUpdate(
             question_id="q1",
             state="answered",
             tool_call_id="t",

@@ -14,8 +14,8 @@ from antiphon.engine import events as e
 from antiphon.engine.events import AnyBody, Cursor, Event, Updated, decode_event
 from antiphon.engine.session import Session
 from antiphon.engine.snapshot import SessionRestorer
-from antiphon.engine.who import Who
 from antiphon.errors import ErrorObject
+from antiphon.schema.antiphon.clients import Who
 
 AT = 1_700_000_000_000
 

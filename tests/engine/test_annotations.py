@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from antiphon.engine.annotations import AnnotationKind, check_value
+from antiphon.engine.annotations import check_value
 from antiphon.engine.events import Updated
 from antiphon.engine.fork import forked
 from antiphon.engine.snapshot import parts, take_dirty
 from antiphon.engine.transcript import MessageType
+from antiphon.schema.antiphon.messages import AnnotationKind
 from tests.engine.journals import chunk, folded, restore, update
 from tests.requirements.marks import requirement
 

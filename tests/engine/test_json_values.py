@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from antiphon.engine.events import Delivery
 from antiphon.engine.json_values import CONTENT, UPDATES, Reader, encode, kept
 from antiphon.engine.prompts import Entry
+from antiphon.schema.antiphon.prompts import Delivery
 from antiphon.schema.repair import Malformed, repair
 from antiphon.schema.v2.content import TextContent
 from antiphon.schema.v2.prompt import StopReason

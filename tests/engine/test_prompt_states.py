@@ -6,10 +6,10 @@ from itertools import product
 
 import pytest
 
-from antiphon.engine.events import Delivery
 from antiphon.engine.prompt_states import ACTIONS, TAKING, Action, PromptState, Refusal, When
 from antiphon.engine.turn import TurnState
 from antiphon.errors import ErrorObject
+from antiphon.schema.antiphon.prompts import Delivery
 
 
 def test_every_action_on_every_state_is_decided() -> None:

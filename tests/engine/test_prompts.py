@@ -9,13 +9,14 @@ from msgspec import Raw
 
 from antiphon.engine import events as e
 from antiphon.engine import prompts as prompts_module
-from antiphon.engine.events import AnyBody, Cursor, Delivery, Updated
+from antiphon.engine.events import AnyBody, Cursor, Updated
 from antiphon.engine.prompt_states import PromptState, Refusal
 from antiphon.engine.prompts import Entry, Next, Outcome, Takes
 from antiphon.engine.session import Session
 from antiphon.engine.snapshot import parts
 from antiphon.engine.turn import TurnState
 from antiphon.errors import ErrorObject
+from antiphon.schema.antiphon.prompts import Delivery
 from antiphon.schema.v2.content import TextContent
 from antiphon.schema.v2.messages import UserMessage
 from antiphon.schema.v2.prompt import StopReason

@@ -23,6 +23,7 @@ from antiphon.hub.access.tokens import Grant
 from antiphon.hub.access_policy import HubPolicy
 from antiphon.hub.store_check import StoreCheck
 from antiphon.live.stored_session import read_session
+from antiphon.schema.antiphon.hub import Damage
 from antiphon.schema.version import ours_in
 from antiphon.server.method import Role
 from antiphon.server.methods.table import method_of
@@ -101,14 +102,14 @@ async def test_damaged_sessions_are_marked_refused_and_kept_and_others_are_serve
         async with client.attach("whole", cwd="/w") as session:
             assert session.messages[0].text.startswith("word 2 word 3")
             timeline = await session.call_antiphon("timeline")
-            assert "items" in timeline
+            assert timeline.items
         told = await client.connection.call("_antiphon/transcript", {"sessionId": "middle"})
-        assert "word 3" in told["content"]
-        assert "word 7" in told["content"]
-        assert told["missing"] == ["events 4 to 6 cannot be read (events 4 to 6 are missing)"]
+        assert "word 3" in told.content
+        assert "word 7" in told.content
+        assert told.missing == ["events 4 to 6 cannot be read (events 4 to 6 are missing)"]
         assert await client.connection.call("_antiphon/timeline", {"sessionId": "first"})
         page = await client.connection.call("_antiphon/journal", {"sessionId": "first", "after": 0})
-        assert page["damage"] == {"found": "events 1 to 3 are missing", "resume": 3}
+        assert page.damage == Damage(found="events 1 to 3 are missing", resume=3)
         await client.delete_session("first")
         assert "first" not in await faults(client)
     log = caplog.text

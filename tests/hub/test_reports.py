@@ -17,6 +17,7 @@ from antiphon.engine.events import Event, PromptSent, SessionCreated, Updated, e
 from antiphon.hub import Hub
 from antiphon.hub.timeline import LIMIT, Timeline
 from antiphon.schema import v2
+from antiphon.schema.antiphon.hub import TimelineRequest, TranscriptFormat, TranscriptRequest
 from antiphon.stores import SQLiteStore
 from antiphon.stores.base import Batch, SessionRecord
 from antiphon.stores.memory import MemoryStore
@@ -291,14 +292,14 @@ async def test_a_long_session_is_told_and_nobody_else_waits(tmp_path: Path) -> N
         watching = asyncio.create_task(watch())
         began = time.monotonic()
         page, told = await asyncio.gather(
-            hub.reports.transcript({"sessionId": session_id, "format": "html"}),
-            hub.reports.timeline({"sessionId": session_id}),
+            hub.reports.transcript(TranscriptRequest(session_id=session_id, format=TranscriptFormat.HTML)),
+            hub.reports.timeline(TimelineRequest(session_id=session_id)),
         )
         took = time.monotonic() - began
         stop.set()
         await watching
-    assert "word 99999" in page["content"]
-    assert told["items"] == []
+    assert "word 99999" in page.content
+    assert told.items == []
     assert longest < took / 2, (longest, took)
 
 

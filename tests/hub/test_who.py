@@ -10,8 +10,8 @@ import pytest
 
 from antiphon.agent import Agent, AgentTurn
 from antiphon.client import ClientOptions, ClientSession, Permissions, SessionEvent, connect
-from antiphon.engine.who import Who
 from antiphon.hub import Hub
+from antiphon.schema.antiphon.clients import Who
 from tests.agent.test_who import asked, client_id, named, present, strange
 from tests.hub.by_hand import ByHand
 from tests.hub.running import AGENT, DEADLINE, SLOPPY, Served, served

@@ -12,6 +12,7 @@ import pytest
 SOURCES = Path(__file__).parents[2] / "src" / "antiphon"
 APPLICATIONS = ("cli", "tui")
 VERSIONS = ("antiphon.schema.v1", "antiphon.schema.v2")
+OWN = "antiphon.schema.antiphon"
 """Modules of wire types, which are public below their package."""
 
 
@@ -35,7 +36,7 @@ def private_imports(code: str, application: str) -> list[str]:
 
 
 def is_public(module: str, name: str | None) -> bool:
-    if module in VERSIONS:
+    if module in VERSIONS or f"{module}.".startswith(f"{OWN}."):
         return True
     if name is None or module.count(".") > 1:
         return False

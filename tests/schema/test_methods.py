@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 
 from antiphon.schema import methods, v1, v2
-from antiphon.schema.methods import Kind, Method, Sender, notification, request
+from antiphon.schema.methods import Kind, Method, Sender, find
 from tests.requirements.marks import requirement
+
+request, notification = partial(find, Kind.REQUEST), partial(find, Kind.NOTIFICATION)
 
 
 def test_a_row_says_all_there_is_to_know():
@@ -107,7 +110,9 @@ def loaded_after(code: str) -> set[str]:
 def test_no_version_is_loaded_until_it_is_asked_for():
     assert loaded_after("import antiphon.schema.codec, antiphon.schema.methods") == set()
     assert loaded_after("import antiphon.schema.v1") == {"antiphon.schema.v1"}
-    found = loaded_after("from antiphon.schema.methods import request; request('session/prompt', 2)")
+    found = loaded_after(
+        "from antiphon.schema.methods import Kind, find; find(Kind.REQUEST, 'session/prompt', 2)"
+    )
     assert "antiphon.schema.v2.prompt" in found
     assert not any(name.startswith("antiphon.schema.v1") for name in found)
     assert "antiphon.schema.v2.initialization" not in found

@@ -6,7 +6,7 @@ from typing import Any
 
 from antiphon.engine import events as e
 from antiphon.engine.events import AnyBody
-from antiphon.engine.who import Who
+from antiphon.schema.antiphon.clients import Who
 from tests.engine.journals import asked, permission, selected, state, text, update
 
 TEXTS = (

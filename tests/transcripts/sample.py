@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from antiphon.engine import events as e
 from antiphon.engine.events import AnyBody, Event
-from antiphon.engine.who import Who
+from antiphon.schema.antiphon.clients import Who
 from antiphon.transcripts import Account, AccountBuilder, account, to_html, to_markdown
 from tests.engine.journals import AT, asked, permission, selected, state, text, update
 

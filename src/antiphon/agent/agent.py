@@ -38,9 +38,9 @@ from antiphon.agent.providers import Provider
 from antiphon.agent.providers import declare as declare_provider
 from antiphon.agent.session import AgentSession
 from antiphon.agent.system_prompts import modes
-from antiphon.engine.events import Delivery
 from antiphon.errors import LocalError, StdioClosed
 from antiphon.schema import v2
+from antiphon.schema.antiphon.prompts import Delivery
 from antiphon.schema.wire import Unknown
 from antiphon.server.authentication import Logins
 from antiphon.server.offer import CONTENT, Offer

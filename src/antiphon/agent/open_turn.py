@@ -10,9 +10,9 @@ from typing import Any
 from msgspec import Struct
 
 from antiphon.agent.scope import Scope
-from antiphon.engine.who import Who
 from antiphon.errors import LocalError
 from antiphon.schema import v2
+from antiphon.schema.antiphon.clients import Who
 from antiphon.server.connection import ClientConnection
 
 TRACE = ("traceparent", "tracestate", "baggage", "requestId")

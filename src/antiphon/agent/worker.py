@@ -20,7 +20,6 @@ from antiphon.engine.annotations import Annotation
 from antiphon.engine.configuration import Value
 from antiphon.engine.events import (
     AnyBody,
-    Delivery,
     QuestionClosed,
     QuestionOpened,
     Updated,
@@ -40,6 +39,7 @@ from antiphon.errors import (
 )
 from antiphon.live.session import LiveSession
 from antiphon.schema import v2
+from antiphon.schema.antiphon.prompts import Delivery
 from antiphon.schema.v2.prompt import StopReason
 from antiphon.server.checks import check_update, check_value
 from antiphon.server.offer import Offer

@@ -22,6 +22,7 @@ from antiphon.bridge.spelling import as_proposed
 from antiphon.engine.transcript import TYPE_OF, WHOLE, is_deletion
 from antiphon.errors import ErrorObject
 from antiphon.schema import v1, v2
+from antiphon.schema.antiphon.messages import MessageDeletedUpdate, MessageRole
 from antiphon.schema.v1.optins import PromptAccepted, TurnComplete
 from antiphon.schema.v2.proposed import PromptTaken
 from antiphon.schema.version import META_KEY, Agreement, Dialect, OptIns
@@ -135,8 +136,8 @@ class Writer(ABC):
         """Return the update that reports a deleted message, for a client that asked for it."""
         if not self._tells_deletions or type(update) not in _WHOLE or not is_deletion(update):
             return ()
-        told = {"sessionUpdate": MESSAGE_DELETED, "messageId": known_as, "role": TYPE_OF[type(update)]}
-        return (_encode(told),)
+        role = MessageRole(TYPE_OF[type(update)])
+        return (_encode(MessageDeletedUpdate(message_id=known_as, role=role)),)
 
     def _withheld(self, update: v2.SessionUpdate) -> bool:
         if type(update) is not Unknown:

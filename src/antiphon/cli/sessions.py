@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from json import dumps
-from typing import Any
 from urllib.parse import quote, urlsplit
 
 import msgspec
@@ -15,7 +14,16 @@ from antiphon.cli.exit_codes import Exit
 from antiphon.cli.hub_client import find_hub, find_session, open_client, run_reporting
 from antiphon.engine import Message, MessageType
 from antiphon.hub import read_public_url
-from antiphon.schema import ours_in, v2
+from antiphon.schema import v2
+from antiphon.schema.antiphon.hub import (
+    ClientRole,
+    LinkRequest,
+    LinkResponse,
+    SessionInfoMeta,
+    TimelineItem,
+    TimelineResponse,
+)
+from antiphon.schema.antiphon.readers import read_meta
 from antiphon.text_safety import printed_text, safe_json, safe_line
 from antiphon.transcripts import DELETED, annotation_lines
 
@@ -42,13 +50,10 @@ def run_list(*, json: bool, place: HubPlace) -> Exit:
 
 def _about(info: v2.SessionInfo) -> str:
     """Return the agent of a session, its state and its clients."""
-    ours = ours_in(info.meta)
-    clients = safe_line(str(ours.get("clients", 0)), limit=10)
-    fault = ours.get("fault")
-    state = safe_line(str(fault.get("kind") if isinstance(fault, dict) else ours.get("state", "stored")))
-    return (
-        f"{safe_line(str(ours.get('agent', '?')))}  {state}  {clients} client{'' if clients == '1' else 's'}"
-    )
+    ours = read_meta(SessionInfoMeta, info.meta)
+    clients = ours.clients or 0
+    state = safe_line((ours.state or "stored") if ours.fault is None else ours.fault.kind)
+    return f"{safe_line(ours.agent or '?')}  {state}  {clients} client{'' if clients == 1 else 's'}"
 
 
 def run_show(*, session: str, place: HubPlace) -> Exit:
@@ -62,9 +67,9 @@ def run_show(*, session: str, place: HubPlace) -> Exit:
                     sys.stdout.write(
                         f"[{safe_line(str(call.status), limit=40)}] {safe_line(call.title or call.id)}\n"
                     )
-                timeline = await opened.call_antiphon("timeline")
-                for item in timeline["items"]:
-                    if item["kind"] == "turn":
+                timeline: TimelineResponse = await opened.call_antiphon("timeline")
+                for item in timeline.items:
+                    if item.kind == "turn":
                         sys.stdout.write(_turn_line(item))
 
     return run_reporting(work)
@@ -77,17 +82,14 @@ def _message_lines(message: Message) -> str:
     return "".join(f"{line}\n" for line in [*lines, *(f"  {line}" for line in annotation_lines(message))])
 
 
-def _turn_line(turn: dict[str, Any]) -> str:
+def _turn_line(turn: TimelineItem) -> str:
     """Return a line about a turn: how it ended, and which request of which client it answers."""
-    request, by = turn.get("promptRequestId"), turn.get("by")
     parts = ["turn"]
-    if request is not None:
-        parts.append(f"of request {safe_line(dumps(request), limit=80)}")
-    if by is not None:
-        parts.append(f"by {safe_line(str(by.get('name')), limit=64)}")
-    return (
-        f"[{safe_line(str(turn['status']))}] {' '.join(parts)}: {safe_line(str(turn['title']), limit=60)}\n"
-    )
+    if turn.prompt_request_id is not None:
+        parts.append(f"of request {safe_line(dumps(turn.prompt_request_id), limit=80)}")
+    if turn.by is not None:
+        parts.append(f"by {safe_line(turn.by.name, limit=64)}")
+    return f"[{safe_line(turn.status)}] {' '.join(parts)}: {safe_line(turn.title, limit=60)}\n"
 
 
 def run_rename(*, session: str, title: str, place: HubPlace) -> Exit:
@@ -110,15 +112,15 @@ def run_delete(*, session: str, place: HubPlace) -> Exit:
 
 def run_link(*, role: str, sessions: Sequence[str], place: HubPlace) -> Exit:
     async def work() -> None:
-        asked: dict[str, Any] = {"role": role, **({"sessions": list(sessions)} if sessions else {})}
+        asked = LinkRequest(role=ClientRole(role), sessions=list(sessions) or None)
         async with open_client(place) as client:
             found = find_hub(place)
-            made = await client.connection.call("_antiphon/link", asked)
+            made: LinkResponse = await client.connection.call("_antiphon/link", asked)
         opened = f"&session={quote(sessions[0], safe='')}" if len(sessions) == 1 else ""
         page = _page("" if found is None else found[0])
-        if "url" in made:  # checked, because it is text from the hub
-            page = f"{read_public_url(made['url'])}/"
-        print(f"{page}#login={made['code']}{opened}")
+        if made.url is not None:  # checked, because it is text from the hub
+            page = f"{read_public_url(made.url)}/"
+        print(f"{page}#login={made.code}{opened}")
 
     return run_reporting(work)
 

@@ -20,6 +20,7 @@ from antiphon.cli.hub_client import find_by_id, find_session, open_client, run_r
 from antiphon.client import Client
 from antiphon.errors import CallFailed, ResourceNotFound, SessionExists, StoreCorrupt, StoreFull
 from antiphon.hub import HubFolder, imported_record, recorded_agent
+from antiphon.schema.antiphon import hub as wire
 from antiphon.session_files import FileRefused, Missing, export_session, import_session, read_account
 from antiphon.stores import PAGE_BYTES, Batch, Page, SessionRecord, SQLiteStore
 from antiphon.text_safety import safe_line, safe_text
@@ -62,10 +63,10 @@ async def _export_from_hub(session: str, output: str | None, kind: str, place: H
             if kind == "antiphon":
                 await export_session(HubJournals(client), info.session_id, file.write, report=missing.add)
             else:
-                asked = {"sessionId": info.session_id, "format": kind}
-                answer = await client.connection.call("_antiphon/transcript", asked)
-                _write_text(file, iter([answer["content"]]))
-                missing.lines += [f"session {info.session_id}: {gap}" for gap in answer.get("missing", ())]
+                asked = wire.TranscriptRequest(session_id=info.session_id, format=wire.TranscriptFormat(kind))
+                answer: wire.TranscriptResponse = await client.connection.call("_antiphon/transcript", asked)
+                _write_text(file, iter([answer.content]))
+                missing.lines += [f"session {info.session_id}: {gap}" for gap in answer.missing]
         missing.report()
 
 
@@ -235,9 +236,6 @@ def _write_text(file: BinaryIO, pieces: Iterator[str]) -> None:
         file.write(safe_text(piece).encode())
 
 
-JOURNAL = "_antiphon/journal"
-
-
 class HubJournals:
     """The methods of a store that an export needs, over a connection to a hub."""
 
@@ -251,24 +249,21 @@ class HubJournals:
             if error.error.code == ResourceNotFound.code:
                 return None
             raise
-        return msgspec.convert(page["record"], SessionRecord)
+        return msgspec.convert(page.record, SessionRecord)
 
     async def read(self, session_id: str, after: int, *, limit_bytes: int = PAGE_BYTES) -> Page:
         """Read a page. The hub decides how large it is."""
         page = await self._page(session_id, after)
-        damage = page.get("damage")
-        if isinstance(damage, dict):
-            found, resume = str(damage.get("found")), damage.get("resume")
+        damage = page.damage
+        if damage is not None:
             raise StoreCorrupt(
-                f"session {session_id} is damaged: {found}",
-                found=found,
-                resume=resume if isinstance(resume, int) else None,
+                f"session {session_id} is damaged: {damage.found}", found=damage.found, resume=damage.resume
             )
-        events = tuple(line.encode() for line in page["events"])
+        events = tuple(line.encode() for line in page.events)
         batches = (Batch(after + 1, events),) if events else ()
-        return Page(batches, after + len(events), page["last"])
+        return Page(batches, after + len(events), page.last)
 
-    async def _page(self, session_id: str, after: int) -> dict[str, Any]:
-        page = await self._client.connection.call(JOURNAL, {"sessionId": session_id, "after": after})
-        assert isinstance(page, dict)
+    async def _page(self, session_id: str, after: int) -> wire.JournalResponse:
+        asked = wire.JournalRequest(session_id=session_id, after=after)
+        page: wire.JournalResponse = await self._client.connection.call("_antiphon/journal", asked)
         return page

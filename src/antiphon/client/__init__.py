@@ -14,7 +14,6 @@ from antiphon.client.protocol.turn_end import TurnEnd
 from antiphon.client.reconnect import Reconnect
 from antiphon.client.session.config_options import arranged
 from antiphon.client.session.content import File
-from antiphon.client.session.presence import QuestionNews
 from antiphon.client.session.queue import QueuedPrompt
 from antiphon.client.session.resume_point import START
 from antiphon.client.session.session import ClientSession, Subagent
@@ -42,7 +41,6 @@ __all__ = [
     "Permissions",
     "ProcessOptions",
     "ProtocolVersion",
-    "QuestionNews",
     "QueuedPrompt",
     "Reconnect",
     "Reply",

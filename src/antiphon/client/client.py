@@ -36,9 +36,9 @@ from antiphon.client.workspace.offer import WorkspaceOffer
 from antiphon.client.workspace.workspace import Workspace
 from antiphon.connection import Connection
 from antiphon.engine.recent import Recent
-from antiphon.engine.who import Who
 from antiphon.errors import CallFailed, LinkLost, LocalError
 from antiphon.schema import v1, v2
+from antiphon.schema.antiphon.clients import Who
 from antiphon.schema.version import (
     V1,
     Agreement,

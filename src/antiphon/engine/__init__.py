@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from antiphon.engine.tools import ToolCall
     from antiphon.engine.transcript import TYPE_OF, Message, MessageType, is_deletion
     from antiphon.engine.turn import TurnState
-    from antiphon.engine.who import Present, Who, sender_in
+    from antiphon.engine.who import sender_in
 
 __all__ = [
     "ANNOTATION_UPDATES", "TYPE_OF", "BooleanField", "ChoiceField", "ChoicesField", "Compaction",
-    "Field", "IntegerField", "Message", "MessageType", "NumberField", "Option", "Plan", "Present",
-    "Terminal", "TextField", "ToolCall", "TurnState", "Unchecked", "Unfit", "UnknownField", "Who",
+    "Field", "IntegerField", "Message", "MessageType", "NumberField", "Option", "Plan",
+    "Terminal", "TextField", "ToolCall", "TurnState", "Unchecked", "Unfit", "UnknownField",
     "is_deletion", "offered_values", "sender_in",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__, {
@@ -44,5 +44,5 @@ __getattr__ = lazy_names(__name__, {
     "tools": ("ToolCall",),
     "transcript": ("TYPE_OF", "Message", "MessageType", "is_deletion"),
     "turn": ("TurnState",),
-    "who": ("Present", "Who", "sender_in"),
+    "who": ("sender_in",),
 })  # fmt: skip

@@ -6,11 +6,15 @@ that asked for these updates get them.
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Any, Final
 
+import msgspec
+
 from antiphon.engine.transcript import Message, MessageType, Transcript
-from antiphon.engine.who import Who, read_who
+from antiphon.engine.who import clean_who
+from antiphon.schema.antiphon import messages as wire
+from antiphon.schema.antiphon.clients import Who
+from antiphon.schema.antiphon.readers import read_update
 from antiphon.schema.v2.identifiers import MessageId
 from antiphon.schema.wire import Unknown
 
@@ -29,61 +33,41 @@ _JOINED = str.maketrans(_JOINERS)
 """Characters that join several signs into one emoji. They are not printable themselves."""
 
 
-class AnnotationKind(StrEnum):
-    REACTION = "reaction"
-    """A sign, such as an emoji. A client has each sign at most once on a message."""
-    NOTE = "note"
-    """A text."""
-
-
-class Annotation:
+class Annotation(msgspec.Struct, eq=False):
     """One reaction or note on a message. `by` is its client, `at` its time (RFC 3339)."""
 
-    __slots__ = ("at", "by", "id", "key", "kind", "message_id", "position", "role", "value")
+    id: str
+    message_id: str
+    role: MessageType
+    """The role of the message: ids are unique within one role only (MSG-08)."""
+    kind: wire.AnnotationKind
+    value: str
+    by: Who
+    at: str
+    position: int = 0
+    key: str = ""
 
-    def __init__(
-        self,
-        id: str,
-        *,
-        message_id: str,
-        role: MessageType,
-        kind: AnnotationKind,
-        value: str,
-        by: Who,
-        at: str,
-        position: int = 0,
-    ) -> None:
-        self.id = id
-        self.key = f"annotation/{id}"
-        self.position = position
-        self.message_id = message_id
-        self.role = role
-        """The role of the message: ids are unique within one role only (MSG-08)."""
-        self.kind = kind
-        self.value = value
-        self.by = by
-        self.at = at
+    def __post_init__(self) -> None:
+        self.key = f"annotation/{self.id}"
 
     def materialize(self) -> Unknown:
-        return Unknown(
-            sessionUpdate=ANNOTATION,
-            annotationId=self.id,
-            messageId=self.message_id,
-            role=str(self.role),
-            kind=str(self.kind),
+        added = wire.AnnotationUpdate(
+            annotation_id=self.id,
+            message_id=self.message_id,
+            role=wire.MessageRole(self.role),
+            kind=self.kind,
             value=self.value,
-            by=self.by.to_meta(),
+            by=self.by,
             at=self.at,
         )
+        return Unknown(msgspec.to_builtins(added))
 
     def removal(self) -> Unknown:
         """The update that removes it."""
-        return Unknown(
-            sessionUpdate=ANNOTATION_REMOVED,
-            annotationId=self.id,
-            messageId=self.message_id,
-            role=str(self.role),
+        removed = wire.AnnotationRemovedUpdate(
+            annotation_id=self.id, message_id=self.message_id, role=wire.MessageRole(self.role)
         )
+        return Unknown(msgspec.to_builtins(removed))
 
     def __eq__(self, other: object) -> bool:
         return self.materialize() == other.materialize() if isinstance(other, Annotation) else NotImplemented
@@ -138,34 +122,30 @@ class Annotations:
 
 def read_annotation(update: Unknown, *, position: int = 0) -> Annotation | None:
     """Read the annotation in an update; return `None` if it is malformed."""
-    by = read_who(update.get("by"))
-    texts = [update.get(key) for key in ("annotationId", "messageId", "value", "at")]
-    try:
-        role, kind = MessageType(str(update.get("role"))), AnnotationKind(str(update.get("kind")))
-    except ValueError:
+    added = read_update(wire.AnnotationUpdate, update)
+    by = None if added is None else clean_who(added.by)
+    if added is None or by is None:
         return None
-    if by is None or not all(isinstance(text, str) for text in texts):
-        return None
-    id, message_id, value, at = map(str, texts)
+    longest = LONGEST_NOTE if added.kind is wire.AnnotationKind.NOTE else LONGEST_REACTION
     return Annotation(
-        id,
-        message_id=MessageId(message_id),
-        role=role,
-        kind=kind,
-        value=value[: LONGEST_NOTE if kind is AnnotationKind.NOTE else LONGEST_REACTION],
+        added.annotation_id,
+        message_id=MessageId(added.message_id),
+        role=MessageType(added.role),
+        kind=added.kind,
+        value=added.value[:longest],
         by=by,
-        at=at,
+        at=added.at,
         position=position,
     )
 
 
-def check_value(kind: AnnotationKind, value: Any) -> str:
+def check_value(kind: wire.AnnotationKind, value: Any) -> str:
     """Read the value of an annotation as a client gave it. Raises `ValueError`, which names what was
     expected."""
-    longest = LONGEST_NOTE if kind is AnnotationKind.NOTE else LONGEST_REACTION
+    longest = LONGEST_NOTE if kind is wire.AnnotationKind.NOTE else LONGEST_REACTION
     if not isinstance(value, str) or not value.strip() or len(value) > longest:
         raise ValueError(f"`value` of a {kind} must be a string of 1 to {longest} characters")
-    if kind is AnnotationKind.REACTION and (
+    if kind is wire.AnnotationKind.REACTION and (
         not value.translate(_JOINED).isprintable() or value != value.strip()
     ):
         raise ValueError("`value` of a reaction must be printable and without spaces around it")

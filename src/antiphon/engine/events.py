@@ -19,6 +19,7 @@ from antiphon.engine.who import Named
 from antiphon.errors import ErrorObject, EventRefused, LocalError
 from antiphon.jsonrpc.frames import UNREADABLE, on_one_line
 from antiphon.jsonrpc.nesting import EVENT_DEPTH, is_too_deep
+from antiphon.schema.antiphon.prompts import Delivery
 from antiphon.schema.repair import Malformed
 from antiphon.schema.updates import TextChunk
 from antiphon.schema.v2.content import ContentBlock
@@ -145,16 +146,6 @@ class Translated(Updated, frozen=True, kw_only=True, dict=True, tag="translated"
         )
         body.__dict__["update"] = update
         return body
-
-
-class Delivery(StrEnum):
-    """How a prompt is delivered that comes while the session works."""
-
-    QUEUE = "queue"
-    STEER = "steer"
-    INTERRUPT = "interrupt"
-    AGENT = "agent"
-    """It is handed to the upstream agent at once, which decides. Only a hub offers it."""
 
 
 RequestId: TypeAlias = str | int | float | None

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import TypeAlias
 
-from antiphon.engine.events import Delivery
 from antiphon.engine.turn import TurnState
 from antiphon.errors import ErrorObject, InvalidParams, ResourceNotFound
+from antiphon.schema.antiphon.prompts import Delivery
 
 PRECONDITION_FAILED = -32010
 

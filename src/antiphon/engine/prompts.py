@@ -15,7 +15,6 @@ from msgspec.structs import replace
 
 from antiphon.engine.events import (
     AnyBody,
-    Delivery,
     PromptAccepted,
     PromptEdited,
     PromptMoved,
@@ -33,6 +32,7 @@ from antiphon.engine.prompt_states import ACTIONS, TAKING, Action, PromptState, 
 from antiphon.engine.turn import Turn, TurnState
 from antiphon.engine.who import Named, who_of
 from antiphon.errors import ErrorObject, RequestCancelled
+from antiphon.schema.antiphon.prompts import Delivery
 from antiphon.schema.v2.content import ContentBlock
 from antiphon.schema.v2.prompt import StopReason
 from antiphon.schema.wire import Wire

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from msgspec import UNSET, structs
 
 from antiphon.engine.content import Content, patch_meta
-from antiphon.engine.who import Who, sender_in
+from antiphon.engine.who import sender_in
+from antiphon.schema.antiphon.clients import Who
 from antiphon.schema.v2.content import ContentBlock
 from antiphon.schema.v2.identifiers import MessageId
 from antiphon.schema.v2.messages import (

@@ -1,37 +1,16 @@
-"""Who: a client as the other clients of its session know it. Its own data are cleaned and bounded."""
+"""Clients as the other clients of their session know them. Their own data are cleaned and bounded."""
 
 from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from antiphon.schema.version import ours_in
-from antiphon.schema.wire import Wire
+from antiphon.schema.antiphon.clients import Who
+from antiphon.schema.antiphon.messages import MessageMeta
+from antiphon.schema.antiphon.readers import read_meta
 
 NAME_LIMIT = 64
 ID_LIMIT = 64
 UNNAMED = "unknown"
-
-
-class Who(Wire, frozen=True, kw_only=True):
-    """`client_id` is the same over all connections of one client, if the client sends one."""
-
-    client_id: str
-    name: str
-
-    def to_meta(self) -> dict[str, str]:
-        """Return it as an entry of a `_meta`."""
-        return {"clientId": self.client_id, "name": self.name}
-
-
-class Present(Wire, frozen=True, kw_only=True):
-    """A client that is attached to a session since `joined_at` (RFC 3339). `you`: the client that gets the
-    list."""
-
-    client_id: str
-    name: str
-    version: str | None = None
-    joined_at: str | None = None
-    you: bool = False
 
 
 Named: TypeAlias = Who | str
@@ -60,12 +39,11 @@ def read_client_id(given: Any) -> str | None:
 
 def sender_in(meta: Any) -> Who | None:
     """Return the sender of a message, if its `_meta` names one."""
-    return read_who(ours_in(meta).get("sender"))
+    return clean_who(read_meta(MessageMeta, meta).sender)
 
 
-def read_who(given: Any) -> Who | None:
-    """Read a client as a peer describes it."""
-    id = given.get("clientId") if isinstance(given, dict) else None
-    if not isinstance(id, str):
+def clean_who(given: Who | None) -> Who | None:
+    """Return a client as a peer names it, with its id bounded and its name as one line."""
+    if given is None:
         return None
-    return Who(client_id=id[:ID_LIMIT], name=clean_name(given.get("name")) or UNNAMED)
+    return Who(client_id=given.client_id[:ID_LIMIT], name=clean_name(given.name) or UNNAMED)

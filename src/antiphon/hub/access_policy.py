@@ -13,7 +13,6 @@ from msgspec import structs
 from antiphon.connection.sessions import session_of
 from antiphon.engine.questions import Question
 from antiphon.engine.subagents import SUBAGENT_OF
-from antiphon.engine.who import Who
 from antiphon.errors import Forbidden, to_wire_error
 from antiphon.hub.access.admission import Admission
 from antiphon.hub.access.audit import Audit
@@ -21,6 +20,7 @@ from antiphon.hub.access.limits import limit_of, limited
 from antiphon.hub.access.tokens import Grant
 from antiphon.hub.options import Asked
 from antiphon.hub.quotas import QueuedBytes
+from antiphon.schema.antiphon.clients import Who
 from antiphon.server.access import AccessPolicy, PolicySession
 from antiphon.server.method import Method, Opens, Role
 from antiphon.server.methods.table import method_of

@@ -16,8 +16,7 @@ from msgspec.structs import replace
 from antiphon.bridge.losses import LossCounter
 from antiphon.client import ProtocolVersion
 from antiphon.client.protocol.dialect_v1 import CompletionPromise
-from antiphon.engine.events import Delivery, Updated
-from antiphon.engine.who import Present
+from antiphon.engine.events import Updated
 from antiphon.errors import AntiphonError, MethodNotFound
 from antiphon.hub.access.admission import Admission
 from antiphon.hub.access.audit import Audit
@@ -47,6 +46,8 @@ from antiphon.hub.upstream.target import Target, default_agent_name, read_addres
 from antiphon.hub.upstream.upstream import Upstream
 from antiphon.hub.worker.worker import UpstreamWorker, worker_of
 from antiphon.schema import v2
+from antiphon.schema.antiphon.clients import Present
+from antiphon.schema.antiphon.prompts import Delivery
 from antiphon.schema.version import EXTRAS
 from antiphon.server.access import AccessPolicy
 from antiphon.server.authentication import Logins

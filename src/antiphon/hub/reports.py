@@ -13,18 +13,18 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import Any
 
 import msgspec
 
-from antiphon.engine.who import Present, Who
-from antiphon.errors import InvalidParams, RequestError, StoreCorrupt
+from antiphon.errors import RequestError, StoreCorrupt
 from antiphon.hub.access.limits import LIMITED
 from antiphon.hub.records import recorded_agent
-from antiphon.hub.timeline import Item, Timeline
+from antiphon.hub.timeline import Timeline
+from antiphon.schema.antiphon import hub as wire
+from antiphon.schema.antiphon.clients import Present, Who
 from antiphon.server.registry import record_of
 from antiphon.session_files import Missing, read_account, salvage
-from antiphon.stores.base import HIGHEST, SessionRecord, Store
+from antiphon.stores.base import SessionRecord, Store
 from antiphon.transcripts import Account
 
 
@@ -40,9 +40,9 @@ def _html(account: Account) -> Iterator[str]:
     return to_html(account)
 
 
-FORMATS: dict[str, tuple[Callable[[Account], Iterator[str]], str, str]] = {
-    "markdown": (_markdown, ".md", "text/markdown; charset=utf-8"),
-    "html": (_html, ".html", "text/html; charset=utf-8"),
+FORMATS: dict[wire.TranscriptFormat, tuple[Callable[[Account], Iterator[str]], str, str]] = {
+    wire.TranscriptFormat.MARKDOWN: (_markdown, ".md", "text/markdown; charset=utf-8"),
+    wire.TranscriptFormat.HTML: (_html, ".html", "text/html; charset=utf-8"),
 }
 LARGEST = 32 * 1024 * 1024
 """Characters of a transcript in one answer."""
@@ -67,12 +67,9 @@ class Reports:
 
     # --- transcripts -------------------------------------------------------------------------------
 
-    async def transcript(self, params: Any) -> dict[str, Any]:
-        session_id = _session(params)
-        wanted = params.get("format", "markdown")
-        if wanted not in tuple(FORMATS):  # it may be unhashable
-            raise InvalidParams(f"`format` must be one of {', '.join(FORMATS)}, got {wanted!r}")
-        write, ending, kind = FORMATS[wanted]
+    async def transcript(self, params: wire.TranscriptRequest) -> wire.TranscriptResponse:
+        session_id = params.session_id
+        write, ending, kind = FORMATS[params.format]
         record = await record_of(self._store, session_id)
         async with self._busy:
             missing: list[str] = []
@@ -86,22 +83,21 @@ class Reports:
         if content is None:
             data = {"reason": "limit", "limit": "transcript", "most": LARGEST}
             raise RequestError(LIMITED, "Too long for one answer: `antiphon sessions export` it", data=data)
-        answer = {"name": _file_name(record) + ending, "mimeType": kind, "content": content}
-        return {**answer, "missing": missing[:MISSING]} if missing else answer
+        name = _file_name(record) + ending
+        return wire.TranscriptResponse(name=name, mime_type=kind, content=content, missing=missing[:MISSING])
 
     # --- timelines ---------------------------------------------------------------------------------
 
-    async def timeline(self, params: Any) -> dict[str, Any]:
-        session_id = _session(params)
-        record = await record_of(self._store, session_id)
+    async def timeline(self, params: wire.TimelineRequest) -> wire.TimelineResponse:
+        record = await record_of(self._store, params.session_id)
         kept = self._kept(record)
         if kept.reading is None:
             kept.reading = asyncio.get_running_loop().create_task(self._continue(kept, record))
             kept.reading.add_done_callback(lambda task: task.cancelled() or task.exception())
         await asyncio.shield(kept.reading)  # others may wait for the same reading
-        items = [*kept.timeline.items(), *map(_client, self._clients_of(session_id))]
-        answer: dict[str, Any] = {"items": items, "now": time.time_ns() // 1_000_000}
-        return {**answer, "omitted": kept.timeline.omitted} if kept.timeline.omitted else answer
+        items = [*kept.timeline.items(), *map(_client, self._clients_of(params.session_id))]
+        now = time.time_ns() // 1_000_000
+        return wire.TimelineResponse(items=items, now=now, omitted=kept.timeline.omitted)
 
     async def aclose(self) -> None:
         reading = [kept.reading for kept in self._timelines.values() if kept.reading is not None]
@@ -137,27 +133,24 @@ class Reports:
 
     # --- journals ----------------------------------------------------------------------------------
 
-    async def journal(self, params: Any) -> dict[str, Any]:
+    async def journal(self, params: wire.JournalRequest) -> wire.JournalResponse:
         """Return the record of a session and one page of its stored events."""
-        session_id, after = _session(params), params.get("after", 0)
-        if isinstance(after, bool) or not isinstance(after, int) or not 0 <= after <= HIGHEST:
-            raise InvalidParams(f"`after` must be the number of an event, or 0, got {after!r}")
-        record = await record_of(self._store, session_id)
-        answer: dict[str, Any] = {"record": msgspec.to_builtins(record), "events": [], "last": record.last}
+        record = await record_of(self._store, params.session_id)
+        stored, events = msgspec.to_builtins(record), list[str]()
         try:
-            page = await self._store.read(session_id, after, limit_bytes=PAGE)
-        except StoreCorrupt as damage:
-            resume = {} if damage.resume is None else {"resume": damage.resume}
-            return {**answer, "damage": {"found": damage.found, **resume}}
+            page = await self._store.read(params.session_id, params.after, limit_bytes=PAGE)
+        except StoreCorrupt as error:
+            damage = wire.Damage(found=error.found, resume=error.resume)
+            return wire.JournalResponse(record=stored, events=[], last=record.last, damage=damage)
         for batch in page.batches:
             for seq, line in enumerate(batch.events, start=batch.first):
                 try:
-                    answer["events"].append(line.decode())
+                    events.append(line.decode())
                 except UnicodeDecodeError as error:
-                    if not answer["events"]:
-                        answer["damage"] = {"found": f"event {seq}: {error}", "resume": seq}
-                    return {**answer, "last": page.last}  # the next page begins with this event
-        return {**answer, "last": page.last}
+                    # If this is not the first event of the page, the next page begins with it.
+                    found = None if events else wire.Damage(found=f"event {seq}: {error}", resume=seq)
+                    return wire.JournalResponse(record=stored, events=events, last=page.last, damage=found)
+        return wire.JournalResponse(record=stored, events=events, last=page.last)
 
 
 class _Kept:
@@ -168,9 +161,9 @@ class _Kept:
         """The task that continues the timeline."""
 
 
-def _client(one: Present) -> Item:
+def _client(one: Present) -> wire.TimelineItem:
     """Return the timeline item of an attached client. Earlier clients are not kept."""
-    return Item(
+    return wire.TimelineItem(
         kind="client",
         id=one.client_id,
         title=one.name,
@@ -179,13 +172,6 @@ def _client(one: Present) -> Item:
         status="here",
         by=Who(client_id=one.client_id, name=one.name),
     )
-
-
-def _session(params: Any) -> str:
-    session_id = params.get("sessionId") if isinstance(params, dict) else None
-    if not isinstance(session_id, str):
-        raise InvalidParams(f"`sessionId` must be a string, got {session_id!r}")
-    return session_id
 
 
 def _joined(pieces: Iterator[str]) -> str | None:

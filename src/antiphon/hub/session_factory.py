@@ -13,7 +13,9 @@ from antiphon.hub.worker.options import refusal, restore_options
 from antiphon.hub.worker.place import Place
 from antiphon.hub.worker.worker import UpstreamWorker, worker_of
 from antiphon.schema import v2
-from antiphon.schema.version import ours_in, without_ours
+from antiphon.schema.antiphon.readers import read_meta
+from antiphon.schema.antiphon.sessions import NewSessionMeta
+from antiphon.schema.version import without_ours
 from antiphon.server.connection import ClientConnection
 from antiphon.server.registry import SessionRegistry
 from antiphon.server.session import ServedSession
@@ -62,13 +64,13 @@ class SessionFactory:
         return session
 
     def _chosen(self, meta: dict[str, Any] | None) -> str:
-        name = ours_in(meta).get("agent")
+        name = read_meta(NewSessionMeta, meta).agent
         if name is None:
             return self._context.default
         if name not in self._context.agents:
             known = ", ".join(self._context.agents)
             raise InvalidParams(f"there is no agent {name!r} here; it is one of {known}")
-        return str(name)
+        return name
 
     async def fork(
         self, params: v2.ForkSessionRequest, at: str | None, maker: ClientConnection

@@ -22,13 +22,13 @@ from antiphon.engine.events import (
     PromptWithdrawn,
     QuestionClosed,
     QuestionOpened,
-    RequestId,
     SessionCreated,
     Translated,
     Updated,
 )
-from antiphon.engine.who import Who, who_of
+from antiphon.engine.who import who_of
 from antiphon.jsonrpc.frames import UNREADABLE
+from antiphon.schema.antiphon.hub import TimelineItem
 
 LIMIT = 1000
 """How many items are kept of a session, the latest ones."""
@@ -36,25 +36,6 @@ TITLE = 120
 FINAL = frozenset({"completed", "failed", "cancelled"})
 
 Key = tuple[str, str]
-
-
-class Item(Struct, kw_only=True, omit_defaults=True, rename="camel"):
-    """Something that took time, in milliseconds since 1970."""
-
-    kind: str
-    id: str
-    title: str
-    start: int
-    end: int | None
-    """`None` while it goes on."""
-    status: str
-    by: Who | None = None
-    outcome: str | None = None
-    """How a question was answered."""
-    message_id: str | None = None
-    tool_call_id: str | None = None
-    prompt_request_id: RequestId = None
-    """The id of the `session/prompt` request, as its sender wrote it."""
 
 
 class _Tag(Struct, gc=False):
@@ -85,9 +66,9 @@ class Timeline:
         """The number of the last event that was folded."""
         self.omitted = 0
         """How many of the first items are gone."""
-        self._items: dict[Key, Item] = {}
-        self._turn: Item | None = None
-        self._accepted: Item | None = None
+        self._items: dict[Key, TimelineItem] = {}
+        self._turn: TimelineItem | None = None
+        self._accepted: TimelineItem | None = None
         """The prompt that the next turn works on."""
         self._options: dict[str, dict[str, str]] = {}
         """How the answers that can be chosen are called, of questions that are open."""
@@ -95,7 +76,7 @@ class Timeline:
         """When a fork was made, as long as there is what it took over: updates, and none of a state. They are
         of other times, which nobody knows."""
 
-    def items(self) -> list[Item]:
+    def items(self) -> list[TimelineItem]:
         """The first ones first."""
         return list(self._items.values())
 
@@ -121,8 +102,8 @@ class Timeline:
         title: str = "",
         status: str = "",
         tool_call_id: str | None = None,
-    ) -> Item:
-        item = Item(
+    ) -> TimelineItem:
+        item = TimelineItem(
             kind=kind, id=id, title=title, start=event.at, end=None, status=status, tool_call_id=tool_call_id
         )
         self._items[kind, id] = item
@@ -199,7 +180,7 @@ class Timeline:
             self._accepted = item
             self._name_turn()
 
-    def _moved(self, id: str, status: str, end: int | None = None) -> Item | None:
+    def _moved(self, id: str, status: str, end: int | None = None) -> TimelineItem | None:
         item = self._items.get(("prompt", id))
         if item is not None:
             item.status, item.end = status, end

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from enum import StrEnum
-from typing import Any
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -322,8 +321,3 @@ class Peer:
     @property
     def pending(self) -> Iterable[Call]:
         return self._calls.values()
-
-
-def encode_params(value: Any) -> bytes:
-    """Params or a result as bytes; nothing at all is an empty object (C-20)."""
-    return b"{}" if value is None else _encode(value)

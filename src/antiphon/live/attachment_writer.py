@@ -15,7 +15,6 @@ from antiphon.engine.json_values import UPDATES, encode
 from antiphon.engine.pieces import PIECE
 from antiphon.engine.questions import Question
 from antiphon.engine.snapshot import state_word
-from antiphon.engine.who import Who
 from antiphon.errors import AntiphonError, ErrorObject, LinkLost, SessionUnknown, StoreError
 from antiphon.jsonrpc.frames import encode_notification
 from antiphon.jsonrpc.peer import Inbound
@@ -29,6 +28,7 @@ from antiphon.live.replay import Replay, recall
 from antiphon.live.session import LiveSession
 from antiphon.live.update_sender import UpdateSender
 from antiphon.schema import v2
+from antiphon.schema.antiphon.clients import Who
 from antiphon.schema.v2.prompt import StopReason
 from antiphon.schema.version import META_KEY, Extras
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from antiphon.engine.json_values import encode
-from antiphon.engine.who import Present, Who
+from antiphon.schema.antiphon.clients import Present, Who
 from antiphon.stores.base import LATEST
 
 PACE = 0.1

@@ -18,6 +18,7 @@ from antiphon.engine.questions import Question
 from antiphon.engine.who import who_of
 from antiphon.live.queue_feed import digest
 from antiphon.live.update_sender import Send
+from antiphon.schema.antiphon.questions import QuestionUpdate
 
 OPTIONS = 100
 OPTION_LENGTH = 2000
@@ -77,13 +78,12 @@ class PresenceFeed:
 
     def question_closed(self, body: QuestionClosed, seq: int) -> None:
         asked = self._open.pop(body.question_id, None) or _Asked()
-        by = {} if body.by is None else {"by": who_of(body.by)}
+        by = None if body.by is None else who_of(body.by)
         how = _outcome(asked, msgspec.json.decode(body.result))
-        self._send_question(body.question_id, asked.tool_call, seq, state=str(body.end), **by, **how)
+        self._send_question(body.question_id, asked.tool_call, seq, state=str(body.end), by=by, **how)
 
     def _send_question(self, question_id: str, tool_call_id: str | None, seq: int, **said: Any) -> None:
-        about = {} if tool_call_id is None else {"toolCallId": tool_call_id}
-        update = {"sessionUpdate": "_antiphon_question", "questionId": question_id, **about, **said}
+        update = QuestionUpdate(question_id=question_id, tool_call_id=tool_call_id, **said)
         self._send(encode(update), seq=seq)
 
 
@@ -120,8 +120,7 @@ def _outcome(asked: _Asked, result: Any) -> dict[str, Any]:
     outcome = _object(given.get("outcome"))
     chosen = outcome.get("optionId")
     name = asked.names.get(chosen) if isinstance(chosen, str) else None
-    shown = {"outcome": outcome.get("outcome"), "optionId": chosen, "optionName": name}
-    return {key: value for key, value in shown.items() if value is not None}
+    return {"outcome": outcome.get("outcome"), "option_id": chosen, "option_name": name}
 
 
 def _object(value: Any) -> dict[str, Any]:

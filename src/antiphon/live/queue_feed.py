@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import Any
 
 from antiphon.engine.events import AnyBody, PromptQueued, PromptSent
 from antiphon.engine.json_values import encode
 from antiphon.engine.prompts import Entry, Prompts, QueuePart
 from antiphon.engine.who import who_of
 from antiphon.live.update_sender import Send
+from antiphon.schema.antiphon.prompts import QueueEntry, QueueUpdate
 
 
 class QueueFeed:
@@ -52,9 +52,7 @@ class QueueFeed:
 
     def _listing(self) -> bytes:
         entries = [shown_entry(entry) for entry in self._prompts.queued]
-        return encode(
-            {"sessionUpdate": "_antiphon_queue", "entries": entries, "paused": self._prompts.paused}
-        )
+        return encode(QueueUpdate(entries=entries, paused=self._prompts.paused))
 
 
 def digest(shown: bytes) -> bytes:
@@ -63,12 +61,11 @@ def digest(shown: bytes) -> bytes:
     return blake2b(shown, digest_size=16).digest()
 
 
-def shown_entry(entry: Entry) -> dict[str, Any]:
+def shown_entry(entry: Entry) -> QueueEntry:
     """Return a queued prompt as clients get it."""
-    sender = {} if entry.sender is None else {"sender": who_of(entry.sender)}
-    return {
-        "messageId": entry.message_id,
-        "mode": str(entry.delivery),
-        "content": entry.raw_content,
-        **sender,
-    }
+    return QueueEntry(
+        message_id=entry.message_id,
+        mode=entry.delivery,
+        content=entry.raw_content,
+        sender=None if entry.sender is None else who_of(entry.sender),
+    )

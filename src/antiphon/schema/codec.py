@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from antiphon.errors import InvalidParams, InvalidResult, MethodNotFound, UnsupportedVersion
 from antiphon.jsonrpc.frames import UNREADABLE
@@ -73,7 +73,9 @@ class Codec:
         try:
             return self._extension(name, raw) if reader is None else reader.read(raw)
         except Malformed as error:
-            raise InvalidParams(str(error)) from None
+            reason = getattr(getattr(reader, "type", None), "REASONS", {}).get(error.path)
+            data = UNSET if reason is None else {"reason": reason}
+            raise InvalidParams(str(error), data=data) from None
 
     def result(self, name: str, raw: bytes | Raw) -> Any:
         """The result of a request of ours. Raises `MethodNotFound`, `InvalidResult`."""
@@ -128,7 +130,7 @@ class Codec:
         if not isinstance(answer, dict) or key in answer:
             return None
         try:
-            return repair(self.version).build(resolve(self.version, type_name), answer)
+            return repair(self.version).build(resolve(f"v{self.version}", type_name), answer)
         except Malformed:
             return None
 

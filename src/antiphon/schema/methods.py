@@ -1,7 +1,7 @@
-"""One table: (method, version) -> who sends it, request or notification, its params and its result.
+"""One table: (method, version) -> its sender, request or notification, its params and its result.
 
-A pair that is missing here *is* the version error. The rows are generated, per version, and a version's
-types are loaded when one of its methods is asked for.
+A pair that is missing here *is* the version error. The rows of a version are generated; those of our own
+methods are the same in every version. The types of a method are loaded when it is asked for.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from typing import Any
 from msgspec import Struct
 
 VERSIONS = (1, 2)
+OWN = "_antiphon/"
+"""How the names of our own methods begin."""
+OWN_PACKAGE = "antiphon"
 
 
 class Kind(StrEnum):
@@ -54,46 +57,42 @@ class Method(Struct, frozen=True):
 
 
 @cache
-def _rows(version: int) -> dict[tuple[str, Kind], Row]:
-    if version not in VERSIONS:
-        return {}
-    rows: tuple[Row, ...] = import_module(f"antiphon.schema.v{version}.methods").ROWS
+def _rows(package: str) -> dict[tuple[str, Kind], Row]:
+    rows: tuple[Row, ...] = import_module(f"antiphon.schema.{package}.methods").ROWS
     return {(row.name, row.kind): row for row in rows}
 
 
-def resolve(version: int, name: str | None) -> Any:
-    """The type that is called `page.Name` in a version; `None` for `None`."""
+def resolve(package: str, name: str | None) -> Any:
+    """The type that is called `page.Name` in a package; `None` for `None`."""
     if name is None:
         return None
     page, _, type_name = name.partition(".")
-    return getattr(import_module(f"antiphon.schema.v{version}.{page}"), type_name)
+    return getattr(import_module(f"antiphon.schema.{package}.{page}"), type_name)
 
 
 def find(kind: Kind, name: str, version: int) -> Method | None:
-    row = _rows(version).get((name, kind))
+    if version not in VERSIONS:
+        return None
+    package = OWN_PACKAGE if name.startswith(OWN) else f"v{version}"
+    row = _rows(package).get((name, kind))
     # Only what exists is kept: names come from peers, who could fill a cache with them.
-    return None if row is None else _method(version, row)
+    return None if row is None else _method(package, version, row)
 
 
 @cache
-def _method(version: int, row: Row) -> Method:
+def _method(package: str, version: int, row: Row) -> Method:
     return Method(
         row.name, version, row.kind, row.sender, row.stable,
-        resolve(version, row.params), resolve(version, row.result), row.session_scoped,
+        resolve(package, row.params), resolve(package, row.result), row.session_scoped,
     )  # fmt: skip
 
 
-def request(name: str, version: int) -> Method | None:
-    """The request `name` of `version`, if there is one."""
-    return find(Kind.REQUEST, name, version)
-
-
-def notification(name: str, version: int) -> Method | None:
-    """The notification `name` of `version`, if there is one."""
-    return find(Kind.NOTIFICATION, name, version)
-
-
 def methods(version: int) -> list[Method]:
-    """Every method of a version; loads all of its types."""
-    found = (find(kind, name, version) for name, kind in _rows(version))
-    return [method for method in found if method is not None]
+    """Every published method of a version; loads all of its types."""
+    package = f"v{version}"
+    return [_method(package, version, row) for row in _rows(package).values()]
+
+
+def own_methods() -> list[Method]:
+    """Every method of our own, as in the latest version; loads all of their types."""
+    return [_method(OWN_PACKAGE, VERSIONS[-1], row) for row in _rows(OWN_PACKAGE).values()]

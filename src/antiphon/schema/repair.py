@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import cache
+from enum import EnumType
+from functools import cache, partial
 from importlib import import_module
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
@@ -19,7 +20,8 @@ import msgspec
 from msgspec import Struct, UnsetType
 from msgspec.structs import FieldInfo
 
-from antiphon.schema.wire import Choice, Lenient, Open, Unknown, Wire, choose
+from antiphon.errors import one_line
+from antiphon.schema.wire import Choice, Forgiving, Lenient, Open, OwnEnum, Unknown, Wire, choose
 
 
 class Quirks(Struct, frozen=True):
@@ -104,11 +106,14 @@ class Repair:
             return self._choice(plain)
         if _is_struct(plain):
             return self._struct(plain)
+        if isinstance(plain, EnumType) and issubclass(plain, OwnEnum):
+            return partial(_own_enum, plain)
         if plain is msgspec.Raw:
             return lambda value: msgspec.Raw(msgspec.json.encode(value))  # it is read by who knows what it is
         return lambda value: _leaf(type, value)
 
-    def _list(self, item: Any, least: int) -> Build:
+    def _list(self, item: Any, least: int, *, skips: bool = False) -> Build:
+        """`skips`: malformed items are dropped."""
         build = self._builder(item)
 
         def build_list(value: Any) -> Any:
@@ -121,7 +126,8 @@ class Repair:
                 try:
                     made.append(build(entry))
                 except Malformed as error:
-                    raise error.under(f"[{index}]") from None
+                    if not skips:
+                        raise error.under(f"[{index}]") from None
             return made
 
         return build_list
@@ -186,7 +192,7 @@ class Repair:
 
     def _struct(self, struct: type[Wire]) -> Build:
         config = struct.__struct_config__
-        lenient = self._marks(struct)
+        lenient, forgiving = self._marks(struct), issubclass(struct, Forgiving)
         fields = [
             (field, lenient.get(field.name, STRICT), self._field_builder(field, lenient))
             for field in msgspec.structs.fields(struct)
@@ -199,7 +205,9 @@ class Repair:
 
         def build_struct(value: Any) -> Any:
             if not isinstance(value, dict):
-                raise Malformed("Expected an object")
+                if not forgiving:
+                    raise Malformed("Expected an object")
+                value = {}
             # As msgspec has it, a missing tag is forgiven outside a union (C-07).
             if config.tag is not None and value.get(config.tag_field, config.tag) != config.tag:
                 return _unknown(self._open.get(struct), str(config.tag_field), value)
@@ -233,6 +241,11 @@ class Repair:
 
     def _marks(self, struct: type[Struct]) -> dict[str, Lenient]:
         marks: dict[str, Lenient] = {"meta": Lenient.ERROR}
+        if issubclass(struct, Forgiving):
+            for field in msgspec.structs.fields(struct):
+                # A field that is needed and malformed makes the whole object malformed.
+                skips = Lenient.SKIP if get_origin(_without_none(field.type)) is list else STRICT
+                marks[field.name] = skips if field.required else skips | Lenient.ERROR
         for base in reversed(struct.__mro__):
             marks |= self._lenient.get(base, {})
         return marks
@@ -241,20 +254,8 @@ class Repair:
         whole = self._builder(field.type)
         if Lenient.SKIP not in lenient.get(field.name, STRICT):
             return whole
-        item = self._builder(_item_type(field.type))
-
-        def build_items(value: Any) -> Any:
-            if not isinstance(value, list):
-                return whole(value)
-            made = []
-            for entry in value:
-                try:
-                    made.append(item(entry))
-                except Malformed:
-                    continue
-            return made
-
-        return build_items
+        items = self._list(get_args(_without_none(field.type))[0], 0, skips=True)
+        return lambda value: items(value) if isinstance(value, list) else whole(value)
 
 
 @cache
@@ -290,6 +291,14 @@ def _leaf(type: Any, value: Any) -> Any:
         raise Malformed(reason).under(path.rstrip("`")) from None
 
 
+def _own_enum(type: type[OwnEnum], value: Any) -> Any:
+    try:
+        return type(value)
+    except ValueError:
+        known = ", ".join(map(repr, map(str, type)))
+        raise Malformed(f"Expected one of {known}, got {one_line(repr(value), limit=60)}") from None
+
+
 def _is_struct(type: Any) -> bool:
     return isinstance(type, msgspec.StructMeta)
 
@@ -307,12 +316,13 @@ def _unwrapped(type: Any) -> tuple[Any, int]:
             return type, least
 
 
-def _item_type(type: Any) -> Any:
+def _without_none(type: Any) -> Any:
+    """The type of a field that may also be absent or `null`."""
     plain, _ = _unwrapped(type)
     if get_origin(plain) in (Union, UnionType):
-        (plain,) = [item for item in get_args(plain) if item not in (NoneType, UnsetType)]
-        plain, _ = _unwrapped(plain)
-    return get_args(plain)[0]
+        members = [item for item in get_args(plain) if item not in (NoneType, UnsetType)]
+        plain, _ = _unwrapped(members[0])
+    return plain
 
 
 def _empty(field: FieldInfo) -> Any:

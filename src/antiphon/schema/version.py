@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, structs, to_builtins
 
 from antiphon.errors import InvalidParams, InvalidRequest, RemoteError, UnsupportedVersion
 
@@ -30,58 +30,50 @@ class Dialect(StrEnum):
     V2_PROPOSED = "v2-proposed"
 
 
-class OptIns(Struct, frozen=True):
+class OptIns(Struct, frozen=True, omit_defaults=True, rename="camel"):
     """What a v1 client may ask for beyond plain v1, under `_meta["antiphon"]` of its capabilities."""
 
     turn_complete: bool = False
+    """The update `turn_complete`, once per prompt request, last of its turn, before the response. Also
+    announced as `sessionCapabilities.turnComplete: {}`."""
     prompt_lifecycle: bool = False
+    """`2`: v1 shapes with v2's lifecycle. A prompt is answered at insertion with `{messageId}`;
+    `user_message` and `state_update` are sent, and no `turn_complete`: a client that asks for both gets this
+    one, and `turnComplete` is not confirmed."""
     message_update: bool = False
+    """A message changed by its id comes as `message_update {messageId, updateType, content}`: see Messages
+    by id."""
 
     def __and__(self, other: OptIns) -> OptIns:
-        return OptIns(
-            self.turn_complete and other.turn_complete,
-            self.prompt_lifecycle and other.prompt_lifecycle,
-            self.message_update and other.message_update,
-        )
+        return _both(self, other)
 
     def consistent(self) -> OptIns:
         """The opt-ins as they take effect together: `prompt_lifecycle` rules out `turn_complete`, because the
         state updates already report the end of a turn."""
-        return OptIns(
-            self.turn_complete and not self.prompt_lifecycle, self.prompt_lifecycle, self.message_update
-        )
+        return structs.replace(self, turn_complete=self.turn_complete and not self.prompt_lifecycle)
 
     def to_meta(self) -> dict[str, Any]:
         """As it stands on the wire, in a request and in its confirmation."""
-        meta: dict[str, Any] = {}
-        if self.turn_complete:
-            meta["turnComplete"] = True
-        if self.prompt_lifecycle:
-            meta["promptLifecycle"] = 2
-        if self.message_update:
-            meta["messageUpdate"] = True
-        return meta
+        meta: dict[str, Any] = to_builtins(self)
+        return meta | ({"promptLifecycle": 2} if self.prompt_lifecycle else {})
 
     @classmethod
     def from_meta(cls, meta: Mapping[str, Any]) -> OptIns:
-        return cls(
-            turn_complete=meta.get("turnComplete") is True,
-            prompt_lifecycle=meta.get("promptLifecycle") == 2,
-            message_update=meta.get("messageUpdate") is True,
-        )
+        return _flags(cls, {**meta, "promptLifecycle": meta.get("promptLifecycle") == 2})
 
 
-class Extras(Struct, frozen=True):
+class Extras(Struct, frozen=True, omit_defaults=True, rename="camel"):
     """What any client may ask for beyond its version, in the same place; every plain client goes without."""
 
     queue_updates: bool = False
-    """`_antiphon_queue` updates: what waits in the queue, whenever that changes."""
+    """`_antiphon_queue` updates: the queue, whenever it changes."""
     seq: bool = False
-    """Updates carry their number in the journal, to resume after it."""
+    """Updates carry the number of their event in the journal, to resume after it."""
     presence: bool = False
-    """`_antiphon_presence` and `_antiphon_question` updates: who is there, and who answered what."""
+    """`_antiphon_presence` and `_antiphon_question` updates: which clients are attached, and which of them
+    answered a question."""
     session_updates: bool = False
-    """`_antiphon/sessions` notifications of a hub: which of its sessions came, changed or went."""
+    """`_antiphon/sessions` notifications of a hub: which of its sessions came, changed or were deleted."""
     annotations: bool = False
     """`_antiphon_annotation` updates, and the methods that add and remove annotations of messages."""
     message_deleted: bool = False
@@ -90,39 +82,25 @@ class Extras(Struct, frozen=True):
     """In v2 as first proposed: the answer to a prompt names its message under our key, and is not `{}`."""
 
     def __and__(self, other: Extras) -> Extras:
-        return Extras(
-            self.queue_updates and other.queue_updates,
-            self.seq and other.seq,
-            self.presence and other.presence,
-            self.session_updates and other.session_updates,
-            self.annotations and other.annotations,
-            self.message_deleted and other.message_deleted,
-            self.prompt_ids and other.prompt_ids,
-        )
+        return _both(self, other)
 
     def to_meta(self) -> dict[str, Any]:
-        asked = {
-            "queueUpdates": self.queue_updates,
-            "seq": self.seq,
-            "presence": self.presence,
-            "sessionUpdates": self.session_updates,
-            "annotations": self.annotations,
-            "messageDeleted": self.message_deleted,
-            "promptIds": self.prompt_ids,
-        }
-        return {key: True for key, wanted in asked.items() if wanted}
+        return to_builtins(self)  # type: ignore[no-any-return]
 
     @classmethod
     def from_meta(cls, meta: Mapping[str, Any]) -> Extras:
-        return cls(
-            queue_updates=meta.get("queueUpdates") is True,
-            seq=meta.get("seq") is True,
-            presence=meta.get("presence") is True,
-            session_updates=meta.get("sessionUpdates") is True,
-            annotations=meta.get("annotations") is True,
-            message_deleted=meta.get("messageDeleted") is True,
-            prompt_ids=meta.get("promptIds") is True,
-        )
+        return _flags(cls, meta)
+
+
+_Flags = TypeVar("_Flags", OptIns, Extras)
+
+
+def _both(one: _Flags, other: _Flags) -> _Flags:
+    return type(one)(*(a and b for a, b in zip(structs.astuple(one), structs.astuple(other), strict=True)))
+
+
+def _flags(type: type[_Flags], meta: Mapping[str, Any]) -> _Flags:
+    return type(**{field.name: meta.get(field.encode_name) is True for field in structs.fields(type)})
 
 
 EXTRAS = Extras(

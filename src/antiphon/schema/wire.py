@@ -22,6 +22,20 @@ class Wire(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
     """
 
 
+class Forgiving(Wire, frozen=True, kw_only=True):
+    """The base of what a peer says without being asked: a malformed field counts as absent, a malformed item
+    of a list is dropped, and what is no object counts as an empty one."""
+
+
+class OwnUpdate(Forgiving, frozen=True, kw_only=True, tag_field="sessionUpdate"):
+    """The base of the updates of our own protocol."""
+
+
+class OwnEnum(StrEnum):
+    """A closed set of values of our own protocol. An error quotes a value that is not in it: none of our
+    fields holds a secret."""
+
+
 class OpenEnum(StrEnum):
     """Named values of a set that others may extend: an unknown one is kept (EXT-06, EXT-07).
 
@@ -162,16 +176,6 @@ def check_one_of(owner: Struct, names: tuple[str, ...], *, exactly: bool) -> Non
 
 
 __all__ = [
-    "UNSET",
-    "Choice",
-    "Lenient",
-    "NoVariant",
-    "Open",
-    "OpenEnum",
-    "OpenIntEnum",
-    "Unknown",
-    "UnsetType",
-    "Wire",
-    "check_one_of",
-    "choose",
-]
+    "UNSET", "Choice", "Forgiving", "Lenient", "NoVariant", "Open", "OpenEnum", "OpenIntEnum", "OwnEnum",
+    "OwnUpdate", "Unknown", "UnsetType", "Wire", "check_one_of", "choose",
+]  # fmt: skip

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from antiphon.engine.items import Item
 from antiphon.engine.json_values import encode
@@ -14,7 +14,8 @@ from antiphon.engine.session import Session
 from antiphon.errors import AntiphonError, InvalidParams, RequestError
 from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.schema import v2
-from antiphon.schema.version import META_KEY
+from antiphon.schema.antiphon.readers import read_meta, read_params
+from antiphon.schema.antiphon.sessions import LoadSessionMeta, ReplayAfter
 from antiphon.schema.wire import Unknown
 from antiphon.server.request import Request
 from antiphon.server.session import ServedSession
@@ -30,7 +31,7 @@ class Cursor(Struct, frozen=True):
 
     def check(self, fold: Session) -> None:
         if self.after > fold.last_seq:
-            raise InvalidParams("the cursor names an event that is not there yet")
+            raise InvalidParams(f"the cursor names event {self.after}, but the last one is {fold.last_seq}")
 
     def own(self, voice: AttachmentWriter, fold: Session) -> None:
         """A v1 client is not shown its own prompts: also not those that were taken while it was away."""
@@ -41,27 +42,16 @@ class Cursor(Struct, frozen=True):
 
 
 def read_cursor(params: v2.ResumeSessionRequest, *, loaded: bool) -> Cursor | None:
-    """The cursor of a resume, in `replayFrom`, or of v1's load, beside its params; `None`: there is none."""
+    """Read the cursor of a resume, in `replayFrom`, or of a v1 load, in `_meta`, if there is one."""
     if loaded:
-        ours = (params.meta or {}).get(META_KEY)
-        if not isinstance(ours, dict) or "after" not in ours:
-            return None
-        operations = ours.get("operations", [])
-        if not (isinstance(operations, list) and all(isinstance(one, str) for one in operations)):
-            raise InvalidParams("`operations` is a list of operation ids")
-        return Cursor(_number(ours["after"], "after"), tuple(operations))
+        ours = read_meta(LoadSessionMeta, params.meta)
+        return None if ours.after is UNSET else Cursor(ours.after, tuple(ours.operations))
     replay_from = params.replay_from
     if not isinstance(replay_from, Unknown):
         return None
-    if replay_from.get("type") != "_antiphon_after":
-        raise InvalidParams("`replayFrom` is of an unknown type")  # SESS-19
-    return Cursor(_number(replay_from.get("seq"), "replayFrom.seq"))
-
-
-def _number(given: Any, name: str) -> int:
-    if not isinstance(given, int) or isinstance(given, bool) or given < 0:
-        raise InvalidParams(f"`{name}` is the number of an event")
-    return given
+    if replay_from.get("type") != ReplayAfter.TYPE:
+        raise InvalidParams(f"`replayFrom` is of the unknown type {replay_from.get('type')!r}")  # SESS-19
+    return Cursor(read_params(ReplayAfter, replay_from, at=".replayFrom").seq)
 
 
 def enter(

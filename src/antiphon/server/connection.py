@@ -17,10 +17,12 @@ from antiphon.connection import Connection, ConnectionOptions, Role
 from antiphon.connection.handlers import NotificationHandler, RequestHandler
 from antiphon.engine.annotations import ANNOTATION_UPDATES
 from antiphon.engine.questions import Question
-from antiphon.engine.who import UNNAMED, Who, clean_name, read_client_id
+from antiphon.engine.who import UNNAMED, clean_name, read_client_id
 from antiphon.errors import LinkLost
 from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.schema import v1, v2
+from antiphon.schema.antiphon.clients import Who
+from antiphon.schema.antiphon.sessions import ClientDetails
 from antiphon.schema.version import V1, Agreement, Extras, ours_in, with_ours
 from antiphon.schema.version import Offer as ClientOffer
 from antiphon.server.access import AccessPolicy
@@ -51,12 +53,13 @@ def read_client_info(offer: ClientOffer, params: Any, before: ClientInfo | None)
     return _info(client_id, getattr(info, "name", None), getattr(info, "version", None))
 
 
-def renamed(before: ClientInfo, client_id: str | None, info: dict[str, Any]) -> ClientInfo:
+def renamed(before: ClientInfo, client_id: str | None, info: ClientDetails | None) -> ClientInfo:
     """Return the info of a client that gives more, or other, information as it attaches."""
+    given = info or ClientDetails()
     return _info(
         client_id or before.client_id,
-        info.get("name") or before.who.name,
-        info.get("version") or before.version,
+        given.name or before.who.name,
+        given.version or before.version,
     )
 
 

@@ -9,12 +9,13 @@ from typing import Any
 from msgspec import Raw
 
 from antiphon.engine.configuration import Value, find_option, takes
-from antiphon.engine.events import AnyBody, Delivery, RequestId
+from antiphon.engine.events import AnyBody, RequestId
 from antiphon.engine.prompts import Outcome
 from antiphon.engine.session import Session
 from antiphon.engine.who import Named
 from antiphon.errors import InvalidParams
 from antiphon.schema import v2
+from antiphon.schema.antiphon.prompts import Delivery
 from antiphon.server.access import EVERYTHING, AccessPolicy, PolicySession
 from antiphon.server.ids import new_id
 from antiphon.server.questions import Questions

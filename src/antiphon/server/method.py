@@ -69,7 +69,7 @@ class Act(StrEnum):
     READ = "read"
 
 
-class Method(Struct, frozen=True, kw_only=True):
+class Method(Struct, frozen=True):
     """What is known of one method of clients."""
 
     name: str

@@ -6,9 +6,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from antiphon.engine.events import Delivery
 from antiphon.errors import InvalidParams
 from antiphon.schema import v1, v2
+from antiphon.schema.antiphon.prompts import Delivery
 from antiphon.schema.version import EXTRAS, META_KEY, V1, Agreement, Extras, OptIns
 from antiphon.schema.version import Offer as ClientOffer
 

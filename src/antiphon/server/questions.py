@@ -13,9 +13,9 @@ from antiphon.engine.events import NOTHING, AnyBody, QuestionClosed, QuestionOpe
 from antiphon.engine.json_values import encode
 from antiphon.engine.questions import CREATE_ELICITATION, Elicited, Question, counted, elicitation_of, mode_of
 from antiphon.engine.session import Session
-from antiphon.engine.who import Who
 from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.schema import v2
+from antiphon.schema.antiphon.clients import Who
 
 logger = logging.getLogger("antiphon.server")
 

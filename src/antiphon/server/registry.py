@@ -27,10 +27,10 @@ from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.live.session import LiveSession
 from antiphon.live.stored_session import read_session
 from antiphon.schema import v2
-from antiphon.schema.version import ours_in
+from antiphon.schema.antiphon.prompts import OperationMeta
+from antiphon.schema.antiphon.readers import read_meta
 from antiphon.server.connection import ClientConnection, ClientInfo
 from antiphon.server.ids import new_id
-from antiphon.server.params import operation_id_of
 from antiphon.server.session import ServedSession
 from antiphon.server.session_facts import SessionStart
 from antiphon.server.tasks import Tasks
@@ -52,7 +52,7 @@ def now() -> int:
 def session_id_of(wanted: Wanted) -> str:
     """Return the id of a new session. Under an operation id it is made from that: so the store alone decides
     whether the session is there, also after a restart."""
-    operation_id = operation_id_of(ours_in(wanted.meta))
+    operation_id = read_meta(OperationMeta, wanted.meta).operation_id
     if operation_id is None:
         return new_id("sess")
     source = wanted.session_id if isinstance(wanted, v2.ForkSessionRequest) else ""
@@ -129,7 +129,7 @@ class SessionRegistry:
         """Return the session that is wanted. Asked again under an operation id, it is that of the first time;
         it is then made also for a client that is gone meanwhile. A failure leaves nothing behind that would
         prevent another try."""
-        if operation_id_of(ours_in(wanted.meta)) is None:
+        if read_meta(OperationMeta, wanted.meta).operation_id is None:
             return await make()
         id = session_id_of(wanted)
         return await self._starts.share(("make", id), lambda: self._once(id, make))

@@ -8,8 +8,9 @@ from typing import Any, Protocol
 
 from antiphon.engine.annotations import Annotation
 from antiphon.engine.configuration import Value
-from antiphon.engine.events import Delivery, QuestionClosed, QuestionOpened, Updated
+from antiphon.engine.events import QuestionClosed, QuestionOpened, Updated
 from antiphon.engine.prompts import Entry
+from antiphon.schema.antiphon.prompts import Delivery
 
 
 class Worker(Protocol):

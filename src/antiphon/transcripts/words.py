@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 from json import dumps
 from typing import Any
 
-from antiphon.engine.annotations import AnnotationKind
 from antiphon.engine.facts import ContextUsage
 from antiphon.engine.items import UnknownUpdate
 from antiphon.engine.terminals import Terminal
 from antiphon.engine.tools import ToolCall
 from antiphon.engine.transcript import Message, MessageType
 from antiphon.schema import v2
+from antiphon.schema.antiphon.messages import AnnotationKind
 from antiphon.text_safety import safe_line
 from antiphon.transcripts.accounts import Account, Asked, Ended
 

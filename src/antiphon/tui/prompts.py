@@ -67,7 +67,7 @@ class AgentQueue:
 
     async def edit(self, id: str, text: str) -> None:
         content = [v2.TextContent(text=text)]
-        await self._session.call_antiphon("replace_inject", messageId=id, content=content)
+        await self._session.call_antiphon("replace_inject", message_id=id, content=content)
 
     async def move(self, id: str, by: int) -> None:
         ids = [entry.id for entry in self.entries]
@@ -76,11 +76,10 @@ class AgentQueue:
         to = ids.index(id) + by
         if 0 <= to < len(ids):
             behind = ids[to] if by < 0 else ids[to + 1] if to + 1 < len(ids) else None
-            before = {} if behind is None else {"before": behind}
-            await self._session.call_antiphon("move_inject", messageId=id, **before)
+            await self._session.call_antiphon("move_inject", message_id=id, before=behind)
 
     async def withdraw(self, id: str) -> None:
-        await self._session.call_antiphon("revoke_inject", messageId=id)
+        await self._session.call_antiphon("revoke_inject", message_id=id)
 
 
 class LocalQueue:

@@ -9,9 +9,11 @@ from typing import Any
 from antiphon.cli.output.descriptions import LONGEST_NOTE
 from antiphon.cli.output.plain import PlainScreen
 from antiphon.cli.program import short_path
-from antiphon.client import Client, ClientSession, QuestionNews, SessionEvent
-from antiphon.engine import Message, MessageType, Present, Who, is_deletion, sender_in
+from antiphon.client import Client, ClientSession, SessionEvent
+from antiphon.engine import Message, MessageType, is_deletion, sender_in
 from antiphon.schema import v2
+from antiphon.schema.antiphon.clients import Present, Who
+from antiphon.schema.antiphon.questions import QuestionUpdate
 from antiphon.text_safety import printed_text, safe_line
 from antiphon.transcripts import DELETED, block_text, ending_text
 
@@ -80,7 +82,7 @@ class AttachedScreen(PlainScreen):
             self.note(f"{self._others[id]} has left")
         self._others = others
 
-    def _note_answer(self, news: QuestionNews) -> None:
+    def _note_answer(self, news: QuestionUpdate) -> None:
         if news.by is not None and news.by.client_id in self._others:
             answer = news.option_name or news.outcome or news.state
             self.note(f"{news.by.name} answered: {safe_line(answer)}")

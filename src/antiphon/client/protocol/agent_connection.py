@@ -26,10 +26,10 @@ from antiphon.connection.handlers import NotificationHandler, RequestHandler, Un
 from antiphon.connection.tap import Tap
 from antiphon.engine.recent import Recent
 from antiphon.engine.subagents import SubagentInfo
-from antiphon.engine.who import Who
 from antiphon.errors import CallFailed, InvalidParams, LinkLost, LocalError, ResourceNotFound
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.schema import v1, v2
+from antiphon.schema.antiphon.clients import Who
 from antiphon.schema.version import VERSIONS, Agreement, ours_in
 from antiphon.transports.base import Transport
 

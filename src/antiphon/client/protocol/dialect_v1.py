@@ -24,9 +24,9 @@ from antiphon.client.protocol.dialect import (
 )
 from antiphon.client.protocol.dialect_v2 import prompt_names
 from antiphon.client.protocol.turn_end import TurnEnd
-from antiphon.engine.who import Who
 from antiphon.errors import ErrorObject, InvalidParams, LocalError
 from antiphon.schema import v1, v2
+from antiphon.schema.antiphon.clients import Who
 from antiphon.schema.updates import TextChunk
 from antiphon.schema.v1 import optins
 from antiphon.schema.v2.prompt import StopReason

@@ -22,9 +22,9 @@ from antiphon.engine.events import NOTHING, QuestionClosed, QuestionEnd, Questio
 from antiphon.engine.json_values import encode, is_readable
 from antiphon.engine.questions import CREATE_ELICITATION, REQUEST_PERMISSION, Elicited
 from antiphon.engine.session import Session
-from antiphon.engine.who import Who
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.schema import v2
+from antiphon.schema.antiphon.clients import Who
 from antiphon.schema.version import ours_in
 
 CANCELLED = v2.CancelledPermissionOutcome()

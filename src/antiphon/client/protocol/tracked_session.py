@@ -13,8 +13,8 @@ from antiphon.client.protocol.turn_end import TurnEnd
 from antiphon.client.protocol.turn_tracker import TurnTracker
 from antiphon.engine.events import QuestionClosed, QuestionOpened
 from antiphon.engine.session import Session
-from antiphon.engine.who import Who
 from antiphon.schema import v2
+from antiphon.schema.antiphon.clients import Who
 
 
 class TrackedSession(Protocol):

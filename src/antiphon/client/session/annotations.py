@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Protocol, TypeAlias
 
-from antiphon.engine.annotations import Annotation, AnnotationKind, check_value
+from antiphon.engine.annotations import check_value
 from antiphon.engine.transcript import Message
-from antiphon.errors import InvalidResult, LocalError
+from antiphon.errors import LocalError
+from antiphon.schema.antiphon.messages import AnnotationKind, MessageRole
 
 
 class _HasMessageId(Protocol):
@@ -18,10 +19,8 @@ AnyMessage: TypeAlias = str | Message | _HasMessageId
 """A message id, a message, or a turn whose prompt is the message."""
 
 
-def annotate_params(
-    message: AnyMessage, value: str, *, kind: AnnotationKind, operation_id: str | None
-) -> dict[str, Any]:
-    """The params of `_antiphon/annotate`."""
+def annotate_params(message: AnyMessage, value: str, kind: AnnotationKind) -> dict[str, Any]:
+    """Return the fields of an `AnnotateRequest` that name the message and say what to put on it."""
     id = message if isinstance(message, str) else message.message_id
     if id is None:
         raise LocalError("this message has no id yet: its prompt was not accepted")
@@ -29,21 +28,5 @@ def annotate_params(
         check_value(kind, value)
     except ValueError as error:
         raise LocalError(str(error)) from None
-    params: dict[str, Any] = {"messageId": id, "kind": str(kind), "value": value}
-    if isinstance(message, Message):
-        params["role"] = str(message.role)
-    if operation_id is not None:
-        params["operationId"] = operation_id
-    return params
-
-
-def annotation_id_in(result: Any) -> str:
-    id = result.get("annotationId") if isinstance(result, dict) else None
-    if not isinstance(id, str):
-        raise InvalidResult(f"_antiphon/annotate: no `annotationId` in {str(result)[:100]!r}")
-    return id
-
-
-def remove_params(annotation: Annotation | str) -> dict[str, Any]:
-    """The params of `_antiphon/remove_annotation`."""
-    return {"annotationId": annotation if isinstance(annotation, str) else annotation.id}
+    role = MessageRole(message.role) if isinstance(message, Message) else None
+    return {"message_id": id, "role": role, "kind": kind, "value": value}

@@ -22,20 +22,19 @@ from antiphon.client.protocol.turn_end import TurnEnd
 from antiphon.client.session.annotations import (
     AnyMessage,
     annotate_params,
-    annotation_id_in,
-    remove_params,
 )
 from antiphon.client.session.canceller import Canceller
 from antiphon.client.session.queue import PromptQueue
 from antiphon.client.session.resume_point import ResumePoint, new_operation_id
 from antiphon.client.session.tracker import SessionTracker
 from antiphon.client.session.turn import ClientTurn, RefusedTurns, SessionEvent, TurnsByRequest
-from antiphon.engine.annotations import Annotation, AnnotationKind
-from antiphon.engine.events import Delivery
+from antiphon.engine.annotations import Annotation
 from antiphon.engine.session import Session
 from antiphon.engine.subagents import SubagentInfo
 from antiphon.errors import LinkLost, LocalError
 from antiphon.schema import v2
+from antiphon.schema.antiphon.messages import AnnotateResponse, AnnotationKind
+from antiphon.schema.antiphon.prompts import Delivery
 from antiphon.schema.version import V1
 
 
@@ -119,7 +118,7 @@ class SessionCore(Generic[V]):
             self.tracker,
             lambda content: ClientTurn(self, content),
             abilities=lambda: self._agent.abilities,
-            operation=lambda: client._operation("inject", None),
+            operation=lambda: client._operation("inject", None).get("operationId"),
             lasts=lambda: self.lasts,
             at_end=at_end,
         )
@@ -232,12 +231,14 @@ class SessionCore(Generic[V]):
     ) -> str:
         """Put a reaction or a note on a message. Returns the id of the annotation."""
         self._check_annotations()
-        params = annotate_params(message, value, kind=kind, operation_id=operation_id)
-        return annotation_id_in(await self.queue.call("annotate", **params))
+        params = annotate_params(message, value, kind)
+        made: AnnotateResponse = await self.queue.call("annotate", **params, operation_id=operation_id)
+        return made.annotation_id
 
     async def remove_annotation(self, annotation: Annotation | str) -> None:
         self._check_annotations()
-        await self.queue.call("remove_annotation", **remove_params(annotation))
+        id = annotation if isinstance(annotation, str) else annotation.id
+        await self.queue.call("remove_annotation", annotation_id=id)
 
     def _check_annotations(self) -> None:
         if not self._agent.abilities.annotations:

@@ -12,10 +12,12 @@ from antiphon.client.session.content import Content, content_blocks
 from antiphon.client.session.tracker import RUNNING, SessionTracker
 from antiphon.client.session.turn import ClientTurn
 from antiphon.connection import Connection
-from antiphon.engine.events import Delivery
 from antiphon.engine.transcript import MessageType
-from antiphon.errors import AntiphonError, CallFailed, InvalidResult, LinkLost, LocalError
+from antiphon.errors import AntiphonError, CallFailed, LinkLost, LocalError
 from antiphon.schema import v2
+from antiphon.schema.antiphon.prompts import Delivery, InjectRequest, InjectResponse
+from antiphon.schema.methods import OWN, Kind, find
+from antiphon.schema.version import V2
 
 
 class QueuedPrompt:
@@ -44,7 +46,7 @@ class QueuedPrompt:
 
     async def move(self, *, before: QueuedPrompt | None = None) -> None:
         """Put it before another one, or at the end."""
-        await self._call("move_inject", **({} if before is None else {"before": before.message_id}))
+        await self._call("move_inject", before=None if before is None else before.message_id)
 
     async def withdraw(self) -> None:
         """Remove it from the queue. Raises `CallFailed` once it is accepted."""
@@ -70,7 +72,7 @@ class QueuedPrompt:
             self._turn._finish(end)
 
     async def _call(self, method: str, **params: object) -> None:
-        await self._queue.call(method, messageId=self.message_id, **params)
+        await self._queue.call(method, message_id=self.message_id, **params)
 
 
 class PromptQueue:
@@ -84,11 +86,11 @@ class PromptQueue:
         make_turn: Callable[[list[v2.ContentBlock]], ClientTurn],
         *,
         abilities: Callable[[], Abilities],
-        operation: Callable[[], dict[str, str]],
+        operation: Callable[[], str | None],
         lasts: Callable[[], bool],
         at_end: bool,
     ) -> None:
-        """`operation`: a new operation id by its name, if the agent supports that. `lasts`: whether a request
+        """`operation`: makes an operation id, if the agent supports that. `lasts`: whether a request
         may be sent again over another link. `at_end`: the agent answers prompts when their turns end."""
         self._session_id = session_id
         self._connection = connection
@@ -103,22 +105,26 @@ class PromptQueue:
         """Requests without an answer: the messages of their prompts may come before the answers."""
 
     async def call(self, method: str, **params: object) -> Any:
-        """Call one of our own methods of this session."""
-        return await self._connection.call(f"_antiphon/{method}", {"sessionId": self._session_id, **params})
+        """Call `_antiphon/{method}` of this session. `params` are the other fields of its request."""
+        found = find(Kind.REQUEST, OWN + method, V2)
+        if found is None:
+            raise LocalError(f"there is no method {OWN + method!r}")
+        return await self._connection.call(found.name, found.params(session_id=self._session_id, **params))
 
     async def add(self, content: list[v2.ContentBlock], mode: str) -> QueuedPrompt:
         """Queue a prompt. The answer is handled in the lane: its turn may begin right after it, or have begun
         before."""
         queued: asyncio.Future[QueuedPrompt] = asyncio.get_running_loop().create_future()
 
-        def answered(outcome: Any) -> None:
+        def answered(outcome: InjectResponse | AntiphonError) -> None:
             self._connection.behind(self._session_id, lambda: self._answered(content, mode, outcome, queued))
 
-        operation = self._operation()
-        params = {"sessionId": self._session_id, "content": content, "mode": mode, **operation}
-        self._connection.begin(
-            "_antiphon/inject", params, answered, lasting=bool(operation) and self._lasts()
+        operation_id = self._operation()
+        params = InjectRequest(
+            session_id=self._session_id, content=content, mode=Delivery(mode), operation_id=operation_id
         )
+        lasting = operation_id is not None and self._lasts()
+        self._connection.begin("_antiphon/inject", params, answered, lasting=lasting)
         self._unanswered += 1
         self._tracker.turns.prompt_sent()
         try:
@@ -128,13 +134,17 @@ class PromptQueue:
             raise
 
     def _answered(
-        self, content: list[v2.ContentBlock], mode: str, outcome: Any, queued: asyncio.Future[QueuedPrompt]
+        self,
+        content: list[v2.ContentBlock],
+        mode: str,
+        outcome: InjectResponse | AntiphonError,
+        queued: asyncio.Future[QueuedPrompt],
     ) -> None:
         try:
             if isinstance(outcome, AntiphonError):
                 raise outcome
             turn = self._make_turn(content)
-            turn.message_id = str(outcome["messageId"])
+            turn.message_id = outcome.message_id
             prompt = QueuedPrompt(self, turn, turn.message_id, steers=mode == Delivery.STEER)
             if self._tracker.fold.message(MessageType.USER, turn.message_id) is None:
                 self._waiting[turn.message_id] = prompt
@@ -143,9 +153,6 @@ class PromptQueue:
             queued.set_result(prompt)
         except AntiphonError as error:
             queued.set_exception(error)
-            queued.exception()
-        except (KeyError, TypeError):
-            queued.set_exception(InvalidResult(f"_antiphon/inject: no `messageId` in {str(outcome)[:100]!r}"))
             queued.exception()
         finally:
             self._unanswered -= 1

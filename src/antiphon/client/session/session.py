@@ -17,7 +17,7 @@ from antiphon.client.session.queue import QueuedPrompt
 from antiphon.client.session.setup import Folder
 from antiphon.client.session.turn import ClientTurn, SessionEvent
 from antiphon.connection import Connection
-from antiphon.engine.annotations import Annotation, AnnotationKind
+from antiphon.engine.annotations import Annotation
 from antiphon.engine.facts import ContextUsage
 from antiphon.engine.items import Compaction, Plan
 from antiphon.engine.questions import Question
@@ -27,9 +27,10 @@ from antiphon.engine.terminals import Terminal
 from antiphon.engine.tools import ToolCall
 from antiphon.engine.transcript import Message
 from antiphon.engine.turn import TurnState
-from antiphon.engine.who import Present, Who
 from antiphon.errors import LinkLost, LocalError
 from antiphon.schema import v1, v2
+from antiphon.schema.antiphon.clients import Present, Who
+from antiphon.schema.antiphon.messages import AnnotationKind
 from antiphon.schema.version import ours_in
 
 
@@ -275,7 +276,8 @@ class ClientSession:
         return await self._core.queue.add(content_blocks(content, self.abilities), mode)
 
     async def call_antiphon(self, method: str, **params: object) -> Any:
-        """Call the method `_antiphon/{method}` for this session."""
+        """Call `_antiphon/{method}` for this session. `params` are the other fields of its request, in
+        snake_case; the result is one of the types in `antiphon.schema.antiphon`."""
         return await self._core.queue.call(method, **params)
 
     async def resume_queue(self) -> None:

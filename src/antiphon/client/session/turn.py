@@ -14,13 +14,13 @@ from msgspec.structs import replace
 from antiphon.client.protocol.dialect import USER_UPDATES
 from antiphon.client.protocol.turn_end import TurnEnd
 from antiphon.client.session.event_log import EventLog
-from antiphon.client.session.presence import QuestionNews
 from antiphon.engine.questions import Question
 from antiphon.engine.session import Session
 from antiphon.engine.transcript import TYPE_OF, Message, MessageType
-from antiphon.engine.who import Present, Who
 from antiphon.errors import LocalError
 from antiphon.schema import v2
+from antiphon.schema.antiphon.clients import Present, Who
+from antiphon.schema.antiphon.questions import QuestionUpdate
 from antiphon.schema.v2.prompt import StopReason
 
 COMPLETES_MESSAGE = (v2.SessionToolCallUpdate, v2.ToolCallContentChunk, v2.PlanUpdate, v2.StateUpdate)
@@ -43,7 +43,7 @@ class SessionEvent(Struct, frozen=True, kw_only=True):
     question: Question | None = None
     clients: tuple[Present, ...] | None = None
     """The clients that are attached now, if one came or left."""
-    news: QuestionNews | None = None
+    news: QuestionUpdate | None = None
     """The state of a question, and the client that answered it."""
 
 

@@ -14,14 +14,15 @@ from typing import Any, Protocol
 
 import msgspec
 
-from antiphon.errors import InvalidParams, LocalError
+from antiphon.errors import LocalError
 from antiphon.hub.access import cookies
 from antiphon.hub.access.admission import Admission
 from antiphon.hub.access.audit import Audit
 from antiphon.hub.access.cookies import Cookies, Invitation
 from antiphon.hub.access.tickets import Tickets
 from antiphon.jsonrpc.frames import UNREADABLE
-from antiphon.server.method import RANKS, Role
+from antiphon.schema.antiphon.hub import LinkRequest, LinkResponse
+from antiphon.server.method import Role
 from antiphon.transports.http.exchange import Exchange, Handler, Head, Reply, json, plain
 
 logger = logging.getLogger("antiphon.hub")
@@ -60,18 +61,12 @@ class BrowserLogin:
         """Return a login link for an owner to the page at `url`."""
         return f"{url}#login={self.invite()}"
 
-    def answer_link(self, params: Any) -> dict[str, Any]:
-        """Answer `_antiphon/link`: the code for `#login=`, its seconds, and the public URL if there is
-        one."""
-        given = params if isinstance(params, dict) else {}
-        role, sessions = given.get("role", Role.OWNER), given.get("sessions")
-        if role not in RANKS:
-            raise InvalidParams(f"`role` must be one of {', '.join(RANKS)}, got {role!r}")
-        if sessions is not None and not _are_ids(sessions):
-            raise InvalidParams(f"`sessions` must be a list of session ids, got {sessions!r}")
+    def answer_link(self, params: LinkRequest) -> LinkResponse:
+        """Answer `_antiphon/link`."""
         public = self._place.public_url
-        url = {} if public is None else {"url": f"{public}/"}
-        return {"code": self.invite(Role(role), sessions=sessions), "seconds": LINK_SECONDS, **url}
+        code = self.invite(Role(params.role), sessions=params.sessions)
+        url = None if public is None else f"{public}/"
+        return LinkResponse(code=code, seconds=LINK_SECONDS, url=url)
 
     def routes(self) -> dict[str, Handler]:
         return {
@@ -124,10 +119,6 @@ class BrowserLogin:
         """Return the value of the request's cookie, or an empty string."""
         pairs = (pair.strip().partition("=") for pair in head.headers.get("Cookie", "").split(";"))
         return next((value for name, _, value in pairs if name == self._name), "")
-
-
-def _are_ids(given: Any) -> bool:
-    return isinstance(given, list) and bool(given) and all(isinstance(id, str) for id in given)
 
 
 def _code(body: bytes) -> str:

@@ -18,11 +18,11 @@ from msgspec import Struct
 
 from antiphon.client.protocol.abilities import Abilities
 from antiphon.client.protocol.agent_connection import AgentConnection
-from antiphon.engine.events import Delivery
 from antiphon.errors import InvalidResult
 from antiphon.hub.upstream.target import Target
 from antiphon.private_files import write_private
 from antiphon.schema import v2
+from antiphon.schema.antiphon.prompts import Delivery
 from antiphon.schema.codec import codec
 from antiphon.schema.version import V2
 from antiphon.server.offer import CONTENT, Offer

@@ -32,17 +32,18 @@ from antiphon.client.protocol.session_opener import Setup
 from antiphon.client.protocol.turn_end import TurnEnd
 from antiphon.client.protocol.turn_tracker import TurnTracker
 from antiphon.engine.annotations import Annotation
-from antiphon.engine.events import AnyBody, Delivery, Event, QuestionClosed, QuestionOpened, Updated
+from antiphon.engine.events import AnyBody, Event, QuestionClosed, QuestionOpened, Updated
 from antiphon.engine.fold import is_state
 from antiphon.engine.questions import Question
 from antiphon.engine.session import Session
 from antiphon.engine.subagents import SubagentInfo
 from antiphon.engine.transcript import TYPE_OF, MessageChunk, about_in
 from antiphon.engine.turn import Effect
-from antiphon.engine.who import Who
 from antiphon.errors import LinkLost, LocalError
 from antiphon.hub.upstream.early_events import AgentUpdate, EarlyEvents, Notified
 from antiphon.schema import v2
+from antiphon.schema.antiphon.clients import Who
+from antiphon.schema.antiphon.prompts import Delivery
 from antiphon.schema.updates import TextChunk, written
 from antiphon.schema.version import V1, with_ours, without_ours
 from antiphon.server.ids import new_id

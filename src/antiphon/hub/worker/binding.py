@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
 
-from antiphon.engine.events import Delivery, Updated
+from antiphon.engine.events import Updated
 from antiphon.errors import AntiphonError, CallFailed, InvalidResult, LinkLost, LocalError, RequestError
 from antiphon.hub.context import HubContext
 from antiphon.hub.records import keep_binding
@@ -22,6 +22,7 @@ from antiphon.hub.worker.options import refusal, restore_options, warning
 from antiphon.hub.worker.place import Place, go_on, open_again
 from antiphon.hub.worker.story import LOST, RETOLD
 from antiphon.schema import v2
+from antiphon.schema.antiphon.prompts import Delivery
 from antiphon.schema.version import META_KEY
 from antiphon.server.session import ServedSession
 from antiphon.server.session_facts import options_of

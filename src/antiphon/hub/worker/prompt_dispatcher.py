@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 from msgspec import UNSET, Struct, structs
 
 from antiphon.content import check_blocks
-from antiphon.engine.events import Delivery, Updated
+from antiphon.engine.events import Updated
 from antiphon.engine.prompt_states import PromptState
 from antiphon.engine.prompts import Entry, Next, Takes
 from antiphon.engine.transcript import TYPE_OF, MessageType
@@ -38,6 +38,7 @@ from antiphon.hub.worker.binding import Binding
 from antiphon.hub.worker.prompt_messages import Held, PromisedIds, PromptAttribution, PromptEcho, UserUpdate
 from antiphon.hub.worker.story import is_command, story
 from antiphon.schema import v2
+from antiphon.schema.antiphon.prompts import Delivery
 from antiphon.server.session import ServedSession
 
 logger = logging.getLogger("antiphon.hub")

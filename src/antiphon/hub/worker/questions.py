@@ -22,13 +22,13 @@ from antiphon.engine.questions import (
 )
 from antiphon.engine.session import Session
 from antiphon.engine.turn import TurnState
-from antiphon.engine.who import Who
 from antiphon.errors import AntiphonError
 from antiphon.hub.context import HubContext
 from antiphon.hub.upstream.session import UpstreamSession
 from antiphon.hub.upstream.upstream import CANCEL, tell_done
 from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.schema import v2
+from antiphon.schema.antiphon.clients import Who
 from antiphon.schema.codec import codec
 from antiphon.schema.version import META_KEY, ours_in, without_ours
 from antiphon.server.checks import check_question

@@ -20,7 +20,6 @@ from antiphon.engine.annotations import Annotation
 from antiphon.engine.configuration import Value
 from antiphon.engine.events import (
     AnyBody,
-    Delivery,
     QuestionClosed,
     QuestionOpened,
     Translated,
@@ -58,6 +57,7 @@ from antiphon.hub.worker.questions import UpstreamQuestions
 from antiphon.hub.worker.subagents import UpstreamSubagents
 from antiphon.live.session import LiveSession
 from antiphon.schema import v2
+from antiphon.schema.antiphon.prompts import Delivery
 from antiphon.schema.updates import TextChunk
 from antiphon.schema.version import without_ours
 from antiphon.schema.wire import Unknown

@@ -4,35 +4,30 @@ from __future__ import annotations
 
 import secrets
 from hashlib import blake2b
-from typing import Any
 
-from antiphon.engine.annotations import (
-    MOST_PER_MESSAGE,
-    MOST_PER_SESSION,
-    Annotation,
-    AnnotationKind,
-    check_value,
-)
+from antiphon.engine.annotations import MOST_PER_MESSAGE, MOST_PER_SESSION, Annotation, check_value
 from antiphon.engine.events import Updated
 from antiphon.engine.transcript import Message, MessageType
-from antiphon.engine.who import Who, read_who
+from antiphon.engine.who import clean_who
 from antiphon.errors import Forbidden, InvalidParams, RequestError, ResourceNotFound
 from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.live.presence import rfc3339
-from antiphon.server.params import operation_id_of, read_text
+from antiphon.schema.antiphon import messages as wire
+from antiphon.schema.antiphon.clients import Who
+from antiphon.schema.antiphon.prompts import Done
 from antiphon.server.request import Request
 from antiphon.server.session import ServedSession
 
 LIMITED = -32004
 
 
-async def annotate(request: Request) -> Any:
-    params = request.params
-    voice, session = request.attached(read_text(params, "sessionId"))
-    operation_id = operation_id_of(params)
+async def annotate(request: Request) -> wire.AnnotateResponse:
+    params: wire.AnnotateRequest = request.params
+    voice, session = request.attached(params.session_id)
+    operation_id = params.operation_id
     id = f"ann_{secrets.token_hex(12)}" if operation_id is None else annotation_id(operation_id)
     if operation_id is None or operation_id not in session.fold.operations:
-        made = _made(session, voice, params, id, _who(request, voice))
+        made = _made(session, voice, params, id, _who(request, voice, params.by))
         id = made.id
         if session.fold.annotations.get(id) is None:
             _check_room(session, made)
@@ -40,23 +35,23 @@ async def annotate(request: Request) -> Any:
             session.control.emit((update, *session.fold.operations.done(operation_id)))
             session.worker.annotated(made, removed=False)
     await session.feed.durable()  # invariant 1
-    return {"annotationId": id}
+    return wire.AnnotateResponse(annotation_id=id)
 
 
-async def remove(request: Request) -> Any:
-    params = request.params
-    voice, session = request.attached(read_text(params, "sessionId"))
-    annotation_id, operation_id = read_text(params, "annotationId"), operation_id_of(params)
+async def remove(request: Request) -> Done:
+    params: wire.RemoveAnnotationRequest = request.params
+    voice, session = request.attached(params.session_id)
+    operation_id = params.operation_id
     if operation_id is None or operation_id not in session.fold.operations:
-        found = session.fold.annotations.get(annotation_id)
+        found = session.fold.annotations.get(params.annotation_id)
         if found is None:
             raise ResourceNotFound("no such annotation", data={"reason": "unknown_annotation_id"})
-        if found.by.client_id != _who(request, voice).client_id:
+        if found.by.client_id != _who(request, voice, params.by).client_id:
             raise Forbidden
         session.control.emit((Updated.of(found.removal()), *session.fold.operations.done(operation_id)))
         session.worker.annotated(found, removed=True)
     await session.feed.durable()
-    return {}
+    return Done()
 
 
 def annotation_id(operation_id: str) -> str:
@@ -65,19 +60,16 @@ def annotation_id(operation_id: str) -> str:
 
 
 def _made(
-    session: ServedSession, voice: AttachmentWriter, params: dict[str, Any], id: str, by: Who
+    session: ServedSession, voice: AttachmentWriter, params: wire.AnnotateRequest, id: str, by: Who
 ) -> Annotation:
-    """The annotation that is asked for, or the same one of this client, where it is there already."""
+    """Return the requested annotation, or the same reaction of this client, if it is there already."""
+    kind = params.kind
     try:
-        kind = AnnotationKind(read_text(params, "kind"))
-    except ValueError:
-        raise InvalidParams(f"`kind` must be one of {', '.join(AnnotationKind)}") from None
-    try:
-        value = check_value(kind, params.get("value"))
+        value = check_value(kind, params.value)
     except ValueError as error:
         raise InvalidParams(str(error)) from None
     message = _message(session, voice, params)
-    if kind is AnnotationKind.REACTION:
+    if kind is wire.AnnotationKind.REACTION:
         for known in message.annotations:
             if (known.kind, known.value, known.by.client_id) == (kind, value, by.client_id):
                 return known
@@ -92,15 +84,13 @@ def _made(
     )
 
 
-def _message(session: ServedSession, voice: AttachmentWriter, params: dict[str, Any]) -> Message:
-    message_id, role = read_text(params, "messageId"), params.get("role")
-    if role is not None and role not in tuple(MessageType):
-        raise InvalidParams(f"`role` must be one of {', '.join(MessageType)}")
+def _message(session: ServedSession, voice: AttachmentWriter, params: wire.AnnotateRequest) -> Message:
+    message_id, role = params.message_id, None if params.role is None else MessageType(params.role)
     named = voice.writer.original_of(message_id)
     if named is not None and role in (None, named[0]):
-        role, message_id = named
+        role, message_id = MessageType(named[0]), named[1]
     fold = session.fold
-    found = fold.transcript.find(message_id) if role is None else fold.message(MessageType(role), message_id)
+    found = fold.transcript.find(message_id) if role is None else fold.message(role, message_id)
     if found is None:
         raise ResourceNotFound("no such message", data={"reason": "unknown_message_id"})
     return found
@@ -114,7 +104,7 @@ def _check_room(session: ServedSession, made: Annotation) -> None:
         raise RequestError(LIMITED, "Too many: annotations", data=data)
 
 
-def _who(request: Request, voice: AttachmentWriter) -> Who:
-    """Return the author. A hub names its own client, and is believed by the agent behind it."""
-    named = read_who(request.params.get("by")) if request.server.trusts_named_authors else None
+def _who(request: Request, voice: AttachmentWriter, by: Who | None) -> Who:
+    """Return the author. A hub names its own client, and the agent behind it believes the hub."""
+    named = clean_who(by) if request.server.trusts_named_authors else None
     return named or voice.who or request.client.info.who

@@ -12,23 +12,22 @@ from antiphon.engine.prompt_states import PRECONDITION_FAILED
 from antiphon.engine.questions import CREATE_ELICITATION, Question, QuestionState, counted, elicitation_of
 from antiphon.errors import Forbidden, InvalidParams, InvalidResult, RequestError, ResourceNotFound
 from antiphon.schema import v2
+from antiphon.schema.antiphon.prompts import Done
+from antiphon.schema.antiphon.questions import AnswerRequest
 from antiphon.schema.codec import codec
-from antiphon.server.params import operation_id_of
 from antiphon.server.request import Request
 
 
-async def answer(request: Request) -> Any:
-    client, params = request.client, request.params
-    if not isinstance(params, dict):
-        raise InvalidParams("an answer names its session and its question")
-    session_id, question_id = params.get("sessionId"), params.get("questionId")
-    session = request.registry.find(session_id) if isinstance(session_id, str) else None
-    question = None if session is None else session.fold.questions.get(str(question_id))
+async def answer(request: Request) -> Done:
+    client = request.client
+    params: AnswerRequest = request.params
+    session = request.registry.find(params.session_id)
+    question = None if session is None else session.fold.questions.get(params.question_id)
     if session is None or question is None:
         raise ResourceNotFound("no such question", data={"reason": "unknown_question"})
     if not client.policy.answers(session, question, client_id=client.client_id):
         raise Forbidden
-    operation_id = operation_id_of(params)
+    operation_id = params.operation_id
     if question.state is QuestionState.OPEN:
         session.control.answer(
             question.question_id,
@@ -42,11 +41,12 @@ async def answer(request: Request) -> Any:
         over = {"reason": f"already_{question.state}"}
         raise RequestError(PRECONDITION_FAILED, "The question is not open any more", data=over)
     await session.feed.durable()  # invariant 1
-    return {}
+    return Done()
 
 
-def _read(question: Question, params: dict[str, Any]) -> Any:
-    """The answer as it is heard. One that could not count is refused: who gives it can do better."""
+def _read(question: Question, params: AnswerRequest) -> Any:
+    """Return the answer as the request would have been answered. Raises `InvalidParams` for one that does not
+    fit the question."""
     try:
         result = codec(2).result(question.method, encode(params))
     except InvalidResult as error:

@@ -5,7 +5,6 @@ A client joins a session under a name, and says how much of the history it wants
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Any
 
 import msgspec
@@ -16,71 +15,73 @@ from antiphon.engine.questions import Question
 from antiphon.engine.session import Session
 from antiphon.engine.snapshot import state_word
 from antiphon.engine.transcript import TYPE_OF, Message, MessageType
-from antiphon.engine.who import ID_LIMIT, read_client_id
 from antiphon.errors import InvalidParams, RequestError, ResourceNotFound
 from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.live.session import LiveSession
+from antiphon.schema.antiphon import sessions as wire
 from antiphon.schema.repair import Malformed
 from antiphon.schema.v2 import permissions
 from antiphon.server.attach import Cursor, join
-from antiphon.server.connection import ClientInfo, renamed
-from antiphon.server.params import read_text
+from antiphon.server.connection import renamed
 from antiphon.server.registry import SessionRegistry
 from antiphon.server.request import Request
 from antiphon.server.session import ServedSession
 
 
-class HistoryPolicy(StrEnum):
-    FULL = "full"
-    PENDING_ONLY = "pending_only"
-    """The questions that are open, and the tool calls they are about."""
-    NONE = "none"
-    AFTER_MESSAGE = "after_message"
-    AFTER = "after"
-
-
 async def attach(request: Request) -> Any:
-    client, params = request.client, request.params
-    session_id = read_text(params, "sessionId")
-    policy, after, info = _policy(params), _after(params), _client_info(params, client.info)
-    history = policy is HistoryPolicy.FULL
+    client = request.client
+    params: wire.AttachRequest = request.params
+    session_id, policy, after = params.session_id, params.history_policy, _after(params)
+    info = renamed(client.info, params.client_id, params.client_info)
+    history = policy is wire.HistoryPolicy.FULL
     voice = request.registry.new_voice(client, session_id, info)
     session = await _open(request.registry, session_id, voice if history else None)
-    if policy is HistoryPolicy.AFTER_MESSAGE:
-        after = await _end_of(session.feed, read_text(params, "afterMessageId"))
-        policy = HistoryPolicy.FULL if after is None else policy
+    if policy is wire.HistoryPolicy.AFTER_MESSAGE:
+        if params.after_message_id is None:
+            raise InvalidParams("Object missing field `afterMessageId`, which `after_message` needs")
+        after = await _end_of(session.feed, params.after_message_id)
+        policy = wire.HistoryPolicy.FULL if after is None else policy
     cursor = None if after is None else Cursor(after)
     if cursor is not None:
         cursor.check(session.fold)
     feed, state = session.feed, state_word(session.fold)
 
     def answer(result: Any) -> dict[str, Any]:
-        return {
-            **msgspec.to_builtins(result),
-            "sessionId": session_id,
-            "clientId": info.client_id,
-            "historyPolicy": str(policy),
-            "clients": feed.presence.clients(you=voice),
-            "state": state,
-            "seq": voice.joined_at,
-        }
+        attached = wire.AttachResponse(
+            session_id=session_id,
+            client_id=info.client_id,
+            history_policy=policy,
+            clients=feed.presence.clients(you=voice),
+            state=state,
+            seq=voice.joined_at,
+        )
+        return {**msgspec.to_builtins(result), **msgspec.to_builtins(attached)}
 
     return await join(
         request,
         session,
         voice,
-        history=policy is HistoryPolicy.FULL,
-        items=_asked_about(session.fold) if policy is HistoryPolicy.PENDING_ONLY else (),
+        history=policy is wire.HistoryPolicy.FULL,
+        items=_asked_about(session.fold) if policy is wire.HistoryPolicy.PENDING_ONLY else (),
         cursor=cursor,
-        loaded=client.v1 and policy is HistoryPolicy.FULL,
+        loaded=client.v1 and policy is wire.HistoryPolicy.FULL,
         answer=answer,
     )
 
 
-async def detach(request: Request) -> Any:
-    session_id = read_text(request.params, "sessionId")
-    await request.registry.detach(request.client, session_id)
-    return {"sessionId": session_id, "status": "detached"}
+async def detach(request: Request) -> wire.DetachResponse:
+    params: wire.DetachRequest = request.params
+    await request.registry.detach(request.client, params.session_id)
+    return wire.DetachResponse(session_id=params.session_id, status="detached")
+
+
+def _after(params: wire.AttachRequest) -> int | None:
+    if params.history_policy is not wire.HistoryPolicy.AFTER:
+        return None
+    if params.after is None:
+        missing = "Object missing field `after`, which `after` needs"
+        raise RequestError(InvalidParams.code, missing, data={"reason": "bad_cursor"})
+    return params.after
 
 
 async def _open(registry: SessionRegistry, session_id: str, voice: AttachmentWriter | None) -> ServedSession:
@@ -139,37 +140,3 @@ def _call_of(question: Question) -> str | None:
     if isinstance(subject, permissions.ToolCallPermissionSubject):
         return subject.tool_call.tool_call_id
     return getattr(subject, "tool_call_id", None) or question.tool_call_id
-
-
-# --- what is asked for --------------------------------------------------------------------------------
-
-
-def _policy(params: dict[str, Any]) -> HistoryPolicy:
-    given = params.get("historyPolicy", HistoryPolicy.FULL)
-    try:
-        return HistoryPolicy(given)
-    except ValueError:
-        known = ", ".join(HistoryPolicy)
-        raise _wrong(f"`historyPolicy` is one of {known}", "unknown_history_policy") from None
-
-
-def _after(params: dict[str, Any]) -> int | None:
-    if params.get("historyPolicy") != HistoryPolicy.AFTER:
-        return None
-    seq = params.get("after")
-    if not isinstance(seq, int) or isinstance(seq, bool) or seq < 0:
-        raise _wrong("`after` is the number of an event", "bad_cursor")
-    return seq
-
-
-def _client_info(params: dict[str, Any], before: ClientInfo) -> ClientInfo:
-    given = params.get("clientId")
-    client_id = read_client_id(given)
-    if given is not None and client_id is None:
-        raise _wrong(f"`clientId` is 1 to {ID_LIMIT} printable ASCII characters", "bad_client_id")
-    info = params.get("clientInfo")
-    return renamed(before, client_id, info if isinstance(info, dict) else {})
-
-
-def _wrong(message: str, reason: str) -> RequestError:
-    return RequestError(InvalidParams.code, message, data={"reason": reason})

@@ -6,15 +6,16 @@ import asyncio
 from typing import Any
 
 from antiphon.bridge.upgrade import requests as upward
-from antiphon.engine.events import Delivery, RequestId
+from antiphon.engine.events import RequestId
 from antiphon.engine.prompts import Entry
 from antiphon.errors import InvalidParams, RequestCancelled, RequestError
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.schema import v2
-from antiphon.schema.version import META_KEY, ours_in, without_ours
+from antiphon.schema.antiphon.prompts import CancelMeta, Delivery, PromptMeta
+from antiphon.schema.antiphon.readers import read_meta
+from antiphon.schema.version import without_ours
 from antiphon.schema.wire import Unknown
-from antiphon.server.params import operation_id_of
 from antiphon.server.request import Request
 from antiphon.server.session import ServedSession
 
@@ -37,15 +38,15 @@ async def prompt(request: Request) -> Any:
         if not isinstance(block, accepted):
             kind = block.get("type") if isinstance(block, Unknown) else type(block).__struct_config__.tag
             raise InvalidParams(f"content of type {kind!r} is not accepted")  # PROMPT-V2-09, CONT-08
-    ours = ours_in(wanted.meta)
-    delivery = _delivery(ours.get("delivery"), session) or request.server.offer.busy
-    theirs = {key: value for key, value in (wanted.meta or {}).items() if key != META_KEY}
+    ours = read_meta(PromptMeta, wanted.meta)
+    if ours.delivery is Delivery.AGENT and not session.worker.inserts:  # only a hub leaves it to its agent
+        raise InvalidParams("`delivery` 'agent' is not offered")
     outcome = control.submit(
         wanted.prompt,
-        delivery=delivery,
-        operation_id=operation_id_of(ours),
+        delivery=ours.delivery or request.server.offer.busy,
+        operation_id=ours.operation_id,
         sender=voice.who,
-        meta=theirs or None,  # OBS-01
+        meta=without_ours(wanted.meta),  # OBS-01
         request_id=_kept_id(inbound.id),
         policy=client.policy,
     )
@@ -85,12 +86,11 @@ def cancel(request: Request) -> None:
         return  # PROMPT-V2-43
     if session.subagent_of is not None and not session.cancellable:
         return  # SUB-02
-    ours = ours_in(params.meta)
-    operation_id = operation_id_of(ours)
-    if operation_id in session.fold.operations:
+    ours = read_meta(CancelMeta, params.meta)
+    if ours.operation_id in session.fold.operations:
         return  # the turn that it was meant for is over, and another one is at work now
-    session.control.emit(session.fold.operations.done(operation_id))
-    session.control.cancel(message_id=ours.get("messageId"), meta=without_ours(params.meta))
+    session.control.emit(session.fold.operations.done(ours.operation_id))
+    session.control.cancel(message_id=ours.message_id, meta=without_ours(params.meta))
 
 
 def mcp_message(request: Request) -> None:
@@ -131,12 +131,3 @@ async def _answered_again(
 def _kept_id(id: RequestId) -> RequestId:
     """A request id as the journal keeps it. A long string is left out: cut, it could be another request's."""
     return None if isinstance(id, str) and len(id) > ID_LENGTH else id
-
-
-def _delivery(asked: object, session: ServedSession) -> Delivery | None:
-    """The delivery that a prompt asks for. Only a hub offers to leave it to its agent."""
-    if asked is None:
-        return None
-    if asked not in tuple(Delivery) or (asked == Delivery.AGENT and not session.worker.inserts):
-        raise InvalidParams(f"{asked!r} is no way to deliver a prompt")
-    return Delivery(str(asked))

@@ -10,36 +10,33 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
 from msgspec import Raw
 
-from antiphon.engine.events import Delivery
-from antiphon.engine.json_values import CONTENT
+from antiphon.engine.json_values import CONTENT, encode
 from antiphon.engine.prompts import Outcome
 from antiphon.errors import InvalidParams, RequestError
 from antiphon.live.queue_feed import shown_entry
+from antiphon.schema.antiphon import prompts as wire
+from antiphon.schema.antiphon.prompts import Delivery
 from antiphon.schema.repair import Malformed
 from antiphon.schema.wire import Unknown
-from antiphon.server.params import operation_id_of, read_text
 from antiphon.server.request import Request
 from antiphon.server.session import ServedSession
 
-MODES = {"queue": Delivery.QUEUE, "steer": Delivery.STEER, "agent": Delivery.AGENT}
-"""The last one only where a hub leaves it to its agent."""
 
-
-async def inject(request: Request) -> Any:
-    params = request.params
-    voice, session = request.attached(read_text(params, "sessionId"))
-    mode = params.get("mode", "queue")
-    modes = [*MODES] if session.worker.inserts else [*MODES][:2]
-    if not isinstance(mode, str) or mode not in modes:
-        raise InvalidParams(f"`mode` is one of {', '.join(modes)}")
+async def inject(request: Request) -> wire.InjectResponse:
+    params: wire.InjectRequest = request.params
+    voice, session = request.attached(params.session_id)
+    mode = params.mode or Delivery.QUEUE
+    # Only a hub leaves it to its agent.
+    modes = [Delivery.QUEUE, Delivery.STEER, *([Delivery.AGENT] if session.worker.inserts else [])]
+    if mode not in modes:
+        raise InvalidParams(f"`mode` must be one of {', '.join(modes)}, got {str(mode)!r}")
     outcome = session.control.submit(
-        _content(params),
+        _content(params.content),
         held=False,
-        delivery=MODES[mode],
-        operation_id=operation_id_of(params),
+        delivery=mode,
+        operation_id=params.operation_id,
         sender=voice.who,
         policy=request.client.policy,
     )
@@ -47,10 +44,10 @@ async def inject(request: Request) -> Any:
     return await _settle(session, outcome)
 
 
-async def replace(request: Request) -> Any:
-    params = request.params
-    _, session = request.attached(read_text(params, "sessionId"))
-    content = _content(params)
+async def replace(request: Request) -> wire.InjectResponse:
+    params: wire.ReplaceInjectRequest = request.params
+    _, session = request.attached(params.session_id)
+    content = _content(params.content)
 
     def edit(message_id: str) -> Outcome:
         outcome = session.fold.prompts.edit(message_id, content)
@@ -61,69 +58,74 @@ async def replace(request: Request) -> Any:
     return await _once(session, params, edit)
 
 
-async def revoke(request: Request) -> Any:
-    params = request.params
-    _, session = request.attached(read_text(params, "sessionId"))
-    asked = session.control.take_back(read_text(params, "messageId"))
+async def revoke(request: Request) -> wire.Done:
+    params: wire.RevokeInjectRequest = request.params
+    _, session = request.attached(params.session_id)
+    asked = session.control.take_back(params.message_id)
     if asked is not None:
         await asyncio.wait([asked])
     await _once(session, params, session.fold.prompts.withdraw)
-    return {}
+    return wire.Done()
 
 
-async def move(request: Request) -> Any:
-    params = request.params
-    _, session = request.attached(read_text(params, "sessionId"))
-    before = None if params.get("before") is None else read_text(params, "before")
-    return await _once(session, params, lambda id: session.fold.prompts.move(id, before=before))
+async def move(request: Request) -> wire.InjectResponse:
+    params: wire.MoveInjectRequest = request.params
+    _, session = request.attached(params.session_id)
+    return await _once(session, params, lambda id: session.fold.prompts.move(id, before=params.before))
 
 
-async def list_queue(request: Request) -> Any:
-    params = request.params
-    _, session = request.attached(read_text(params, "sessionId"))
+async def list_queue(request: Request) -> wire.ListInjectResponse:
+    params: wire.ListInjectRequest = request.params
+    _, session = request.attached(params.session_id)
     entries = [shown_entry(entry) for entry in session.fold.queue]
-    return {"entries": entries, "paused": session.fold.prompts.paused}
+    return wire.ListInjectResponse(entries=entries, paused=session.fold.prompts.paused)
 
 
-async def resume(request: Request) -> Any:
-    params = request.params
-    _, session = request.attached(read_text(params, "sessionId"))
-    operation_id = operation_id_of(params)
+async def resume(request: Request) -> wire.Done:
+    params: wire.ResumeQueueRequest = request.params
+    _, session = request.attached(params.session_id)
+    operation_id = params.operation_id
     if operation_id not in session.fold.operations:
         session.control.emit((*session.fold.prompts.resume(), *session.fold.operations.done(operation_id)))
         session.control.advance()
     await session.feed.durable()
-    return {}
+    return wire.Done()
 
 
-async def _once(session: ServedSession, params: Any, change: Callable[[str], Outcome]) -> dict[str, Any]:
-    """Do something to an entry, unless it was done before under the same operation id."""
-    message_id, operation_id = read_text(params, "messageId"), operation_id_of(params)
+async def _once(
+    session: ServedSession,
+    params: wire.ReplaceInjectRequest | wire.RevokeInjectRequest | wire.MoveInjectRequest,
+    change: Callable[[str], Outcome],
+) -> wire.InjectResponse:
+    """Change an entry, unless that was done before under the same operation id."""
+    message_id, operation_id = params.message_id, params.operation_id
     if operation_id in session.fold.operations:
         await session.feed.durable()
-        return {"messageId": message_id}
+        return wire.InjectResponse(message_id=message_id)
     outcome = change(message_id)
     if outcome.refusal is None:
         session.control.emit((*outcome.events, *session.fold.operations.done(operation_id)))
     return await _settle(session, outcome)
 
 
-async def _settle(session: ServedSession, outcome: Outcome) -> dict[str, Any]:
-    """The answer, and a refusal too, tells of what is in the store (invariant 1)."""
+async def _settle(session: ServedSession, outcome: Outcome) -> wire.InjectResponse:
+    """Wait until the outcome is in the store, also a refusal (invariant 1)."""
     await session.feed.durable()
     if outcome.refusal is not None or outcome.entry is None:
         assert outcome.refusal is not None
         error = outcome.refusal.to_wire()
         raise RequestError(error.code, error.message, data=error.data)
-    return {"messageId": outcome.entry.message_id}
+    return wire.InjectResponse(message_id=outcome.entry.message_id)
 
 
-def _content(params: Any) -> Raw:
-    raw = Raw(msgspec.json.encode(params.get("content")))
+def _content(content: list[Any]) -> Raw:
+    """Check content blocks, and return them as they were sent, with the fields that are not known here."""
+    raw = Raw(encode(content))
     try:
         blocks = CONTENT.read(raw)
     except Malformed as error:
-        raise InvalidParams(str(error)) from None
-    if any(isinstance(block, Unknown) for block in blocks):
-        raise InvalidParams("a content block of an unknown type")
+        raise InvalidParams(str(error.under(".content"))) from None
+    for block in blocks:
+        if isinstance(block, Unknown):
+            raise InvalidParams(f"Content of the unknown type {block.get('type')!r} - at `$.content`")
     return raw

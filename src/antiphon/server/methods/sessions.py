@@ -8,7 +8,8 @@ from typing import Any
 from antiphon.bridge.upgrade import requests as upward
 from antiphon.errors import InvalidParams, SessionClaimed
 from antiphon.schema import v2
-from antiphon.schema.version import ours_in
+from antiphon.schema.antiphon.readers import read_meta
+from antiphon.schema.antiphon.sessions import CloseSessionMeta, ForkSessionMeta
 from antiphon.server.attach import enter, join, read_cursor
 from antiphon.server.offer import Offer
 from antiphon.server.registry import open_elsewhere
@@ -32,9 +33,7 @@ async def fork(request: Request) -> Any:
         upward.fork_session(request.params, report=client.losses) if client.v1 else request.params
     )
     check_setup(wanted, request.server.offer)
-    at = ours_in(wanted.meta).get("messageId")  # our own: the message after which to fork
-    if at is not None and not isinstance(at, str):
-        raise InvalidParams("`messageId` is the id of a message")
+    at = read_meta(ForkSessionMeta, wanted.meta).message_id
     session = await registry.begin(wanted, lambda: request.server.fork(wanted, at, client))
     return enter(request, session, v2.ForkSessionResponse)
 
@@ -76,7 +75,7 @@ async def close(request: Request) -> Any:
     if session is None:
         await registry.wait_closed(params.session_id)
         return {}  # C-18: what is not there is closed
-    for_all = ours_in(params.meta).get("forAll") is True or session.closing
+    for_all = read_meta(CloseSessionMeta, params.meta).for_all or session.closing
     if not client.policy.acts or (registry.has_others(client, session.id) and not for_all):
         await registry.detach(client, session.id)  # the others go on
     else:

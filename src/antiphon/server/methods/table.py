@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from msgspec import structs
 
 from antiphon.connection.sessions import session_of
-from antiphon.schema.version import ours_in
+from antiphon.schema.antiphon.readers import read_meta
+from antiphon.schema.antiphon.sessions import CloseSessionMeta
 from antiphon.server.method import OURS, Act, Lane, Method, Opens, Role
 from antiphon.server.methods import annotations as annotation_methods
 from antiphon.server.methods import (
@@ -39,110 +40,62 @@ def _has_providers(offer: Offer) -> bool:
 
 _ROWS = (
     # --- the connection
-    Method(name="initialize", lane=CONNECTION, role=OBSERVER, login=False, sessionless=True),
+    Method("initialize", lane=CONNECTION, role=OBSERVER, login=False, sessionless=True),
     # It reaches the client's own requests alone, in the lane of the request that it names.
-    Method(name="$/cancel_request", lane=CONNECTION, role=OBSERVER, login=False, sessionless=True),
-    Method(name="proxy/initialize", lane=CONNECTION),
-    Method(name="proxy/successor", lane=CONNECTION),
+    Method("$/cancel_request", lane=CONNECTION, role=OBSERVER, login=False, sessionless=True),
+    Method("proxy/initialize", lane=CONNECTION),
+    Method("proxy/successor", lane=CONNECTION),
     # --- login
-    Method(name="authenticate", handler=auth.log_in, lane=CONNECTION, act=Act.LOGIN, login=False),
-    Method(name="auth/login", handler=auth.log_in, lane=CONNECTION, act=Act.LOGIN, login=False),
-    Method(name="logout", handler=auth.log_out, lane=CONNECTION, act=Act.LOGIN, login=False),
-    Method(name="auth/logout", handler=auth.log_out, lane=CONNECTION, act=Act.LOGIN, login=False),
-    Method(
-        name="auth/status", handler=auth.status, lane=CONNECTION, role=OBSERVER, login=False, sessionless=True
-    ),
+    Method("authenticate", auth.log_in, lane=CONNECTION, act=Act.LOGIN, login=False),
+    Method("auth/login", auth.log_in, lane=CONNECTION, act=Act.LOGIN, login=False),
+    Method("logout", auth.log_out, lane=CONNECTION, act=Act.LOGIN, login=False),
+    Method("auth/logout", auth.log_out, lane=CONNECTION, act=Act.LOGIN, login=False),
+    Method("auth/status", auth.status, lane=CONNECTION, role=OBSERVER, login=False, sessionless=True),
     # --- sessions
+    Method("session/new", sessions.new, lane=CONNECTION, role=CONTROLLER, act=Act.CREATE, opens=Opens.NEW),
+    # The fork is another session.
     Method(
-        name="session/new",
-        handler=sessions.new,
-        lane=CONNECTION,
-        role=CONTROLLER,
-        act=Act.CREATE,
-        opens=Opens.NEW,
+        "session/fork", sessions.fork, role=CONTROLLER, act=Act.CREATE, opens=Opens.NEW, leads_elsewhere=True
     ),
-    Method(
-        name="session/fork",
-        handler=sessions.fork,
-        role=CONTROLLER,
-        act=Act.CREATE,
-        opens=Opens.NEW,
-        leads_elsewhere=True,  # the fork is another session
-    ),
-    Method(
-        name="session/load",
-        handler=sessions.load,
-        role=OBSERVER,
-        subagents=True,
-        opens=Opens.EXISTING,
-    ),
-    Method(
-        name="session/resume",
-        handler=sessions.resume,
-        role=OBSERVER,
-        subagents=True,
-        opens=Opens.EXISTING,
-    ),
+    Method("session/load", sessions.load, role=OBSERVER, subagents=True, opens=Opens.EXISTING),
+    Method("session/resume", sessions.resume, role=OBSERVER, subagents=True, opens=Opens.EXISTING),
     # Whoever may not act only leaves by it.
-    Method(name="session/close", handler=sessions.close, role=OBSERVER, act=Act.CLOSE, login=False),
-    Method(name=CLOSE_FOR_ALL, handler=sessions.close, act=Act.CLOSE, login=False),
-    Method(name="session/delete", handler=sessions.delete, act=Act.DELETE),
+    Method("session/close", sessions.close, role=OBSERVER, act=Act.CLOSE, login=False),
+    Method(CLOSE_FOR_ALL, sessions.close, act=Act.CLOSE, login=False),
+    Method("session/delete", sessions.delete, act=Act.DELETE),
     Method(
-        name="session/list",
-        handler=records.list_sessions,
+        "session/list",
+        records.list_sessions,
         lane=CONNECTION,
         role=OBSERVER,
         subagents=True,
         sessionless=True,
     ),
-    Method(name="session/status", handler=records.status, role=OBSERVER, subagents=True),
+    Method("session/status", records.status, role=OBSERVER, subagents=True),
     # Work in it ends, for everybody.
-    Method(name="session/archive", handler=records.archive, act=Act.ARCHIVE),
-    Method(name="session/unarchive", handler=records.unarchive, act=Act.ARCHIVE),
-    Method(name="session/set_title", handler=records.set_title, role=CONTROLLER, act=Act.CONFIG),
-    Method(name="_antiphon/attach", handler=attachments.attach, role=OBSERVER, act=Act.CALL),
-    Method(name="_antiphon/detach", handler=attachments.detach, role=OBSERVER, act=Act.CALL),
+    Method("session/archive", records.archive, act=Act.ARCHIVE),
+    Method("session/unarchive", records.unarchive, act=Act.ARCHIVE),
+    Method("session/set_title", records.set_title, role=CONTROLLER, act=Act.CONFIG),
+    Method("_antiphon/attach", attachments.attach, role=OBSERVER, act=Act.CALL),
+    Method("_antiphon/detach", attachments.detach, role=OBSERVER, act=Act.CALL),
     # --- prompts and their queue
-    Method(
-        name="session/prompt",
-        handler=prompts.prompt,
-        role=CONTROLLER,
-        act=Act.PROMPT,
-        counts_as_prompt=True,
-    ),
-    Method(
-        name="_antiphon/inject",
-        handler=queue.inject,
-        role=CONTROLLER,
-        act=Act.PROMPT,
-        counts_as_prompt=True,
-    ),
-    Method(
-        name="_antiphon/replace_inject",
-        handler=queue.replace,
-        role=CONTROLLER,
-        act=Act.PROMPT,
-        counts_as_prompt=True,
-    ),
-    Method(name="_antiphon/revoke_inject", handler=queue.revoke, role=CONTROLLER, act=Act.CANCEL),
-    Method(name="_antiphon/move_inject", handler=queue.move, role=CONTROLLER, act=Act.CONFIG),
-    Method(name="_antiphon/list_inject", handler=queue.list_queue, role=OBSERVER, act=Act.CALL),
-    Method(name="_antiphon/resume_queue", handler=queue.resume, role=CONTROLLER, act=Act.CONFIG),
+    Method("session/prompt", prompts.prompt, role=CONTROLLER, act=Act.PROMPT, counts_as_prompt=True),
+    Method("_antiphon/inject", queue.inject, role=CONTROLLER, act=Act.PROMPT, counts_as_prompt=True),
+    Method("_antiphon/replace_inject", queue.replace, role=CONTROLLER, act=Act.PROMPT, counts_as_prompt=True),
+    Method("_antiphon/revoke_inject", queue.revoke, role=CONTROLLER, act=Act.CANCEL),
+    Method("_antiphon/move_inject", queue.move, role=CONTROLLER, act=Act.CONFIG),
+    Method("_antiphon/list_inject", queue.list_queue, role=OBSERVER, act=Act.CALL),
+    Method("_antiphon/resume_queue", queue.resume, role=CONTROLLER, act=Act.CONFIG),
     # --- turns
-    Method(name="session/cancel", notified=prompts.cancel, role=CONTROLLER, act=Act.CANCEL, subagents=True),
-    Method(name="tool_call/cancel", handler=prompts.cancel_tool_call, role=CONTROLLER, act=Act.CANCEL),
-    Method(name="terminal/cancel", handler=prompts.cancel_terminal, role=CONTROLLER, act=Act.CANCEL),
-    Method(name="_antiphon/answer", handler=answers.answer, role=CONTROLLER, act=Act.ANSWER),
-    Method(name="_antiphon/annotate", handler=annotation_methods.annotate, role=CONTROLLER, act=Act.ANNOTATE),
-    Method(
-        name="_antiphon/remove_annotation",
-        handler=annotation_methods.remove,
-        role=CONTROLLER,
-        act=Act.ANNOTATE,
-    ),
+    Method("session/cancel", notified=prompts.cancel, role=CONTROLLER, act=Act.CANCEL, subagents=True),
+    Method("tool_call/cancel", prompts.cancel_tool_call, role=CONTROLLER, act=Act.CANCEL),
+    Method("terminal/cancel", prompts.cancel_terminal, role=CONTROLLER, act=Act.CANCEL),
+    Method("_antiphon/answer", answers.answer, role=CONTROLLER, act=Act.ANSWER),
+    Method("_antiphon/annotate", annotation_methods.annotate, role=CONTROLLER, act=Act.ANNOTATE),
+    Method("_antiphon/remove_annotation", annotation_methods.remove, role=CONTROLLER, act=Act.ANNOTATE),
     # It reaches nothing but a request that this very client was asked.
     Method(
-        name="mcp/message",
+        "mcp/message",
         notified=prompts.mcp_message,
         lane=CONNECTION,
         role=CONTROLLER,
@@ -150,31 +103,19 @@ _ROWS = (
         sessionless=True,
     ),
     # --- configuration
-    Method(name="session/set_config_option", handler=config.set_option, role=CONTROLLER, act=Act.CONFIG),
-    Method(name="session/set_mode", handler=config.set_mode, role=CONTROLLER, act=Act.CONFIG),
-    Method(name="session/set_model", handler=config.set_model, role=CONTROLLER, act=Act.CONFIG),
+    Method("session/set_config_option", config.set_option, role=CONTROLLER, act=Act.CONFIG),
+    Method("session/set_mode", config.set_mode, role=CONTROLLER, act=Act.CONFIG),
+    Method("session/set_model", config.set_model, role=CONTROLLER, act=Act.CONFIG),
     # The list shows addresses.
-    Method(name="providers/list", handler=providers.list_providers, lane=CONNECTION, offered=_has_providers),
-    Method(
-        name="providers/set",
-        handler=providers.set_provider,
-        lane=CONNECTION,
-        act=Act.CONFIG,
-        offered=_has_providers,
-    ),
-    Method(
-        name="providers/disable",
-        handler=providers.disable,
-        lane=CONNECTION,
-        act=Act.CONFIG,
-        offered=_has_providers,
-    ),
+    Method("providers/list", providers.list_providers, lane=CONNECTION, offered=_has_providers),
+    Method("providers/set", providers.set_provider, lane=CONNECTION, act=Act.CONFIG, offered=_has_providers),
+    Method("providers/disable", providers.disable, lane=CONNECTION, act=Act.CONFIG, offered=_has_providers),
     # --- extensions; the next four are a hub's own
-    Method(name=EXTENSION, handler=extensions.call, role=CONTROLLER, act=Act.CALL),
-    Method(name="_antiphon/journal", handler=extensions.call, act=Act.EXPORT, subagents=True),
-    Method(name="_antiphon/timeline", handler=extensions.call, role=OBSERVER, act=Act.CALL, subagents=True),
-    Method(name="_antiphon/transcript", handler=extensions.call, role=OBSERVER, act=Act.CALL, subagents=True),
-    Method(name="_antiphon/link", handler=extensions.call, act=Act.LINK, leads_elsewhere=True),
+    Method(EXTENSION, extensions.call, role=CONTROLLER, act=Act.CALL),
+    Method("_antiphon/journal", extensions.call, act=Act.EXPORT, subagents=True),
+    Method("_antiphon/timeline", extensions.call, role=OBSERVER, act=Act.CALL, subagents=True),
+    Method("_antiphon/transcript", extensions.call, role=OBSERVER, act=Act.CALL, subagents=True),
+    Method("_antiphon/link", extensions.call, act=Act.LINK, leads_elsewhere=True),
 )
 
 
@@ -183,7 +124,7 @@ def _by_name(rows: Iterable[Method]) -> dict[str, Method]:
 
 
 METHODS = _by_name(_ROWS)
-_UNKNOWN = Method(name="", handler=extensions.call)
+_UNKNOWN = Method("", extensions.call)
 
 
 def method_of(name: str) -> Method:
@@ -203,6 +144,6 @@ def lane_of(name: str, params: object) -> str | None:
 
 def meant_by(name: str, params: object) -> Method:
     """Return the row of a request: a `session/close` may be one for all clients."""
-    if name == "session/close" and ours_in(getattr(params, "meta", None)).get("forAll") is True:
+    if name == "session/close" and read_meta(CloseSessionMeta, getattr(params, "meta", None)).for_all:
         return METHODS[CLOSE_FOR_ALL]
     return method_of(name)

@@ -12,10 +12,11 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 
-from antiphon.client import ClientSession, Elicitation, Permission, QuestionNews, SessionEvent
+from antiphon.client import ClientSession, Elicitation, Permission, SessionEvent
 from antiphon.engine import TurnState
 from antiphon.errors import AntiphonError
 from antiphon.schema import Unknown, v2
+from antiphon.schema.antiphon.questions import QuestionUpdate
 from antiphon.tui.history import History
 from antiphon.tui.options import choose_option
 from antiphon.tui.prompts import PromptSender
@@ -338,7 +339,7 @@ class QuestionController:
             self._note_answer(plain_line(choice.name, limit=120))
         self._screen.set_focus(self._screen.composer)
 
-    def note_end(self, news: QuestionNews) -> None:
+    def note_end(self, news: QuestionUpdate) -> None:
         """Note how a question ended, also if another client answered it."""
         if news.state == "expired":
             self._screen.note("the question expired without an answer", tone="wait")

@@ -16,7 +16,9 @@ from textual.widgets.option_list import Option
 
 from antiphon.client import Client
 from antiphon.errors import AntiphonError
-from antiphon.schema import ours_in, v2
+from antiphon.schema import v2
+from antiphon.schema.antiphon.hub import SessionInfoMeta
+from antiphon.schema.antiphon.readers import read_meta
 from antiphon.tui.screens.dialogs import AskLine, Confirm
 from antiphon.tui.screens.navigator import Navigator
 from antiphon.tui.text.plain import plain_line
@@ -190,16 +192,13 @@ def _count(sessions: int) -> str:
 
 
 def _lines(info: v2.SessionInfo) -> Content:
-    ours = ours_in(info.meta)
-    state = ours.get("state")
-    words, style = STATES.get(state if isinstance(state, str) else "", ("○ stored", "$foreground 60%"))
-    fault = ours.get("fault")
-    if isinstance(fault, dict):
-        words, style = FAULTS.get(str(fault.get("kind")), FAULTS["damaged"])
-    clients = ours.get("clients")
+    ours = read_meta(SessionInfoMeta, info.meta)
+    words, style = STATES.get(ours.state or "", ("○ stored", "$foreground 60%"))
+    if ours.fault is not None:
+        words, style = FAULTS.get(ours.fault.kind, FAULTS["damaged"])
     about = [
-        plain_line(str(ours.get("agent", "")), limit=40),
-        f"{clients} attached" if isinstance(clients, int) and clients else "",
+        plain_line(ours.agent or "", limit=40),
+        f"{ours.clients} attached" if ours.clients else "",
         _ago(info.updated_at),
         plain_line(info.cwd, limit=80),
     ]

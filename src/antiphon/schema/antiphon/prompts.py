@@ -1,0 +1,131 @@
+"""Prompts: what a prompt, its cancel and its answer may carry, and the queue of prompts that outlive their
+request."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from antiphon.schema.antiphon.clients import Who
+from antiphon.schema.wire import OwnEnum, OwnUpdate, Wire
+
+AttachedSession = str
+"""The session, to which the client is attached."""
+StoredSession = str
+"""The session. It need not be open, and the client need not be attached."""
+EntryId = str
+"""The id of the entry, and later of the message that it becomes."""
+Blocks = list[Any]
+"""The content blocks of the prompt."""
+OperationId = Annotated[str, Meta(min_length=1, max_length=256)]
+"""See Operations."""
+
+
+class Delivery(OwnEnum):
+    """How a prompt that comes while the session works is taken."""
+
+    QUEUE = "queue"
+    STEER = "steer"
+    INTERRUPT = "interrupt"
+    AGENT = "agent"
+    """It is handed to the upstream agent at once, which decides. Only a hub offers it."""
+
+
+class OperationMeta(Wire, frozen=True, kw_only=True):
+    """In the params of every request that takes an operation id."""
+
+    operation_id: OperationId | None = None
+
+
+class PromptMeta(Wire, frozen=True, kw_only=True):
+    """In the params of `session/prompt`."""
+
+    delivery: Delivery | None = None
+    """What happens while the session works: `queue`, `steer` (inserted at the next break point), `interrupt`
+    (the turn is cancelled first) or `agent` (a hub hands it to its agent at once, which decides)."""
+    operation_id: OperationId | None = None
+    """The same id again gives the first outcome again, never a second prompt: see Operations."""
+
+
+class CancelMeta(Wire, frozen=True, kw_only=True):
+    """In the params of `session/cancel`."""
+
+    message_id: str | None = None
+    """Cancel only the turn that took this message. The cancel is ignored once that turn has ended."""
+    operation_id: OperationId | None = None  #: The same id again is ignored: it never hits a later turn.
+
+
+class InjectRequest(Wire, frozen=True, kw_only=True):
+    """Queue a prompt."""
+
+    session_id: AttachedSession
+    content: Blocks
+    mode: Delivery | None = None  #: `queue` (the default), `steer` or `agent`.
+    operation_id: OperationId | None = None
+
+
+class InjectResponse(Wire, frozen=True, kw_only=True):
+    message_id: EntryId
+
+
+class ReplaceInjectRequest(Wire, frozen=True, kw_only=True):
+    """Replace the content of a queued prompt."""
+
+    session_id: AttachedSession
+    message_id: EntryId
+    content: Blocks
+    operation_id: OperationId | None = None
+
+
+class RevokeInjectRequest(Wire, frozen=True, kw_only=True):
+    """Remove a queued prompt."""
+
+    session_id: AttachedSession
+    message_id: EntryId
+    operation_id: OperationId | None = None
+
+
+class MoveInjectRequest(Wire, frozen=True, kw_only=True):
+    """Move a queued prompt."""
+
+    session_id: AttachedSession
+    message_id: EntryId
+    before: str | None = None  #: The entry that it is put before; without it, the end of the queue.
+    operation_id: OperationId | None = None
+
+
+class ListInjectRequest(Wire, frozen=True, kw_only=True):
+    """List the queue."""
+
+    session_id: AttachedSession
+
+
+class QueueEntry(Wire, frozen=True, kw_only=True):
+    message_id: EntryId
+    mode: str
+    content: Any
+    sender: Who | None = None
+
+
+class ListInjectResponse(Wire, frozen=True, kw_only=True):
+    entries: list[QueueEntry]
+    paused: bool  #: Whether a cancel paused them.
+
+
+class ResumeQueueRequest(Wire, frozen=True, kw_only=True):
+    """Resume a queue that a cancel paused."""
+
+    session_id: AttachedSession
+    operation_id: OperationId | None = None
+
+
+class Done(Wire, frozen=True, kw_only=True):
+    """An empty result."""
+
+
+class QueueUpdate(OwnUpdate, frozen=True, kw_only=True, tag="_antiphon_queue"):
+    """The whole queue, in order."""
+
+    entries: list[QueueEntry]
+    paused: bool  #: Whether a cancel paused them.

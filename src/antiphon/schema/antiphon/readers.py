@@ -1,0 +1,43 @@
+"""Readers of our own objects where they stand in plain JSON: in a `_meta`, or as an update."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import msgspec
+
+from antiphon.errors import InvalidParams
+from antiphon.schema.repair import Malformed, repair
+from antiphon.schema.version import META_KEY, ours_in
+from antiphon.schema.wire import Wire
+
+T = TypeVar("T", bound=Wire)
+
+
+def read_meta(type: type[T], meta: Any) -> T:
+    """Read the object under our key of a `_meta`. Raises `InvalidParams`, unless `type` is forgiving."""
+    ours = ours_in(meta)
+    return read_params(type, ours, at=f"._meta.{META_KEY}") if ours else type()
+
+
+def read_params(type: type[T], value: Any, *, at: str) -> T:
+    """Read an object of our own that stands in params. Raises `InvalidParams`."""
+    try:
+        return _read(type, value)
+    except Malformed as error:
+        raise InvalidParams(str(error.under(at))) from None
+
+
+def read_update(type: type[T], update: Any) -> T | None:
+    """Read an update of our own; `None` if it is malformed."""
+    try:
+        return _read(type, update)
+    except Malformed:
+        return None
+
+
+def _read(type: type[T], value: Any) -> T:
+    try:
+        return msgspec.convert(value, type)
+    except msgspec.ValidationError:
+        return repair(2).build(type, value)  # type: ignore[no-any-return]
