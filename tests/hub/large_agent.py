@@ -3,7 +3,8 @@
 `text N SIZE`: a message of N chunks. `call N SIZE`: a tool call with N pieces of content. `output N SIZE`: a
 terminal with N chunks of output. `raw SIZE`: a tool call with one raw output. `strangers N`: updates of N
 sessions that nobody knows. `unknown N`: notifications of a method that nobody knows. `answers N`: responses
-to no request. `noise N`: lines that are no JSON. `say TEXT`: a message.
+to no request. `noise N`: lines that are no JSON. `questions N`: requests for permission. `say TEXT`: a
+message.
 """
 
 from __future__ import annotations
@@ -67,6 +68,12 @@ def act(session: str, prompt: str) -> None:
             put(b'{"jsonrpc":"2.0","id":"nobody","result":{}}\n' * count)
         case "noise":
             put(b"no JSON at all\n" * count)
+        case "questions":
+            options = [{"optionId": "yes", "name": "Yes", "kind": "allow_once"}]
+            asked = {"sessionId": session, "title": "T", "options": options, "subject": {"type": "x"}}
+            update(session, "state_update", state="requires_action")
+            for number in range(count):
+                write(id=f"q{number}", method="session/request_permission", params=asked)
         case _:
             update(session, "agent_message_chunk", messageId=f"m{said}", content=text(prompt))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 from msgspec import UNSET, structs
@@ -44,6 +45,10 @@ NO_OPTION = v2.PermissionOption(
 REJECTS = (v2.PermissionOptionKind.REJECT_ONCE, v2.PermissionOptionKind.REJECT_ALWAYS)
 READS = frozenset({"read", "search", "think"})
 """The kinds of tool calls that only read. Not `fetch`: what is sent out with an address is gone."""
+
+
+WAITED_FOR = 100
+"""Questions that a `requires_action` names at most."""
 
 
 class UpstreamQuestions:
@@ -117,14 +122,16 @@ class UpstreamQuestions:
 
     def _waited_for(self) -> list[str]:
         """Return the open questions that the turn waits for: none of background work. One that was asked
-        before the state that opens the turn is among them."""
+        before the state that opens the turn is among them. At most `WAITED_FOR`, the oldest first: the state
+        is repeated when they change."""
         turn = self._fold.turn
         of_turn = None if turn is None else turn.turn_id
-        return [
+        waited_for = (
             question.question_id
             for question in self._fold.questions.open
             if question.turn_id == of_turn and question.tool_call_id is None and question.terminal_id is None
-        ]
+        )
+        return list(islice(waited_for, WAITED_FOR))
 
     def name_in(self, meta: dict[str, Any] | None) -> dict[str, Any] | None:
         """Return the `_meta` of a `requires_action` with the ids of the questions that it waits for: none
@@ -138,9 +145,10 @@ class UpstreamQuestions:
     def _name_waited_for(self) -> None:
         """Repeat `requires_action` where it waits for other questions than it named (PROMPT-V2-21): an agent
         may say it before it asks, ask twice, or have one of two answered."""
-        state, waited_for = self._fold.turns.latest, self._waited_for()
+        state = self._fold.turns.latest
         if self._fold.state is not TurnState.REQUIRES_ACTION or not isinstance(state, v2.SessionStateUpdate):
             return
+        waited_for = self._waited_for()
         if waited_for and ours_in(state.meta).get("waitingFor") != waited_for:
             self._session.emit([Updated.of(structs.replace(state, meta=self.name_in(state.meta)))])
 
