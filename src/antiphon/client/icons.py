@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import binascii
-import contextlib
-import io
 import ssl
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, unquote_to_bytes, urljoin, urlsplit
 
 from msgspec import Struct
@@ -22,15 +20,13 @@ from antiphon.errors import IconFailed
 from antiphon.schema import v2
 
 if TYPE_CHECKING:
-    from http.client import HTTPResponse
+    import httpx
 
 LARGEST = 256 * 1024
 """The largest icon in bytes."""
 
 MOST_REDIRECTS = 5
 _REDIRECTS = (301, 302, 303, 307, 308)
-_READ = 2 * LARGEST + 64 * 1024
-"""Bytes of an answer that are read: its head, and a body that may come in small chunks."""
 
 
 class IconImage(Struct, frozen=True):
@@ -76,14 +72,20 @@ async def fetch_icon(
     address = _https_address(icon.src)
     if address is None:
         raise IconFailed(f"an icon needs a `data:` image or an `https:` address, got {icon.src[:100]!r}")
-    from http.client import HTTPException  # few clients show icons
+    import httpx  # few clients show icons
 
+    asking = {"Accept": "image/*", "Accept-Encoding": "identity", "Connection": "close"}
+    verify = context or ssl.create_default_context()
     try:
-        async with asyncio.timeout(timeout):
-            return await _follow(address, context or ssl.create_default_context())
+        async with (
+            asyncio.timeout(timeout),
+            httpx.AsyncClient(verify=verify, trust_env=False, timeout=None, headers=asking) as client,
+        ):
+            del client.headers["User-Agent"]
+            return await _follow(client, address)
     except TimeoutError as error:
         raise IconFailed(f"the icon did not arrive within {timeout:g} s") from error
-    except (OSError, HTTPException, ValueError) as error:
+    except (OSError, httpx.HTTPError, httpx.InvalidURL) as error:
         raise IconFailed(f"the icon cannot be fetched: {error}") from error
 
 
@@ -98,71 +100,32 @@ def _https_address(src: str) -> SplitResult | None:
     return parts if parts.scheme == "https" and parts.hostname and not named else None
 
 
-async def _follow(address: SplitResult, context: ssl.SSLContext) -> IconImage:
+async def _follow(client: httpx.AsyncClient, address: SplitResult) -> IconImage:
     for _ in range(MOST_REDIRECTS + 1):
-        response = await _get(address, context)
-        if response.status not in _REDIRECTS:
-            return _image(response)
-        following = _https_address(urljoin(address.geturl(), response.headers.get("Location", "")))
+        async with client.stream("GET", address.geturl()) as response:
+            client.cookies.clear()
+            if response.status_code not in _REDIRECTS:
+                return await _image(response)
+            following = _https_address(urljoin(address.geturl(), response.headers.get("Location", "")))
         if following is None or _origin(following) != _origin(address):
             raise IconFailed("the icon redirects to another origin")
         address = following
-    raise IconFailed("the icon redirects too often")
+    raise IconFailed(f"the icon redirects more than {MOST_REDIRECTS} times")
 
 
 def _origin(address: SplitResult) -> tuple[str | None, int]:
     return address.hostname, address.port or 443
 
 
-async def _get(address: SplitResult, context: ssl.SSLContext) -> HTTPResponse:
-    host, port = _origin(address)
-    target = (address.path or "/") + (f"?{address.query}" if address.query else "")
-    head = [
-        f"GET {target} HTTP/1.1",
-        f"Host: {address.netloc}",
-        "Accept: image/*",
-        "Accept-Encoding: identity",
-        "Connection: close",
-    ]
-    if any(character <= " " or character == "\x7f" for character in target + address.netloc):
-        raise IconFailed(f"the address of the icon is not a URI: {address.geturl()[:100]!r}")
-    reader, writer = await asyncio.open_connection(host, port, ssl=context, limit=_READ)
-    try:
-        writer.write(("\r\n".join(head) + "\r\n\r\n").encode("ascii"))
-        answer = b""
-        while part := await reader.read(64 * 1024):
-            answer += part
-            if len(answer) > _READ:
-                raise IconFailed(f"the icon is larger than {LARGEST} bytes")
-    finally:
-        writer.close()
-        with contextlib.suppress(OSError):
-            await writer.wait_closed()
-    from http.client import HTTPResponse
-
-    received: Any = _Received(answer)
-    response = HTTPResponse(received)
-    response.begin()
-    return response
-
-
-class _Received:
-    """Received bytes in place of a socket."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-
-    def makefile(self, *_: Any) -> io.BytesIO:
-        return io.BytesIO(self._data)
-
-
-def _image(response: HTTPResponse) -> IconImage:
-    if response.status != 200:
-        raise IconFailed(f"the icon cannot be fetched: the server answered {response.status}")
-    mime_type = response.headers.get_content_type()
+async def _image(response: httpx.Response) -> IconImage:
+    if response.status_code != 200:
+        raise IconFailed(f"the icon cannot be fetched: the server answered {response.status_code}")
+    mime_type = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     if not mime_type.startswith("image/"):
-        raise IconFailed(f"the icon must be an image, got {mime_type}")
-    data = response.read()
-    if len(data) > LARGEST:
-        raise IconFailed(f"the icon is larger than {LARGEST} bytes")
+        raise IconFailed(f"the icon must be an image, got {mime_type!r}")
+    data = b""
+    async for part in response.aiter_raw():
+        data += part
+        if len(data) > LARGEST:
+            raise IconFailed(f"the icon is larger than {LARGEST} bytes")
     return IconImage(mime_type, data)
