@@ -34,7 +34,7 @@ async def test_what_a_v1_agent_replays_on_load_is_not_said_twice(tmp_path: Path,
         assert told(back) == [*expected, ("user", "four"), ("agent", "ask small heard four")]
         ids = [(message.type, message.message_id) for message in back.messages]
         assert len(set(ids)) == len(ids)
-        kept: Any = hub.find(session.id)
+        kept: Any = hub._core.find(session.id)
         assert kept.worker.binding.chain == ["old-1"]
 
 
@@ -67,5 +67,5 @@ async def test_what_the_new_agent_does_not_offer_is_left_as_it_is(tmp_path: Path
         await (await back.prompt("say hello")).drained()
         assert back.config["model"].current_value == "large"  # it has that one, too
         assert list(back.config) == ["model"]
-        kept: Any = hub.find(session.id)
+        kept: Any = hub._core.find(session.id)
         assert len(kept.worker.binding.chain) == 2

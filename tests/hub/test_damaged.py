@@ -153,7 +153,7 @@ async def test_parents_in_a_circle_hang_no_request() -> None:
     for one, other in (("a", "b"), ("b", "a"), ("self", "self")):
         await keep(store, one, meta={SUBAGENT_OF: other})
     hub = Hub({}, store=store)
-    permit = HubPolicy(hub, Grant(name="guest", role=Role.CONTROLLER, sessions=frozenset({"z"})))
+    permit = HubPolicy(hub._core, Grant(name="guest", role=Role.CONTROLLER, sessions=frozenset({"z"})))
     for name in ("a", "b", "self"):
         assert not await permit._covers_parent(method_of("session/resume"), name)
     async with connect(hub, version=2) as client:

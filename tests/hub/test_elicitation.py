@@ -130,7 +130,7 @@ async def test_unattended_it_can_be_cancelled_at_once(tmp_path: Path, agent_vers
             await leaving.until(lambda frame: "holding" in str(frame))
             content = [{"type": "text", "text": "form"}]
             await leaving.call("q", "_antiphon/inject", sessionId=session, mode="queue", content=content)
-        kept: Any = hub.find(session)
+        kept: Any = hub._core.find(session)
         kept.worker.cancel()
         kept.emit(kept.fold.prompts.resume())  # what waited is worked on with nobody there
         await kept.live.durable()

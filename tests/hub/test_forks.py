@@ -34,8 +34,8 @@ async def test_an_agent_s_own_fork_goes_on_in_its_process(
         assert turn.text == "story"  # nothing had to be told
         await (await session.prompt("say two")).drained()
         assert [text for _, text in told(fork)] == ["say one", "heard say one", "story", "story"]
-        kept: Any = hub.find(fork.id)
-        source: Any = hub.find(session.id)
+        kept: Any = hub._core.find(fork.id)
+        source: Any = hub._core.find(session.id)
         assert kept.worker.binding.upstream is source.worker.binding.upstream
         await session.close()
         assert (await (await fork.prompt("say three")).drained()).stop_reason == "end_turn"
@@ -50,13 +50,13 @@ async def test_a_fork_at_a_message_is_the_agent_s_own_where_it_can_do_that(tmp_p
         at = session.messages[1].message_id
         fork = await session.fork(at=at)
         assert [text for _, text in told(fork)] == ["say one", "heard say one"]
-        kept: Any = hub.find(fork.id)
+        kept: Any = hub._core.find(fork.id)
         assert kept.worker.binding.chain
         with pytest.raises(CallFailed) as failed:
             await session.fork(at="msg_unknown")
         assert failed.value.error.data["reason"] == "unknown_message_id"
         assert (await (await fork.prompt("say three")).drained()).stop_reason == "end_turn"
-        assert len(hub.upstreams) == 1
+        assert len(hub._core.upstreams) == 1
 
 
 @pytest.mark.parametrize("at_message", [False, True])

@@ -54,7 +54,7 @@ async def test_a_revoked_token_does_nothing_while_its_link_is_still_open(
             talk.send(method="session/cancel", params={"sessionId": session})
             line = await door.audited(token="gone", method="session/cancel")
             assert line["outcome"] == "forbidden"
-            assert door.hub.find(session) is not None
+            assert door.hub._core.find(session) is not None
 
 
 async def test_a_controller_of_one_session_gets_nothing_of_what_works_for_another(tmp_path: Path) -> None:
@@ -62,9 +62,9 @@ async def test_a_controller_of_one_session_gets_nothing_of_what_works_for_anothe
         mine, other = [
             (await owner.call(id, "session/new", cwd="/", mcpServers=[]))["sessionId"] for id in ("a", "b")
         ]
-        parent = door.hub.find(other)
+        parent = door.hub._core.find(other)
         assert parent is not None
-        child = await door.hub.registry.create_subagent(parent, "/")
+        child = await door.hub._core.registry.create_subagent(parent, "/")
         child.parent = parent
         async with door.talk(door.token("guest", "controller", sessions=[mine])) as talk:
             for state in ("open", "put away"):
@@ -74,7 +74,7 @@ async def test_a_controller_of_one_session_gets_nothing_of_what_works_for_anothe
                     params = {"sessionId": child.id, **PARAMS.get(method, {})}
                     wire = method.removesuffix(" for all")
                     assert await refused(talk, f"{state} {method}", wire, **params) == FORBIDDEN, method
-                await door.hub.registry.release(child)
+                await door.hub._core.registry.release(child)
 
 
 # --- over HTTP -----------------------------------------------------------------------------------------

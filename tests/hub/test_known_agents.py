@@ -60,7 +60,7 @@ async def life(folder: Path, agent: Any, **how: Any) -> AsyncIterator[Hub]:
 async def learned(hub: Hub) -> None:
     """The first agent runs."""
     async with asyncio.timeout(DEADLINE):
-        await (await hub.upstreams.spare(hub.default)).started()
+        await (await hub._core.upstreams.spare(hub._core.default)).started()
         async with connect(hub):
             pass
 
@@ -105,11 +105,11 @@ CLIENTS = pytest.mark.parametrize("client", [1, 2])
 async def test_the_agent_is_started_with_the_hub(tmp_path: Path) -> None:
     async with life(tmp_path, slow(tmp_path, 1)) as hub:
         await asyncio.sleep(0)
-        assert len(hub.upstreams) == 1  # before any client
+        assert len(hub._core.upstreams) == 1  # before any client
         async with talking(hub, 1) as talk:
             assert offered(opening(talk)) == (True, ["key"])
             await new_session(talk)
-        assert len(hub.upstreams) == 1
+        assert len(hub._core.upstreams) == 1
 
 
 @VERSIONS
@@ -246,7 +246,7 @@ async def test_an_agent_that_could_not_be_started_is_tried_again_for_the_next_cl
         async with talking(hub, 2) as talk:
             assert offered(opening(talk)) == (False, [])
         script.write_bytes(Path(parrot(1)[1]).read_bytes())  # noqa: ASYNC240 # a small file
-        while not hub.known_agents.is_current("slow"):
+        while not hub._core.known_agents.is_current("slow"):
             async with talking(hub, 2) as talk:
                 pass
         async with talking(hub, 2) as talk:
@@ -270,13 +270,13 @@ async def test_an_agent_that_no_session_uses_rests_and_is_started_when_it_is_nee
     async with life(tmp_path, slow(tmp_path, 1), idle=1) as hub:
         await learned(hub)
         await rest(hub)
-        assert hub.upstreams.of("slow") == []
+        assert hub._core.upstreams.of("slow") == []
         close_gate(tmp_path)
         async with talking(hub, 2) as talk:
             assert offered(opening(talk)) == (True, ["key"])
-            assert hub.upstreams.of("slow") == []
+            assert hub._core.upstreams.of("slow") == []
             await asyncio.gather(open_gate(tmp_path), new_session(talk))
-            assert len(hub.upstreams.of("slow")) == 1
+            assert len(hub._core.upstreams.of("slow")) == 1
 
 
 async def test_a_hub_that_ends_while_its_agent_starts_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ async def new(talk: Talk, id: str = "new") -> str:
 
 async def put_away(door: Doors, talk: Talk, session: str) -> None:
     await talk.call(f"close {session}", "session/close", sessionId=session)
-    assert door.hub.find(session) is None
+    assert door.hub._core.find(session) is None
 
 
 OPENING: dict[str, dict[str, Any]] = {
@@ -74,7 +74,7 @@ async def test_requests_that_come_at_once_do_not_pass_the_limit_together(tmp_pat
             talk.send(id=session, method="session/resume", params=params)
         answers = [await talk.answer_to(id) for id in (*range(5), *kept)]
         assert len([answer for answer in answers if "result" in answer]) == 3
-        assert len(door.hub.live) == 3
+        assert len(door.hub._core.live) == 3
 
 
 async def test_what_failed_to_open_gives_its_room_back(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ async def test_subagents_count_and_an_agent_goes_on_without_room_for_them(tmp_pa
             talk.prompt("p", session, "go")
             await talk.update("state_update", state="idle", stopReason="end_turn")
             assert "all done" in str(talk.updates())
-            assert len(door.hub.live) == 2
+            assert len(door.hub._core.live) == 2
         await rest(door.hub)
 
 

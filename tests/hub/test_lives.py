@@ -249,7 +249,7 @@ async def test_a_turn_that_takes_too_long_at_the_end_is_cut_and_its_clients_are_
         address = f"ws://127.0.0.1:{hub.port}/acp"
         async with connect(address, token=hub.token) as client:
             session, turn = await begun(client)
-            await hub.settle()
+            await hub._core.settle()
             end = await turn.drained()
             assert end.cut is None
             assert end.error is not None
@@ -269,7 +269,7 @@ async def test_who_leaves_while_a_session_is_made_leaves_no_agent_behind() -> No
                 making.cancel()
         async with connect(address, token=hub.token) as client:
             await (await (await client.new_session("/")).prompt("say a")).drained()
-    assert not hub.upstreams
+    assert not hub._core.upstreams
 
 
 @pytest.mark.parametrize("how", ["--v2", ""])

@@ -172,7 +172,7 @@ async def test_a_session_that_is_woken_by_who_only_joins_has_the_servers_it_had(
             await turn.drained()
             assert turn.text == "[tools]"
         await rest(hub)
-        assert hub.find(session.id) is None
+        assert hub._core.find(session.id) is None
         async with by_hand(hub) as joins:
             await joins.call("a", "_antiphon/attach", sessionId=session.id, historyPolicy="none")
             joins.prompt(1, session.id, "which?")

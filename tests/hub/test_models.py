@@ -142,7 +142,7 @@ async def test_the_model_is_chosen_again_after_the_agent_was_lost(tmp_path: Path
     async with hub_of(tmp_path, agent) as (hub, client):
         session = await client.new_session("/")
         await session.set_config("model", "large")
-        kept: Any = hub.find(session.id)
+        kept: Any = hub._core.find(session.id)
         kept.worker.leave_agent()
         frames = await client.call_extension("_parrot/heard", {"sessionId": session.id})
         assert [params["modelId"] for params in heard(frames, "session/set_model")] == ["large"]

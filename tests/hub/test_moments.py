@@ -35,13 +35,13 @@ async def kept_session(folder: Path) -> str:
 async def test_a_prompt_is_cancelled_while_its_agent_does_not_start(tmp_path: Path, version: int) -> None:
     session_id = await kept_session(tmp_path)
     async with hub_of(tmp_path, [*OLD, str(tmp_path / "kept.json")]) as (hub, _):
-        hub.agents["agent"] = [*OLD, str(tmp_path / "kept.json"), "--hang"]
-        for upstream in hub.upstreams.of("agent"):  # the one that it was learned from
+        hub._core.agents["agent"] = [*OLD, str(tmp_path / "kept.json"), "--hang"]
+        for upstream in hub._core.upstreams.of("agent"):  # the one that it was learned from
             upstream.end("to begin with")
         async with connect(hub, version=version) as client:
             session = await client.load_session(session_id, "/")
             prompting = asyncio.ensure_future(session.prompt("two"))
-            kept: Any = hub.find(session_id)
+            kept: Any = hub._core.find(session_id)
             assert await until(lambda: kept.worker.binding.busy)
             await session.cancel()
             if version == 2:
@@ -64,7 +64,7 @@ async def test_an_agent_that_dies_by_a_load_is_not_one_that_forgets(tmp_path: Pa
         broken.unlink()
         await (await session.prompt("three")).drained()
         assert [text for _, text in told(session)][2:] == ["three", "ask small heard three"]
-        kept: Any = hub.find(session_id)
+        kept: Any = hub._core.find(session_id)
         assert kept.worker.binding.chain == ["old-1"]  # it is where it was
 
 
@@ -91,12 +91,12 @@ async def test_one_session_of_a_shared_process_rests_while_the_other_works(tmp_p
         await (await one.prompt("say one")).drained()
         turn = await two.prompt("wait")
         await heard(two, "waiting")
-        (process,) = hub.upstreams.of("agent")
+        (process,) = hub._core.upstreams.of("agent")
         await rest(hub)
-        kept: Any = hub.find(one.id)
+        kept: Any = hub._core.find(one.id)
         assert kept.worker.binding.at_agent is None
         await (await one.prompt("say two")).drained()
-        assert hub.upstreams.of("agent") == [process]
+        assert hub._core.upstreams.of("agent") == [process]
         assert [text for _, text in told(one)][2:] == ["say two", "heard say two"]
         await two.cancel()
         assert (await turn.drained()).cancelled
@@ -109,7 +109,7 @@ async def test_an_agent_that_dies_by_a_fork_leaves_one_that_is_told(tmp_path: Pa
         await (await session.prompt("say one")).drained()
         forking = asyncio.ensure_future(session.fork())
         await asyncio.sleep(0)
-        for upstream in hub.upstreams.of("agent"):
+        for upstream in hub._core.upstreams.of("agent"):
             upstream.end("killed")
         fork = await forking
         assert [text for _, text in told(fork)] == ["say one", "heard say one"]

@@ -174,7 +174,7 @@ async def test_options_hold_after_the_agent_was_lost_or_a_notice_says_that_they_
     async with hub_of(tmp_path, agent) as (hub, _), talking(hub, version, **able) as talk:
         session = await new_session(talk)
         await choose(talk, session, kind, version)
-        kept: Any = hub.find(session)
+        kept: Any = hub._core.find(session)
         kept.worker.leave_agent()
         if refused:
             (tmp_path / "refuse").touch()

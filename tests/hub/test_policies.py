@@ -152,7 +152,7 @@ async def test_a_question_without_an_answer_expires_and_all_are_told(version: in
         assert "allowed: False" in str(other.updates())
         question = asked["params"]["_meta"]["antiphon"]["questionId"]
         assert door.audit(act="answer", outcome="expired", question=question)
-        live = door.hub.find(session)
+        live = door.hub._core.find(session)
         assert live is not None
         ended = live.fold.questions.get(question)
         assert ended is not None

@@ -35,8 +35,8 @@ async def hub_of(folder: Path, agent: Any, **how: Any) -> AsyncIterator[tuple[Hu
 
 async def rest(hub: Hub) -> None:
     """As if nothing had happened for long."""
-    await hub.idle_reaper.look(time.monotonic())
-    await hub.idle_reaper.look(time.monotonic() + LATER)
+    await hub._core.idle_reaper.look(time.monotonic())
+    await hub._core.idle_reaper.look(time.monotonic() + LATER)
 
 
 async def test_sessions_share_a_process_if_that_is_wanted_and_all_come_back_when_it_dies(
@@ -68,7 +68,7 @@ async def test_an_agent_that_names_its_sessions_alike_is_not_shared(tmp_path: Pa
             turn = await session.prompt("echo")
             assert (await turn.drained()).stop_reason == "end_turn"
             assert turn.text == "heard"
-        assert len(hub.upstreams) == 2
+        assert len(hub._core.upstreams) == 2
 
 
 async def test_who_closes_a_session_of_a_shared_process_leaves_the_others_alone(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ async def test_who_closes_a_session_of_a_shared_process_leaves_the_others_alone(
         turn = await two.prompt("stream 2000")
         await one.close()
         assert (await turn.drained()).stop_reason == "end_turn"
-        assert len(hub.upstreams) == 1
+        assert len(hub._core.upstreams) == 1
 
 
 async def test_an_idle_agent_is_stopped_and_the_next_prompt_brings_it_back(tmp_path: Path) -> None:
@@ -87,12 +87,12 @@ async def test_an_idle_agent_is_stopped_and_the_next_prompt_brings_it_back(tmp_p
         await session.set_config("model", "large")
         await (await session.prompt("say one")).drained()
         await rest(hub)
-        assert not hub.upstreams.of("agent")
-        assert hub.find(session.id) is not None  # somebody is attached
+        assert not hub._core.upstreams.of("agent")
+        assert hub._core.find(session.id) is not None  # somebody is attached
         await (await session.prompt("say two")).drained()
         assert [text for _, text in told(session)] == ["say one", "heard say one", "say two", "heard say two"]
         assert session.config["model"].current_value == "large"
-        assert len(hub.upstreams.of("agent")) == 1
+        assert len(hub._core.upstreams.of("agent")) == 1
 
 
 @pytest.mark.parametrize("busy", ["wait", "ask"])
@@ -102,13 +102,13 @@ async def test_an_agent_at_work_or_with_a_question_is_not_stopped(tmp_path: Path
         session = await leaving.new_session("/")
         await session.prompt(busy)
         await heard(session, "waiting") if busy == "wait" else None
-        kept: Any = hub.find(session.id)
+        kept: Any = hub._core.find(session.id)
         while busy == "ask" and not kept.fold.questions.open:
             await kept.live.durable()
             await asyncio.sleep(0)
         await rest(hub)
-        assert len(hub.upstreams.of("agent")) == 1
-        assert hub.find(session.id) is kept
+        assert len(hub._core.upstreams.of("agent")) == 1
+        assert hub._core.find(session.id) is kept
 
 
 async def test_an_agent_that_would_forget_its_session_is_kept(tmp_path: Path) -> None:
@@ -116,12 +116,12 @@ async def test_an_agent_that_would_forget_its_session_is_kept(tmp_path: Path) ->
         session = await client.new_session("/")
         await (await session.prompt("say one")).drained()
         await rest(hub)
-        assert len(hub.upstreams.of("agent")) == 1
+        assert len(hub._core.upstreams.of("agent")) == 1
     async with hub_of(tmp_path, SLOPPY) as (hub, client):  # it can neither resume nor load
         session = await client.new_session("/")
         await (await session.prompt("echo")).drained()
         await rest(hub)
-        assert len(hub.upstreams.of("agent")) == 1
+        assert len(hub._core.upstreams.of("agent")) == 1
 
 
 async def test_a_session_that_nobody_needs_is_let_go_and_opened_again(tmp_path: Path) -> None:
@@ -131,11 +131,11 @@ async def test_a_session_that_nobody_needs_is_let_go_and_opened_again(tmp_path: 
             session = await leaving.new_session("/")
             await (await session.prompt("say one")).drained()
         await rest(hub)
-        assert hub.find(session.id) is None
+        assert hub._core.find(session.id) is None
         back = await client.load_session(session.id, "/")
         await (await back.prompt("say two")).drained()
         assert [text for _, text in told(back)] == ["say one", "heard say one", "say two", "heard say two"]
-    assert not hub.upstreams
+    assert not hub._core.upstreams
 
 
 async def test_an_agent_that_answers_nothing_is_an_error_in_time(tmp_path: Path) -> None:

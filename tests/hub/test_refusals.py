@@ -92,7 +92,7 @@ def over(how: str) -> Callable[[Doors], dict[str, str]]:
 
 def ticket(how: str) -> Callable[[Doors], dict[str, str]]:
     def headers(door: Doors) -> dict[str, str]:
-        tickets = door.hub.admission.tickets
+        tickets = door.hub._core.admission.tickets
         if how == "late":
             tickets.seconds = -1
         secret = "guess" if how == "guessed" else tickets.issue(OWNER)

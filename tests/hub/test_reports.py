@@ -163,7 +163,7 @@ async def test_a_timeline_has_who_did_what_and_when(tmp_path: Path) -> None:
         )
         # Closed, and in another life: it is the same, but for who is there.
         await owner.call("c", "session/close", sessionId=session)
-        door.hub.reports._timelines.clear()
+        door.hub._core.reports._timelines.clear()
         again = await owner.call("t3", "_antiphon/timeline", sessionId=session)
         assert again["items"] == [item for item in told["items"] if item["kind"] != "client"]
 
@@ -292,8 +292,10 @@ async def test_a_long_session_is_told_and_nobody_else_waits(tmp_path: Path) -> N
         watching = asyncio.create_task(watch())
         began = time.monotonic()
         page, told = await asyncio.gather(
-            hub.reports.transcript(TranscriptRequest(session_id=session_id, format=TranscriptFormat.HTML)),
-            hub.reports.timeline(TimelineRequest(session_id=session_id)),
+            hub._core.reports.transcript(
+                TranscriptRequest(session_id=session_id, format=TranscriptFormat.HTML)
+            ),
+            hub._core.reports.timeline(TimelineRequest(session_id=session_id)),
         )
         took = time.monotonic() - began
         stop.set()
@@ -379,7 +381,9 @@ async def test_who_does_not_read_is_told_the_last_of_it_once_it_does(tmp_path: P
                 await slow.send(json.dumps({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
                 while json.loads(await slow.recv()).get("id") != id:
                     pass
-            [link] = [link for link in door.hub.connections if link.wire.agreement.extras.session_updates]
+            [link] = [
+                link for link in door.hub._core.connections if link.wire.agreement.extras.session_updates
+            ]
             while not link.wire.congested:
                 await worked(owner, session, much)
             for number_ in range(40):
@@ -410,7 +414,7 @@ async def test_a_store_that_fails_tells_of_nothing_that_is_gone(tmp_path: Path) 
         session = await began(owner)
         await news(owner, sessionId=session)
         store.failing = True
-        door.hub.registry.changed(session)
+        door.hub._core.registry.changed(session)
         await store.failed.wait()
         store.failing = False
         await owner.call("t", "session/set_title", sessionId=session, title="There")

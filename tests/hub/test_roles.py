@@ -179,7 +179,7 @@ async def test_an_observer_sets_nothing_up(tmp_path: Path) -> None:
                 "additionalDirectories": ["/e"],
             }
             await eye.call("r", "session/resume", **params)
-            live = door.hub.find(session)
+            live = door.hub._core.find(session)
             assert live is not None
             assert live.mcp_servers == ()
             assert live.additional_directories == ()
@@ -224,14 +224,14 @@ async def test_an_owner_closes_for_all_and_others_only_leave(tmp_path: Path) -> 
         session = (await owner.call("new", "session/new", cwd="/", mcpServers=[]))["sessionId"]
         await bob.call("r", "session/resume", sessionId=session, cwd="/", mcpServers=[])
         await bob.call("c", "session/close", sessionId=session)
-        assert door.hub.find(session) is not None
+        assert door.hub._core.find(session) is not None
         await bob.call("r2", "session/resume", sessionId=session, cwd="/", mcpServers=[])
         for_all = {"_meta": {"antiphon": {"forAll": True}}}
         error = await refused(bob, "c2", "session/close", sessionId=session, **for_all)
         assert error is not None
         assert error["code"] == Forbidden.code
         await owner.call("c3", "session/close", sessionId=session, **for_all)
-        assert door.hub.find(session) is None
+        assert door.hub._core.find(session) is None
         assert [line["outcome"] for line in door.audit(method=CLOSE_FOR_ALL)] == ["forbidden", "allowed"]
 
 

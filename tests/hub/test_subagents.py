@@ -52,7 +52,7 @@ async def test_a_child_of_the_agent_is_announced_followed_and_replayed(
         child = await child_of(session)
         assert (child.title, child.description, child.can_cancel) == ("Helper", "helps", True)
         assert child.state == "idle"
-        assert hub.find(child.id) is not None  # a session of the hub's own
+        assert hub._core.find(child.id) is not None  # a session of the hub's own
         notes = [(note.sender_session_id, note.recipient_session_id) for note in session.session_messages]
         assert notes == [(session.id, child.id), (child.id, session.id)]
         back = await late.load_session(session.id, "/")
@@ -91,13 +91,13 @@ async def test_a_child_is_over_when_its_agent_dies(tmp_path: Path, agent_version
     async with hub_of(tmp_path, agent, version=agent_version) as (hub, client):
         session, turn = await begun(client)
         child = await child_of(session)
-        hub.upstreams.of("agent")[0].end("killed")
+        hub._core.upstreams.of("agent")[0].end("killed")
         assert (await turn.drained()).stop_reason == "error"
         while child.state != "idle":
             await anext(session.events())
         assert (await (await session.prompt("say more")).drained()).stop_reason == "end_turn"
         assert [told.id for told in session.subagents] == [child.id]
-        while hub.find(child.id) is not None:  # it is put away soon
+        while hub._core.find(child.id) is not None:  # it is put away soon
             await client.list_sessions()
 
 
@@ -112,7 +112,7 @@ async def test_what_a_child_asks_is_asked_through_its_parent(tmp_path: Path, age
         child = await child_of(session)
         await said(child, "allowed: True")
         assert (await turn.drained()).stop_reason == "end_turn"
-        assert not hub.find(session.id).fold.questions.open  # type: ignore[union-attr]
+        assert not hub._core.find(session.id).fold.questions.open  # type: ignore[union-attr]
 
 
 @AGENTS

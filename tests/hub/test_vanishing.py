@@ -55,9 +55,9 @@ async def reachable(kind: str, left: asyncio.Semaphore) -> AsyncIterator[tuple[A
 
     if kind == "hub":
         hub = Hub({"echo": echo()})
-        hub.serve = noted(hub.serve)  # type: ignore[method-assign]
+        hub._core.serve = noted(hub._core.serve)  # type: ignore[method-assign]
         async with hub.listening():
-            yield hub, f"ws://127.0.0.1:{hub.port}/acp", hub.token
+            yield hub._core, f"ws://127.0.0.1:{hub.port}/acp", hub.token
     else:
         agent = echo()
         async with agent.serving(), websocket_server(noted(agent.serve)) as server:

@@ -51,7 +51,7 @@ def test_no_module_imports_itself_through_others(package: str) -> None:
     [
         ("server", "session", "from antiphon.server.registry import SessionRegistry"),
         ("agent", "worker", "from antiphon.agent.session import AgentSession"),
-        ("hub", "session_factory", "from antiphon.hub.hub import Hub"),
+        ("hub", "session_factory", "from antiphon.hub.core import HubCore"),
         ("live", "tail", "from antiphon.live.session import LiveSession"),
     ],
 )

@@ -14,7 +14,7 @@ def peers(stage: Stage, **wanted: Any) -> list[str]:
 
 
 async def test_the_audit_log_has_the_clients_address(stage: Stage) -> None:
-    link = stage.hub.browsers.link("")
+    link = stage.hub._core.browsers.link("")
     async with stage.client() as client:
         assert (await client.post("/acp", json=INITIALIZE)).status_code == 200
         assert (await client.get("/acp", headers={"Authorization": "Bearer wrong"})).status_code == 401
@@ -88,7 +88,7 @@ async def test_another_name_leads_nowhere(stage: Stage) -> None:
 async def test_strangers_do_not_wear_out_the_log_by_changing_their_addresses(
     stage: Stage,
 ) -> None:
-    stage.hub.admission._strangers = Rate(5)
+    stage.hub._core.admission._strangers = Rate(5)
     async with stage.client() as client:
         for number in range(20):
             headers = {"Authorization": "Bearer wrong", "X-Forwarded-For": f"203.0.113.{number}"}

@@ -159,7 +159,7 @@ def _serve(serving: ServeOptions, stack: ExitStack) -> None:
         if ready_file is not None:
             write_private(ready_file, msgspec.json.encode(running))
         # The link makes its reader an owner, so it must not get into a log file.
-        link = hub.browsers.link(running.url) if sys.stderr.isatty() else None
+        link = hub.login_link(running.url) if sys.stderr.isatty() else None
         text = instructions(running, folder, link, default=serving.data is None)
         write_styled(sys.stderr, click.unstyle(text) if os.environ.get("NO_COLOR") else text)
 

@@ -1,4 +1,5 @@
-"""Hub: towards its clients an agent whose sessions are worked on by agents behind it."""
+"""HubCore: the parts of a hub, and their life. A hub is an agent to its clients; the agents behind it work on
+its sessions."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import contextlib
 import logging
 import os
 import ssl
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +43,7 @@ from antiphon.hub.upstream.files import Files
 from antiphon.hub.upstream.known_agents import KnownAgents
 from antiphon.hub.upstream.logins import AgentLogins
 from antiphon.hub.upstream.pool import UpstreamPool
-from antiphon.hub.upstream.target import Target, default_agent_name, read_address, read_target
+from antiphon.hub.upstream.target import Target, default_agent_name, read_target
 from antiphon.hub.upstream.upstream import Upstream
 from antiphon.hub.worker.worker import UpstreamWorker, worker_of
 from antiphon.schema import v2
@@ -60,7 +61,6 @@ from antiphon.server.session import ServedSession
 from antiphon.stores.base import Store
 from antiphon.stores.memory import MemoryStore
 from antiphon.transports.base import Transport
-from antiphon.transports.loop import run_until_signal
 from antiphon.version import __version__
 
 if TYPE_CHECKING:
@@ -79,37 +79,22 @@ CUT = v2.Notice(
 )
 
 
-class Hub:
-    """Serves the sessions of agents to many clients, and keeps them in a store.
-
-    `Hub(["claude-agent-acp"], store=SQLiteStore("sessions.db")).run("127.0.0.1:8642")`
-    """
-
+class HubCore:
     version = __version__
 
     def __init__(
         self,
         agents: Target | Mapping[str, Target],
         *,
-        store: Store | None = None,
-        version: ProtocolVersion | Mapping[str, ProtocolVersion | None] | None = None,
-        options: HubOptions = HubOptions(),
-        questions: QuestionOptions = QuestionOptions(),
-        access: Access = Access(),
-        limits: HubLimits = HubLimits(),
-        page: Page | None = None,
+        store: Store | None,
+        version: ProtocolVersion | Mapping[str, ProtocolVersion | None] | None,
+        options: HubOptions,
+        questions: QuestionOptions,
+        access: Access,
+        limits: HubLimits,
+        page: Page | None,
     ) -> None:
-        """Create a hub. It starts nothing before `run`, `listening` or `serving`.
-
-        agents: a command, or several by name; the first one works unless a client chooses another.
-        store: keeps the sessions; by default they stay in memory.
-        version: the only ACP version to accept from the agents, or from some of them by name.
-        options: how the hub works with its agents.
-        questions: who answers the questions of agents.
-        access: who may connect, and from where.
-        limits: how much of the hub its clients may use.
-        page: files for browsers, by their paths, each with its content type.
-        """
+        """`Hub` documents the parameters."""
         kept: Store = MemoryStore() if store is None else store
         self.store = kept
         named = agents if isinstance(agents, Mapping) else {default_agent_name(agents): agents}
@@ -207,60 +192,26 @@ class Hub:
 
     # --- life --------------------------------------------------------------------------------------
 
-    def run(
-        self,
-        address: str | None = None,
-        *,
-        on_ready: Callable[[], None] = lambda: None,
-        tls: ssl.SSLContext | None = None,
-        insecure: bool = False,
-    ) -> None:
-        """Serve at an address, such as `127.0.0.1:8642`, until SIGTERM or SIGINT: then nothing new is taken,
-        what is at work gets some time, and every agent ends. `on_ready` is called once clients can come."""
-        host, port = read_address(address or "127.0.0.1:8642")
-
-        stopped = asyncio.Event()
-        task: asyncio.Task[Any] | None = None
-
-        def stop() -> None:
-            # A second signal ends the hub at once. Later ones change nothing: each further cancel would cut
-            # short what the hub does to end.
-            if stopped.is_set() and task is not None and not task.cancelling():
-                task.cancel()
-            stopped.set()
-
-        async def main() -> None:
-            nonlocal task
-            task = asyncio.current_task()
-            async with self.listening(host, port, tls=tls, insecure=insecure):
-                on_ready()
-                await stopped.wait()
-                await self.settle()
-
-        run_until_signal(main(), on_signal=stop)
-
     @asynccontextmanager
     async def listening(
         self,
-        host: str = "127.0.0.1",
-        port: int = 0,
+        host: str,
+        port: int,
         *,
-        tls: ssl.SSLContext | None = None,
-        insecure: bool = False,
-    ) -> AsyncIterator[Hub]:
-        """Serve at `/acp` inside the block, over HTTP and WebSockets; `hub.port` is the one it got. Where
-        others than this machine can reach it, that is over TLS, unless it is said to be `insecure`."""
+        tls: ssl.SSLContext | None,
+        insecure: bool,
+    ) -> AsyncIterator[None]:
         from antiphon.hub.http.listener import check_address, listen
 
         check_address(host, tls=tls, insecure=insecure)
         map_large_blocks()
         async with self.serving(), listen(self, host, port, tls) as server:
             self.port, self.http, self.secure = server.port, server, tls is not None
-            yield self
+            yield
 
     @asynccontextmanager
-    async def serving(self) -> AsyncIterator[Hub]:
-        """The hub's life: at its end every session is put away, and every agent ends."""
+    async def serving(self) -> AsyncIterator[None]:
+        """Run the hub inside the block. At its end every session is released, and every agent ends."""
         first = self._server.serving_first
         if first:
             if self._options.mark is not None:
@@ -274,7 +225,7 @@ class Hub:
                 self._offer_what_is_known()
                 self._begin_learning()
             try:
-                yield self
+                yield
             finally:
                 if self._server.serving_last:
                     await self._put_away()
