@@ -39,6 +39,13 @@ class Presence:
         self._notified_at = 0.0
         self._due: asyncio.TimerHandle | None = None
         self._on_change = on_change
+        self._closed = False
+
+    def close(self) -> None:
+        """Tell clients nothing more: the session is put away."""
+        self._closed = True
+        if self._due is not None:
+            self._due.cancel()
 
     def join(self, follower: AttachedClient) -> None:
         if follower.who is not None and follower not in self._since:
@@ -90,7 +97,7 @@ class Presence:
 
     def _changed(self) -> None:
         self._listed = []
-        if self._due is None:
+        if self._due is None and not self._closed:
             loop = asyncio.get_running_loop()
             self._due = loop.call_at(max(loop.time(), self._notified_at + PACE), self._notify)
 

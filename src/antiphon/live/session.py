@@ -171,6 +171,7 @@ class LiveSession:
             await self._group.__aexit__(None, None, None)
         finally:
             self.journal.close()
+            self.presence.close()
             if self._gather_timer is not None:
                 self._gather_timer.cancel()
             await self._store.release(self.session_id, OWNER)
