@@ -113,11 +113,3 @@ async def session(agent: Agent, version: int = 2, **initialize: Any) -> AsyncIte
     """A client with a new session."""
     async with client(agent, version, **initialize) as talk:
         yield talk, (await talk.call("new", "session/new", cwd="/", mcpServers=[]))["sessionId"]
-
-
-async def put_away(agent: Agent, session_id: str) -> None:
-    """Release a session that is open, as the end of the process does."""
-    registry = agent._server.registry
-    found = registry.find(session_id)
-    assert found is not None
-    await registry.release(found)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from typing import Any
 
 import pytest
 
 from antiphon.agent import Agent, AgentOptions, AgentTurn
-from antiphon.agent.logins import Login, flow_of
+from antiphon.agent.logins import Login
 from antiphon.client import connect
 from antiphon.errors import AuthRequired, LocalError
 from antiphon.schema import v2
@@ -427,15 +428,22 @@ async def test_what_changes_by_itself_is_told_and_closes_the_gate() -> None:
 
 
 @requirement("AUTH-17")
-def test_the_agent_knows_the_login_it_was_started_for() -> None:
-    agent = Agent("flows")
+def test_the_agent_knows_the_login_it_was_started_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    agent, runs = Agent("flows"), []
 
     @agent.terminal_login("console", name="Here", args=["--login", "now"])
-    async def log_in() -> None: ...
+    async def log_in() -> None:
+        runs.append("login")
 
-    assert flow_of(agent._flows, ["--model", "x", "--login", "now"]) is log_in
-    assert flow_of(agent._flows, ["--login"]) is None
-    assert flow_of(agent._flows, []) is None
+    monkeypatch.setattr(sys, "argv", ["agent", "--model", "x", "--login", "now"])
+    with pytest.raises(SystemExit) as exited:
+        agent.run()
+    assert (exited.value.code, runs) == (0, ["login"])
+    for arguments in (["--login"], []):
+        monkeypatch.setattr(sys, "argv", ["agent", *arguments])
+        with pytest.raises(LocalError, match="nowhere"):
+            agent.run("nowhere")  # it serves, and does not log in
+    assert runs == ["login"]
     with pytest.raises(LocalError, match="`args`"):
         agent.terminal_login("other", name="Other")(log_in)
     with pytest.raises(LocalError, match="list of strings"):

@@ -9,20 +9,25 @@ from typing import Any
 import pytest
 
 from antiphon.agent import Agent, AgentSession, AgentTurn
+from antiphon.agent.options import OptionHandler
 from antiphon.errors import InvalidParams, LocalError
 from antiphon.schema import v2
 from antiphon.stores import SQLiteStore
 from antiphon.stores.memory import MemoryStore
-from tests.agent.talk import Talk, client, put_away, session
+from tests.agent.talk import Talk, client, session
 from tests.agent.test_sessions import Full
 from tests.requirements.marks import requirement
 
+LOUD = v2.SessionConfigBoolean(config_id=v2.SessionConfigId("loud"), name="Loud", current_value=False)
 BOOLEAN = {"clientCapabilities": {"session": {"configOptions": {"boolean": {}}}}}
 
 
-def configured(**options: Any) -> Agent:
+def configured(on_model: OptionHandler | None = None, **options: Any) -> Agent:
+    """An agent with three options. `on_model` is asked about changes of the first."""
     agent = Agent("configured", version="1.0", **options)
-    agent.config("model", name="Model", category="model", options={"fast": "Fast", "deep": "Deep"})
+    model = agent.config("model", name="Model", category="model", options={"fast": "Fast", "deep": "Deep"})
+    if on_model is not None:
+        model(on_model)
     agent.config(
         "mode",
         name="Mode",
@@ -186,13 +191,12 @@ def test_an_option_is_declared_once_with_one_handler() -> None:
 async def test_the_answer_carries_the_complete_list_and_everyone_gets_it(
     version: int,
 ) -> None:
-    agent = configured()
     asked: list[tuple[str, str]] = []
 
-    @agent._declared.options["model"]
     async def changed(session: AgentSession, value: str) -> None:
         asked.append((session.config["model"], value))
 
+    agent = configured(changed)
     typed = {} if version == 1 else {"type": "id"}
     async with agent.serving(), session(agent, version) as (talk, id), client(agent) as other:
         await other.call("load", "session/resume", sessionId=id, cwd="/", mcpServers=[])
@@ -283,12 +287,10 @@ async def test_an_unknown_type_with_a_string_reads_as_an_id() -> None:
     ],
 )
 async def test_a_handler_may_refuse_and_nothing_is_changed(failure: Exception, code: int, says: str) -> None:
-    agent = configured()
-
-    @agent._declared.options["model"]
     async def refuse(session: AgentSession, value: str) -> None:
         raise failure
 
+    agent = configured(refuse)
     async with session(agent) as (talk, id):
         params = {"sessionId": id, "configId": "model", "type": "id", "value": "deep"}
         found, message = await refusal(talk, "x", "session/set_config_option", **params)
@@ -302,14 +304,13 @@ async def test_a_handler_may_refuse_and_nothing_is_changed(failure: Exception, c
 
 
 async def test_a_change_that_is_given_up_while_the_handler_decides_changes_nothing() -> None:
-    agent = configured()
     begun, let_go = asyncio.Event(), asyncio.Event()
 
-    @agent._declared.options["model"]
     async def decide(session: AgentSession, value: str) -> None:
         begun.set()
         await let_go.wait()
 
+    agent = configured(decide)
     async with session(agent) as (talk, id):
         params = {"sessionId": id, "configId": "model", "type": "id", "value": "deep"}
         talk.send(id=1, method="session/set_config_option", params=params)
@@ -355,14 +356,13 @@ async def test_a_session_that_is_not_open_here_has_no_options() -> None:
 
 
 async def test_closing_the_session_while_the_handler_decides_answers_both() -> None:
-    agent = configured()
     begun, let_go = asyncio.Event(), asyncio.Event()
 
-    @agent._declared.options["model"]
     async def decide(session: AgentSession, value: str) -> None:
         begun.set()
         await let_go.wait()
 
+    agent = configured(decide)
     async with agent.serving(), session(agent) as (talk, id):
         params = {"sessionId": id, "configId": "model", "type": "id", "value": "deep"}
         talk.send(id=1, method="session/set_config_option", params=params)
@@ -392,9 +392,7 @@ async def test_the_agent_sets_an_option_itself() -> None:
         with pytest.raises(KeyError):
             live.config["colour"]
         with pytest.raises(LocalError):
-            await live.update(
-                v2.ConfigOptionUpdate(config_options=[agent._declared.options["loud"].shown] * 2)
-            )
+            await live.update(v2.ConfigOptionUpdate(config_options=[LOUD, LOUD]))
 
 
 @requirement("CONF-V1-01")
@@ -431,7 +429,7 @@ async def test_a_session_keeps_the_values_that_a_later_version_of_the_agent_stil
         params = {"sessionId": id, "type": "id"}
         await talk.call(1, "session/set_config_option", configId="model", value="deep", **params)
         await talk.call(2, "session/set_config_option", configId="mode", value="plan", **params)
-    await put_away(first, id)
+        await talk.call(3, "session/close", sessionId=id)
     later = Agent("later", store=store)
     later.config("model", options={"deep": "Deeper", "deepest": "Deepest"}, default="deepest")
     later.config("mode", options={"code": "Code", "ask": "Ask"}, category="mode")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
@@ -15,8 +16,8 @@ from antiphon.agent.elicitation import Action
 from antiphon.agent.logins import Login
 from antiphon.engine.questions import CREATE_ELICITATION
 from antiphon.errors import CannotAsk, LocalError
-from antiphon.stores.memory import MemoryStore
-from tests.agent.talk import Talk, client, put_away, session
+from antiphon.stores import SQLiteStore
+from tests.agent.talk import Talk, client, session
 from tests.requirements.marks import requirement
 
 FORM = {"elicitation": {"form": {}}}
@@ -340,24 +341,19 @@ async def test_the_question_of_background_work_outlives_the_turn() -> None:
     assert "state_update requires_action" not in talk.story()
 
 
-async def test_a_question_expires_with_the_process_that_asked() -> None:
-    store = MemoryStore()
-    agent, _ = asking(where, store=store)
-    async with session(agent, 2, **able(2, FORM)) as (talk, id):
+async def test_a_question_expires_with_the_process_that_asked(tmp_path: Path) -> None:
+    agent, _ = asking(where, store=SQLiteStore(tmp_path / "s.db"))
+    async with agent.serving(), session(agent, 2, **able(2, FORM)) as (talk, id):
         await asked(talk, id)
         await waits(talk)
-        found = agent.find(id)
-        assert found is not None
-        await found.live.durable()
-        await put_away(agent, id)
-        again, _ = asking(where, store=store)
-        async with client(again, 2, **able(2, FORM)) as later:
-            await later.call("res", "session/resume", sessionId=id, cwd="/", mcpServers=[])
-            await later.call("list", "session/list")
-            assert [f for f in later.seen if f.get("method") == CREATE_ELICITATION] == []
-            reopened = again.find(id)
-            assert reopened is not None
-            assert reopened.fold.questions.open == []
+    again, _ = asking(where, store=SQLiteStore(tmp_path / "s.db"))
+    async with again.serving(), client(again, 2, **able(2, FORM)) as later:
+        await later.call("res", "session/resume", sessionId=id, cwd="/", mcpServers=[])
+        await later.call("list", "session/list")
+        assert [f for f in later.seen if f.get("method") == CREATE_ELICITATION] == []
+        reopened = again.find(id)
+        assert reopened is not None
+        assert reopened.fold.questions.open == []
 
 
 class Password(Struct):

@@ -12,7 +12,7 @@ from antiphon.agent import Agent, AgentSession, AgentTurn
 from antiphon.live.session import LiveSession
 from antiphon.stores import SQLiteStore
 from antiphon.stores.memory import MemoryStore
-from tests.agent.talk import Talk, client, put_away, session
+from tests.agent.talk import Talk, client, session
 from tests.requirements.marks import requirement
 
 VERSIONS = [1, 2]
@@ -189,7 +189,7 @@ async def test_a_session_that_is_kept_is_forked_without_being_opened(kind: str, 
     talker = Talker(store=store)
     async with talker.agent.serving(), session(talker.agent) as (talk, id):
         await say(talk, id, "one")
-        await put_away(talker.agent, id)
+        await talk.call("close", "session/close", sessionId=id)
         before, record = await events(store, id), await store.get(id)
         made = await talk.call("f", "session/fork", sessionId=id, cwd="/")
         assert talker.agent.find(id) is None
@@ -257,7 +257,7 @@ async def test_a_session_begun_with_a_history_is_found_whole_by_whoever_opens_it
     async with session(talker.agent) as (talk, id):
         await say(talk, id, "one")
         made = (await talk.call("f", "session/fork", sessionId=id, cwd="/"))["sessionId"]
-        await put_away(talker.agent, made)
+        await talk.call("close", "session/close", sessionId=made)
         live = await LiveSession.open(talker.agent.store, made, clock=lambda: 0)
         async with live:
             assert story(live.fold) == ["one", "re: one"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,8 +11,8 @@ import pytest
 from antiphon.agent import Agent, AgentSession, AgentTurn
 from antiphon.errors import LocalError
 from antiphon.schema import v2
-from antiphon.stores.memory import MemoryStore
-from tests.agent.talk import client, put_away, session
+from antiphon.stores import SQLiteStore
+from tests.agent.talk import client, session
 from tests.requirements.marks import requirement
 
 NOTICES = {"clientCapabilities": {"session": {"notices": {}}}}
@@ -241,10 +242,9 @@ async def test_a_cancelled_turn_ends_its_compaction_as_cancelled() -> None:
 
 
 @requirement("COMP-05")
-async def test_one_that_was_cut_short_by_the_end_of_the_process_has_failed() -> None:
-    store = MemoryStore()
-    agent = Agent("compactions", store=store)
-    async with client(agent) as talk:
+async def test_one_that_was_cut_short_by_the_end_of_the_process_has_failed(tmp_path: Path) -> None:
+    agent = Agent("compactions", store=SQLiteStore(tmp_path / "s.db"))
+    async with agent.serving(), client(agent) as talk:
         id = (await talk.call("new", "session/new", cwd="/", mcpServers=[]))["sessionId"]
         told = live(agent, id)
         begun = v2.CompactionUpdate(
@@ -252,8 +252,7 @@ async def test_one_that_was_cut_short_by_the_end_of_the_process_has_failed() -> 
         )
         await told.update(begun)
         await talk.update("compaction_update")
-    await put_away(agent, id)
-    later = Agent("later", store=store)
+    later = Agent("later", store=SQLiteStore(tmp_path / "s.db"))
     updates = await reopened(later, id)
     assert [update["status"] for update in updates][-1] == "failed"
     assert updates[-1]["error"] == "The compaction was interrupted"

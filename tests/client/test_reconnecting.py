@@ -14,6 +14,7 @@ from antiphon.client import Client, Link, LinkState, Permission, Permissions, Re
 from antiphon.errors import LinkLost
 from antiphon.remote.websocket_server import websocket_server
 from antiphon.transports.base import Transport
+from tests.agent.talk import client as another_client
 from tests.client.cutting import Way, becomes, way_to
 from tests.client.driving import DEADLINE, WAYS, ByHand
 from tests.connection.scripted import V1_ANSWER, V2_ANSWER
@@ -333,9 +334,8 @@ async def test_a_session_that_is_gone_is_left_and_the_others_go_on() -> None:
         doomed, other = await client.new_session("/"), await client.new_session("/")
         way.closed = True
         way.cut()
-        registry = worker.agent._server.registry
-        await registry.close(registry.find(doomed.id))  # type: ignore[arg-type]
-        await worker.agent.store.delete(doomed.id)
+        async with another_client(worker.agent) as another:
+            await another.call("delete", "session/delete", sessionId=doomed.id)
         way.closed = False
         await back(client, way, 2)
         assert client.sessions == [other]

@@ -98,7 +98,7 @@ async def test_a_child_is_over_when_its_agent_dies(tmp_path: Path, agent_version
         assert (await (await session.prompt("say more")).drained()).stop_reason == "end_turn"
         assert [told.id for told in session.subagents] == [child.id]
         while hub._core.find(child.id) is not None:  # it is put away soon
-            await client.list_sessions()
+            _ = [listed async for listed in client.list_sessions()]
 
 
 @AGENTS

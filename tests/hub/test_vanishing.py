@@ -14,7 +14,7 @@ from websockets.asyncio.client import ClientConnection as WebSocketClient
 from websockets.asyncio.client import connect as dial
 
 from antiphon.agent import Agent, AgentTurn
-from antiphon.client import connect
+from antiphon.client import Client, connect
 from antiphon.connection import Connection
 from antiphon.hub import Hub
 from antiphon.live.attachment import Attachment
@@ -41,7 +41,7 @@ def echo() -> Agent:
 
 
 @asynccontextmanager
-async def reachable(kind: str, left: asyncio.Semaphore) -> AsyncIterator[tuple[Agent, str, str | None]]:
+async def reachable(kind: str, left: asyncio.Semaphore) -> AsyncIterator[tuple[str, str | None]]:
     """An agent or a hub, its address and its token; `left` is released by each client that is gone."""
 
     def noted(serve: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
@@ -57,11 +57,11 @@ async def reachable(kind: str, left: asyncio.Semaphore) -> AsyncIterator[tuple[A
         hub = Hub({"echo": echo()})
         hub._core.serve = noted(hub._core.serve)  # type: ignore[method-assign]
         async with hub.listening():
-            yield hub._core, f"ws://127.0.0.1:{hub.port}/acp", hub.token
+            yield f"ws://127.0.0.1:{hub.port}/acp", hub.token
     else:
         agent = echo()
         async with agent.serving(), websocket_server(noted(agent.serve)) as server:
-            yield agent, f"ws://127.0.0.1:{server.port}/acp", None
+            yield f"ws://127.0.0.1:{server.port}/acp", None
 
 
 async def call(link: WebSocketClient, method: str, **params: Any) -> Any:
@@ -70,6 +70,13 @@ async def call(link: WebSocketClient, method: str, **params: Any) -> Any:
         frame = json.loads(await link.recv())
         if frame.get("id") == method and "method" not in frame:
             return frame["result"]
+
+
+async def attached_clients(client: Client) -> int:
+    """How many clients the list says are attached to the one session."""
+    [listed] = [info async for info in client.list_sessions()]
+    assert listed.meta is not None
+    return int(listed.meta["antiphon"]["clients"])
 
 
 def alive() -> dict[str, int]:
@@ -86,7 +93,7 @@ async def test_a_client_that_vanishes_leaves_nothing_behind(kind: str, version: 
     if version == 2:
         shape = {"info": {"name": "v", "version": "1"}, "capabilities": {}}
     left = asyncio.Semaphore(0)
-    async with asyncio.timeout(DEADLINE), reachable(kind, left) as (agent, address, token):
+    async with asyncio.timeout(DEADLINE), reachable(kind, left) as (address, token):
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         async with connect(address, token=token) as stays:
             session = await stays.new_session("/")
@@ -97,12 +104,11 @@ async def test_a_client_that_vanishes_leaves_nothing_behind(kind: str, version: 
                 await call(link, "initialize", protocolVersion=version, **shape)
                 how = "session/load" if version == 1 else "session/resume"
                 await call(link, how, sessionId=session.id, cwd="/", mcpServers=[])
-                assert len(agent._server.registry.connections) == 2
+                assert await attached_clients(stays) == 2
                 link.transport.abort()  # no close, no word
                 await link.wait_closed()
                 await left.acquire()
-            [one] = agent._server.registry.sessions
-            assert len(one.attached()) == 1
+            assert await attached_clients(stays) == 1
             del link
             assert alive() == before
             await session.cancel()

@@ -124,6 +124,7 @@ class GuardedSocket(asyncio.Protocol, asyncio.Transport):
         self._why: SocketEnded | None = None
         self._read_bytes = self._written_bytes = 0
         self._look_timer: asyncio.TimerHandle | None = None
+        self._close_timer: asyncio.TimerHandle | None = None
         self._seen = (0, 0)
         self._moved_at = self._taken_at = 0.0
 
@@ -159,8 +160,9 @@ class GuardedSocket(asyncio.Protocol, asyncio.Transport):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._lost = (error,)
-        if self._look_timer is not None:
-            self._look_timer.cancel()
+        for timer in (self._look_timer, self._close_timer):
+            if timer is not None:
+                timer.cancel()
         if not self._pending or self._closing or not self._takes_input:
             self._tell_lost()
 
@@ -327,14 +329,16 @@ class GuardedSocket(asyncio.Protocol, asyncio.Transport):
             self._call(self._socket.close)
         else:
             self.write_eof()
-        self._loop.call_later(self._bounds.last, self._close_anyway, self.get_write_buffer_size())
+        if self._lost is None:
+            self._close_later(self.get_write_buffer_size())
+
+    def _close_later(self, waiting: int) -> None:
+        self._close_timer = self._loop.call_later(self._bounds.last, self._close_anyway, waiting)
 
     def _close_anyway(self, waiting: int) -> None:
-        if self._lost is not None:
-            return
         left = self.get_write_buffer_size()
         if left or waiting:  # a slow peer may still read; one that does not is ended by `stall`
-            self._loop.call_later(self._bounds.last, self._close_anyway, left)
+            self._close_later(left)
         else:
             self.abort()
 
