@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+import textwrap
 from collections.abc import Iterator
 from enum import Enum
 from importlib import import_module
@@ -32,7 +34,9 @@ def members(cls: type) -> Iterator[str]:
     outside = {
         name for base in cls.__mro__ if not base.__module__.startswith("antiphon") for name in vars(base)
     }
+    ours = [base for base in cls.__mro__ if base.__module__.startswith("antiphon")]
     fields = {name for base in cls.__mro__ for name in getattr(base, "__annotations__", {})}
+    fields.update(name for base in ours for name in _attributes(base))
     for name in sorted({*dir(cls), *fields} - outside):
         if name.startswith("_"):
             continue
@@ -46,6 +50,17 @@ def members(cls: type) -> Iterator[str]:
             yield f"{name} = {getattr(value, 'value', value)!r}"
         else:
             yield f"{name}: attribute"
+
+
+def _attributes(cls: type) -> Iterator[str]:
+    """Yield the names that the constructor of a class sets on `self`."""
+    if "__init__" not in vars(cls) or hasattr(cls, "__struct_fields__"):
+        return
+    for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(vars(cls)["__init__"])))):
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        for target in targets:
+            if isinstance(target, ast.Attribute) and ast.unparse(target.value) == "self":
+                yield target.attr
 
 
 def listing() -> str:

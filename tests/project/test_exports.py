@@ -72,7 +72,7 @@ def test_one_version_does_not_load_the_other() -> None:
     assert not any(name.startswith("antiphon.schema.v2.") for name in modules)
 
 
-def test_errors_lists_every_exception_of_its_own() -> None:
+def test_errors_exports_every_class_that_it_defines() -> None:
     defined = {
         name
         for name, value in vars(errors).items()

@@ -30,6 +30,10 @@ def test_each_kind_of_member_is_listed() -> None:
         __module__ = "antiphon.shown"
         name: str
 
+        def __init__(self) -> None:
+            self.title: str | None = None
+            self._secret = ""
+
         @property
         def size(self) -> int:
             return 1
@@ -38,4 +42,9 @@ def test_each_kind_of_member_is_listed() -> None:
 
         def _hidden(self) -> None: ...
 
-    assert list(members(Shown)) == ["close(): async method", "name: attribute", "size: property"]
+    assert list(members(Shown)) == [
+        "close(): async method",
+        "name: attribute",
+        "size: property",
+        "title: attribute",
+    ]

@@ -60,6 +60,11 @@ class Hub:
         )
 
     @property
+    def store(self) -> Store:
+        """The store that keeps the sessions."""
+        return self._core.store
+
+    @property
     def token(self) -> str:
         """The token of the owner."""
         return self._core.token
