@@ -37,7 +37,7 @@ class OptIns(Struct, frozen=True, omit_defaults=True, rename="camel"):
     """The update `turn_complete`, once per prompt request, last of its turn, before the response. Also
     announced as `sessionCapabilities.turnComplete: {}`."""
     prompt_lifecycle: bool = False
-    """`2`: v1 shapes with v2's lifecycle. A prompt is answered at insertion with `{messageId}`;
+    """v1 shapes with v2's lifecycle. A prompt is answered at insertion with `{messageId}`;
     `user_message` and `state_update` are sent, and no `turn_complete`: a client that asks for both gets this
     one, and `turnComplete` is not confirmed."""
     message_update: bool = False
