@@ -31,7 +31,6 @@ def methods_v1(methods: Iterable[v2.AuthMethod], *, report: Report | None = None
 
 
 def methods_v2(methods: Iterable[v1.AuthMethod]) -> list[v2.AuthMethod]:
-    """Those of a v1 agent."""
     shown: list[v2.AuthMethod] = []
     for method in methods:
         fields = structs.asdict(method)

@@ -105,7 +105,7 @@ class ContentUp:
 
 
 def placeholder(raw: dict[str, Any]) -> v1.TextContent:
-    """A text in place of something of unknown type; the whole of it stays in `_meta`."""
+    """Return a text for something of unknown type; all of it is in the `_meta`."""
     return v1.TextContent(text=f"[{raw.get('type', 'unknown')}]", meta=mark(None, raw))
 
 

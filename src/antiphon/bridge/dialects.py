@@ -19,6 +19,7 @@ from antiphon.bridge.losses import Report
 from antiphon.bridge.prompts import Answer, RequestId, Taken, end_v1, refuse_v1
 from antiphon.bridge.questions import Asked, Elicited, ask, ask_as_written, ask_v1, elicit_v1
 from antiphon.bridge.spelling import as_proposed
+from antiphon.engine.items import OURS
 from antiphon.engine.transcript import TYPE_OF, WHOLE, is_deletion
 from antiphon.errors import ErrorObject
 from antiphon.schema import v1, v2
@@ -30,8 +31,6 @@ from antiphon.schema.wire import Unknown, Wire
 
 MESSAGE_DELETED = "_antiphon_message_deleted"
 """The update after the one that empties a deleted message."""
-OURS = "_antiphon_"
-"""How the updates of our own begin: only a client that asked for one gets it."""
 
 Setup: TypeAlias = v2.NewSessionResponse | v2.ForkSessionResponse | v2.ResumeSessionResponse
 Sent: TypeAlias = bytes | Answer
@@ -66,10 +65,10 @@ class Writer(ABC):
 
     @abstractmethod
     def write(self, update: v2.SessionUpdate, raw: bytes) -> Sequence[bytes]:
-        """The updates to send for one update; `raw` is its encoding."""
+        """Return the updates to send for one update; `raw` is its encoding."""
 
     def write_translated(self, update: v2.SessionUpdate, raw: bytes, origin: bytes) -> Sequence[bytes]:
-        """The same for an update of a v1 agent that was kept as it was written, too."""
+        """Write an update of a v1 agent, whose original bytes are kept as well."""
         return self.write(update, raw)
 
     def recall(self, update: v2.SessionUpdate, raw: bytes) -> None:  # noqa: B027  # most remember nothing
@@ -102,31 +101,32 @@ class Writer(ABC):
         unanswered prompts, oldest first."""
 
     def refused(self, request: RequestId, error: ErrorObject, *, cancelled: bool = False) -> list[Sent]:
-        """The answer to a prompt that was never inserted; `cancelled` if the client's own cancel did that."""
+        """Return the answer to a prompt that was never inserted; `cancelled` if the client's own cancel did
+        that."""
         return [Answer(request, error)]
 
     @abstractmethod
     def asked(
         self, request: v2.RequestPermissionRequest, *, question: str, origin: bytes | Raw | None = None
     ) -> Asked | None:
-        """A permission question as this client gets it; `None`: it cannot be asked and is cancelled.
-        `origin`: the params as a v1 agent wrote them."""
+        """Return a permission question for this client, or `None` if it cannot be asked: then it is
+        cancelled. `origin`: the params as a v1 agent wrote them."""
 
     def overheard(self, request: v2.RequestPermissionRequest) -> Sequence[bytes]:
         """Return the updates that a client needs because of a question that other clients are asked."""
         return ()
 
     def elicited(self, request: Elicited) -> v1.CreateElicitationRequest | v2.CreateElicitationRequest:
-        """The params of an elicitation as this client gets it."""
+        """Return the params of an elicitation for this client."""
         return request
 
     @abstractmethod
     def opened(self, result: Setup, *, loaded: bool = False) -> tuple[Wire, Sequence[bytes]]:
-        """The result of new, fork, load or resume, and the updates that follow the answer."""
+        """Return the result of new, fork, load or resume, and the updates that follow it."""
 
     @abstractmethod
     def configured(self, result: v2.SetSessionConfigOptionResponse) -> Wire:
-        """The result of `session/set_config_option`."""
+        """Return the result of `session/set_config_option`."""
 
     def original_of(self, message_id: str) -> tuple[str, str] | None:
         """Return the role and the id of a message that this client knows by another id."""

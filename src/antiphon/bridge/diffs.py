@@ -35,7 +35,7 @@ class Texts(NamedTuple):
 
 
 def whole_diff(path: str, old: str | None, new: str) -> v2.Diff:
-    """The diff of a file both sides of which are known, as a patch that shows all of it."""
+    """Return the diff of a file both sides of which are known, as a patch that shows all of it."""
     change = v2.DiffAdd if old is None else v2.DiffModify
     name = _quoted(path)
     patch = [f"diff --git {name} {name}\n"]
@@ -78,7 +78,7 @@ def texts_of(diff: v2.Diff) -> list[Texts] | None:
 
 
 def summary(diff: v2.Diff) -> str:
-    """A diff as text: a line for each change, and the patch."""
+    """Return a diff as text: a line for each change, and the patch."""
     lines = []
     for change in diff.changes:
         match change:
@@ -130,7 +130,7 @@ def _changed(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[str,
 
 
 def _read(path: str, section: str, *, added: bool) -> Texts | None:
-    """The two sides of one file's section of a patch that shows all of it."""
+    """Return the two sides of one file's section of a patch that shows all of it."""
     header, *lines = section.split("\n")
     if lines and not lines[-1]:
         lines.pop()
@@ -178,7 +178,7 @@ def _sides(lines: Sequence[str]) -> tuple[list[str], list[str]] | None:
 
 
 def _quoted(path: str) -> str:
-    """A path as Git writes it (DIFF-05)."""
+    """Return a path as Git writes it (DIFF-05)."""
     if path.isascii() and path.isprintable() and '"' not in path and "\\" not in path:
         return path
     named = {code: letter for letter, code in _ESCAPES.items()}

@@ -164,44 +164,46 @@ ELICITATION_FORMAT = _answer(
 
 AUTH_METHOD = _answer("auth_method", "a way to log in of unknown type", "a list without it", _REPORTED)
 
-_said = _Rows("What a v1 client sends")
-ANNOTATION_PRIORITY = _said(
+_client = _Rows("What a v1 client sends")
+ANNOTATION_PRIORITY = _client(
     "annotation_priority", "an annotation priority outside 0 to 1", "annotations without it", _META
 )
-RESOURCE_SIZE = _said("resource_size", "a negative resource size", "a link without size", _META)
+RESOURCE_SIZE = _client("resource_size", "a negative resource size", "a link without size", _META)
 
-_told = _Rows("What a v1 agent sends")
-CLIENT_TERMINAL = _told(
+_agent = _Rows("What a v1 agent sends")
+CLIENT_TERMINAL = _agent(
     "client_terminal", "a terminal of the client that was not run here", "a text that names it", _META
 )
-LOCATION_LINE = _told("location_line", "line 0 of a file", "the location without a line", _META)
-MODE = _told("mode", "a current mode that is not among the session's", "nothing", _REPORTED)
-CONFIG_VALUES = _told(
+LOCATION_LINE = _agent("location_line", "line 0 of a file", "the location without a line", _META)
+MODE = _agent("mode", "a current mode that is not among the session's", "nothing", _REPORTED)
+CONFIG_VALUES = _agent(
     "config_values", "a select option, or a group of one, without values", "a list without the option", _META
 )
-UPDATED_AT = _told("updated_at", "a time that is no RFC 3339", "the rest without it", _META)
-PROMPT_END = _told(
+UPDATED_AT = _agent("updated_at", "a time that is no RFC 3339", "the rest without it", _META)
+PROMPT_END = _agent(
     "prompt_end", "how a prompt ended while others of its turn went on", "the end of the turn", _META
 )
-CANCEL_FAILED = _told("cancel_failed", "the error that a cancelled prompt ended with", "`cancelled`", _META)
-ERROR_CODE = _told("error_code", "an error code beyond 32 bits", "`-32603`", _META)
-OTHER_TURN = _told("other_turn", "the end of somebody else's turn while ours goes on", "nothing", _REPORTED)
-UNREADABLE_UPDATE = _told(
+CANCEL_FAILED = _agent("cancel_failed", "the error that a cancelled prompt ended with", "`cancelled`", _META)
+ERROR_CODE = _agent("error_code", "an error code beyond 32 bits", "`-32603`", _META)
+OTHER_TURN = _agent("other_turn", "the end of another client's turn while ours is open", "nothing", _REPORTED)
+UNREADABLE_UPDATE = _agent(
     "unreadable_update", "an update that v2 has and v1 has not, malformed", "nothing", _REPORTED
 )
 
-_asked = _Rows("What is asked of a session")
-MCP_SSE = _asked("mcp_sse", "an MCP server over `sse`, which v2 does not have", "nothing", _REFUSED)
-MCP_TYPE = _asked("mcp_type", "an MCP server of a type that the v1 agent does not take", "nothing", _REFUSED)
-DIRECTORIES = _asked("directories", "further roots for a v1 agent that takes none", "nothing", _REFUSED)
-REPLAY_CURSOR = _asked(
+_request = _Rows("What is asked of a session")
+MCP_SSE = _request("mcp_sse", "an MCP server over `sse`, which v2 does not have", "nothing", _REFUSED)
+MCP_TYPE = _request(
+    "mcp_type", "an MCP server of a type that the v1 agent does not take", "nothing", _REFUSED
+)
+DIRECTORIES = _request("directories", "further roots for a v1 agent that takes none", "nothing", _REFUSED)
+REPLAY_CURSOR = _request(
     "replay_cursor", "a replay by a v1 agent from elsewhere than the start", "nothing", _REFUSED
 )
-LOAD = _asked("load", "a session that a v1 agent is to bring back and cannot", "nothing", _REFUSED)
-PROMPT_CONTENT = _asked(
+LOAD = _request("load", "a session that a v1 agent is to bring back and cannot", "nothing", _REFUSED)
+PROMPT_CONTENT = _request(
     "prompt_content", "content in a prompt that the v1 agent does not take", "nothing", _REFUSED
 )
-CONFIG_VALUE = _asked("config_value", "a config value of a type that v1 does not have", "nothing", _REFUSED)
+CONFIG_VALUE = _request("config_value", "a config value of a type that v1 does not have", "nothing", _REFUSED)
 
 Report = Callable[[Loss, Any], None]
 """Called with every loss, and the original."""

@@ -61,7 +61,7 @@ def end_v1(
         return [complete]
     steps: list[Step] = []
     for request in requests:  # TC-02, TC-03, TC-08
-        steps.append(structs.replace(complete, prompt_request_id=_named(request)))
+        steps.append(structs.replace(complete, prompt_request_id=request_name(request)))
         steps.append(Answer(request, given))
     return steps
 
@@ -73,8 +73,10 @@ def refuse_v1(request: RequestId, error: ErrorObject, *, cancelled: bool, opt_in
         return [Answer(request, error)]
     answer = Answer(request, v1.PromptResponse(stop_reason=v1.StopReason.CANCELLED))  # PROMPT-V1-14, -15
     if opt_ins.turn_complete:
-        told = TurnComplete(stop_reason=v1.IdleStopReason.CANCELLED, prompt_request_id=_named(request))
-        return [told, answer]
+        complete = TurnComplete(
+            stop_reason=v1.IdleStopReason.CANCELLED, prompt_request_id=request_name(request)
+        )
+        return [complete, answer]
     return [answer]
 
 
@@ -95,7 +97,7 @@ def _end(idle: v2.StateUpdate, ledger: Ledger) -> v1.PromptResponse | ErrorObjec
 
 
 def _complete(given: v1.PromptResponse | ErrorObject) -> TurnComplete:
-    """The `turn_complete` of a turn whose prompts are answered so (TC-09)."""
+    """Return the `turn_complete` of a turn with these answers (TC-09)."""
     if isinstance(given, ErrorObject):
         return TurnComplete(
             error=v1.Error(code=v1.ErrorCode(given.code), message=given.message, data=given.data)
@@ -103,8 +105,8 @@ def _complete(given: v1.PromptResponse | ErrorObject) -> TurnComplete:
     return TurnComplete(stop_reason=v1.IdleStopReason(given.stop_reason))
 
 
-def _named(request: RequestId) -> str:
-    """A request id as a string (TC-04, SD-30)."""
+def request_name(request: RequestId) -> str:
+    """Return a request id as a string (TC-04, SD-30)."""
     return "null" if request is None else str(request)
 
 

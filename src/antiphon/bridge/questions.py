@@ -15,13 +15,13 @@ from antiphon.bridge import losses
 from antiphon.bridge.content import recast
 from antiphon.bridge.downgrade.session import Downgrade
 from antiphon.bridge.losses import Ledger, mark
+from antiphon.engine.questions import REQUEST_PERMISSION
 from antiphon.errors import InvalidParams
 from antiphon.schema import v1, v2
 from antiphon.schema.codec import codec
 from antiphon.schema.methods import Kind
 from antiphon.schema.repair import repair
 
-REQUEST_PERMISSION = "session/request_permission"
 CANCELLED = v2.CancelledPermissionOutcome()
 """Not approved: cancelled, dismissed, or an answer that is no approval (PERM-V2-06..08)."""
 
@@ -53,15 +53,14 @@ class Asked(Struct, frozen=True):
 
 
 def ask(request: v2.RequestPermissionRequest) -> Asked:
-    """A question to a v2 client."""
     return Asked(updates=(), params=request)
 
 
 def ask_v1(request: v2.RequestPermissionRequest, downgrade: Downgrade, *, question: str) -> Asked | None:
-    """A question to a v1 client, which only knows questions about tool calls.
+    """Ask a v1 client, which only knows questions about tool calls. Return `None` if the client cannot be
+    given a single option: then the question counts as answered with `CANCELLED`.
 
-    `question` names it, for a tool call that has to be made up. `None` if the client cannot be given a
-    single option: then it counts as answered with `CANCELLED`.
+    question: names it, for a tool call that has to be made up
     """
     options, dropped = [], []
     for option in request.options:
@@ -144,7 +143,7 @@ def modes(capabilities: v1.ClientCapabilities | v2.ClientCapabilities | None) ->
 
 
 def elicit_v1(request: Elicited, ledger: Ledger) -> v1.CreateElicitationRequest:
-    """An elicitation for a v1 client; but for the formats of texts the two versions are alike."""
+    """Return an elicitation for a v1 client; the versions differ only in the formats of texts."""
     if isinstance(request, v2.ElicitationFormMode):
         properties = {
             name: _without_format(property, ledger)

@@ -14,6 +14,7 @@ from msgspec import structs
 
 from antiphon.bridge.prompts import RequestId, read_message_id
 from antiphon.engine.recent import Recent
+from antiphon.engine.turn import as_state_update
 from antiphon.schema import v2
 from antiphon.schema.v2.proposed import PromptTaken, StateChange
 from antiphon.schema.wire import Unknown
@@ -24,18 +25,11 @@ _State = TypeVar("_State", bound=v2.StateUpdate)
 
 
 def normalize(update: v2.SessionUpdate) -> v2.SessionUpdate:
-    """An update in the published spelling."""
+    """Return an update in the published spelling."""
     if isinstance(update, v2.SessionStateUpdate):
         return normalize_state(update)
     if isinstance(update, StateChange):
-        return v2.SessionStateUpdate(
-            state=update.state,
-            stop_reason=update.published_reason or update.stop_reason,
-            error=update.error,
-            usage=update.usage,
-            background=update.background,
-            meta=update.meta,
-        )
+        return as_state_update(update)
     if isinstance(update, v2.SubagentUpdate) and isinstance(update.state, v2.StateUpdate):
         state = normalize_state(update.state)
         return update if state is update.state else structs.replace(update, state=state)
@@ -93,7 +87,6 @@ class Insertions:
         self._seen: Recent[str, None] = Recent(SEEN)
 
     def sent(self, request: RequestId) -> None:
-        """A prompt was sent."""
         self._open[request] = None
 
     def refused(self, request: RequestId) -> None:
@@ -104,7 +97,7 @@ class Insertions:
     def answered(
         self, request: RequestId, answer: v2.PromptResponse | PromptTaken
     ) -> list[tuple[RequestId, v2.PromptResponse]]:
-        """A prompt was answered: the prompts that are known by that, with the published answer."""
+        """Note an answer; return the prompts whose messages are known by it, with the published answers."""
         named = read_message_id(answer)
         if isinstance(answer, PromptTaken) and named is not None:
             answer = v2.PromptResponse(message_id=v2.MessageId(named), meta=answer.meta)
@@ -119,7 +112,7 @@ class Insertions:
         return [(request, answer)]
 
     def update_received(self, update: v2.SessionUpdate) -> list[tuple[RequestId, v2.PromptResponse]]:
-        """An update came: the prompts that are known by that."""
+        """Note an update; return the prompts whose messages are known by it."""
         if not isinstance(update, v2.UserMessage | v2.UserMessageChunk) or update.message_id in self._seen:
             return []
         self._seen[update.message_id] = None
@@ -142,7 +135,7 @@ class Insertions:
 
 
 def _respelled(update: Unknown, tag: str, old: str, new: str) -> Unknown:
-    """An update of unknown state, kept whole but for the spelling."""
+    """Return an update of unknown state, whole, in the other spelling."""
     respelled = Unknown(update)
     respelled["sessionUpdate"] = tag
     if old in respelled:

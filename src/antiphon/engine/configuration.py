@@ -21,18 +21,17 @@ Value = str | bool
 
 
 def config_id(option: SessionConfigOption) -> str | None:
-    """An option of an unknown type has its id too (CONF-V2-05)."""
+    """Return the id of an option; one of an unknown type has an id too (CONF-V2-05)."""
     found = option.get("configId") if isinstance(option, dict) else option.config_id
     return found if isinstance(found, str) else None
 
 
 def find_option(options: Iterable[SessionConfigOption], id: str) -> SessionConfigOption | None:
-    """The first one of that id."""
     return next((option for option in options if config_id(option) == id), None)
 
 
 def offered_values(option: SessionConfigSelect) -> list[SessionConfigSelectOption]:
-    """All values of a select, out of their groups."""
+    """Return all values of a select, without their groups."""
     return [
         value
         for entry in option.options
@@ -50,7 +49,6 @@ def takes(option: SessionConfigOption, value: object) -> bool:
 
 
 def with_value(option: SessionConfigOption, value: Value) -> SessionConfigOption:
-    """The option set to a value that it takes."""
     if isinstance(option, SessionConfigBoolean):
         return replace(option, current_value=bool(value))
     if isinstance(option, SessionConfigSelect):
@@ -61,7 +59,7 @@ def with_value(option: SessionConfigOption, value: Value) -> SessionConfigOption
 def set_value(
     options: Sequence[SessionConfigOption], id: SessionConfigId | str, value: Value
 ) -> list[SessionConfigOption]:
-    """The complete list, with one option set (CONF-01)."""
+    """Return the complete list, with one option set (CONF-01)."""
     chosen = find_option(options, id)
     return [with_value(option, value) if option is chosen else option for option in options]
 

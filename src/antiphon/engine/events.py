@@ -111,7 +111,7 @@ class Updated(Body, frozen=True, kw_only=True, dict=True, tag="update"):
 
     @classmethod
     def of(cls, update: SessionUpdate, *, raw: bytes | Raw | None = None) -> Updated:
-        """The update as a fact: encoded now, unless it came with the bytes its sender wrote."""
+        """Make the body of an update. It is encoded now, unless the bytes of its sender are given."""
         if raw is None:
             raw = encode_json(update)
         body = cls(raw=raw if type(raw) is Raw else Raw(raw))
@@ -339,7 +339,7 @@ def _readable_update(body: Updated) -> Updated:
 
 
 def _readable(raw: bytes | Raw, body: AnyBody) -> Raw:
-    """A part of an event that is already JSON, on one line. Raises `EventRefused`."""
+    """Return a part of an event, which is JSON already, on one line. Raises `EventRefused`."""
     data = on_one_line(bytes(raw))
     if len(data) > 2 * EVENT_DEPTH and is_too_deep(data, bound=EVENT_DEPTH):
         raise EventRefused(f"{_tag(body)} is nested deeper than the bound of {EVENT_DEPTH} levels")

@@ -45,7 +45,8 @@ def forked(session: SessionFold, *, at: str | None = None) -> list[Any] | None:
 
 
 def _before_turn(session: SessionFold) -> int:
-    """How many items there were when the open turn began: its prompt comes before its state (SD-07)."""
+    """Return how many items there were when the open turn began: its prompt comes before its state
+    (SD-07)."""
     turn = session.turn
     if turn is None:
         return len(session.items)

@@ -40,7 +40,7 @@ class _Field(Struct, frozen=True, kw_only=True):
     """The initial value."""
 
     def read(self, value: Any) -> Any:
-        """The value as it is kept. Raises `Unfit`."""
+        """Return the value to keep. Raises `Unfit`."""
         raise NotImplementedError
 
 

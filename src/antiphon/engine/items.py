@@ -23,7 +23,8 @@ from antiphon.schema.v2.plans import PlanUpdate
 from antiphon.schema.wire import Unknown
 
 OURS = "_antiphon_"
-"""The prefix of our own updates: they describe the present and are sent anew to each client."""
+"""The prefix of our own updates. They describe the present, and only a client that asked for them gets
+them."""
 KEPT = 256
 """How many unknown updates a session replays, the last ones; the journal has them all."""
 
@@ -132,7 +133,7 @@ class Compaction:
         return structs.replace(self.bare(), summary=self.summary or None)
 
     def bare(self) -> CompactionUpdate:
-        """All but the summary."""
+        """Return it without the summary."""
         return CompactionUpdate(
             compaction_id=self.id,
             status=self.status,

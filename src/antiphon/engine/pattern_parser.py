@@ -50,7 +50,7 @@ class CharSet(Struct, frozen=True):
         return CharSet(tests=(self.has,), nested=self.size) if self.inverted else self
 
     def up_to(self, other: CharSet) -> CharSet:
-        """The range from one character to another. Raises `Unsupported`."""
+        """Return the range from one character to another. Raises `Unsupported`."""
         low, high = _only(self), _only(other)
         if low > high:
             raise Unsupported("a range that ends before it begins")
@@ -91,7 +91,7 @@ def escaped_set(char: str) -> CharSet:
 
 
 def category(name: str) -> CharSet:
-    """The characters of a Unicode general category, by its short name: `L`, `Lu`, `Nd`, …"""
+    """Return the characters of a Unicode general category, by its short name: `L`, `Lu`, `Nd`, …"""
     if not 1 <= len(name) <= 2 or name[0] not in "LMNPSZC" or not name.isascii():
         raise Unsupported(f"the property {name!r} of characters")
 

@@ -61,7 +61,7 @@ class Pattern:
     def _follow(
         self, start: int, text: str, at: int, seen: set[int], waiting: list[tuple[int, CharSet]]
     ) -> bool:
-        """Everything that is reached without taking a character; whether that is the end."""
+        """Collect every step that is reached without taking a character; return whether the end is."""
         todo = [start]
         while todo:
             index = todo.pop()
@@ -82,7 +82,7 @@ class Pattern:
 
 @lru_cache(maxsize=256)
 def pattern(source: str) -> Pattern:
-    """The pattern of a source; the last ones are kept. Raises `Unsupported`."""
+    """Return the pattern of a source; the last ones are cached. Raises `Unsupported`."""
     return Pattern(source)
 
 

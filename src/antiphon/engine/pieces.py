@@ -152,7 +152,7 @@ class _Output(Struct, frozen=True):
 
 
 def cut(parts: Iterable[AnyStr], size: int) -> Iterator[AnyStr]:
-    """The same text in pieces of `size`; the last one may be shorter."""
+    """Yield the same text in pieces of `size`; the last one may be shorter."""
     held: list[AnyStr] = []
     left = size
     for part in parts:

@@ -138,16 +138,16 @@ class Prompts:
         return [self._entries[id] for id in self._sent]
 
     def get(self, message_id: str) -> Entry | None:
-        """A prompt that is open, or settled and still remembered."""
+        """Return a prompt that is open, or settled and still remembered."""
         return self._entries.get(message_id)
 
     def shown_as(self, message_id: str) -> str:
-        """The id of the message that a prompt became."""
+        """Return the id of the message that a prompt became."""
         entry = self._entries.get(message_id)
         return message_id if entry is None or entry.became is None else entry.became
 
     def requests_of(self, turn: Turn) -> list[RequestId]:
-        """The ids of the requests that a turn answers, oldest first, as far as they are known."""
+        """Return the ids of the requests that a turn answers, oldest first, as far as they are known."""
         taken = frozenset(turn.prompts)
         found = (entry for entry in self._entries.values() if (entry.became or entry.message_id) in taken)
         return [entry.request_id for entry in found if entry.request_id is not None]

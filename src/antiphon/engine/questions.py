@@ -122,7 +122,8 @@ class Question(Wire, frozen=True, kw_only=True):
             return None
 
     def chosen(self, result: bytes | Raw) -> PermissionOption | None:
-        """The offered option that an answer selects; anything else selects none (PERM-V2-06, -07, -08)."""
+        """Return the offered option that an answer selects; other answers select none (PERM-V2-06, -07,
+        -08)."""
         permission = self.permission
         if permission is None:
             return None
@@ -163,7 +164,6 @@ class Questions:
         return self._by_id.get(question_id)
 
     def of_turn(self, turn_id: TurnId) -> list[Question]:
-        """The open ones of a turn."""
         return [question for question in self.open if question.turn_id == turn_id]
 
     def requires_action(self, turn_id: TurnId | None, *, others_running: bool) -> list[Question]:
@@ -295,8 +295,8 @@ def read_response(result: bytes) -> CreateElicitationResponse:
 
 
 def counted(request: Elicited, response: CreateElicitationResponse) -> CreateElicitationResponse | None:
-    """An answer as it counts: of an accepted form the values that fit, and nothing else (ELIC-07, ELIC-10).
-    `None` for a form that is accepted with values that do not fit (ELIC-17)."""
+    """Return the answer that counts: of an accepted form the values that fit, and nothing else (ELIC-07,
+    ELIC-10). `None` for a form that is accepted with values that do not fit (ELIC-17)."""
     from antiphon.engine.forms import Form  # loaded with the first form
 
     match response:

@@ -77,7 +77,7 @@ class Session(SessionFold):
         return self._report(Command.UNBLOCK)
 
     def report_background(self, background: Sequence[BackgroundWork]) -> tuple[AnyBody, ...]:
-        """The complete list, on a repeated snapshot (PROMPT-V2-21, -44)."""
+        """Report the complete list of background work, on a repeated snapshot (PROMPT-V2-21, -44)."""
         return self._report(Command.REPEAT, background=background)
 
     def end(
@@ -95,8 +95,8 @@ class Session(SessionFold):
         return () if ended is None else self.update(ended)
 
     def interrupt(self, *, attended: bool = False, cancelled: bool = False) -> tuple[AnyBody, ...]:
-        """The agent is gone, or this process was restarted. The open turn is interrupted: its tool calls and
-        compactions fail, its terminals exit, every question expires, and prompts that were sent and not
+        """Interrupt the open turn, because the agent is gone or this process was restarted: its tool calls
+        and compactions fail, its terminals exit, every question expires, and prompts that were sent and not
         answered are rejected. Queued prompts stay, and the queue pauses.
 
         attended: only the agent is gone; clients still wait for their held prompts, and the queue continues

@@ -55,7 +55,7 @@ _items = msgspec.json.Decoder(ItemPart)
 
 
 def parts(session: Session) -> dict[str, bytes]:
-    """All parts, by name."""
+    """Return all parts, by name."""
     made = {key: _part(session, key) for key in (SESSION, TURN, QUEUE)}
     if session.operations.part():
         made[OPERATIONS] = _part(session, OPERATIONS)
@@ -125,7 +125,7 @@ class SessionRestorer:
         return shown
 
     def finish(self, cursor: Cursor) -> Session:
-        """All have been added: the session as of `cursor`."""
+        """Return the session as of `cursor`, after all parts were added."""
         session, parts = self._session, self._others
         if SESSION in parts:
             about = _sessions.read(parts[SESSION])
@@ -146,14 +146,14 @@ class SessionRestorer:
 
 
 def state_update(session: Session) -> bytes:
-    """The update that closes every replay, also an empty one (SESS-21)."""
+    """Return the update that closes every replay, also an empty one (SESS-21)."""
     return encode(session.turns.snapshot())
 
 
 def state_word(session: Session) -> str:
-    """The state alone, as the wire has it."""
-    told = session.turns.snapshot()
-    return str(told.get("state") if isinstance(told, dict) else told.state)
+    """Return the state alone, as on the wire."""
+    shown = session.turns.snapshot()
+    return str(shown.get("state") if isinstance(shown, dict) else shown.state)
 
 
 def _is_item(key: str) -> bool:

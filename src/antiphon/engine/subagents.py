@@ -61,8 +61,8 @@ class SubagentInfo:
         self.meta = patch_meta(self.meta, update.meta)
 
     def materialize(self) -> SubagentUpdate:
-        told = {name: value for name in _FIELDS if (value := getattr(self, name)) is not None}
-        return SubagentUpdate(session_id=self.id, meta=self.meta or UNSET, **told)
+        known = {name: value for name in _FIELDS if (value := getattr(self, name)) is not None}
+        return SubagentUpdate(session_id=self.id, meta=self.meta or UNSET, **known)
 
 
 class SessionNote:
@@ -106,9 +106,9 @@ class SessionNote:
         return structs.replace(self.bare(), content=self.content)
 
     def bare(self) -> SessionMessage:
-        """The same without its content."""
-        told = {name: value for name in _PARTIES if (value := getattr(self, name)) is not None}
-        return SessionMessage(message_id=self.id, content=[], meta=self.meta or UNSET, **told)
+        """Return it without its content."""
+        known = {name: value for name in _PARTIES if (value := getattr(self, name)) is not None}
+        return SessionMessage(message_id=self.id, content=[], meta=self.meta or UNSET, **known)
 
     def parts(self) -> tuple[list[ContentBlock], list[str]]:
         """Return the content as it is kept: blocks, and the strings of the plain text after them."""

@@ -50,7 +50,7 @@ class Terminal:
         return None if self._runs is None else b"".join([*self._runs, *self._pieces])
 
     def parts(self) -> list[bytes] | None:
-        """The output as it is kept, in pieces."""
+        """Return the output as it is kept, in pieces."""
         return None if self._runs is None else [*self._runs, *self._pieces]
 
     @property
@@ -94,7 +94,7 @@ class Terminal:
         return structs.replace(self.bare(), output=TerminalOutput(data=data))
 
     def bare(self) -> TerminalUpdate:
-        """The same without its output."""
+        """Return it without its output."""
         return TerminalUpdate(
             terminal_id=self.id,
             command=self.command,

@@ -130,7 +130,7 @@ class Message:
         return structs.replace(self.bare(empty=self._content.empty), content=self.content)
 
     def bare(self, *, empty: bool) -> MessageUpdate:
-        """The whole message but for its content, which is `empty` or not."""
+        """Return the message without its content, which is `empty` or not."""
         meta = self.meta if empty else without_deleted(self.meta)
         return WHOLE[self.type](message_id=self.id, content=[], meta=meta or None)
 
@@ -184,7 +184,7 @@ class Transcript:
         return next((found for type in order if (found := self.get(type, id)) is not None), None)
 
     def of(self, update: MessageChunk) -> Message:
-        """The message of a chunk that was appended."""
+        """Return the message of an appended chunk."""
         return self._by_update[type(update)][update.message_id]
 
     def chunk(self, update: MessageChunk, position: int) -> Message:

@@ -213,7 +213,7 @@ class Turns:
         return effect
 
     def take(self, message_id: str) -> None:
-        """A prompt was accepted: into the open turn, or into the one it will open."""
+        """Add an accepted prompt to the open turn, or to the one it will open."""
         if self.current is None:
             self._accepted = (*self._accepted, message_id)
         else:
@@ -268,7 +268,7 @@ class Turns:
         return []
 
     def snapshot(self) -> SessionStateUpdate | Unknown:
-        """The state now, to close a replay with (SESS-21)."""
+        """Return the present state, which closes a replay (SESS-21)."""
         return SessionStateUpdate(state=State.IDLE) if self.latest is None else self.latest
 
     def part(self) -> TurnPart:
@@ -297,7 +297,7 @@ def report_of(update: AnyStateUpdate) -> Report:
 
 
 def as_state_update(update: StateChange) -> SessionStateUpdate:
-    """The published spelling of a state update as first proposed (SD-01)."""
+    """Return a state update as first proposed in the published spelling (SD-01)."""
     return SessionStateUpdate(
         state=update.state,
         stop_reason=update.published_reason or update.stop_reason,

@@ -1,1 +1,1 @@
-"""Live sessions: the engine's fold, the store's journal, and whoever follows them."""
+"""Live sessions: the fold of the engine, the journal of the store, and the attachments that follow them."""

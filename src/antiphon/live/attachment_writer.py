@@ -219,8 +219,8 @@ class AttachmentWriter:
             self._fail()
 
     def _fail(self) -> None:
-        """The store has failed: end the open turn and answer every prompt. Events that were not committed are
-        not shown; a client that opens the session again gets those that were."""
+        """End the open turn and answer every prompt, because the store has failed. Events that were not
+        committed are not shown; a client that opens the session again gets those that were."""
         if self._events.turns.current is not None:
             ended = v2.SessionStateUpdate(state=v2.State.IDLE, stop_reason=StopReason.ERROR, error=NOT_KEPT)
             for sent in (*self.writer.write(ended, encode(ended)), *self.pending.ended(ended)):
@@ -287,7 +287,7 @@ class AttachmentWriter:
     # --- outside the journal -----------------------------------------------------------------------
 
     def show_presence(self) -> None:
-        """The attached clients have changed."""
+        """Send the list of clients, which has changed."""
         if self._presence_feed is not None and self._begun:
             self._presence_feed.show_presence()
 

@@ -66,7 +66,7 @@ class LiveJournal:
             follower.committed(stretch)
 
     def fail(self, error: Exception) -> None:
-        """The store has failed: nothing more is published."""
+        """Publish nothing more, because the store has failed."""
         self._failure = error
         for follower in tuple(self._followers):
             follower.lost(error)

@@ -96,7 +96,8 @@ class PendingAnswers:
                 self._answer(inbound, taken)
 
     def refused(self, message_id: str, error: ErrorObject, *, withdrawn: bool = False) -> None:
-        """A prompt was not accepted. `withdrawn`: a client withdrew it; otherwise it was cancelled."""
+        """Answer a prompt that was not accepted. `withdrawn`: a client withdrew it; otherwise it was
+        cancelled."""
         for inbound in self._waiting.pop(message_id, ()):
             self.refuse(inbound, error, withdrawn=withdrawn)
 

@@ -31,7 +31,7 @@ class Presence:
     """A client with several attachments is listed once, since its first one."""
 
     def __init__(self, clock: Callable[[], int], *, on_change: Callable[[], None]) -> None:
-        """`on_change` is called when a client has joined or left, as often as clients are told."""
+        """`on_change` is called when a client has joined or left, as often as clients are notified."""
         self._clock = clock
         self._since: dict[AttachedClient, int] = {}
         self._listed: list[tuple[str, bytes, bytes]] = []
@@ -64,7 +64,7 @@ class Presence:
             self._changed()  # it may have another name now
 
     def clients(self, *, you: AttachedClient | None = None) -> list[Present]:
-        """Return the attached clients, the first to join first. `you`: the client that is told."""
+        """Return the attached clients, the first to join first. `you`: the client that gets the list."""
         own = None if you is None or you.who is None else you.who.client_id
         found: dict[str, Present] = {}
         for follower, since in sorted(self._since.items(), key=lambda entry: entry[1]):

@@ -38,7 +38,7 @@ class PresenceFeed:
         """The questions that the client knows as open."""
 
     def begin(self, questions: Iterable[Question], seq: int) -> None:
-        """The client has its replay, in which these questions are open."""
+        """Start after the replay, in which these questions are open."""
         self.show_presence()
         for question in questions:
             self._opened(question.question_id, question.params, seq)

@@ -189,7 +189,6 @@ class LiveSession:
 
     @property
     def failed(self) -> bool:
-        """Whether its store has failed."""
         return self._failure is not None
 
     def now(self) -> int:

@@ -142,8 +142,8 @@ class PartReader:
         return head, body
 
     def next(self) -> tuple[EventsHead | MissingHead | SessionHead, bytes] | None:
-        """The next events, or the next session; `None` at the end, which has been seen to be that of this
-        file."""
+        """Return the next events, or the next session; `None` at the end, after the file was checked as a
+        whole."""
         head, body = self._next()
         if isinstance(head, EventsHead) or (isinstance(head, SessionHead) and self._version > 1):
             return head, body
@@ -158,7 +158,7 @@ class PartReader:
 
     def _next(self) -> tuple[AnyHead, bytes]:
         begins = self._at
-        told = self._whole.hexdigest()
+        expected = self._whole.hexdigest()
         line = self._line()
         encoded, _, checksum = line[:-1].rpartition(b" ")
         try:
@@ -173,7 +173,7 @@ class PartReader:
         body = self._take(head.size + 1)
         if checksum != _checksum(encoded, body[:-1]) or body[-1:] != b"\n":
             raise FileRefused(f"{self._where(begins)}: {_named(head)} does not match its checksum")
-        if isinstance(head, EndHead) and head.sha256 != told:
+        if isinstance(head, EndHead) and head.sha256 != expected:
             raise FileRefused("the file as a whole does not match its checksum: parts are missing or moved")
         return head, _inflate(head, body[:-1], self._where(begins))
 

@@ -189,11 +189,11 @@ class _Reading:
         """Something of the session was damaged when it was exported. Raises `FileRefused`, unless the events
         before it are wanted."""
         which = f"events {head.first} to {head.last} are missing" if head.last else "it is not whole"
-        told = f"it is of a session that was damaged when it was exported: {which} ({head.found})"
+        found = f"it is of a session that was damaged when it was exported: {which} ({head.found})"
         if head.last and not last:
-            raise FileRefused(f"{told}; without the first event there is nothing to import")
+            raise FileRefused(f"{found}; without the first event there is nothing to import")
         if not self._partial:
-            raise FileRefused(f"{told}; --partial imports the events before what is missing")
+            raise FileRefused(f"{found}; --partial imports the events before what is missing")
 
 
 def _record(begun: Begun, cwd: str | None) -> SessionRecord:

@@ -46,7 +46,7 @@ class Stretch(Struct, frozen=True):
 async def salvage(
     store: Journals, record: SessionRecord, *, limit_bytes: int = PAGE_BYTES, after: int = 0
 ) -> AsyncIterator[Stretch | Missing]:
-    """All events after a cursor, up to the last one of `record`; nothing is skipped without a `Missing`."""
+    """Yield all events after a cursor, up to the last one of `record`, and a `Missing` for every gap."""
     session_id, cursor = record.session_id, after
     while cursor < record.last:
         try:

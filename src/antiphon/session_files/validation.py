@@ -102,7 +102,7 @@ class JournalCheck:
         self._fold = Session()
 
     def read(self, line: bytes, seq: int) -> Event:
-        """The event of a line, which is to be number `seq`. Raises `FileRefused`."""
+        """Return the event of a line, which has to be number `seq`. Raises `FileRefused`."""
         check_depth(line, f"event {seq}")
         try:
             line.decode()
@@ -138,7 +138,7 @@ class JournalCheck:
             raise FileRefused(f"event {self._fold.last_seq} cannot be folded: {_describe(error)}") from None
 
     def finish(self) -> None:
-        """All events are read: check that the snapshot and the replay of the session can be made."""
+        """Check that the snapshot of the session can be made, after all events were folded."""
         try:
             parts(self._fold)
         except Exception as error:
@@ -150,5 +150,5 @@ def _describe(error: Exception) -> str:
 
 
 def without_parent(body: SessionCreated) -> SessionCreated:
-    """The creation of a session that works for none here."""
+    """Return the first event of a session without its parent."""
     return structs.replace(body, meta={key: value for key, value in body.meta.items() if key != SUBAGENT_OF})

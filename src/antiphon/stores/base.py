@@ -107,7 +107,7 @@ class RecordPatch(Struct, frozen=True, kw_only=True, omit_defaults=True):
     meta: dict[str, Any] | UnsetType = UNSET
 
     def changes(self) -> dict[str, Any]:
-        """The fields that are set, with their values."""
+        """Return the fields that are set, with their values."""
         fields = {name: getattr(self, name) for name in self.__struct_fields__}
         return {name: value for name, value in fields.items() if value is not UNSET}
 
@@ -168,7 +168,7 @@ class Store(Protocol):
         """Change the record alone."""
 
     async def read(self, session_id: str, after: int, *, limit_bytes: int = PAGE_BYTES) -> Page:
-        """The events after a cursor, in order: about `limit_bytes` of them, and at least one batch.
+        """Return the events after a cursor, in order: about `limit_bytes` of them, and at least one batch.
 
         No batches means the end of the journal. In a damaged journal everything before the damage is
         returned; reading on at the damage raises `StoreCorrupt`.
@@ -325,7 +325,7 @@ class Waiters:
         return self._waiting.keys()
 
     def wake(self, session_id: str, last: int) -> None:
-        """The journal now ends at `last`."""
+        """Wake the calls that wait for events up to `last`, where the journal ends now."""
         for after, future in self._waiting.get(session_id, ()):
             if last > after and not future.done():
                 future.set_result(last)
@@ -337,7 +337,7 @@ class Waiters:
 
 
 def list_cursor(record: SessionRecord) -> str:
-    """The cursor of the list after `record`."""
+    """Return the cursor of the list after `record`."""
     place = msgspec.json.encode((record.created_at, record.session_id))
     return base64.urlsafe_b64encode(place).decode()
 

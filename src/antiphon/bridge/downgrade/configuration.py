@@ -16,6 +16,7 @@ from msgspec import structs
 from antiphon.bridge import losses
 from antiphon.bridge.content import recast
 from antiphon.bridge.losses import Ledger, mark
+from antiphon.engine.configuration import offered_values
 from antiphon.schema import v1, v2
 from antiphon.schema.v1.models import ModelId, ModelInfo, SessionModelState
 from antiphon.schema.version import META_KEY, ours_in, without_ours
@@ -81,7 +82,7 @@ class Configuration:
     def set_config_option(
         self, result: v2.SetSessionConfigOptionResponse
     ) -> v1.SetSessionConfigOptionResponse:
-        """The answer to the client that set it; its modes are in step with that from here on."""
+        """Return the answer to the client that set an option, which knows the current mode from then on."""
         options, dropped = self._options(result.config_options)
         mode, model = mode_option(result.config_options), _marked_as_models(result.config_options)
         self._mode = None if mode is None else mode.current_value
@@ -135,7 +136,6 @@ class Configuration:
         if mode is None:
             return None
         self._mode = mode.current_value
-        values = [value for group in mode.options for value in _values(group)]
         return v1.SessionModeState(
             current_mode_id=v1.SessionModeId(mode.current_value),
             available_modes=[
@@ -145,7 +145,7 @@ class Configuration:
                     description=value.description,
                     meta=value.meta,
                 )
-                for value in values
+                for value in offered_values(mode)
             ],
             meta=without_ours(mode.meta) if _is_made_of_modes(mode) else None,
         )
@@ -164,8 +164,7 @@ class Configuration:
                     description=value.description,
                     meta=value.meta,
                 )
-                for group in model.options
-                for value in _values(group)
+                for value in offered_values(model)
             ],
             meta=without_ours(model.meta) if _is_made_of_models(model) else None,
         )
@@ -242,7 +241,7 @@ def _is_made_of_models(option: v2.SessionConfigSelect | None) -> bool:
 
 
 def _unmarked(option: v2.SessionConfigSelect) -> dict[str, Any] | None:
-    """The `_meta` of an option without our mark."""
+    """Return the `_meta` of an option without our mark."""
     ours = {key: value for key, value in ours_in(option.meta).items() if key != MODELS}
     if len(ours) == len(ours_in(option.meta)):
         return option.meta
@@ -252,12 +251,6 @@ def _unmarked(option: v2.SessionConfigSelect) -> dict[str, Any] | None:
 
 def _is_made_of_modes(option: v2.SessionConfigSelect | None) -> bool:
     return option is not None and (option.meta or {}).get(META_KEY) == MADE_OF_MODES
-
-
-def _values(
-    entry: v2.SessionConfigSelectOption | v2.SessionConfigSelectGroup,
-) -> list[v2.SessionConfigSelectOption]:
-    return [entry] if isinstance(entry, v2.SessionConfigSelectOption) else entry.options
 
 
 def _select(option: v2.SessionConfigSelect) -> v1.SessionConfigSelect:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import StrEnum
 from hashlib import blake2b
 from typing import Any, TypeAlias
 
@@ -13,7 +12,8 @@ from msgspec import UNSET
 from antiphon.bridge import losses
 from antiphon.bridge.content import ContentDown
 from antiphon.bridge.losses import Ledger, mark
-from antiphon.engine.transcript import is_deletion, without_deleted
+from antiphon.engine.content import patch_meta
+from antiphon.engine.transcript import MESSAGE_CHUNKS, TYPE_OF, MessageType, is_deletion, without_deleted
 from antiphon.schema import v1, v2
 from antiphon.schema.v1 import optins
 from antiphon.schema.version import OptIns, with_ours
@@ -28,7 +28,6 @@ Sent: TypeAlias = (
     | optins.UserMessage
 )
 
-_CHUNKS = frozenset([v2.AgentMessageChunk, v2.AgentThoughtChunk, v2.UserMessageChunk])
 _Text = v2.TextContent
 _WAITING = 64
 _WAITING_SIZE = 16 * 1024
@@ -36,26 +35,10 @@ _WAITING_SIZE = 16 * 1024
 _encode = msgspec.json.Encoder().encode
 
 
-class Role(StrEnum):
-    """The three types of message; v2 ids are unique within one of them (MSG-08)."""
-
-    USER = "user"
-    AGENT = "agent"
-    THOUGHT = "thought"
-
-
-ROLE_OF: dict[type[Chunk | Whole], Role] = {
-    v2.UserMessageChunk: Role.USER,
-    v2.UserMessage: Role.USER,
-    v2.AgentMessageChunk: Role.AGENT,
-    v2.AgentMessage: Role.AGENT,
-    v2.AgentThoughtChunk: Role.THOUGHT,
-    v2.AgentThought: Role.THOUGHT,
-}
-_CHUNK_OF: dict[Role, type[v1.UserMessageChunk | v1.AgentMessageChunk | v1.AgentThoughtChunk]] = {
-    Role.USER: v1.UserMessageChunk,
-    Role.AGENT: v1.AgentMessageChunk,
-    Role.THOUGHT: v1.AgentThoughtChunk,
+_CHUNK_OF: dict[MessageType, type[v1.UserMessageChunk | v1.AgentMessageChunk | v1.AgentThoughtChunk]] = {
+    MessageType.USER: v1.UserMessageChunk,
+    MessageType.AGENT: v1.AgentMessageChunk,
+    MessageType.THOUGHT: v1.AgentThoughtChunk,
 }
 
 
@@ -129,7 +112,8 @@ class _Shown:
 
 
 def _flat(block: v2.ContentBlock) -> bytes:
-    """A block as bytes that no sequence of other blocks yields: text as it is, the rest with its length."""
+    """Return a block as bytes that no other sequence of blocks yields: text as it is, the rest with its
+    length."""
     if isinstance(block, _Text) and block.annotations is None and block.meta is None:
         return block.text.encode("utf-8", "surrogatepass").replace(b"\0", b"\0\0")
     data = _encode(block)
@@ -139,7 +123,7 @@ def _flat(block: v2.ContentBlock) -> bytes:
 class _Message:
     __slots__ = ("id", "known", "marks", "meta", "meta_due", "role", "shown", "silent")
 
-    def __init__(self, role: Role, id: str) -> None:
+    def __init__(self, role: MessageType, id: str) -> None:
         self.role = role
         self.id = id
         """The id it has for the v1 client."""
@@ -174,7 +158,7 @@ class Messages:
         self._content = content
         self._ledger = ledger
         self._opt_ins = opt_ins
-        self._messages: dict[tuple[Role, str], _Message] = {}
+        self._messages: dict[tuple[MessageType, str], _Message] = {}
         self._ids: set[str] = set()
         self._prompted: dict[str, None] = {}
         self._last: _Message | None = None
@@ -188,8 +172,8 @@ class Messages:
 
         Without the future flag it is not echoed to its author (PROMPT-V1-22).
         """
-        known = (Role.USER, message_id) in self._messages
-        message = self._message(Role.USER, message_id)
+        known = (MessageType.USER, message_id) in self._messages
+        message = self._message(MessageType.USER, message_id)
         message.silent = message.silent or not (known or self._opt_ins.prompt_lifecycle)
         if message.silent:
             self._prompted[message_id] = None
@@ -201,24 +185,24 @@ class Messages:
             self.note_prompted(message_id)
 
     def known_as(self, role: str, id: str) -> str:
-        """The id that a message has for the client."""
-        message = self._messages.get((Role(role), id))
+        """Return the id that a message has for the client."""
+        message = self._messages.get((MessageType(role), id))
         return id if message is None else message.id
 
     def original_of(self, id: str) -> tuple[str, str] | None:
-        """The role and the id of the message that the client knows by this id."""
+        """Return the role and the id of the message that the client knows by this id."""
         return next(((str(role), own) for (role, own), m in self._messages.items() if m.id == id), None)
 
     def passes(self, update: v2.SessionUpdate) -> bool:
         """Whether an update is the same in v1 and v2, byte for byte. If so, it counts as sent."""
-        if type(update) not in _CHUNKS:
+        if type(update) not in MESSAGE_CHUNKS:
             return False
         chunk: Any = update
         content = chunk.content
         if type(content) is not _Text or content.annotations is not None:
             return False
         if type(chunk) is not self._passing_type or chunk.message_id != self._passing_id:
-            message = self._message(ROLE_OF[type(chunk)], chunk.message_id)
+            message = self._message(TYPE_OF[type(chunk)], chunk.message_id)
             if message.id != chunk.message_id or message.silent or message.meta_due or message.marks:
                 return False
             message.known = True
@@ -228,15 +212,15 @@ class Messages:
         return True
 
     def chunk(self, chunk: Chunk) -> list[Sent]:
-        message = self._message(ROLE_OF[type(chunk)], chunk.message_id)
+        message = self._message(TYPE_OF[type(chunk)], chunk.message_id)
         message.shown.add(chunk.content)
         if message.silent:
             return []
         return [self._chunk(message, chunk.content, chunk.meta)]
 
     def whole(self, update: Whole) -> list[Sent]:
-        message = self._message(ROLE_OF[type(update)], update.message_id)
-        if message.role is Role.USER and self._opt_ins.prompt_lifecycle:
+        message = self._message(TYPE_OF[type(update)], update.message_id)
+        if message.role is MessageType.USER and self._opt_ins.prompt_lifecycle:
             return [self._as_patch(message, update)]
         meta_changed = self._patch_meta(message, update.meta)
         if update.content is UNSET:
@@ -314,7 +298,7 @@ class Messages:
             content=self._content.block(block), message_id=v1.MessageId(message.id), meta=meta
         )
 
-    def _message(self, role: Role, id: str) -> _Message:
+    def _message(self, role: MessageType, id: str) -> _Message:
         self._passing_type = None
         message = self._messages.get((role, id))
         if message is not self._last:
@@ -342,19 +326,9 @@ class Messages:
         return id
 
     def _patch_meta(self, message: _Message, patch: Any) -> bool:
-        """Merges a `_meta` patch (MSG-18); whether that changed anything."""
-        merged = merge_meta(message.meta, patch)
+        """Merge a `_meta` patch (MSG-18); return whether that changed anything."""
+        merged = patch_meta(message.meta, patch)
         if merged == message.meta:
             return False
         message.meta, message.meta_due = merged, True
         return True
-
-
-def merge_meta(current: dict[str, Any], patch: Any) -> dict[str, Any]:
-    """`_meta` after a patch by key: absent keeps, `null` clears, a key that is `null` goes (MSG-18)."""
-    if patch is UNSET:
-        return current
-    if patch is None:
-        return {}
-    merged = {**current, **patch}
-    return {key: value for key, value in merged.items() if value is not None}

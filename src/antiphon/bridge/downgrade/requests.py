@@ -103,7 +103,7 @@ def list_sessions(params: v2.ListSessionsRequest) -> v1.ListSessionsRequest:
 def listed_sessions(
     result: v1.ListSessionsResponse, *, report: Report | None = None
 ) -> v2.ListSessionsResponse:
-    """The answer to it, back in v2."""
+    """Upgrade the answer to it."""
     ledger = Ledger(report)
     sessions = [_session_info(info, ledger) for info in result.sessions]
     return recast(result, v2.ListSessionsResponse, sessions=sessions)

@@ -15,12 +15,13 @@ from msgspec import UNSET
 from antiphon.bridge import losses
 from antiphon.bridge.content import ContentDown, recast
 from antiphon.bridge.downgrade.configuration import Configuration
-from antiphon.bridge.downgrade.messages import Messages, merge_meta
+from antiphon.bridge.downgrade.messages import Messages
 from antiphon.bridge.downgrade.plans import Plans
 from antiphon.bridge.downgrade.tools import Tools
 from antiphon.bridge.losses import Ledger, Report, mark
 from antiphon.bridge.spelling import normalize
 from antiphon.engine.annotations import ANNOTATION_UPDATES
+from antiphon.engine.content import patch_meta
 from antiphon.schema import v1, v2
 from antiphon.schema.v1 import optins
 from antiphon.schema.v2.proposed import StateChange
@@ -132,7 +133,7 @@ class Downgrade:
         return sent
 
     def _info(self, update: v2.SessionInfoUpdate) -> list[v1.SessionUpdate]:
-        self._info_meta = merge_meta(self._info_meta, update.meta)
+        self._info_meta = patch_meta(self._info_meta, update.meta)
         meta = UNSET if update.meta is UNSET else dict(self._info_meta)
         return [recast(update, v1.SessionInfoUpdate, meta=meta)]
 
@@ -218,7 +219,7 @@ class Downgrade:
         return []
 
     def _renamed(self, update: Unknown) -> Unknown:
-        """An annotation names its message by the id that this client knows."""
+        """Return an annotation with the id by which this client knows the message."""
         id = self.messages.known_as(update["role"], update["messageId"])
         return Unknown({**update, "messageId": id})
 

@@ -9,9 +9,9 @@ from msgspec import UNSET, Struct
 
 from antiphon.bridge import diffs, losses
 from antiphon.bridge.content import ContentDown, placeholder, recast
-from antiphon.bridge.downgrade.messages import merge_meta
 from antiphon.bridge.downgrade.terminal_text import TerminalText
 from antiphon.bridge.losses import Ledger, mark
+from antiphon.engine.content import patch_meta
 from antiphon.schema import v1, v2
 
 Sent: TypeAlias = v1.ToolCall | v1.SessionToolCallUpdate
@@ -182,7 +182,7 @@ class Tools:
                 terminal.facts.pop(key, None)
             elif value is not UNSET:
                 terminal.facts[key] = value
-        meta = merge_meta(terminal.facts.pop("_meta", {}), update.meta)
+        meta = patch_meta(terminal.facts.pop("_meta", {}), update.meta)
         if meta:
             terminal.facts["_meta"] = meta
         changed = terminal.facts != before
@@ -210,7 +210,7 @@ class Tools:
         return [sent for call in list(self._stale.values()) for sent in self._show_content(call)]
 
     def snapshot(self, id: str) -> v1.ToolCallUpdate | None:
-        """All that is known of a call the client has seen."""
+        """Return all that is known of a call that the client has seen."""
         call = self._calls.get(id)
         if call is None:
             return None
@@ -228,7 +228,7 @@ class Tools:
         )
 
     def repeat_content(self, id: str) -> None:
-        """The client is shown other content of a call for now: its own goes along with its next update."""
+        """Send the content of a call with its next update: the client is shown other content for now."""
         call = self._calls.get(id)
         if call is not None:
             call.stale = True
@@ -258,7 +258,7 @@ class Tools:
             call.locations = [recast(location, v1.ToolCallLocation) for location in update.locations or ()]
         if update.capabilities:
             self._ledger.lose(losses.TOOL_CAPABILITIES, update)
-        call.meta = merge_meta(call.meta, update.meta)
+        call.meta = patch_meta(call.meta, update.meta)
 
     def _set_content(self, call: _Call, content: list[v2.ToolCallContent]) -> None:
         for item in call.content:

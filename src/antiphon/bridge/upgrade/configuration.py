@@ -24,6 +24,7 @@ from antiphon.bridge.downgrade.configuration import (
 )
 from antiphon.bridge.downgrade.configuration import Configuration as Downgraded
 from antiphon.bridge.losses import Ledger, mark
+from antiphon.engine.configuration import config_id, offered_values
 from antiphon.schema import v1, v2
 from antiphon.schema.v1.models import ModelId, SessionModelState, SetSessionModelResponse
 from antiphon.schema.version import with_ours
@@ -134,7 +135,7 @@ class Configuration:
         own = mode_option(self._options)
         if own is not None:
             value = v2.SessionConfigValueId(update.current_mode_id)
-            if value not in _values(own):
+            if all(value != offered.value for offered in offered_values(own)):
                 self._ledger.lose(losses.MODE, update)
                 return []
             self._options = [
@@ -231,7 +232,7 @@ class Configuration:
 
     def _free(self, id: v2.SessionConfigId) -> v2.SessionConfigId:
         """Return an id for an option that is made here, which no option of the agent has."""
-        taken = {_id(option) for option in self._options}
+        taken = {config_id(option) for option in self._options}
         while id in taken:
             id = v2.SessionConfigId(f"_{id}")
         return id
@@ -240,7 +241,7 @@ class Configuration:
 def _listed(
     current: str, offered: Iterable[tuple[str, str, str | None, dict[str, Any] | None]]
 ) -> list[v2.SessionConfigSelectOption]:
-    """The values of an option that is made here; the current one is among them (CONF-V2-04)."""
+    """Return the values of an option that is made here; the current one is among them (CONF-V2-04)."""
     values = {
         id: v2.SessionConfigSelectOption(
             value=v2.SessionConfigValueId(id), name=name, description=description, meta=meta
@@ -271,15 +272,3 @@ def _entries(options: v1.SessionConfigSelectOptions) -> v2.SessionConfigSelectOp
         else:
             return None
     return groups or values or None
-
-
-def _values(option: v2.SessionConfigSelect) -> Sequence[str]:
-    return [
-        value.value
-        for entry in option.options
-        for value in ([entry] if isinstance(entry, v2.SessionConfigSelectOption) else entry.options)
-    ]
-
-
-def _id(option: v2.SessionConfigOption) -> str | None:
-    return option.get("configId") if isinstance(option, dict) else option.config_id

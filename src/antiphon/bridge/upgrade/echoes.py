@@ -92,8 +92,7 @@ class Echoes:
         return True
 
     def release(self, update: v1.SessionUpdate | None) -> Sequence[v1.UserMessageChunk]:
-        """The chunks that were held back and are no echo, before another update comes, or the end of a
-        turn."""
+        """Return the held chunks that are no echo, before another update comes, or the end of a turn."""
         if not self._held and not self._is_echo:
             self._note(update)
             return ()

@@ -93,7 +93,7 @@ class Messages:
             self.cut()
 
     def hold(self, messages: Iterable[tuple[MessageType, str]]) -> None:
-        """The session has these messages, in their order: those made from here on follow them."""
+        """Note the messages of the session, in their order: new ones follow them."""
         self.restart()
         for type, id in messages:
             self._named(type, id)
@@ -144,7 +144,7 @@ class Messages:
     def prompted(
         self, content: list[v2.ContentBlock], id: str | None, meta: dict[str, Any] | None
     ) -> v2.UserMessage:
-        """The user's own message, which v1 does not echo (PROMPT-V1-22)."""
+        """Return the user's own message, which v1 does not echo (PROMPT-V1-22)."""
         self.cut()
         if id is None:
             id = self._make(MessageType.USER)
@@ -194,7 +194,7 @@ class Messages:
         return [WHOLE[type](message_id=id, content=blocks, meta=meta)]
 
     def _named(self, type: MessageType, id: str) -> bool:
-        """The agent names a message; whether it is a new one."""
+        """Note a message that the agent names; return whether it is new."""
         if (type, id) in self._seen:
             return False
         self._seen.add((type, id))
@@ -224,7 +224,7 @@ class Messages:
 
 
 def as_v1(chunk: TextChunk) -> v1.AgentMessageChunk | v1.AgentThoughtChunk:
-    """A plain text chunk as v1 has it."""
+    """Return a plain text chunk as v1 has it."""
     id = chunk.message_id
     return _KINDS[chunk.session_update](
         content=v1.TextContent(text=chunk.content.text), message_id=None if id is None else v1.MessageId(id)

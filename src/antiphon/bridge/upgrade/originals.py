@@ -15,12 +15,12 @@ import msgspec
 from msgspec import Raw
 
 from antiphon.bridge.downgrade.session import Downgrade
+from antiphon.engine.items import OURS
 from antiphon.jsonrpc.frames import UNREADABLE
 from antiphon.schema import v1, v2
 from antiphon.schema.v1 import optins
 from antiphon.schema.wire import Unknown
 
-OURS = "_antiphon_"
 NOT_UPGRADED: Final = Unknown({"sessionUpdate": f"{OURS}v1"})
 """Stands in a journal for an update that v2 cannot express, with the original. No v2 client gets it."""
 

@@ -28,7 +28,7 @@ class Permission(Struct, frozen=True):
     """The updates of its tool call, if there are no params that contain it."""
 
     def answer(self, answer: v2.RequestPermissionResponse | None) -> v1.RequestPermissionResponse:
-        """The answer for the agent. `None`: there was an error instead, or none will come."""
+        """Return the answer for the agent. `None`: there was an error instead, or none will come."""
         offered = () if self.params is None else self.params.options
         outcome = None if answer is None else answer.outcome
         meta = None if answer is None else answer.meta
@@ -80,7 +80,7 @@ def elicitation(request: v1.CreateElicitationRequest) -> v2.CreateElicitationReq
 
 
 def elicitation_answer(answer: v2.CreateElicitationResponse | None) -> v1.CreateElicitationResponse:
-    """The answer to an elicitation. `None`: there was an error instead, or none will come."""
+    """Downgrade the answer to an elicitation. `None`: there was an error instead, or none will come."""
     match answer:
         case v2.ElicitationAcceptAction():
             return recast(answer, v1.ElicitationAcceptAction)

@@ -42,7 +42,7 @@ def new_session(params: v1.NewSessionRequest, *, report: Report | None = None) -
 
 
 def load_session(params: v1.LoadSessionRequest, *, report: Report | None = None) -> v2.ResumeSessionRequest:
-    """A load is a resume with everything replayed."""
+    """Upgrade a load, which is a resume with everything replayed."""
     start = v2.ReplayFromStart()
     return recast(params, v2.ResumeSessionRequest, replay_from=start, **_changes(params, report))
 
@@ -58,7 +58,7 @@ def fork_session(params: v1.ForkSessionRequest, *, report: Report | None = None)
 
 
 def set_mode(params: v1.SetSessionModeRequest, options: Iterable[v2.SessionConfigOption]) -> SetOption:
-    """A mode is set through the option that the modes mirror, of the session's `options`."""
+    """Set a mode through the option that the modes mirror, of the session's `options`."""
     mode = mode_option(options)
     if mode is None:
         raise InvalidParams("the session has no modes")
@@ -71,7 +71,7 @@ def set_mode(params: v1.SetSessionModeRequest, options: Iterable[v2.SessionConfi
 
 
 def set_model(params: SetSessionModelRequest, options: Iterable[v2.SessionConfigOption]) -> SetOption:
-    """A model is set through the option that has the models, of the session's `options`."""
+    """Set a model through the option that has the models, of the session's `options`."""
     model = model_option(options)
     if model is None:
         raise InvalidParams("the session has no models")

@@ -90,7 +90,6 @@ class Upgrade:
     # Updates of the agent
 
     def update(self, update: v1.SessionUpdate) -> Sequence[v2.SessionUpdate]:
-        """The v2 updates for one v1 update."""
         released = self.release(update)
         upgraded = self._handlers[type(update)](update)
         return [*released, *upgraded] if released else upgraded
@@ -211,7 +210,8 @@ class Upgrade:
         return self.messages.chunk(chunk)
 
     def _placed(self, upgraded: v2.SessionUpdate) -> list[v2.SessionUpdate]:
-        """It takes its place in the conversation: the message before it is over (MSG-05)."""
+        """Return an update that takes a place in the conversation, which ends the message before it
+        (MSG-05)."""
         self.messages.cut()
         return [upgraded]
 
@@ -273,8 +273,8 @@ class Upgrade:
 
 
 def _odd_chunk(update: Unknown) -> Chunk | None:
-    """A chunk whose content is of a type that v1 does not have. It is of a message all the same, and v2 has
-    room for it; `None` for anything else."""
+    """Return a message chunk whose content is of a type that v1 does not have, but v2 can hold; `None` for
+    anything else."""
     made, content = _CHUNKS.get(str(update.get("sessionUpdate"))), update.get("content")
     id, meta = update.get("messageId"), update.get("_meta")
     if made is None or not isinstance(content, dict) or not isinstance(content.get("type"), str):

@@ -93,7 +93,7 @@ class Tools:
         )
 
     def subject(self, call: v1.ToolCallUpdate) -> v2.ToolCallUpdate:
-        """The call that a permission is about: an update of it, often the first (PERM-V2-03)."""
+        """Return the call that a permission is about: an update of it, often the first (PERM-V2-03)."""
         return v2.ToolCallUpdate(tool_call_id=v2.ToolCallId(call.tool_call_id), **self._patch(call))
 
     def see(self, id: str) -> None:
@@ -103,7 +103,8 @@ class Tools:
     def terminal_created(
         self, terminal_id: str, params: v1.CreateTerminalRequest, *, cwd: str
     ) -> v2.TerminalUpdate:
-        """A terminal was run for the agent: in v2 it is shown as its own. `cwd` is the session's."""
+        """Return the terminal that was run for the agent, which in v2 is shown as its own. `cwd` is the
+        session's."""
         self._terminals.add(terminal_id)
         return v2.TerminalUpdate(
             terminal_id=v2.TerminalId(terminal_id),

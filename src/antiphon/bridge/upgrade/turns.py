@@ -16,7 +16,7 @@ from msgspec import UNSET, structs
 from antiphon.bridge import losses
 from antiphon.bridge.content import recast
 from antiphon.bridge.losses import Ledger, mark
-from antiphon.bridge.prompts import INTERRUPTED, RequestId
+from antiphon.bridge.prompts import INTERRUPTED, RequestId, request_name
 from antiphon.errors import ErrorObject, RequestCancelled, one_line
 from antiphon.schema import v1, v2
 from antiphon.schema.v1.optins import TurnComplete
@@ -106,7 +106,7 @@ class Turns:
         beginning was not reported, this ends none (PROMPT-V2-20). A copy for an ended prompt of ours has no
         effect."""
         named = str(update.prompt_request_id)
-        if any(named == _named(request) for request in (*self._open, *self._over)):
+        if any(named == request_name(request) for request in (*self._open, *self._over)):
             return []
         if self._open:
             self._ledger.lose(losses.OTHER_TURN, update)
@@ -177,15 +177,10 @@ class Turns:
 
 
 def idle_of(update: TurnComplete) -> v2.SessionStateUpdate:
-    """The end of a turn as `turn_complete` reports it: with its stop reason, or with its error."""
+    """Return the end of a turn as `turn_complete` reports it: with its stop reason, or with its error."""
     error, reason = None, None if update.stop_reason is UNSET else v2.StopReason(update.stop_reason)
     if update.error is not UNSET:
         reason = v2.StopReason.ERROR
         said = update.error
         error = v2.Error(code=v2.ErrorCode(said.code), message=one_line(said.message), data=said.data)
     return v2.SessionStateUpdate(state=v2.State.IDLE, stop_reason=reason, error=error, meta=update.meta)
-
-
-def _named(request: RequestId) -> str:
-    """A request id as `turn_complete` names it (TC-04)."""
-    return "null" if request is None else str(request)

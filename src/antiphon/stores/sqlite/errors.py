@@ -38,7 +38,6 @@ def damaged_schema() -> Iterator[None]:
 
 
 def store_error(error: sqlite3.Error, path: str) -> StoreError:
-    """The error to raise for `error` of the database at `path`."""
     code = primary_code(error)
     if code in _DAMAGED:
         return StoreCorrupt(f"{path} is damaged: {error}")

@@ -27,7 +27,7 @@ class Glimpse(NamedTuple):
 
 
 def glance(path: Path, *, limit: int = 200) -> list[Glimpse]:
-    """Raises `sqlite3.Error` for a file that cannot be read so."""
+    """Return the newest sessions of a file. Raises `sqlite3.Error` if it cannot be read."""
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=WAIT)) as connection:
         with damaged_schema():
             rows = connection.execute(
@@ -38,7 +38,7 @@ def glance(path: Path, *, limit: int = 200) -> list[Glimpse]:
 
 
 def _glimpse(id: str, title: str | None, cwd: str, meta: str) -> Glimpse:
-    """A row, also one whose `meta` is damaged."""
+    """Read a row, also one whose `meta` is damaged."""
     try:
         return Glimpse(id, title, cwd, msgspec.json.decode(meta, type=dict[str, Any]))
     except (msgspec.MsgspecError, TypeError, RecursionError):

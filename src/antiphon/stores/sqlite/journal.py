@@ -23,7 +23,8 @@ _END_AFTER = "SELECT min(last) FROM batches WHERE session = ? AND last > ?"
 
 
 def read(connection: sqlite3.Connection, path: str, session_id: str, after: int, limit_bytes: int) -> Page:
-    """A page after a cursor. Up to a damage all is returned; at the damage it is raised."""
+    """Read a page after a cursor. Everything before a damage is returned; reading on at the damage raises
+    it."""
     key = key_of(connection, session_id)
     batches: list[Batch] = []
     cursor, size = after, 0
@@ -119,7 +120,7 @@ def _rows(connection: sqlite3.Connection, key: int, after: int) -> Iterator[tupl
 
 
 def _end_after(connection: sqlite3.Connection, key: int, cursor: int) -> int | None:
-    """The end of the batch after `cursor`, from the index alone: its row cannot be read."""
+    """Return the end of the batch after `cursor` from the index alone, because its row cannot be read."""
     try:
         (end,) = connection.execute(_END_AFTER, (key, cursor)).fetchone()
     except sqlite3.DatabaseError:
@@ -134,7 +135,7 @@ def _number_after(end: object) -> int | None:
 
 
 def _last(connection: sqlite3.Connection, key: int, otherwise: int) -> int:
-    """The number of the last event, as far as that can be read."""
+    """Return the number of the last event, as far as it can be read."""
     try:
         row = connection.execute(f"SELECT {LAST_OF_KEY} FROM sessions WHERE key = ?", (key,)).fetchone()
     except sqlite3.DatabaseError as error:

@@ -123,7 +123,7 @@ def _list(
 def _list_readable(
     connection: sqlite3.Connection, cwd: str | None, place: tuple[int, str] | None, limit: int
 ) -> Listing:
-    """The list of a damaged table: every session of which anything can be found."""
+    """List the sessions of a damaged table: every one of which anything can be found."""
     found: list[SessionRecord] = []
     for key, known in _readable_keys(connection).items():
         # mypy cannot infer the type of a lambda with a default; the default binds this turn of the loop.
@@ -151,7 +151,8 @@ class _Known(NamedTuple):
 
 
 def _readable_keys(connection: sqlite3.Connection) -> dict[int, _Known]:
-    """The keys that the table and its indexes still have: each is read up to its damage, from both ends."""
+    """Return the keys that the table and its indexes still have. Each is read up to its damage, from both
+    ends."""
     by_creation = "created_at FROM sessions INDEXED BY sessions_by_creation ORDER BY created_at"
     by_key, by_id = "NULL FROM sessions NOT INDEXED ORDER BY key", "NULL FROM sessions ORDER BY id"
     found: dict[int, _Known] = {}
@@ -172,7 +173,7 @@ def _until_damage(connection: sqlite3.Connection, query: str) -> Iterable[Any]:
 
 
 def _read_by_column(connection: sqlite3.Connection, key: int, known: _Known) -> SessionRecord:
-    """The record of a row that cannot be read as a whole."""
+    """Return the record of a row that cannot be read as a whole."""
 
     def value(expression: str) -> Any:
         try:
@@ -211,7 +212,7 @@ class _Columns:
 
 
 def _read(row: tuple[Any, ...]) -> SessionRecord:
-    """Raises nothing: a list is not lost by one row."""
+    """Read a row. It raises nothing, so that one row does not fail a list."""
     key, id, cwd, directories, title, created_at, updated_at, state, meta, last = row
     read = _Columns()
     record = SessionRecord(

@@ -113,7 +113,7 @@ def _warn_of_empty(path: Path) -> None:
 
 
 def open_writer(path: Path, durability: Durability, *, patience: float) -> sqlite3.Connection:
-    """A connection that writes, to a file of the present version."""
+    """Open a connection that writes, to a file that has the present tables then."""
     create_file(path)
     check_log(path, patience=patience)
     connection = _connect(path, patience)
@@ -154,7 +154,6 @@ def open_read_only(path: Path, *, patience: float) -> sqlite3.Connection:
 
 
 def open_reader(path: Path, *, patience: float) -> sqlite3.Connection:
-    """A connection that reads."""
     connection = _connect(path, patience)
     connection.execute("PRAGMA query_only = ON")
     return connection
@@ -191,7 +190,8 @@ def _connect(path: Path, patience: float, *, mode: str = "rw") -> sqlite3.Connec
 
 
 def _refuse_foreign(connection: sqlite3.Connection, path: Path) -> int:
-    """The version of the tables (0: none yet); another program's file and a later version are refused."""
+    """Return the version of the tables (0: none yet). Refuse the file of another program, or of a later
+    version."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     with damaged_schema():
@@ -225,7 +225,7 @@ def _use_wal(connection: sqlite3.Connection, patience: float) -> None:
 
 # SQLite applies whatever write-ahead log lies beside a file. The log of another file (from before a backup
 # was restored, or from a folder that was copied in part) would replace pages of this one for good. Session
-# keys tell the two apart: a key is given out once and keeps its id, and the highest one never decreases.
+# keys distinguish the two: a key is given out once and keeps its id, and the highest one never decreases.
 
 HEADER_BYTES = 32
 COMPARED = 1000

@@ -180,7 +180,7 @@ def delete(connection: sqlite3.Connection, session_id: str, owner_file: OwnerFil
 
 
 def deletions(connection: sqlite3.Connection, owner_file: OwnerFile) -> tuple[int, ...]:
-    """The keys of deleted sessions whose journals are not all purged, and of those that arrived in part."""
+    """Return the keys of deleted sessions whose journals are not purged yet, and of partly imported ones."""
     rows = connection.execute(
         "SELECT deletions.session, presence FROM deletions LEFT JOIN claims USING (session)"
     ).fetchall()

@@ -147,7 +147,7 @@ class Writer:
             loop.call_soon(self._turn)
 
     def _turn(self) -> None:
-        """The end of a turn of the loop in which something was written or queued."""
+        """Run at the end of a turn of the loop in which something was written or queued."""
         self._scheduled = False
         if not self._in_thread:
             self._next()
@@ -174,7 +174,7 @@ class Writer:
         self._run_in_thread(lambda: self._commit_patiently(group), group)
 
     def _take(self) -> list[Write[Any]]:
-        """The next group: all that is queued, as far as it fits into one transaction."""
+        """Take the next group: all that is queued, as far as it fits into one transaction."""
         size, most = 0, IN_PLACE_BYTES if self._may_be_in_place(self._queue[0].size) else GROUP_BYTES
         for count, write in enumerate(self._queue):
             size += write.size
