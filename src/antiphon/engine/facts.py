@@ -20,10 +20,14 @@ class Latest(Generic[Listing]):
 
     __slots__ = ("key", "latest", "position")
 
-    def __init__(self, key: str, latest: Listing, *, position: int) -> None:
+    latest: Listing
+
+    def __init__(self, key: str, *, position: int) -> None:
         self.key = key
-        self.latest: Listing = latest
         self.position = position
+
+    def patch(self, update: Listing) -> None:
+        self.latest = update
 
     def materialize(self) -> Listing:
         return self.latest
@@ -89,25 +93,21 @@ class Facts:
         self.usage: ContextUsage | None = None
 
     def set_commands(self, update: AvailableCommandsUpdate, *, position: int) -> Fact:
-        if self.commands is None:
-            self.commands = Latest("facts/commands", update, position=position)
-        self.commands.latest = update
+        self.commands = self.commands or Latest("facts/commands", position=position)
+        self.commands.patch(update)
         return self.commands
 
     def set_config(self, update: ConfigOptionUpdate, *, position: int) -> Fact:
-        if self.config is None:
-            self.config = Latest("facts/config", update, position=position)
-        self.config.latest = update
+        self.config = self.config or Latest("facts/config", position=position)
+        self.config.patch(update)
         return self.config
 
     def patch_info(self, update: SessionInfoUpdate, *, position: int) -> Fact:
-        if self.info is None:
-            self.info = Info(position=position)
+        self.info = self.info or Info(position=position)
         self.info.patch(update)
         return self.info
 
     def patch_usage(self, update: UsageUpdate, *, position: int) -> Fact:
-        if self.usage is None:
-            self.usage = ContextUsage(position=position)
+        self.usage = self.usage or ContextUsage(position=position)
         self.usage.patch(update)
         return self.usage

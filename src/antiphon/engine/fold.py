@@ -300,26 +300,27 @@ def _item(change: Callable[[SessionFold, Any, int], Item]) -> FoldOne:
     return fold
 
 
-def _patch(items: Callable[[SessionFold], ById[Any]], id: Callable[[Any], str]) -> FoldOne:
-    """Fold an update that patches an item, by its id."""
+def _by_id(
+    items: Callable[[SessionFold], ById[Any]],
+    id: Callable[[Any], str],
+    change: Callable[[Any, Any], None],
+) -> FoldOne:
+    """Fold an update that changes the item of its id."""
 
     def fold(session: SessionFold, update: Any, event: Event) -> None:
         item = items(session).find(id(update), position=event.seq)
-        item.patch(update)
+        change(item, update)
         session._touch(item)
 
     return fold
 
 
-def _append(items: Callable[[SessionFold], ById[Any]], id: Callable[[Any], str]) -> FoldOne:
-    """Fold a chunk that appends to an item, by its id."""
+def _patch(item: Any, update: Any) -> None:
+    item.patch(update)
 
-    def fold(session: SessionFold, chunk: Any, event: Event) -> None:
-        item = items(session).find(id(chunk), position=event.seq)
-        item.append(chunk)
-        session._touch(item)
 
-    return fold
+def _append(item: Any, chunk: Any) -> None:
+    item.append(chunk)
 
 
 _message = _item(lambda session, update, seq: session.transcript.patch(update, seq))
@@ -335,21 +336,21 @@ _UPDATES: dict[type, FoldOne] = {
     messages.UserMessage: _message,
     messages.AgentMessage: _message,
     messages.AgentThought: _message,
-    tool_calls.SessionToolCallUpdate: _patch(_tools, _tool_call_id),
-    tool_calls.ToolCallContentChunk: _append(_tools, _tool_call_id),
-    terminals.TerminalUpdate: _patch(_terminals, _terminal_id),
-    terminals.TerminalOutputChunk: _append(_terminals, _terminal_id),
-    plans.PlanUpdate: _patch(attrgetter("plans"), plan_id),
+    tool_calls.SessionToolCallUpdate: _by_id(_tools, _tool_call_id, _patch),
+    tool_calls.ToolCallContentChunk: _by_id(_tools, _tool_call_id, _append),
+    terminals.TerminalUpdate: _by_id(_terminals, _terminal_id, _patch),
+    terminals.TerminalOutputChunk: _by_id(_terminals, _terminal_id, _append),
+    plans.PlanUpdate: _by_id(attrgetter("plans"), plan_id, _patch),
     plans.PlanRemoved: SessionFold._plan_removed,
-    compaction.CompactionUpdate: _patch(_compactions, _compaction_id),
-    compaction.CompactionSummaryChunk: _append(_compactions, _compaction_id),
+    compaction.CompactionUpdate: _by_id(_compactions, _compaction_id, _patch),
+    compaction.CompactionSummaryChunk: _by_id(_compactions, _compaction_id, _append),
     commands.AvailableCommandsUpdate: _item(lambda s, u, seq: s.facts.set_commands(u, position=seq)),
     config_options.ConfigOptionUpdate: _item(lambda s, u, seq: s.facts.set_config(u, position=seq)),
     session_list.SessionInfoUpdate: _item(lambda s, u, seq: s.facts.patch_info(u, position=seq)),
     usage.UsageUpdate: _item(lambda s, u, seq: s.facts.patch_usage(u, position=seq)),
-    subagents.SubagentUpdate: _patch(attrgetter("subagents"), attrgetter("session_id")),
-    subagents.SessionMessage: _patch(_session_messages, _message_id),
-    subagents.SessionMessageChunk: _append(_session_messages, _message_id),
+    subagents.SubagentUpdate: _by_id(attrgetter("subagents"), attrgetter("session_id"), _patch),
+    subagents.SessionMessage: _by_id(_session_messages, _message_id, _patch),
+    subagents.SessionMessageChunk: _by_id(_session_messages, _message_id, _append),
     prompt.SessionStateUpdate: SessionFold._state,
     proposed.StateChange: SessionFold._state,
     Unknown: SessionFold._unknown,

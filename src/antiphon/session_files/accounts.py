@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from antiphon.engine.events import Event
 from antiphon.errors import SessionUnknown
-from antiphon.session_files.salvage import Missing, Stretch, salvage
+from antiphon.session_files.salvage import Missing, ReadableEvents, salvage
 from antiphon.stores.base import Store
 from antiphon.transcripts import Account, AccountBuilder, account
 
@@ -41,7 +41,7 @@ async def read_account(
     return made
 
 
-def _known(stretch: Stretch, session_id: str) -> Iterator[list[Event] | Missing]:
+def _known(stretch: ReadableEvents, session_id: str) -> Iterator[list[Event] | Missing]:
     """Divide a stretch at events of a later version."""
     run: list[Event] = []
     for seq, event in enumerate(stretch.events, start=stretch.first):

@@ -35,7 +35,7 @@ class Missing(Struct, frozen=True):
         return f"{which} cannot be read ({self.found})"
 
 
-class Stretch(Struct, frozen=True):
+class ReadableEvents(Struct, frozen=True):
     """Consecutive events, as lines and decoded. One of a later version is decoded as None."""
 
     first: int
@@ -45,7 +45,7 @@ class Stretch(Struct, frozen=True):
 
 async def salvage(
     store: Journals, record: SessionRecord, *, limit_bytes: int = PAGE_BYTES, after: int = 0
-) -> AsyncIterator[Stretch | Missing]:
+) -> AsyncIterator[ReadableEvents | Missing]:
     """Yield all events after a cursor, up to the last one of `record`, and a `Missing` for every gap."""
     session_id, cursor = record.session_id, after
     while cursor < record.last:
@@ -66,9 +66,9 @@ async def salvage(
             cursor = batch.last
 
 
-def _split(session_id: str, first: int, lines: list[bytes]) -> list[Stretch | Missing]:
+def _split(session_id: str, first: int, lines: list[bytes]) -> list[ReadableEvents | Missing]:
     """Divide a batch at events that cannot be read."""
-    found: list[Stretch | Missing] = []
+    found: list[ReadableEvents | Missing] = []
     kept: list[bytes] = []
     events: list[Event | None] = []
     for seq, line in enumerate(lines, start=first):
@@ -76,14 +76,14 @@ def _split(session_id: str, first: int, lines: list[bytes]) -> list[Stretch | Mi
             event = _decode(line, seq)
         except UnreadableEvent as error:
             if kept:
-                found.append(Stretch(seq - len(kept), kept, events))
+                found.append(ReadableEvents(seq - len(kept), kept, events))
             found.append(Missing(session_id, seq, seq, str(error)))
             kept, events = [], []
         else:
             kept.append(line)
             events.append(event)
     if kept:
-        found.append(Stretch(first + len(lines) - len(kept), kept, events))
+        found.append(ReadableEvents(first + len(lines) - len(kept), kept, events))
     return found
 
 

@@ -7,7 +7,7 @@ of category `model` in the same way.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import structs
@@ -26,7 +26,7 @@ from antiphon.bridge.downgrade.configuration import Configuration as Downgraded
 from antiphon.bridge.losses import Ledger, mark
 from antiphon.engine.configuration import config_id, offered_values
 from antiphon.schema import v1, v2
-from antiphon.schema.v1.models import ModelId, SessionModelState, SetSessionModelResponse
+from antiphon.schema.v1.models import ModelId, ModelInfo, SessionModelState, SetSessionModelResponse
 from antiphon.schema.version import with_ours
 
 MODE: Final = v2.SessionConfigId("mode")
@@ -198,15 +198,12 @@ class Configuration:
         modes = self._modes
         if modes is None or mode_option(self._options) is not None:
             return None
-        current = v2.SessionConfigValueId(modes.current_mode_id)
         return v2.SessionConfigSelect(
             config_id=self._free(MODE),
             name=MODE_NAME,
             category=v2.SessionConfigOptionCategory.MODE,
-            current_value=current,
-            options=_listed(
-                current, ((mode.id, mode.name, mode.description, mode.meta) for mode in modes.available_modes)
-            ),
+            current_value=v2.SessionConfigValueId(modes.current_mode_id),
+            options=_listed(modes.current_mode_id, {str(mode.id): mode for mode in modes.available_modes}),
             meta=with_ours(modes.meta, **MADE_OF_MODES),
         )
 
@@ -214,18 +211,13 @@ class Configuration:
         models = self._models
         if models is None or own_model_option(self._options) is not None:
             return None
-        current = v2.SessionConfigValueId(models.current_model_id)
         return v2.SessionConfigSelect(
             config_id=self._free(MODEL),
             name=MODEL_NAME,
             category=v2.SessionConfigOptionCategory.MODEL,
-            current_value=current,
+            current_value=v2.SessionConfigValueId(models.current_model_id),
             options=_listed(
-                current,
-                (
-                    (model.model_id, model.name, model.description, model.meta)
-                    for model in models.available_models
-                ),
+                models.current_model_id, {str(model.model_id): model for model in models.available_models}
             ),
             meta=with_ours(models.meta, **{MODELS: MADE_OF_MODELS}),
         )
@@ -239,18 +231,18 @@ class Configuration:
 
 
 def _listed(
-    current: str, offered: Iterable[tuple[str, str, str | None, dict[str, Any] | None]]
+    current: str, offered: Mapping[str, v1.SessionMode] | Mapping[str, ModelInfo]
 ) -> list[v2.SessionConfigSelectOption]:
     """Return the values of an option that is made here; the current one is among them (CONF-V2-04)."""
-    values = {
-        id: v2.SessionConfigSelectOption(
-            value=v2.SessionConfigValueId(id), name=name, description=description, meta=meta
+    values = [
+        v2.SessionConfigSelectOption(
+            value=v2.SessionConfigValueId(id), name=one.name, description=one.description, meta=one.meta
         )
-        for id, name, description, meta in offered
-    }
-    if current not in values:
-        values[current] = v2.SessionConfigSelectOption(value=v2.SessionConfigValueId(current), name=current)
-    return list(values.values())
+        for id, one in offered.items()
+    ]
+    if current not in offered:
+        values.append(v2.SessionConfigSelectOption(value=v2.SessionConfigValueId(current), name=current))
+    return values
 
 
 def _entries(options: v1.SessionConfigSelectOptions) -> v2.SessionConfigSelectOptions | None:

@@ -62,12 +62,7 @@ def set_mode(params: v1.SetSessionModeRequest, options: Iterable[v2.SessionConfi
     mode = mode_option(options)
     if mode is None:
         raise InvalidParams("the session has no modes")
-    return v2.SetSessionConfigOptionId(
-        session_id=v2.SessionId(params.session_id),
-        config_id=mode.config_id,
-        value=v2.SessionConfigValueId(params.mode_id),
-        meta=params.meta,
-    )
+    return _set_value(params, mode, params.mode_id)
 
 
 def set_model(params: SetSessionModelRequest, options: Iterable[v2.SessionConfigOption]) -> SetOption:
@@ -75,10 +70,16 @@ def set_model(params: SetSessionModelRequest, options: Iterable[v2.SessionConfig
     model = model_option(options)
     if model is None:
         raise InvalidParams("the session has no models")
+    return _set_value(params, model, params.model_id)
+
+
+def _set_value(
+    params: v1.SetSessionModeRequest | SetSessionModelRequest, option: v2.SessionConfigSelect, value: str
+) -> SetOption:
     return v2.SetSessionConfigOptionId(
         session_id=v2.SessionId(params.session_id),
-        config_id=model.config_id,
-        value=v2.SessionConfigValueId(params.model_id),
+        config_id=option.config_id,
+        value=v2.SessionConfigValueId(value),
         meta=params.meta,
     )
 
