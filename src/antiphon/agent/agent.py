@@ -204,7 +204,7 @@ class Agent:
         bool. One of category `mode` is the session's modes for a v1 client.
 
         Decorate a handler with it to be asked, with the session and the value, when a client wants another
-        value: raising `InvalidParams` refuses it, with a reason that the client is told.
+        value: raising `InvalidParams` refuses it, with a reason that the client gets.
         """
         if id in self._declared.options:
             raise LocalError(f"the config option {id!r} is declared already")
@@ -382,5 +382,5 @@ def _read_address(address: str) -> tuple[str, int, str]:
         if parts.scheme == "ws" and parts.hostname is not None:
             return parts.hostname, parts.port or 0, parts.path or "/"
     except ValueError:
-        pass  # a port that is none
+        pass  # the port is not a number
     raise LocalError(f"{address!r} is no address to serve at: it looks like ws://127.0.0.1:9000")

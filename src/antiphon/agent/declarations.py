@@ -40,7 +40,7 @@ class SlashCommand(Struct, frozen=True):
 
 
 def make_command(name: str, description: str, hint: str | None) -> v2.Command:
-    """Raises `LocalError` for a name that nobody could type."""
+    """Return the command. Raises `LocalError` for a name that users cannot type."""
     command = v2.Command(
         name=name,
         description=description,

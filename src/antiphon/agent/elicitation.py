@@ -48,7 +48,7 @@ class Answer(Struct, Generic[T], frozen=True):
 
     @property
     def declined(self) -> bool:
-        """The user does not want to tell."""
+        """Whether the user refused to answer."""
         return self.action is Action.DECLINE
 
     @property

@@ -279,7 +279,7 @@ def check_url(url: str) -> None:
     if parts.scheme not in ("https", "http") or not host or re.search(r"[\s\x00-\x1f]", url):
         raise LocalError("not an address that can be visited: it begins with https:// and a host")
     if parts.username is not None or parts.password is not None:
-        raise LocalError("an address holds no name or password: whoever sees it would be let in")
+        raise LocalError("an address must not hold a user name or password: every reader could log in")
     for name, _ in (*parse_qsl(parts.query), *parse_qsl(parts.fragment)):
         if is_secret(name):
             raise LocalError(f"an address holds no credentials, and {name!r} names one")

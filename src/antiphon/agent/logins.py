@@ -24,7 +24,7 @@ class Login(LoginAttempt, kw_only=True):
 
     def _channel(self) -> Channel:
         if self.channel is None:
-            raise LocalError("there is nobody to ask: this login is over")
+            raise LocalError("this login has ended, so its client cannot be asked")
         return self.channel
 
 

@@ -23,7 +23,7 @@ class McpServer:
         self.name = declared.name
         self.server_id = declared.server_id
         self.capabilities: dict[str, Any] = {}
-        """What the agent can do as an MCP client; told with every request."""
+        """What the agent can do as an MCP client; sent with every request."""
         self._closed = False
 
     async def call(

@@ -26,7 +26,7 @@ H = TypeVar("H", bound=OptionHandler)
 
 
 class Option:
-    """What `agent.config(...)` gives: decorate with it whoever is to be asked about changes."""
+    """What `agent.config(...)` gives. Decorate with it the handler that is asked about changes."""
 
     def __init__(self, shown: v2.SessionConfigOption, id: str) -> None:
         self.shown = shown

@@ -2,7 +2,7 @@
 its models (`providers/list`, `providers/set`, `providers/disable`; unstable).
 
 What is set holds for the agent as a whole and for as long as it runs: headers are secrets, so they are kept
-in no store and told to nobody.
+in no store and shown to no client.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ H = TypeVar("H", bound=ProviderHandler)
 
 
 class Provider:
-    """What `agent.provider(...)` gives: read `current` for every request to a model. Decorate with it whoever
-    is to be asked about changes."""
+    """What `agent.provider(...)` gives: read `current` for every request to a model. Decorate with it the
+    handler that is asked about changes."""
 
     def __init__(
         self,

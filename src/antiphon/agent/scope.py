@@ -7,15 +7,13 @@ from typing import Any
 
 
 class Scope:
-    """Some work of a task that is cancelled without the task: as `asyncio.timeout` does it."""
-
     def __init__(self) -> None:
         self.cancelled = False
         self._task: asyncio.Task[Any] | None = None
         self._before = 0
 
     def enter(self) -> None:
-        """It begins, in the task that runs this; cancelled already, it ends here."""
+        """Begin, in the current task. Raises `CancelledError` if it was cancelled already."""
         if self.cancelled:
             raise asyncio.CancelledError
         self._task = asyncio.current_task()
@@ -29,17 +27,17 @@ class Scope:
                 self._task.cancel()
 
     def leave(self) -> bool:
-        """It has ended; whether nothing else is cancelled that it belongs to."""
+        """End after a cancel; return whether only the scope was cancelled, and not its task."""
         if not self.cancelled or self._task is None:
             return self.cancelled
         return self._task.uncancel() <= self._before
 
     async def leave_unharmed(self) -> None:
-        """It has ended by itself. A cancel that came too late to be raised in it is not raised behind it."""
+        """End without a cancel. One that came too late to be raised inside is not raised behind it."""
         if not self.cancelled or self._task is None:
             return
         try:
-            await asyncio.sleep(0)  # where the task is told to be cancelled, it is so here
+            await asyncio.sleep(0)  # a cancel that is pending is raised here
         except asyncio.CancelledError:
             if not self.leave():
                 raise  # its task is cancelled, too

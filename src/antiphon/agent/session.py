@@ -135,8 +135,8 @@ class AgentSession:
     # --- turns and background work -----------------------------------------------------------------
 
     async def idle(self) -> None:
-        """Wait until no turn is open. Work behind a turn opens one of its own right after it, before anything
-        else is awaited: `await session.idle()`, then `async with session.turn()`."""
+        """Wait until no turn is open. Background work opens a turn right after it, before anything else
+        is awaited: `await session.idle()`, then `async with session.turn()`."""
         await self._worker.idle()
 
     @asynccontextmanager
@@ -180,8 +180,8 @@ class AgentSession:
         return ConfigValues(self.fold)
 
     async def set_config(self, id: str, value: Value) -> None:
-        """Change an option from the agent's side; whoever follows gets the complete list. No handler is
-        asked: those are for what clients want."""
+        """Change an option from the agent's side; every client gets the complete list. No handler is
+        asked: handlers decide about the changes of clients."""
         options = options_of(self.fold)
         option = find_option(options, id)
         if option is None:
@@ -216,31 +216,32 @@ class AgentSession:
         cost: float | v2.Cost | UnsetType | None = UNSET,
         currency: str = "USD",
     ) -> None:
-        """How many tokens of the context window are in use, and what the session has cost so far in all.
+        """Report how many tokens of the context window are in use, and what the session has cost so far.
 
-        A cost that is not given stays, None clears it. Without a size worth telling nothing is told.
+        A cost that is not given stays, None clears it. Nothing is sent if `size` is None or 0.
         """
         if used < 0 or (size is not None and size < 0):
-            raise LocalError("tokens are counted from 0")
+            raise LocalError(f"token counts must be >= 0, got used={used}, size={size}")
         if not size:
             return  # USAGE-02
-        told = v2.Cost(amount=cost, currency=currency) if isinstance(cost, int | float) else cost
+        total = v2.Cost(amount=cost, currency=currency) if isinstance(cost, int | float) else cost
         before = self.fold.facts.usage
         if (
-            isinstance(told, v2.Cost)
+            isinstance(total, v2.Cost)
             and before is not None
             and before.cost is not None
-            and before.cost.currency == told.currency
-            and told.amount < before.cost.amount
+            and before.cost.currency == total.currency
+            and total.amount < before.cost.amount
         ):
-            raise LocalError("the cost is the session's so far in all, and never gets less")  # USAGE-03
-        await self.update(v2.UsageUpdate(used=used, size=size, cost=told))
+            # USAGE-03
+            raise LocalError(f"the total cost cannot fall, got {total.amount} after {before.cost.amount}")
+        await self.update(v2.UsageUpdate(used=used, size=size, cost=total))
 
     # --- notices and compactions -------------------------------------------------------------------
 
     async def notice(self, title: str, *, description: str | None = None, severity: str = "info") -> None:
-        """Tell whoever follows right now: `info`, `warning`, `error`, or a severity of your own that begins
-        with `_`. Nobody may see it, it changes nothing, and it is not replayed (NOTE-04, NOTE-05)."""
+        """Show a notice to the clients that are attached now. It changes nothing and is not replayed
+        (NOTE-04, NOTE-05). `severity`: `info`, `warning`, `error`, or your own, which begins with `_`."""
         await self.update(
             v2.Notice(severity=v2.NoticeSeverity(severity), title=title, description=description)
         )
@@ -363,7 +364,7 @@ class AgentTurn:
         is `pending` does not run yet; `call.resume()` begins it. `about` names the message that triggered it.
 
         Where it is `cancellable`, a v2 client may cancel it alone: the block is cancelled, as a task is, and
-        the turn goes on behind it, with `call.cancelled` set."""
+        the turn continues behind it, with `call.cancelled` set."""
         opened = tool_call(
             self._worker,
             title,
@@ -380,9 +381,9 @@ class AgentTurn:
     def subagent(
         self, title: str, *, description: str | None = None, cancellable: bool = False, cwd: str | None = None
     ) -> AbstractAsyncContextManager[Subagent]:
-        """A subagent at work inside the block, in a session of its own that this session's clients follow:
+        """Run a subagent inside the block, in its own session, which this session's clients follow:
         `async with turn.subagent("Researcher") as child: await child.say("…")`. Where it is `cancellable`, a
-        client may cancel it alone: the block ends there, and the turn goes on behind it. Unstable."""
+        client may cancel it alone: the block ends there, and the turn continues. Unstable."""
         return self.session.subagent(title, description=description, cancellable=cancellable, cwd=cwd)
 
     async def plan(self, entries: Iterable[str | v2.PlanEntry], *, plan_id: str = "main") -> None:
@@ -438,8 +439,7 @@ class AgentTurn:
 
 
 class Subagent(AgentTurn):
-    """What a subagent works with: a turn in a session of its own, with its own messages, tool calls and
-    questions."""
+    """What a subagent works with: a turn in its own session, with messages, tool calls and questions."""
 
     def __init__(self, session: AgentSession, turn: OpenTurn, parent: AgentSession) -> None:
         super().__init__(session, turn)
@@ -465,11 +465,11 @@ class Subagent(AgentTurn):
         )
 
     async def instruct(self, *content: str | v2.ContentBlock) -> str:
-        """Show what the parent tells it, in both sessions; the message's id (SUB-03)."""
+        """Show a message of the parent to it, in both sessions; return the id (SUB-03)."""
         return await self._pass_on(content, sender=self._parent.id, recipient=self.id)
 
     async def report(self, *content: str | v2.ContentBlock) -> str:
-        """Show what it tells the parent, in both sessions."""
+        """Show its message to the parent, in both sessions; return the id."""
         return await self._pass_on(content, sender=self.id, recipient=self._parent.id)
 
     async def _pass_on(

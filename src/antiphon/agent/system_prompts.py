@@ -10,7 +10,7 @@ from antiphon.server.offer import APPEND, OVERRIDE
 
 
 class SystemPrompt(Struct, frozen=True):
-    """What a client wants the model to be told before the conversation."""
+    """What a client wants the model to read before the conversation."""
 
     text: str
     override: bool

@@ -128,7 +128,7 @@ class Shown:
         self._id = v2.TerminalId(f"term_{secrets.token_hex(12)}")
         self._text = ""
         self.complete = False
-        """Whether its end was told, and so everything was."""
+        """Whether its end was shown, and so everything was."""
         voice = client.voices.get(worker.id)
         if voice is not None and isinstance(voice.writer, V1Writer):
             voice.writer.downgrade.tools.note_client_terminal(self._id, terminal_id)
@@ -178,7 +178,7 @@ def _encoded(text: str) -> str:
 
 class TurnClient:
     """The client whose prompt opened a turn; where that one cannot do something, or is gone, the first of
-    those attached that can. What nobody offers raises `LocalError`, what a client refuses `CallFailed`."""
+    those attached that can. What no client offers raises `LocalError`, what a client refuses `CallFailed`."""
 
     def __init__(self, worker: HandlerWorker, prompter: ClientConnection | None) -> None:
         self._worker = worker
@@ -205,7 +205,7 @@ class TurnClient:
         return answer.content
 
     async def write(self, path: str, text: str) -> None:
-        """Put a text into a file; a new one is made where there is none."""
+        """Write a text to a file, which is created if it does not exist."""
         check_path(path)
         params = v1.WriteTextFileRequest(session_id=self._id, path=path, content=text)
         await self._call(writes, "write files", "fs/write_text_file", params)

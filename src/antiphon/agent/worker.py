@@ -263,12 +263,12 @@ class HandlerWorker:
         try:
             try:
                 self._emit(self.fold.end(reason, error=error, usage=turn.usage))
-            except EventRefused as refused:  # the handler set a usage that is none
+            except EventRefused as refused:  # the handler set a usage that is not valid
                 logger.error("end of a turn refused in session %s: %s", self.id, refused)
                 self._emit(self.fold.end(StopReason.ERROR, error=INTERNAL))
             self.advance()
         except (StoreError, SessionUnknown):
-            return  # the session is being put away; its clients are told
+            return  # the session is being put away; its attachments notify the clients
 
     async def idle(self) -> None:
         """Wait until no turn is open."""

@@ -166,7 +166,7 @@ class ToolCallWriter:
         """Tell which file it is at, and where in it, counted from 1: clients that follow along open it. A
         path that is not absolute is one in the session's folder (RPC-43)."""
         if line is not None and line < 1:
-            raise LocalError("lines are counted from 1")  # TOOL-V1-10
+            raise LocalError(f"line must be >= 1, got {line}")  # TOOL-V1-10
         place = v2.ToolCallLocation(path=_absolute(self._worker.cwd, path), line=line)
         if place not in self._locations:
             self._locations.append(place)
@@ -207,7 +207,7 @@ class ToolCallWriter:
         await self._set_status(v2.ToolCallStatus.PAUSED, runs=False)
 
     async def resume(self) -> None:
-        """It goes on after a pause (TOOL-V2-08), or begins where it was pending (PROMPT-V1-09)."""
+        """Continue after a pause (TOOL-V2-08), or begin a pending call (PROMPT-V1-09)."""
         await self._set_status(v2.ToolCallStatus.IN_PROGRESS, runs=True)
 
     async def _set_status(self, status: v2.ToolCallStatus, *, runs: bool) -> None:
@@ -285,7 +285,7 @@ def _absolute(folder: str, path: str | os.PathLike[str]) -> str:
 
 
 FAILED = "The compaction failed"
-"""All that a client is told of an exception: what is in it may be private."""
+"""What a client gets for an exception, whose own text may be private."""
 
 
 class CompactionWriter:
@@ -329,7 +329,7 @@ class CompactionWriter:
         if status == v2.CompactionStatus.COMPLETED:
             ended = v2.CompactionUpdate(compaction_id=self.compaction_id, status=status)
         elif error is None:
-            # What was written of a summary that nobody will get is taken back: only a complete one counts.
+            # An incomplete summary is taken back: only a complete one counts.
             ended = v2.CompactionUpdate(compaction_id=self.compaction_id, status=status, summary=None)
         else:
             ended = v2.CompactionUpdate(

@@ -1,1 +1,1 @@
-"""The server: it serves sessions to ACP clients, whoever does the work of the sessions."""
+"""The server: it serves sessions to ACP clients. A worker does the work of each session."""

@@ -73,21 +73,21 @@ class Logins:
 
 
 class Authentication:
-    """Whether one connection is let in, and as whom. A turn that is at work when its client logs out goes on,
-    and the client still gets its updates (AUTH-21); its later requests are refused."""
+    """Whether one connection is let in, and as whom. A turn that is at work when its client logs out
+    continues, and the client still gets its updates (AUTH-21); its later requests are refused."""
 
     def __init__(self, logins: Logins) -> None:
         self._logins = logins
         self._client: ClientCapabilities = v2.ClientCapabilities()
         self._announced: list[v2.AuthMethod] = []
-        """The ways to log in that this client was told of."""
+        """The ways to log in that `initialize` announced to this client."""
         self._login: LoginAttempt | None = None
         self._in = False
         self._out = False
         """Whether it has logged out: then only a login lets it in (AUTH-20)."""
         self._logouts = 0
         self._reported: v2.AuthStatusResponse | None = None
-        """What this client was last told; nothing is sent to one that has never asked."""
+        """The status that this client got last; nothing is sent to a client that never asked."""
 
     def offer(self, result: Any, client: ClientCapabilities) -> Any:
         """Return the answer to `initialize` with the ways to log in."""
@@ -108,8 +108,8 @@ class Authentication:
 
     @property
     def offered(self) -> list[v2.AuthMethod]:
-        """The ways to log in that this client was told of, and those that there are by now: a client that was
-        told less than is true is not refused for that."""
+        """The ways to log in that were announced to this client, and those that were added since: a client is
+        not refused because its announcement is old."""
         now = self._logins.offered(self._client)
         ids = {_id(method) for method in now}
         return [*now, *(method for method in self._announced if _id(method) not in ids)]

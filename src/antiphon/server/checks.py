@@ -1,6 +1,6 @@
 """What an agent may send: values that are ACP's or marked as custom, and paths that are absolute.
 
-A mistake of the agent's author is told to the author, at the call that makes it, and never to a client.
+A mistake of the agent's author is raised at the call that makes it, and is never sent to a client.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ def check_update(update: v2.SessionUpdate) -> None:
             if isinstance(size, v2.TerminalSize) and not (
                 1 <= size.cols <= 0xFFFF and 1 <= size.rows <= 0xFFFF
             ):
-                raise LocalError("a terminal has 1 to 65535 columns and rows")
+                raise LocalError(f"a terminal has 1 to 65535 columns and rows, got {size.cols} x {size.rows}")
         case v2.Notice():  # NOTE-03
             check_value(update.severity)
             if not update.title.strip():
-                raise LocalError("a notice has a title")
+                raise LocalError(f"a notice must have a title, got {update.title!r}")
         case v2.CompactionUpdate():  # COMP-02, COMP-05
             check_value(update.status)
             if update.summary and update.status != v2.CompactionStatus.COMPLETED:
@@ -90,4 +90,4 @@ def check_commands(commands: Sequence[v2.AvailableCommand]) -> None:
         if not isinstance(name, str) or not name or name.startswith("/") or re.search(r"\s", name):
             raise LocalError(f"{name!r} is no name of a command: it has no slash before it and no spaces")
     if len(set(names)) != len(names):
-        raise LocalError("each command has a name of its own")
+        raise LocalError(f"the names of commands must differ, got {names!r}")

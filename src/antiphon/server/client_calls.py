@@ -85,6 +85,6 @@ async def ask_first(
         raise refusal
     finally:
         for each in asked:
-            each.cancel()  # a call that is given up tells its peer
+            each.cancel()  # the client gets a `$/cancel_request`
         if asked:
             await asyncio.wait(asked)

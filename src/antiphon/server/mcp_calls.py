@@ -69,7 +69,7 @@ class McpCalls:
         meta: dict[str, Any] | None,
         on_notification: OnNotification | None,
     ) -> Any:
-        """One operation, under an id of its own (MCPACP-03). Giving up on it tells the client
+        """Call an MCP server, under a new operation id (MCPACP-03). The client learns if the caller gives up
         (MCPACP-07)."""
         request_id = f"op_{secrets.token_hex(12)}"
         request = v2.MessageMcpRequest(
@@ -82,13 +82,13 @@ class McpCalls:
         if on_notification is None:
             return _result(await self._connection().call(MESSAGE, request))
 
-        async def heard(told: Any) -> None:
-            await on_notification(told.method, told.params or {})
+        async def heard(message: Any) -> None:
+            await on_notification(message.method, message.params or {})
 
         return _result(await self.ask(request, heard))
 
     async def ask(self, request: v1.MessageMcpRequest | v2.MessageMcpRequest, heard: Heard) -> Any:
-        """The answer to an operation as it came; `heard` gets what is told before it.
+        """Return the answer to an operation unchanged. `heard` gets the notifications before it.
 
         Agents choose the ids of operations: one that another agent has in use here is sent under another."""
         connection = self._connection()
@@ -97,13 +97,13 @@ class McpCalls:
             other: Any = f"{given}~{secrets.token_hex(3)}"
             request = structs.replace(request, request_id=other)
 
-        async def named(told: Any) -> None:
-            await heard(structs.replace(told, request_id=given))
+        async def named(message: Any) -> None:
+            await heard(structs.replace(message, request_id=given))
 
         answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
         def settled(outcome: Any) -> None:
-            # What was told before the answer stands before it in the lane, and what comes later behind it.
+            # Notifications before the answer are before it in the lane, and later ones behind it.
             connection.behind(None, partial(self._close, key))
             if not answered.done():
                 answered.set_result(outcome)
@@ -132,11 +132,11 @@ class McpCalls:
 
 
 async def _tell(route: asyncio.Queue[Any], heard: Heard) -> None:
-    while (told := await route.get()) is not None:
+    while (message := await route.get()) is not None:
         try:
-            await heard(told)
+            await heard(message)
         except Exception:
-            logger.exception("what an MCP server told could not be handled")
+            logger.exception("notification of an MCP server could not be handled")
 
 
 def _result(answer: Any) -> Any:

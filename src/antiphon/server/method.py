@@ -74,9 +74,9 @@ class Method(Struct, frozen=True):
 
     name: str
     handler: Callable[[Any], Awaitable[Any]] | None = None
-    """Gets a `Request` and returns the result. `None`: the connection itself, or nobody, answers it."""
+    """Gets a `Request` and returns the result. `None`: the connection answers it, or refuses it."""
     notified: Callable[[Any], None] | None = None
-    """Gets a `Request` of a notification, which nobody is answered."""
+    """Gets the `Request` of a notification, which has no answer."""
     lane: Lane = Lane.SESSION
     role: Role = Role.OWNER
     """The least role that may call it."""

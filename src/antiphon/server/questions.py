@@ -83,7 +83,7 @@ class Questions:
         self._emit([opened])
 
     def is_open(self, question_id: str) -> bool:
-        """Return whether somebody may wait for the reply."""
+        """Return whether a caller may wait for the reply."""
         return question_id in self._waiting
 
     async def reply(self, question_id: str) -> Reply:
@@ -91,12 +91,12 @@ class Questions:
         return await self._waiting[question_id]
 
     def drop(self, question_id: str) -> None:
-        """Nobody waits for the reply any more: a question without an answer is cancelled."""
+        """Stop waiting for the reply. A question without an answer is cancelled."""
         self._waiting.pop(question_id, None)
         self._emit(self._fold.questions.cancel(question_id).events)
 
     def close(self, body: QuestionClosed) -> None:
-        """Hand over how a question ended, to whoever waits for it."""
+        """Give the caller that waits how its question ended."""
         waiting = self._waiting.get(body.question_id)
         if waiting is not None and not waiting.done():
             waiting.set_result(Reply(body, self._answering))

@@ -328,7 +328,7 @@ class SessionRegistry:
 
     async def detach(self, connection: ClientConnection, *session_ids: str, closed: bool = False) -> None:
         """Detach a client from sessions, which are `closed` or go on without it. Its prompts are answered
-        first: nobody else does that once it is not attached any more."""
+        first: a client that is not attached gets no answer from its attachment."""
         async with connection.moving:  # an attachment that is being moved is left where it arrives
             for session_id in self._with_subagents(connection, session_ids):
                 voice = connection.voices.pop(session_id, None)
@@ -399,7 +399,7 @@ class SessionRegistry:
         try:
             await session.stop()
             await stack.aclose()
-            if not session.live.failed:  # there, every client is told by its own attachment
+            if not session.live.failed:  # then its attachment notifies every client
                 await asyncio.gather(*(self.detach(client, session.id) for client in tuple(self.connections)))
         finally:
             if closed is not None:

@@ -29,7 +29,7 @@ class Server:
 
     @property
     def serving_first(self) -> bool:
-        """Whether nobody serves with it yet."""
+        """Whether it has not begun to serve."""
         return not self._lives
 
     @property
@@ -60,10 +60,10 @@ class Server:
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[None]:
-        """The server's life: at its end every session is put away, in the store. Lives may overlap.
+        """Serve inside the block. At its end every session is put away in the store. Blocks may overlap.
 
-        A store that was given is closed then, and the server cannot be used again; in a store of its own the
-        sessions stay, and another life finds them.
+        A store that the caller gave is closed then, and the server cannot be used again. A store that the
+        server made keeps the sessions, and the next life finds them.
         """
         if self._ended:
             raise LocalError("this agent's store was closed when it was last served: make another `Agent`")

@@ -109,7 +109,7 @@ class ServedSession:
 
     def askable(self) -> list[ClientConnection]:
         """Return the clients that the agent of the session may ask, the oldest first: those that are attached
-        to it and may act in it. Whatever an agent asks of clients goes to these and to nobody else."""
+        to it and may act in it. An agent's requests go to these clients only."""
         return [client for client in self.clients() if client.policy.serves(self.id)]
 
     @property
@@ -123,8 +123,8 @@ class ServedSession:
     def mcp_provider(self, server_id: str) -> ClientConnection | None:
         """Return the client that provides an MCP server.
 
-        Of several that declared its id, the token that was first has it, so that nobody takes the place of
-        another; of that token's connections the last is asked, as the others may be about to be found dead.
+        Of several that declared its id, the token that was first has it, so that no client replaces another.
+        Of that token's connections the last is asked, as the others may be about to be found dead.
         """
         found = [
             (at, client)
@@ -139,7 +139,7 @@ class ServedSession:
 
     def notify_clients(self, method: str, params: Any) -> None:
         """Send a notification to every client of the session: after all events so far, and before all later
-        ones (PROXY-07). Nobody waits for a slow client."""
+        ones (PROXY-07). A slow client delays no other."""
         seq = self.fold.last_seq
         for voice in self.attached():
             voice.notify_at(seq, method, params)

@@ -1,6 +1,6 @@
 """Subagents: the clients of a session follow the sessions that work for it (SUB-01, unstable).
 
-A subagent's session has a journal of its own. Each client of the parent is attached to it as soon as the
+A subagent's session has its own journal. Each client of the parent is attached to it as soon as the
 announcement is on its way there; it need not resume it, and may do nothing to it but what the announcement
 allows.
 """

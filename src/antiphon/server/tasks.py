@@ -46,8 +46,8 @@ class Tasks:
         return task
 
     async def share(self, key: Hashable, begin: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Return the result of work that is done once for all callers that ask for it meanwhile. It goes on
-        where a caller is gone; a failure that no caller waits for is logged."""
+        """Return the result of work that is done once for all callers that ask for it meanwhile. It
+        continues if a caller is gone; a failure that no caller waits for is logged."""
         shared = self._shared.get(key)
         if shared is None:
             shared = self._shared[key] = _Shared(self._start(begin(), None))

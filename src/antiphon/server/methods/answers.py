@@ -58,5 +58,5 @@ def _read(question: Question, params: AnswerRequest) -> Any:
         return result
     outcome = result.outcome
     if isinstance(outcome, v2.SelectedPermissionOutcome) and question.chosen(encode(result)) is None:
-        raise InvalidParams(f"{outcome.option_id!r} is none of the options")
+        raise InvalidParams(f"{outcome.option_id!r} is not one of the options of the question")
     return outcome

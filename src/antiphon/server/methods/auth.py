@@ -47,8 +47,8 @@ async def status(request: Request) -> Any:
 
 
 class RequestChannel:
-    """To the client whose request is being answered, and to nobody else (ELIC-04). It ends with the request,
-    and is no fact of any session."""
+    """Asks only the client whose request is being answered (ELIC-04). It ends with the request, and is in no
+    journal."""
 
     def __init__(self, connection: ClientConnection, inbound: Inbound) -> None:
         self._connection = connection

@@ -112,7 +112,7 @@ async def _page(
     wanted: v2.SessionArchiveFilter,
     policy: AccessPolicy,
 ) -> tuple[list[SessionRecord], str | None]:
-    """Some of what is wanted, and where the list goes on; only its end is an empty page."""
+    """Return a page of the list and the cursor of the next one. Only the last page may be empty."""
     if not wanted.known:
         raise InvalidParams(f"`archived` cannot be {str(wanted)!r}")  # SESS-54
     found: list[SessionRecord] = []
@@ -126,7 +126,7 @@ async def _page(
             and SUBAGENT_OF not in record.meta
             and policy.shows(record.session_id)
         ]
-        # To who sees only some of them, a cursor would tell of the others.
+        # A cursor would show a client that other sessions exist, which it may not know of.
         if cursor is None or (2 * len(found) >= LIST_LIMIT and policy.sees_all):
             return found, cursor
 
