@@ -1,4 +1,4 @@
-"""IdleReaper: stops an agent that nobody has needed for a while, and puts a session away that nobody needs.
+"""IdleReaper: stops agents that were idle for a while, and releases sessions without clients.
 
 Only where nothing is lost by it: nothing is open, and the agent can bring the session back.
 """
@@ -65,7 +65,7 @@ class IdleReaper:
         if worker.binding.at_agent is not None:
             if not self._comes_back(worker):
                 return
-            logger.info("session %s is idle: its agent is let go", session.id)
+            logger.info("session %s idle: its agent is stopped", session.id)
             worker.leave_agent()
         if not session.clients():
             self._quiet.pop(session, None)

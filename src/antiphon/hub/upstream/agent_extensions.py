@@ -23,8 +23,8 @@ from antiphon.server.session import ServedSession
 
 
 class AgentExtensions:
-    """Agents ask the clients that are attached and may act, of whom the first answer counts, and tell all
-    clients that are attached."""
+    """A request goes to all attached clients that may act, and the first answer counts. A notification goes
+    to all attached clients."""
 
     def __init__(self, agent: AgentConnection[UpstreamSession]) -> None:
         """`agent` is initialized."""
@@ -59,8 +59,7 @@ class AgentExtensions:
         return result
 
     def _notified(self, method: str, params: Any) -> None:
-        """In the lane of the session that is named: behind what the agent sent before, and before all
-        else."""
+        """Pass a notification on, in the lane of its session: after everything that the agent sent before."""
         if method.startswith(OURS):
             return
         named = params.get("sessionId") if isinstance(params, dict) else None
@@ -74,7 +73,7 @@ class AgentExtensions:
             self._agent.opener.keep(named, lambda: self._notified(method, params))
 
     def _tell_all(self, method: str, params: Any) -> None:
-        """To every client once, behind what it is sent of each of the agent's sessions that it follows."""
+        """Notify every client once, after the committed events of each session that it follows."""
         places: dict[ClientConnection, list[tuple[AttachmentWriter, int]]] = {}
         for session in self._served:
             for client in session.clients():
@@ -91,7 +90,7 @@ class AgentExtensions:
     async def _clients(
         self, method: str, params: Any
     ) -> tuple[str | None, str | None, list[ClientConnection]]:
-        """The session that is named there, and here, and who is attached to it."""
+        """Return the session's id at the agent and here, and the clients to ask."""
         if method.startswith(OURS):
             raise MethodNotFound(method)
         named = params.get("sessionId") if isinstance(params, dict) else None
@@ -103,7 +102,7 @@ class AgentExtensions:
         found = self._find(named)
         session = None if found is None or found.worker is None else found.worker.session
         if session is None:
-            raise MethodNotFound(method)  # no client is there that could know it
+            raise MethodNotFound(method)  # no attached client could know it
         return named, session.id, session.askable()
 
     async def _wait_for_clients(self, opened: Callable[[], list[UpstreamSession]]) -> None:

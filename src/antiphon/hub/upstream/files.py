@@ -36,7 +36,7 @@ class Files(StrEnum):
     """An attached editor's, where one offers them; otherwise the hub's."""
     HUB = "hub"
     NONE = "none"
-    """Nobody's: the hub offers neither, and the agent uses its own."""
+    """The hub offers neither, and the agent uses its own."""
 
 
 Find = Callable[[str], Awaitable[ServedSession | None]]

@@ -1,8 +1,7 @@
-"""What the agents of a hub said of themselves when they were last started: name, version, abilities and
-logins.
+"""KnownAgents: what the agents of a hub reported when they were last started.
 
-An agent may take long to start. Clients that come meanwhile are told what is known from the last time, so
-that none has to wait. It is kept in a file of the hub's data folder; a file that cannot be read is ignored.
+An agent may take long to start. Clients that connect meanwhile get what was reported the last time, so that
+none has to wait. It is kept in a file of the hub's data folder; a file that cannot be read is ignored.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ FORMAT = 1
 
 
 class KnownAgent(Struct, frozen=True, kw_only=True):
-    """What an agent says of itself. `logins` are the ways to log in, as v2 has them."""
+    """What an agent reported about itself. `logins` are its login methods, as in v2."""
 
     name: str = ""
     version: str = ""
@@ -83,18 +82,18 @@ class KnownAgents:
         self._current: set[str] = set()
 
     def get(self, name: str) -> KnownAgent | None:
-        """What is known of an agent, from this life of the hub or an earlier one."""
+        """Return what an agent reported to this hub process or an earlier one."""
         entry = self._entries.get(name)
         if entry is None or entry.target != _hash(self._targets.get(name)):
             return None
         return entry.agent
 
     def is_current(self, name: str) -> bool:
-        """Whether the agent was started in this life of the hub."""
+        """Whether this hub process has started the agent."""
         return name in self._current
 
     def keep(self, name: str, agent: KnownAgent) -> None:
-        """The agent was started."""
+        """Keep what an agent reported when it was started."""
         self._current.add(name)
         entry = _Entry(_hash(self._targets.get(name)), agent)
         if self._entries.get(name) == entry:

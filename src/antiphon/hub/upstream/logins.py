@@ -1,5 +1,5 @@
-"""Logging in at the agents behind a hub: what they offer is offered to the hub's clients, and what a client
-does about it is done there. A process that is started later is logged in as the last one was, if it asks."""
+"""AgentLogins: offers the logins of the agents to the hub's clients, and logs in there for them. A process
+that is started later and needs a login gets the last one again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class Given(Struct, frozen=True):
-    """How somebody logged in at an agent."""
+    """How a client logged in at an agent."""
 
     method_id: str
     meta: dict[str, Any] | None
@@ -38,13 +38,13 @@ class AgentLogins:
         self._upstreams = upstreams
         self._default = default
         self._given: dict[str, Given] = {}
-        """By the names of agents, as long as nobody has logged out."""
+        """By the names of agents, until a client logs out."""
         self._offered: dict[str, list[str]] = {}
         """The logins that are offered here, by the names of their agents."""
 
     def offer(self, name: str, methods: Sequence[v2.AuthMethod], able: Abilities) -> None:
         """Offer the logins of an agent here; under its name, if it is not the first. What it offered before
-        and does not offer now keeps its handler, which tells a client so that still knows it."""
+        and does not offer now keeps its handler, which answers clients that still know it with an error."""
         for id in self._offered.pop(name, ()):
             self._logins.methods.pop(id, None)
         for method in methods:
@@ -62,7 +62,7 @@ class AgentLogins:
             self._logins.logs_out = able.logout
 
     async def _log_in(self, name: str, method_id: str, login: LoginAttempt) -> None:
-        """At every process that has asked for it, or at one that the next session gets."""
+        """Log in at every process that needs it, or at the one that the next session gets."""
         given = Given(method_id, login.meta or None)
         wanting = [upstream for upstream in self._upstreams.of(name) if upstream.wants_login]
         try:
@@ -81,7 +81,7 @@ class AgentLogins:
             await self._log_in_again(upstream)
 
     async def _log_in_again(self, upstream: Upstream) -> bool:
-        """As it was done before; whether that worked."""
+        """Repeat the last login. Returns whether that worked."""
         given = self._given.get(upstream.name)
         if given is None:
             return False
@@ -113,7 +113,7 @@ class AgentLogins:
         return v2.AuthState.AUTHENTICATED if known else v2.AuthState.UNKNOWN
 
     async def admitted(self, upstream: Upstream, call: Callable[[], Awaitable[T]]) -> T:
-        """What an agent is asked for that may want a login first (AUTH-18)."""
+        """Call an agent, and log in first if it asks for that (AUTH-18)."""
         try:
             return await call()
         except CallFailed as error:

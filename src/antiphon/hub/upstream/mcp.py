@@ -24,7 +24,7 @@ from antiphon.server.session import ServedSession
 
 
 class Provision:
-    """Who provides the MCP servers of one session: its clients, and until they follow it its maker."""
+    """The clients that provide the MCP servers of one session; at first the client that makes it."""
 
     def __init__(
         self, *, maker: ClientConnection | None = None, session: ServedSession | None = None
@@ -34,7 +34,7 @@ class Provision:
         self._over = False
 
     def end(self) -> None:
-        """The session was not made after all."""
+        """End it: the session was not made after all."""
         self._over, self._maker = True, None
 
     @property
@@ -50,7 +50,7 @@ class Provision:
         if found is None and (session is None or session.start is not None):
             maker = self._maker
             return maker if maker is not None and maker.policy.is_valid() and maker.policy.acts else None
-        self._maker = None  # it follows the session
+        self._maker = None  # the client follows the session by now
         return found
 
 
@@ -63,10 +63,10 @@ class Offer(NamedTuple):
 class McpOffers:
     def __init__(self) -> None:
         self._offers: dict[str, Offer] = {}
-        """By the ids that the agent was told."""
+        """By the ids that the agent knows."""
 
     def tell(self, servers: Iterable[v2.McpServer], provision: Provision) -> tuple[v2.McpServer, ...]:
-        """Return the servers as the agent is to be told of them, which may ask for them from here on."""
+        """Return the servers with the ids for the agent, which may use them from here on."""
         self._offers = {told: offer for told, offer in self._offers.items() if not offer.provision.over}
         return tuple(
             self._told(server, provision) if isinstance(server, v2.McpServerAcp) else server
@@ -81,7 +81,7 @@ class McpOffers:
         return structs.replace(server, server_id=id)
 
     def find(self, told: str) -> Offer | None:
-        """Return what the agent means by an id; `None` where it was told of no such server."""
+        """Return the server that the agent knows by an id, if there is one."""
         return self._offers.get(told)
 
 

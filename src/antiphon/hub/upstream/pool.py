@@ -21,7 +21,7 @@ class UpstreamPool:
         self._start = start
         self._share = share
         self.forgetful: set[str] = set()
-        """Agents that could not bring a session back."""
+        """Agents that could not open a session again."""
         self._apart: set[str] = set()
         """Agents that cannot tell several sessions apart."""
         self._running: set[Upstream] = set()
@@ -30,15 +30,15 @@ class UpstreamPool:
         return len(self._running)
 
     def of(self, name: str) -> list[Upstream]:
-        """Those of one agent that are initialized and run."""
+        """Return the initialized, running processes of one agent."""
         return [upstream for upstream in self._alive(name) if upstream.ready]
 
     def _alive(self, name: str) -> list[Upstream]:
         return [upstream for upstream in self._running if upstream.name == name and upstream.alive]
 
     async def take(self, name: str) -> Upstream:
-        """An agent for one more session, initialized: nobody else's, unless they are shared. Raises what kept
-        it from starting."""
+        """Return an initialized agent for one more session: an unused one, unless agents are shared. Raises
+        the error that kept it from starting."""
         upstream = self._find(name)
         upstream.users += 1
         try:
@@ -49,7 +49,7 @@ class UpstreamPool:
         return upstream
 
     async def spare(self, name: str) -> Upstream:
-        """One that runs and can take another session; until then it is nobody's."""
+        """Return a running agent that can take another session, without reserving it."""
         upstream = self._find(name)
         upstream.touched = time.monotonic()
         try:
@@ -74,18 +74,18 @@ class UpstreamPool:
         return made
 
     def let_spares_go(self, *, before: float) -> None:
-        """End those that no session uses and that were last wanted `before` this time."""
+        """End the processes that no session uses and that were last used `before` this time."""
         for upstream in tuple(self._running):
             idle = not upstream.users and upstream.ready and upstream.asks is None
             if idle and upstream.alive and upstream.touched <= before and not upstream.logged_in:
                 self._end(upstream)
 
     def join(self, upstream: Upstream) -> None:
-        """Another session is there, made by one that it works for."""
+        """Count one more session: a fork of one that it works for."""
         upstream.users += 1
 
     def let_go(self, upstream: Upstream) -> None:
-        """One session needs it no longer."""
+        """Count one session less, and end the agent after the last one."""
         upstream.users -= 1
         if not upstream.users:
             self._end(upstream)
@@ -94,7 +94,7 @@ class UpstreamPool:
         upstream.stop().add_done_callback(lambda _: self._running.discard(upstream))
 
     async def aclose(self) -> None:
-        """Every agent at once: one that takes its time does not hold up the others."""
+        """End all agents at once: a slow one does not delay the others."""
         tasks = [upstream.stop() for upstream in self._running]
         if tasks:
             await asyncio.wait(tasks)

@@ -256,7 +256,7 @@ class UpstreamSession:
     # --- opening and leaving -----------------------------------------------------------------------
 
     def set_up(self, request: Setup) -> None:
-        """A worker knows how to open its session again."""
+        """Do nothing: the worker knows how to open its session again."""
 
     def opened(self, meta: dict[str, Any]) -> None:
         self.opened_meta = meta
@@ -419,7 +419,7 @@ class UpstreamSession:
             self.turns.start_next()
 
     def prompt_repeated(self, prompt: SentPrompt, message_id: str | None) -> None:
-        """Each prompt has an operation id of its own: none is sent twice."""
+        """Do nothing: each prompt has an operation id of its own."""
 
     def prompt_ended(self, prompt: SentPrompt, end: TurnEnd) -> None:
         self.turns.remove(prompt)
@@ -437,7 +437,7 @@ class UpstreamSession:
             self.prompt_ended(turn, end)
 
     def too_late(self, prompt: SentPrompt) -> None:
-        """A worker waits for the answer to each prompt, and cancels its turn by itself."""
+        """Do nothing: the worker waits for the answer, and cancels the turn by itself."""
 
     def conclude(self) -> None:
         """The agent accepted prompts after the end of a turn and began no other: it was theirs."""
@@ -456,9 +456,8 @@ class UpstreamSession:
         self.dialect.cancel_sent()
         if self.turns.open is not None:
             self.turns.open.cancelled = True
-        params = v2.CancelSessionNotification(
-            session_id=v2.SessionId(self.id), meta=without_ours(meta) or None
-        )
+        beside = without_ours(meta) or None
+        params = v2.CancelSessionNotification(session_id=v2.SessionId(self.id), meta=beside)
         # The answers follow the notification, and do not wait for a congested link.
         self.questions.cancel_foreground()
         with suppress(LinkLost):

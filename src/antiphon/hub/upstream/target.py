@@ -1,4 +1,4 @@
-"""What a hub is told on its way up: the agents behind it, and where it serves."""
+"""Reads the agents and the address that a hub is given at its start."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Target = Sequence[str] | str | Any
 
 
 _RUNNERS = re.compile(r"(python|pypy|node|bun|deno|npx|uvx|uv|env|sh|bash|run|exec|-.*|\w+=.*)[\d.]*")
-"""Words of a command line that say how something is run, and not what."""
+"""Words of a command line that run a program and do not name it."""
 
 
 def default_agent_name(target: Target) -> str:

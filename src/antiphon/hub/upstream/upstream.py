@@ -1,4 +1,4 @@
-"""Upstream: one agent at work behind the hub, and the sessions at it that hub sessions stand on."""
+"""Upstream: one running agent behind the hub."""
 
 from __future__ import annotations
 
@@ -85,18 +85,18 @@ class Upstream:
         self.mixes = False
         """Whether it has given one id to two sessions that are open."""
         self.wants_login = False
-        """Whether it has refused something for want of a login."""
+        """Whether it has refused something because a login is needed."""
         self.logged_in = False
-        """Whether somebody has logged in there: that may have been by hand, and ends with the process."""
+        """Whether a client has logged in there: that may have been by hand, and ends with the process."""
         self.touched = time.monotonic()
-        """When it was last wanted by something that is no session."""
+        """When it was last used by something that is no session."""
         self.asks: Channel | None = None
-        """Whom it may ask just now, outside of every session: who logs in (ELIC-04)."""
+        """The client that it may ask outside of every session: the one that logs in (ELIC-04)."""
         self._answer_memory = AnswerMemory()
         self._ending: dict[str, asyncio.Event] = {}
         """The sessions that were left and are being ended."""
         self.mcp_offers = McpOffers()
-        """The MCP servers of clients' own that it was told of."""
+        """The MCP servers of clients that it may use."""
         self._stderr: deque[str] = deque(maxlen=LAST_LINES)
         self._stop = asyncio.Event()
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -151,9 +151,9 @@ class Upstream:
         except Exception as error:
             if not self._ready.done():
                 self._ready.set_exception(error)
-                self._ready.exception()  # whoever waits gets it; nobody may be there any more
+                self._ready.exception()  # mark it as retrieved: nobody may wait for it
             elif not isinstance(error, AntiphonError):
-                logger.exception("the link to %s failed", self.name)
+                logger.exception("connection to agent %s failed", self.name)
         finally:
             late.cancel()
             slow.cancel()
@@ -234,7 +234,7 @@ class Upstream:
                 return None
 
     def _too_late(self) -> None:
-        """Who waits is told at once, however long it takes to end it."""
+        """Fail what waits for the agent at once, however long it takes to end it."""
         if not self._ready.done():
             silent = LinkLost(f"it did not answer `initialize` within {self._start:g} s", stderr=self._stderr)
             self._ready.set_exception(silent)
@@ -270,7 +270,7 @@ class Upstream:
                 child.cut()
 
     def leave(self, session: UpstreamSession) -> None:
-        """A session is not worked on here any more, while others may be: what it has at work ends."""
+        """Leave a session. If other sessions use the agent, this one is ended there."""
         session.cut()
         if self.users > 1 and self.alive and self.agent.find(session.id) is session:
             ended = self._ending[session.id] = asyncio.Event()
@@ -293,24 +293,24 @@ class Upstream:
             ended.set()
 
     async def left_behind(self, session_id: str) -> None:
-        """Wait until nothing is at work any more in a session that was left."""
+        """Wait until a session that was left has ended at the agent."""
         while session_id in self._ending:
             await self._ending[session_id].wait()
 
     async def work_ended(self, session_id: str) -> None:
-        """Wait until nothing is at work in a session that was left: it was ended, or the agent was."""
+        """Wait until a session that was left has ended, or the agent has."""
         await self.left_behind(session_id)
         if not self.alive:
             await asyncio.wait([self._task])
 
     def end(self, reason: str) -> None:
-        """It is ended, for all sessions that it works for."""
+        """End the agent, for all sessions that it works for."""
         for session in tuple(self.agent.sessions.values()) if self.ready else ():
             session.left(reason)
         self.stop()
 
     def stop(self) -> asyncio.Task[None]:
-        """Let it end; the task is done when nothing of it is left."""
+        """End the agent. The task is done when nothing of it is left."""
         self._stop.set()
         if not self._ready.done():
             self._ready.cancel()

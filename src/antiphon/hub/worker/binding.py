@@ -1,4 +1,4 @@
-"""Binding: where the work of a hub session is done: at one agent at a time, or at none until it is needed."""
+"""Binding: the agent that works for a hub session, and the session there. None until it is needed."""
 
 from __future__ import annotations
 
@@ -51,23 +51,23 @@ class Binding:
         self.agent = hub.default
         """The name of the agent that works for the session."""
         self.chain: list[str] = []
-        """The sessions at agents that this one stood on, the last one last."""
+        """The ids of the sessions at the agent that this session used, the latest last."""
         self.at_agent: UpstreamSession | None = None
         self.upstream: Upstream | None = None
         self.is_untold = False
-        """Whether the agent has to be told, with the next prompt, what was said so far."""
+        """Whether the next prompt has to begin with the conversation so far."""
         self.mark = ""
-        """What the ids of the agent's messages have here behind them; nothing, for its first session."""
+        """Is appended to the agent's message ids here; empty for its first session."""
         self._bringing = asyncio.Lock()
         self._failures = 0
         self._lost_at = 0.0
 
     def to_keep(self) -> dict[str, Any]:
-        """What the session's record has of it."""
+        """Return what the session's record keeps of it."""
         return {"agent": self.agent, "sessions": self.chain, "untold": self.is_untold, "mark": self.mark}
 
     def restore(self, kept: dict[str, Any]) -> None:
-        """Take over what a record has of it, as far as it fits: an imported one may hold anything."""
+        """Take over what a record keeps, as far as it is valid: an imported one may hold anything."""
         agent, chain, mark = kept.get("agent"), kept.get("sessions"), kept.get("mark")
         self.agent = agent if isinstance(agent, str) else self.agent
         self.chain = [id for id in chain if isinstance(id, str)] if isinstance(chain, list) else []
@@ -76,7 +76,7 @@ class Binding:
 
     @property
     def busy(self) -> bool:
-        """Whether it is about to be at an agent."""
+        """Whether the session is being opened at an agent."""
         return self._bringing.locked()
 
     @property
@@ -131,7 +131,7 @@ class Binding:
             return self.at_agent
 
     async def _open_again(self, upstream: Upstream) -> UpstreamSession | None:
-        """`None` where the agent cannot: from then on it is not let go of without need."""
+        """Open the session again. `None` if the agent cannot; it is then not stopped when idle."""
         able = upstream.agent.abilities
         if not (able.resume or able.load):
             return None
@@ -139,7 +139,7 @@ class Binding:
             opening = partial(open_again, upstream, self.chain[-1], self._place())
             return await self._hub.logins.admitted(upstream, opening)
         except (CallFailed, InvalidResult, LocalError) as error:
-            logger.warning("the agent cannot bring session %s back: %s", self._session.id, error)
+            logger.warning("session %s not reopened by its agent: %s", self._session.id, error)
             self._hub.upstreams.forgetful.add(upstream.name)
             return None
 
@@ -177,25 +177,25 @@ class Binding:
         return upstream, fork
 
     def note_told(self) -> None:
-        """Note that the agent has been told what was said so far."""
+        """Note that the agent has got the conversation so far."""
         self.is_untold = False
         self._session.tasks.start_soon(self.keep())
 
     async def keep(self) -> None:
-        """Keep which agent the session has, and which sessions there."""
+        """Store which agent the session has, and which sessions there."""
         await keep_binding(self._hub.store, self._session.id, self.to_keep())
 
     def fail(self) -> None:
-        """The agent was lost, or did not come: it is not tried again at once."""
+        """Note that the agent was lost or did not start: the next attempt is delayed."""
         self._failures += 1
         self._lost_at = time.monotonic()
 
     def recover(self) -> None:
-        """It works."""
+        """Note that the agent works: the next attempt is not delayed."""
         self._failures = 0
 
     def release(self) -> None:
-        """Leave the agent: it is not there any more, or not needed."""
+        """Leave the agent, which is lost or not needed."""
         at_agent, upstream = self.at_agent, self.upstream
         self.at_agent = self.upstream = None
         if at_agent is not None:

@@ -1,9 +1,8 @@
-"""The options of a session that goes on elsewhere: in a fork, or in a session that was brought back to its
-agent.
+"""Restores the config options of a session in a fork, or in a session that its agent has opened again.
 
-An agent may begin there with its defaults. A mode that is lost may widen what the agent may do, so every
-option gets the value again that the session had, before anything is prompted. What cannot be kept is not
-passed over: a fork is refused, and in a session that was brought back a notice says so.
+An agent may begin there with its defaults. A lost mode may allow the agent more than before, so every option
+is set to the value that the session had before anything is prompted. If that fails, a fork is refused, and a
+reopened session gets a notice.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ MOST_TRIES = 2
 
 
 class LostOption(Struct, frozen=True):
-    """An option that does not have the value any more that the session had."""
+    """An option that lost the value that the session had."""
 
     id: str
     name: str
@@ -109,7 +108,7 @@ def _now(session: UpstreamSession, id: str) -> Value | None:
 
 
 def _value(option: v2.SessionConfigOption) -> Value | None:
-    """`None` for an option of an unknown type, which nobody can set."""
+    """`None` for an option of an unknown type, which cannot be set."""
     return None if isinstance(option, dict) else option.current_value
 
 

@@ -16,15 +16,15 @@ from antiphon.schema import v2
 
 
 class Place(Struct, frozen=True):
-    """Where a session is to be at its agent."""
+    """How a session is to be opened at its agent."""
 
     cwd: str
     additional_directories: tuple[str, ...]
     mcp_servers: tuple[v2.McpServer, ...]
     provision: Provision
-    """Who provides those of the servers that are clients' own."""
+    """The clients that provide MCP servers of their own."""
     meta: dict[str, Any] | None = None
-    """What a client put beside its request (OBS-02)."""
+    """The `_meta` of the client's request (OBS-02)."""
 
 
 async def open_new(upstream: Upstream, place: Place) -> UpstreamSession:
@@ -62,14 +62,14 @@ def _setup(upstream: Upstream, place: Place) -> tuple[str, list[str], list[v2.Mc
 
 
 def go_on(session: UpstreamSession, fold: Session) -> None:
-    """Ids that are made for a v1 agent's messages follow those that the session has (invariant 7)."""
+    """Let message ids that are made for a v1 agent follow those that the session has (invariant 7)."""
     dialect = session.dialect
     if isinstance(dialect, AgentDialectV1):
         dialect.upgrade.holds((message.type, message.id) for message in fold.messages)
 
 
 def news(session: UpstreamSession, fold: Session) -> list[v2.SessionUpdate]:
-    """What a session that was brought back tells otherwise than it is known here."""
+    """Return updates for what a reopened session reports differently than the hub's fold."""
     told: list[v2.SessionUpdate] = []
     config, commands = fold.facts.config, fold.facts.commands
     options: Any = session.config_options
@@ -78,5 +78,5 @@ def news(session: UpstreamSession, fold: Session) -> list[v2.SessionUpdate]:
     if session.commands and (commands is None or session.commands != commands.latest.available_commands):
         told.append(v2.AvailableCommandsUpdate(available_commands=session.commands))
     if session.fold.turn is not None:
-        told.append(session.fold.turns.snapshot())  # it works on: a hub itself, perhaps
+        told.append(session.fold.turns.snapshot())  # the agent still works: it may be a hub
     return told

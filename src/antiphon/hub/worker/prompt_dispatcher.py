@@ -44,7 +44,7 @@ from antiphon.server.session import ServedSession
 logger = logging.getLogger("antiphon.hub")
 
 ANSWERING = (*TYPE_OF, v2.SessionToolCallUpdate, v2.ToolCallContentChunk, v2.PlanUpdate)
-"""What an agent says when it works on a prompt."""
+"""Updates that an agent sends when it works on a prompt."""
 CONCLUDE_AFTER = 1.0
 """Seconds after which a prompt counts as ended that was answered behind the end of a turn. An agent that was
 at work by itself when the prompt came begins the prompt's turn before that."""
@@ -58,19 +58,19 @@ class Handed(Struct, eq=False, kw_only=True):
     entry: Entry
     sent: SentPrompt
     prompted: list[v2.ContentBlock] | None
-    """What clients see of it, where the agent was told more than that."""
+    """The content that clients see, if the agent got more than that."""
     promised: bool
     """Whether clients know its id already: it was injected, or listed in the queue."""
     settled: asyncio.Future[None]
     written: list[v2.ContentBlock] = []
     taken: bool = False
-    """The agent has taken it, and the id of its message is not known yet."""
+    """The agent has accepted it, and the id of its message is not known yet."""
     cancelled: bool = False
-    """The agent was told to cancel before it took it."""
+    """A cancel was sent before the agent accepted it."""
     asked_back: bool = False
     """The agent was asked to give it back."""
     cancel_turn: bool = False
-    """Its client took it back: if the agent takes it all the same, its turn is cancelled."""
+    """Its client withdrew it: if the agent accepts it all the same, its turn is cancelled."""
 
 
 class DispatchListener(Protocol):
@@ -100,7 +100,7 @@ class PromptDispatcher:
         self._listener = listener
         self._task: asyncio.Task[None] | None = None
         self._withdrawn = False
-        """Whether what is about to be sent was cancelled."""
+        """Whether the prompt that is about to be sent was cancelled."""
         self._newest: tuple[str, int] = ("", 0)
         """The prompt that was submitted last, and the number of the event that queued it."""
         self.attribution = PromptAttribution()
@@ -113,7 +113,7 @@ class PromptDispatcher:
         """Whether this agent shows prompts as messages, as it should (PROMPT-V2-04)."""
         self._prompted: dict[str, list[v2.ContentBlock]] = {}
         """The messages that the hub has shown by itself, by their ids: whatever the agent shows of them,
-        clients see what was prompted, and nothing of what the agent was told beside it."""
+        clients see the prompt, without the conversation that the agent got with it."""
         self._echo = PromptEcho()
         self._end: v2.SessionStateUpdate | None = None
         """The end of a turn that came while the agent had not answered a prompt."""
@@ -141,7 +141,7 @@ class PromptDispatcher:
         return fold.prompts.next(fold.state, takes)
 
     def submitted(self, entry: Entry) -> None:
-        """A prompt was queued by the last event."""
+        """Note the prompt that the last event queued."""
         self._newest = (entry.message_id, self._session.fold.last_seq)
 
     def begin(self, following: Next) -> None:
@@ -154,7 +154,7 @@ class PromptDispatcher:
         self._task.add_done_callback(self._sent)
 
     def _send_event(self, entry: Entry) -> tuple[Entry, bool]:
-        """Commit a prompt as sent; with whether its id is promised."""
+        """Commit a prompt as sent. Returns it, and whether clients know its id."""
         newest, seq = self._newest
         at_once = entry.held and entry.message_id == newest and self._session.live.is_gathered(seq)
         self._withdrawn = False  # what a cancel meant that came earlier waits no longer, or was not this
@@ -167,7 +167,7 @@ class PromptDispatcher:
         if task.cancelled():
             return
         if task.exception() is not None:
-            logger.error("a prompt could not be sent", exc_info=task.exception())
+            logger.error("prompt not sent", exc_info=task.exception())
             return
         attempt(self._listener.advance)
 
@@ -180,7 +180,7 @@ class PromptDispatcher:
                 self._reject(following.entry.message_id, error.to_wire())
             return
         if sent is None:
-            following = self.next()  # what waits may be something else by now
+            following = self.next()  # another prompt may be first by now
             if following is None or following.cancel_first:
                 return
             sent = self._send_event(following.entry)
@@ -226,13 +226,13 @@ class PromptDispatcher:
         accepted.add_done_callback(partial(self._answered, handed, told_story=told is not None))
 
     def _mode(self, entry: Entry, at_agent: UpstreamSession) -> str | None:
-        """The delivery that the agent is asked for: what it offers of what was asked for."""
+        """The requested delivery, if the agent offers it."""
         works = self._session.fold.turn is not None and entry.delivery in at_agent.abilities.delivery
         wanted = entry.delivery is Delivery.STEER or (entry.delivery is Delivery.INTERRUPT and self.inserts)
         return str(entry.delivery) if works and wanted else None
 
     def _answered(self, handed: Handed, accepted: asyncio.Future[None], *, told_story: bool) -> None:
-        """The agent has answered: with an error, or it was accepted in the lane."""
+        """Handle the answer of the agent: an error, or the prompt was accepted in the lane."""
         error = accepted.exception()
         if error is None and told_story:
             self._binding.note_told()
@@ -245,7 +245,7 @@ class PromptDispatcher:
         wire = error.error if isinstance(error, CallFailed) else _wire(error)
         if isinstance(error, CallFailed) and error.needs_login and self._binding.upstream is not None:
             self._binding.upstream.wants_login = True
-        if handed.cancelled:  # PROMPT-V2-36: what an agent says of what it was told to cancel is no error
+        if handed.cancelled:  # PROMPT-V2-36: an error answer to a cancelled prompt means cancelled
             wire = CANCELLED
         self._settle(handed)
         if not handed.entry.held and wire.code == RequestCancelled.code:
@@ -258,7 +258,7 @@ class PromptDispatcher:
         attempt(lambda: self._session.emit(prompts.reject(message_id, error).events))
 
     def _return(self, message_id: str) -> None:
-        """The agent gave it back untaken."""
+        """Return a prompt to the queue: the agent gave it back."""
         prompts = self._session.fold.prompts
         attempt(lambda: self._session.emit(prompts.withdraw(message_id, returned=True).events))
 
@@ -268,7 +268,7 @@ class PromptDispatcher:
             handed.settled.set_result(None)
 
     def withdraw(self) -> None:
-        """What is about to be sent, or was sent and is not taken, was cancelled."""
+        """Note that prompts that are about to be sent, or were not accepted yet, are cancelled."""
         self._withdrawn = True
         for handed in self._handed.values():
             handed.cancelled = True
@@ -418,7 +418,7 @@ class PromptDispatcher:
             self._concluding = None
 
     def lost(self) -> None:
-        """The agent is gone."""
+        """Forget the prompts that the lost agent had."""
         self._shows = False
         self._unshown.clear()
         self._echo.release()
@@ -449,10 +449,10 @@ class PromptDispatcher:
 
     def _accept(self, handed: Handed, agent_id: str | None) -> None:
         """The prompt becomes a message, under the agent's id or, where clients know that already, its own.
-        Without the agent's id it is shown here: nobody else does."""
+        Without the agent's id the hub shows it, because the agent does not."""
         entry, prompts = handed.entry, self._session.fold.prompts
         promised = handed.promised or agent_id is None
-        # Where the agent was told more than was prompted, whatever it shows is not what clients are to see.
+        # If the agent got more than the prompt, clients must not see the message that the agent shows.
         echo = agent_id is None or handed.prompted is not None
         id = entry.message_id if promised or agent_id is None else agent_id
         self._settle(handed)

@@ -34,7 +34,7 @@ OF_THE_AGENT = (v2.AgentMessage, v2.AgentMessageChunk, v2.AgentThought, v2.Agent
 
 
 class Held(NamedTuple):
-    """An update with what the hub was told beside it."""
+    """An update with its original and the `_meta` of its notification."""
 
     update: UserUpdate
     original: bytes | None
@@ -167,8 +167,14 @@ class PromisedIds:
         return structs.replace(update, meta=meta)
 
 
-def renamed_original(original: bytes, message_id: str) -> bytes:
-    """An update as a v1 agent wrote it, with another message id."""
+def as_shown(update: UserUpdate, shown: Any, original: bytes | None) -> tuple[Any, bytes | None]:
+    """A user message as clients see it, and as a v1 agent wrote it with the id that they see."""
+    if original is not None and shown.message_id != update.message_id:
+        original = _renamed_original(original, shown.message_id)
+    return shown, original
+
+
+def _renamed_original(original: bytes, message_id: str) -> bytes:
     written = msgspec.json.decode(original)
     if not isinstance(written, dict) or "messageId" not in written:
         return original

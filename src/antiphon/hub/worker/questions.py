@@ -41,7 +41,7 @@ FIELDS = ("name", "title", "kind", "status", "content", "locations", "raw_input"
 NO_OPTION = v2.PermissionOption(
     option_id=v2.PermissionOptionId(""), name="", kind=v2.PermissionOptionKind.REJECT_ONCE
 )
-"""Decided, where none of the options says so."""
+"""The decision to reject where no offered option rejects."""
 REJECTS = (v2.PermissionOptionKind.REJECT_ONCE, v2.PermissionOptionKind.REJECT_ALWAYS)
 READS = frozenset({"read", "search", "think"})
 """The kinds of tool calls that only read. Not `fetch`: what is sent out with an address is gone."""
@@ -254,7 +254,7 @@ def _selected(option_id: str, meta: dict[str, Any] | None = None) -> v2.RequestP
 
 
 def _here(asked: Question, session_id: str, fold: Session) -> Any:
-    """The params of a question as this session asks it: the agent knows the session by another id."""
+    """Return the params of a question with the id that the session has here."""
     here = v2.SessionId(session_id)
     if asked.method == CREATE_ELICITATION:
         elicitation = elicitation_of(asked)
@@ -271,8 +271,8 @@ def _here(asked: Question, session_id: str, fold: Session) -> Any:
 
 
 def _news(call: v2.ToolCallUpdate, fold: Session) -> v2.ToolCallUpdate:
-    """What a question says of its tool call that is not known yet: v1 agents tell all of it again, and a v1
-    client would be told of changes where there are none."""
+    """Return the fields of a question's tool call that are not known yet. v1 agents repeat all fields, and a
+    v1 client would see changes where there are none."""
     known = fold.tools.get(call.tool_call_id)
     if known is None:
         return call

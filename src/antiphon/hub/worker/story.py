@@ -1,4 +1,4 @@
-"""The conversation so far, told as text to an agent that was not there."""
+"""The conversation so far as text, for an agent that does not have it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from antiphon.engine.transcript import MessageType
 from antiphon.schema import v2
 
 TOLD = 60_000
-"""Characters of what happened so far that a new agent session is told; the last ones."""
+"""How many characters of the conversation a new session at the agent gets: the last ones."""
 LOST = v2.Notice(
     severity=v2.NoticeSeverity.WARNING,
     title="The agent could not bring this session back",
@@ -31,7 +31,8 @@ SPEAKERS = {MessageType.USER: "User", MessageType.AGENT: "You"}
 
 
 def is_command(content: Sequence[v2.ContentBlock], fold: Session) -> bool:
-    """Whether it is a slash command that the agent has: it has to stand first, and alone, to be one."""
+    """Whether a prompt is a slash command of the agent. A command must be first in the prompt, so nothing may
+    be put before it."""
     commands = fold.facts.commands
     first = content[0] if content else None
     if commands is None or not isinstance(first, v2.TextContent) or not first.text.startswith("/"):
@@ -41,7 +42,7 @@ def is_command(content: Sequence[v2.ContentBlock], fold: Session) -> bool:
 
 
 def story(fold: Session) -> str | None:
-    """What was said so far, for an agent that was not there; `None` where nothing was."""
+    """Return the conversation so far as text; `None` if it is empty."""
     lines = [
         f"{SPEAKERS[message.type]}: {message.text}"
         for message in fold.messages

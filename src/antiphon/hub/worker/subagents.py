@@ -46,13 +46,13 @@ class UpstreamSubagents:
     def stand(
         self, upstream: Upstream, at_agent: UpstreamSession, names: dict[str, str] | None = None
     ) -> None:
-        """The session is at an agent; what it knew of another one there is over."""
+        """Follow the subagents of a session at an agent; those of an earlier one are over."""
         self._upstream = upstream
         self._names = {} if names is None else names
         self._names[at_agent.id] = self._session.id
 
     def update(self, update: Any) -> Any:
-        """What the agent says of its sessions, with the ids that they have here."""
+        """Return an update with the ids that sessions have here. Begins a session that it announces."""
         if isinstance(update, v2.SubagentUpdate):
             self._announce(update)
         return renamed(update, self._here)
@@ -67,7 +67,7 @@ class UpstreamSubagents:
             self._session.tasks.start_soon(self._begin(update.session_id, id, cwd))
 
     def told(self, update: v2.SubagentUpdate) -> None:
-        """It has been announced, or announced otherwise."""
+        """Note that an announcement was committed."""
         child, info = self._own.get(update.session_id), self._session.fold.subagents.get(update.session_id)
         if child is not None and info is not None:
             child.cancellable = info.can_cancel
@@ -81,7 +81,7 @@ class UpstreamSubagents:
         announced = parent.fold.last_seq
         try:
             child = await self._registry.create_subagent(parent, cwd, session_id=id)
-        except RequestError as error:  # the hub has no room for it: it works unseen
+        except RequestError as error:  # the hub has no room for it: clients do not see it
             logger.warning("subagent of %s is not followed: %s", parent.id, error)
             at_agent.cut()
             return
@@ -96,7 +96,7 @@ class UpstreamSubagents:
             follow(self._registry, client, parent, child, announced)
 
     def end(self) -> None:
-        """The agent is not there any more, and nobody works for the session."""
+        """Retire the subagents: the agent is gone."""
         self._upstream = None
         children, self._own = self._own, {}
         for child in children.values():

@@ -52,7 +52,7 @@ from antiphon.hub.worker.binding import Binding
 from antiphon.hub.worker.canceller import UpstreamCanceller
 from antiphon.hub.worker.place import Place, go_on, news
 from antiphon.hub.worker.prompt_dispatcher import PromptDispatcher, attempt
-from antiphon.hub.worker.prompt_messages import renamed_original
+from antiphon.hub.worker.prompt_messages import as_shown
 from antiphon.hub.worker.questions import UpstreamQuestions
 from antiphon.hub.worker.subagents import UpstreamSubagents
 from antiphon.live.session import LiveSession
@@ -86,7 +86,7 @@ class UpstreamWorker:
         """The clients that provide the MCP servers of the session."""
         self.questions = UpstreamQuestions(session, hub)
         self.subagents = UpstreamSubagents(
-            session, registry, join=_join_parent, leave=lambda child: worker_of(child).leave_parent()
+            session, registry, join=_join_parent, leave=lambda child: worker_of(child).subagents.end()
         )
         self.binding = Binding(session, hub, place=lambda: self.place, bind=self.bind)
         self.dispatcher = PromptDispatcher(session, self.binding, self)
@@ -115,8 +115,7 @@ class UpstreamWorker:
 
     @property
     def accepted(self) -> tuple[type, ...]:
-        """The content that the agent takes as it runs now, whatever clients were told. One that does not run
-        is asked when it does."""
+        """The content types that the running agent takes; every type while it does not run."""
         at_agent = self.binding.at_agent
         if at_agent is None:
             return (*ALWAYS, *CONTENT.values())
@@ -129,7 +128,7 @@ class UpstreamWorker:
 
     @property
     def is_set_up(self) -> bool:
-        """Whether an agent is at work for it: a client that joins then changes nothing of its setup."""
+        """Whether an agent works for the session: a client that joins then changes nothing of its setup."""
         return self.binding.at_agent is not None
 
     async def open(self) -> None:
@@ -150,15 +149,15 @@ class UpstreamWorker:
         self.uses += 1
 
     def begin(self) -> None:
-        """The agent has begun already."""
+        """Do nothing: the agent has begun already."""
 
     def provide(self, provision: Provision) -> None:
-        """Take over what the agent was told before the session was there."""
+        """Use the MCP servers that were offered to the agent before the session existed."""
         self.provision, provision.session = provision, self.session
 
     def note_start(self) -> None:
-        """Note that what the agent's answer says of the session has been committed: the client that begins
-        the session is sent everything that comes from here on."""
+        """Note that the contents of the agent's answer are committed: the client that begins the session gets
+        everything after that."""
         self.session.start = SessionStart.of(self.fold)
 
     # --- where the agent is ------------------------------------------------------------------------
@@ -190,20 +189,13 @@ class UpstreamWorker:
         await self.live.durable()
 
     def leave_agent(self) -> None:
-        """Leave the agent; it is brought again when it is needed."""
+        """Leave the agent; it is started again when it is needed."""
         self.subagents.end()
         self.binding.release()
 
     def _lose_agent(self) -> None:
         self.leave_agent()
         self.dispatcher.lost()
-
-    def join_parent(self, upstream: Upstream, at_agent: UpstreamSession, names: dict[str, str]) -> None:
-        self.binding.at_agent = at_agent
-        self.subagents.stand(upstream, at_agent, names)
-
-    def leave_parent(self) -> None:
-        self.subagents.end()
 
     def agents_message_id(self, message_id: str) -> str | None:
         id, mark = self.dispatcher.promised.agents(message_id), self.binding.mark
@@ -235,7 +227,7 @@ class UpstreamWorker:
         return delivery
 
     def check_taking(self) -> None:
-        """Raise where nothing new is taken any more."""
+        """Raise `RequestError` if the hub takes no prompts any more."""
         if self._hub.stopping:
             raise RequestError(AntiphonError.code, "The hub is about to end", data={"reason": "shutdown"})
 
@@ -259,7 +251,7 @@ class UpstreamWorker:
 
     def prompt_left(self) -> None:
         if not self._at_work:
-            self._canceller.active = False  # what was cancelled never began
+            self._canceller.active = False  # the cancelled prompt never began
             self._ended.set()
 
     @property
@@ -272,10 +264,10 @@ class UpstreamWorker:
         sent = [entry.message_id for entry in self.fold.prompts.sent]
         others = self.fold.turn is not None and bool(self.fold.turn.prompts)
         if others and message_id in sent and self.take_back(str(message_id)) is not None:
-            return  # the open turn is another prompt's, and goes on
+            return  # the open turn is another prompt's, and continues
         cancelled = self.fold.cancel(message_id=message_id)
         self.emit(cancelled.events)
-        # What the agent has and has not answered, only the agent can give back (PROMPT-V2-33).
+        # Only the agent can give back a prompt that it has not answered (PROMPT-V2-33).
         meant = bool(sent) if message_id is None else message_id in sent
         about_to_begin = self.fold.turns.due and not cancelled.ignored
         if cancelled.turn is not None or about_to_begin or meant:
@@ -298,7 +290,7 @@ class UpstreamWorker:
         return self._canceller.terminal(id)
 
     async def configure(self, id: str, value: Value, meta: dict[str, Any] | None) -> None:
-        """Let the agent decide; its updates say what comes of it."""
+        """Set an option at the agent, which decides; its updates report the result."""
         at_agent = await self.binding.bring(may_lose_options=True)
         try:
             await at_agent.config.set(id, value, meta)
@@ -308,7 +300,7 @@ class UpstreamWorker:
             raise to_request_error(error) from error
 
     def client_left(self) -> None:
-        """The client that was to answer may have left: then the others are asked."""
+        """Ask the other clients, in case the client that was to answer has left."""
         if self.fold.questions.open:
             asyncio.get_running_loop().call_soon(self.session.questions.ask_again)
 
@@ -318,7 +310,7 @@ class UpstreamWorker:
     # --- the end -----------------------------------------------------------------------------------
 
     async def rest(self, deadline: float) -> None:
-        """Wait until nothing is worked on, at most `deadline` seconds."""
+        """Wait until the session is idle, at most `deadline` seconds."""
         with suppress(TimeoutError):
             async with asyncio.timeout(deadline):
                 while self._at_work:
@@ -326,7 +318,7 @@ class UpstreamWorker:
                     await self._ended.wait()
 
     def interrupt(self) -> None:
-        """An agent is left when its session is put away."""
+        """Do nothing: the agent is left when its session is released."""
 
     async def stop(self) -> None:
         if self.session.mcp_servers:
@@ -350,7 +342,7 @@ class UpstreamWorker:
                     closed = True
         self._lose_agent()
         if at_agent is not None and upstream is not None and not closed:
-            with suppress(TimeoutError):  # SESS-38: nothing of it goes on once the close is answered
+            with suppress(TimeoutError):  # SESS-38: nothing works on once the close is answered
                 async with asyncio.timeout(CLOSE_GRACE):
                     await upstream.work_ended(at_agent.id)
 
@@ -364,7 +356,8 @@ class UpstreamWorker:
     ) -> None:
         try:
             if type(update) in STREAMED and original is None and meta is None:
-                self.agent_streamed(update)  # type: ignore[arg-type]  # it is one of those
+                chunk: Any = update
+                self.agent_streamed(chunk)
             else:
                 self.apply(update, original, meta)
         except EventRefused as error:
@@ -387,7 +380,7 @@ class UpstreamWorker:
         self.live.stream_text(chunks)
 
     def agent_notified(self, method: str, params: Any) -> None:
-        """Pass an extension notification on. Where it names its session, that has another id here."""
+        """Pass an extension notification on to clients, with the id that the session has here."""
         named = isinstance(params, dict) and "sessionId" in params
         self.session.notify_clients(method, {**params, "sessionId": self.id} if named else params)
 
@@ -409,10 +402,10 @@ class UpstreamWorker:
 
     def agent_left(self, reason: str) -> None:
         if self.session.parent is None:
-            logger.warning("the agent of session %s is gone: %s", self.id, reason)
+            logger.warning("agent of session %s lost: %s", self.id, reason)
         self.binding.fail()
         self._lose_agent()
-        cancelled = self._canceller.active  # then it ended by that, however it did
+        cancelled = self._canceller.active  # then the cancel ended the turn
         attempt(lambda: self.emit(self.fold.interrupt(attended=True, cancelled=cancelled)))
         self._idle()
 
@@ -445,11 +438,11 @@ class UpstreamWorker:
         """Commit an update that is no state."""
         match update:
             case Unknown() if str(update.get("sessionUpdate")).startswith("_antiphon_") and original is None:
-                return  # of the agent's own queue: this session has another
+                return  # about the agent's own queue: this session has another one
             case v2.UserMessage():
-                update, original = _renamed(update, self.dispatcher.shown(update), original)
+                update, original = as_shown(update, self.dispatcher.shown(update), original)
             case v2.UserMessageChunk():
-                update, original = _renamed(update, self.dispatcher.shown_in_part(update), original)
+                update, original = as_shown(update, self.dispatcher.shown_in_part(update), original)
             case v2.SessionInfoUpdate() if update.title is not UNSET and is_title_chosen(self.fold):
                 update, original = structs.replace(update, title=UNSET), None  # SESS-57
         if original is None and meta is None:
@@ -467,7 +460,7 @@ class UpstreamWorker:
         if idle:
             self.dispatcher.turn_ends(update)
         if self.fold.turns.due and idle and getattr(update, "stop_reason", None) is not None:
-            self.emit(self.fold.update(BEGUN))  # an agent that only says when it is done
+            self.emit(self.fold.update(BEGUN))  # an agent that only reports ends
             was = self.fold.turn
         error, upstream = getattr(update, "error", None), self.binding.upstream
         if error is not None and error.code == AuthRequired.code and upstream is not None:
@@ -480,19 +473,12 @@ class UpstreamWorker:
         elif was is None and self.fold.turn is not None:
             if self._canceller.active:
                 attempt(self._canceller.opened)
-            attempt(self.advance)  # what steers waits for a turn to join
+            attempt(self.advance)  # a steering prompt waits for a turn to join
 
     def _idle(self) -> None:
         self._canceller.active = False
         self._ended.set()
         attempt(self.advance)
-
-
-def _renamed(update: Any, shown: Any, original: bytes | None) -> tuple[Any, bytes | None]:
-    """A user message as clients see it, and as a v1 agent wrote it with the id that they see."""
-    if original is not None and shown.message_id != update.message_id:
-        original = renamed_original(original, shown.message_id)
-    return shown, original
 
 
 def worker_of(session: ServedSession) -> UpstreamWorker:
@@ -506,5 +492,6 @@ def _join_parent(
     child: ServedSession, upstream: Upstream, at_agent: UpstreamSession, names: dict[str, str]
 ) -> None:
     worker = worker_of(child)
-    worker.join_parent(upstream, at_agent, names)
+    worker.binding.at_agent = at_agent
+    worker.subagents.stand(upstream, at_agent, names)
     at_agent.lead(worker, early=True)
