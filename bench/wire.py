@@ -140,7 +140,7 @@ def main() -> None:
             Measurement(
                 "import antiphon",
                 "ms",
-                lambda: import_time(lambda: sys.executable, "from antiphon import Connection"),
+                lambda: import_time(lambda: sys.executable, "from antiphon.wire import Connection"),
             ),
             Measurement(
                 "import acp", "ms", lambda: import_time(lambda: had(install.python_sdk), "import acp")

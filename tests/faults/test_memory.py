@@ -17,7 +17,7 @@ BOUND = 64 * 1024 * 1024
 
 CLIENT = """
 import asyncio, json, sys
-from antiphon import Connection, Role
+from antiphon.wire import Connection, Role
 from antiphon.schema import v1
 from antiphon.transports.processes.child import ChildTransport
 
