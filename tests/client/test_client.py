@@ -165,10 +165,10 @@ async def test_what_is_remembered_of_sessions_that_were_left_is_bounded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("antiphon.client.protocol.agent_connection.LEFT", 3)
-    monkeypatch.setattr("antiphon.client.client.KNOWN", 4)
+    monkeypatch.setattr("antiphon.client.session.setup.KNOWN", 4)
     async with asyncio.timeout(DEADLINE), connect(Agent("many")) as client:
         sessions = [await client.new_session("/") for _ in range(6)]
         for session in sessions:
             await session.close()
         assert [client._agent.has_left(session.id) for session in sessions] == [False] * 3 + [True] * 3
-        assert list(client._folders) == [session.id for session in sessions[2:]]
+        assert list(client._setup.folders) == [session.id for session in sessions[2:]]

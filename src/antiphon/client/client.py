@@ -18,7 +18,7 @@ from antiphon.client.extensions import ClientExtensions, E
 from antiphon.client.kept_sessions import Archived, KeptSessions
 from antiphon.client.link import Link, LinkInput
 from antiphon.client.logins import Launch, Logins
-from antiphon.client.mcp.servers import AnyMcpServer, McpServers, declarations
+from antiphon.client.mcp.servers import AnyMcpServer, McpServers
 from antiphon.client.options import ClientOptions, ProtocolVersion
 from antiphon.client.permissions import PermissionDecider, Permissions
 from antiphon.client.protocol.abilities import Abilities
@@ -26,17 +26,15 @@ from antiphon.client.protocol.agent_connection import NOT_INITIALIZED, AgentConn
 from antiphon.client.protocol.dialect import AgentDialect
 from antiphon.client.protocol.handshake import ClientOffer, version_number
 from antiphon.client.protocol.questions import AnswerMemory, Decider
-from antiphon.client.protocol.session_opener import NewRequest, Setup
+from antiphon.client.protocol.session_opener import Setup
 from antiphon.client.providers import Providers
 from antiphon.client.session.core import SessionCore
-from antiphon.client.session.resume_point import new_operation_id
 from antiphon.client.session.session import ClientSession
-from antiphon.client.session.setup import Folder, absolute_folder, system_prompt_for
+from antiphon.client.session.setup import Folder, SessionSetup, absolute_folder
 from antiphon.client.workspace.offer import WorkspaceOffer
 from antiphon.client.workspace.workspace import Workspace
 from antiphon.connection import Connection
-from antiphon.engine.recent import Recent
-from antiphon.errors import CallFailed, LinkLost, LocalError
+from antiphon.errors import LinkLost, LocalError
 from antiphon.schema import v1, v2
 from antiphon.schema.antiphon.clients import Who
 from antiphon.schema.version import (
@@ -49,9 +47,6 @@ from antiphon.schema.wire import Unknown
 from antiphon.transports.base import Transport
 
 logger = logging.getLogger("antiphon.client")
-
-KNOWN = 65536
-"""How many sessions' folders are remembered."""
 
 
 class Client:
@@ -86,8 +81,6 @@ class Client:
         self._launch: tuple[Launch, Callable[[], Awaitable[Client]]] | None = None
         """How the agent was started, and a function that connects anew."""
         self._losses = LossCounter()
-        self._folders: Recent[str, str] = Recent(KNOWN)
-        """The folders of sessions that were created, opened or listed here."""
         self._answer_memory = AnswerMemory()
         self._elicitations = ElicitationRequests(
             elicitation_modes(self.answers),
@@ -142,6 +135,7 @@ class Client:
             report=self._losses,
             tap=options.tap,
         )
+        self._setup: SessionSetup[ClientSession] = SessionSetup(self._agent, self._mcp, lasting=lasting)
         self._extensions = ClientExtensions(self._agent.connection)
         self._logins: Logins | None = None
         self._kept: KeptSessions | None = None
@@ -278,13 +272,13 @@ class Client:
         operation_id: an agent that supports this returns the same session for the same id.
         """
         ours = {} if agent is None else {"agent": agent}
-        ours |= self._operation("new", operation_id)
+        ours |= self._setup.operation("new", operation_id)
         request = v2.NewSessionRequest(
             cwd=absolute_folder(cwd),
             meta=with_ours(meta, **ours) if ours else meta,
-            **self._setup(mcp_servers, additional_directories, system_prompt),
+            **self._setup.fields(mcp_servers, additional_directories, system_prompt),
         )
-        return await self._begin(request, mcp_servers)
+        return (await self._setup.open(request, mcp_servers)).view
 
     async def load_session(
         self,
@@ -298,8 +292,8 @@ class Client:
         """Open a session again, with its history. `cwd` is its own folder (SESS-27); it may be left out for a
         session that was created, opened or listed here."""
         self._check_load()
-        setup = self._setup(mcp_servers, additional_directories, system_prompt)
-        return await self._reopen(session_id, cwd, v2.ReplayFromStart(), setup, mcp_servers)
+        fields = self._setup.fields(mcp_servers, additional_directories, system_prompt)
+        return (await self._setup.reopen(session_id, cwd, v2.ReplayFromStart(), fields, mcp_servers)).view
 
     async def resume_session(
         self,
@@ -313,8 +307,8 @@ class Client:
         """Open a session again, without its history if the agent supports that."""
         if not (self.abilities.resume or self.abilities.load):
             raise LocalError("this agent cannot resume sessions")  # SESS-14
-        setup = self._setup(mcp_servers, additional_directories, system_prompt)
-        return await self._reopen(session_id, cwd, None, setup, mcp_servers)
+        fields = self._setup.fields(mcp_servers, additional_directories, system_prompt)
+        return (await self._setup.reopen(session_id, cwd, None, fields, mcp_servers)).view
 
     @asynccontextmanager
     async def attach(
@@ -333,7 +327,8 @@ class Client:
             if not self.abilities.replay_after or self.agreement.version == V1:
                 raise LocalError("this agent cannot replay after an event")
             replay_from = Unknown({"type": "_antiphon_after", "seq": after})
-        session = await self._reopen(session_id, cwd, replay_from, self._setup((), (), None), ())
+        fields = self._setup.fields((), (), None)
+        session = (await self._setup.reopen(session_id, cwd, replay_from, fields, ())).view
         try:
             yield session
         finally:
@@ -358,7 +353,7 @@ class Client:
         unless `archived` is `include` or `only`."""
         folder = None if cwd is None else absolute_folder(cwd)
         async for info in _initialized(self._kept).list(cwd=folder, archived=archived):
-            self._folders[info.session_id] = info.cwd  # SESS-27
+            self._setup.folders[info.session_id] = info.cwd  # SESS-27
             yield info
 
     async def archive(self, session_id: str) -> None:
@@ -389,115 +384,13 @@ class Client:
     async def delete_session(self, session_id: str) -> None:
         """Delete a session with all that belongs to it."""
         await _initialized(self._kept).delete(session_id)
-        self._folders.pop(session_id, None)
+        self._setup.folders.pop(session_id, None)
         self._session_over(session_id, "the session was deleted")
 
     # --- opening and leaving -----------------------------------------------------------------------
 
-    def _setup(
-        self,
-        mcp_servers: Sequence[AnyMcpServer],
-        additional_directories: Sequence[Folder],
-        system_prompt: str | v2.SystemPrompt | None,
-    ) -> dict[str, Any]:
-        """The fields that the requests for sessions have in common."""
-        servers = declarations(mcp_servers)
-        directories = [absolute_folder(directory) for directory in additional_directories]
-        self.abilities.check_setup(servers, directories)
-        return {
-            "mcp_servers": servers,
-            "additional_directories": directories,
-            "system_prompt": system_prompt_for(system_prompt, self.abilities),
-        }
-
-    async def _begin(
-        self,
-        request: NewRequest,
-        mcp_servers: Sequence[AnyMcpServer],
-    ) -> ClientSession:
-        """Open a new session or a fork."""
-        token = self._mcp.offer(mcp_servers)
-        try:
-            core = await self._agent.create(request)
-        except BaseException:
-            self._mcp.release(token)
-            raise
-        self._mcp.bind(token, core.id)
-        self._folders[core.id] = request.cwd
-        return core.view
-
-    async def _reopen(
-        self,
-        session_id: str,
-        cwd: Folder | None,
-        replay_from: v2.ReplayFrom | None,
-        setup: dict[str, Any],
-        mcp_servers: Sequence[AnyMcpServer],
-    ) -> ClientSession:
-        request = v2.ResumeSessionRequest(
-            session_id=v2.SessionId(session_id),
-            cwd=absolute_folder(self._folders.get(session_id) if cwd is None else cwd),
-            replay_from=replay_from,
-            **setup,
-        )
-        token = self._mcp.offer(mcp_servers)
-        try:
-            core = await self._agent.reopen(
-                request, prepare=_keep_replay if isinstance(replay_from, Unknown) else lambda _: None
-            )
-        except BaseException:
-            self._mcp.release(token)
-            raise
-        self._mcp.bind(token, session_id)
-        self._folders[session_id] = request.cwd
-        return core.view
-
-    async def _fork(
-        self,
-        source: ClientSession,
-        *,
-        at: str | None,
-        cwd: Folder | None,
-        mcp_servers: Sequence[AnyMcpServer],
-        additional_directories: Sequence[Folder],
-        system_prompt: str | v2.SystemPrompt | None,
-        operation_id: str | None,
-    ) -> ClientSession:
-        """Fork a session (SESS-51, unstable), with its history if the agent can replay it: only the agent
-        knows where it cut a session that works."""
-        abilities = self.abilities
-        if not abilities.fork:
-            raise LocalError("this agent cannot fork sessions")
-        if at is not None and not abilities.fork_at:
-            raise LocalError("this agent cannot fork a session at a message")
-        ours = {} if at is None else {"messageId": at}
-        ours |= self._operation("fork", operation_id)
-        request = v2.ForkSessionRequest(
-            session_id=v2.SessionId(source.id),
-            cwd=source.cwd if cwd is None else absolute_folder(cwd),
-            meta=with_ours(None, **ours) if ours else None,
-            **self._setup(mcp_servers, additional_directories, system_prompt),
-        )
-        fork = await self._begin(request, mcp_servers)
-        if not abilities.load:
-            return fork
-        try:
-            return await self.load_session(
-                fork.id,
-                request.cwd,
-                mcp_servers=mcp_servers,
-                additional_directories=request.additional_directories,
-            )
-        except CallFailed:
-            logger.warning("fork %s has no history: the agent does not replay it", fork.id)
-            return fork
-
     def _operation(self, kind: str, operation_id: str | None) -> dict[str, str]:
-        """The operation id of a request, by its name. If another link may follow, an id is made up, so that
-        the request can be sent again."""
-        if operation_id is None and self._lasting and kind in self.abilities.operations:
-            operation_id = new_operation_id()
-        return {} if operation_id is None else {"operationId": operation_id}
+        return self._setup.operation(kind, operation_id)
 
     def _make_session(
         self, session_id: str, dialect: AgentDialect, request: Setup
@@ -541,10 +434,6 @@ class Client:
 
 async def _elicit(answers: Any, elicitation: Elicitation) -> Any:
     return await answers.elicit(elicitation)  # it has this if elicitations are offered
-
-
-def _keep_replay(core: SessionCore[ClientSession]) -> None:
-    core.tracker.keep_replay()
 
 
 T = TypeVar("T")

@@ -14,7 +14,7 @@ from antiphon.client.session.annotations import AnyMessage
 from antiphon.client.session.content import Content, content_blocks
 from antiphon.client.session.core import CoreClient, SessionCore
 from antiphon.client.session.queue import QueuedPrompt
-from antiphon.client.session.setup import Folder
+from antiphon.client.session.setup import Folder, SessionSetup
 from antiphon.client.session.turn import ClientTurn, SessionEvent
 from antiphon.connection import Connection
 from antiphon.engine.annotations import Annotation
@@ -39,6 +39,7 @@ class SessionClient(CoreClient, Protocol):
 
     who: Who
     _silence: float | None
+    _setup: SessionSetup[ClientSession]
 
     @property
     def info(self) -> v1.Implementation | v2.Implementation | None: ...
@@ -64,18 +65,6 @@ class SessionClient(CoreClient, Protocol):
     async def archive(self, session_id: str) -> None: ...
 
     async def set_title(self, session_id: str, title: str) -> str: ...
-
-    async def _fork(
-        self,
-        source: ClientSession,
-        *,
-        at: str | None,
-        cwd: Folder | None,
-        mcp_servers: Sequence[AnyMcpServer],
-        additional_directories: Sequence[Folder],
-        system_prompt: str | v2.SystemPrompt | None,
-        operation_id: str | None,
-    ) -> ClientSession: ...
 
 
 class ClientSession:
@@ -355,8 +344,8 @@ class ClientSession:
     ) -> ClientSession:
         """Fork the session: the new one continues from where this one was last idle or, if the agent supports
         that, right after the message `at`. The other options are those of `Client.new_session`."""
-        return await self.client._fork(
-            self,
+        fork = await self.client._setup.fork(
+            self._core,
             at=at,
             cwd=cwd,
             mcp_servers=mcp_servers,
@@ -364,6 +353,7 @@ class ClientSession:
             system_prompt=system_prompt,
             operation_id=operation_id,
         )
+        return fork.view
 
     async def archive(self) -> None:
         """Close the session and take it out of the usual list."""
