@@ -28,7 +28,7 @@ LARGE = 16 * 1024
 """Bytes of an event from which on its values are shared with the fold."""
 
 
-class Follower(Protocol):
+class JournalFollower(Protocol):
     """An attachment at the tail, which has everything that was committed so far."""
 
     def committed(self, stretch: Stretch) -> None: ...
@@ -44,7 +44,7 @@ class LiveJournal:
         self._fold = fold
         self._session_id = session_id
         self._tail = Tail(fold.last_seq)
-        self._followers: dict[Follower, None] = {}
+        self._followers: dict[JournalFollower, None] = {}
         self._forget_timer: asyncio.TimerHandle | None = None
         self._failure: Exception | None = None
         self.published_at = 0.0
@@ -72,7 +72,7 @@ class LiveJournal:
             follower.lost(error)
 
     @contextlib.contextmanager
-    def followed_by(self, follower: Follower) -> Iterator[None]:
+    def followed_by(self, follower: JournalFollower) -> Iterator[None]:
         """Inside the block, hand each commit to a follower that has all earlier events."""
         if self._failure is not None:
             raise self._failure
