@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from antiphon.errors import StoreBusy, StoreCorrupt, StoreError, StoreFull
 
@@ -49,3 +50,14 @@ def store_error(error: sqlite3.Error, path: str) -> StoreError:
     if name == "SQLITE_IOERR_WRITE":
         return StoreError(f"{path}: the disk, a quota or a limit refused a write ({name})")
     return StoreError(f"{path}: {error} ({name})")
+
+
+@contextmanager
+def store_errors(path: Path) -> Iterator[None]:
+    """Raise errors of SQLite and of the file system as errors of ours."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise store_error(error, str(path)) from error
+    except OSError as error:
+        raise StoreError(f"{path} cannot be opened: {error.strerror}") from error

@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -36,7 +35,7 @@ from antiphon.stores.base import (
 from antiphon.stores.sqlite import journal, records, statements
 from antiphon.stores.sqlite.arrival import arrival
 from antiphon.stores.sqlite.check import DamageCheck
-from antiphon.stores.sqlite.errors import store_error
+from antiphon.stores.sqlite.errors import store_error, store_errors
 from antiphon.stores.sqlite.owner_file import OwnerFile
 from antiphon.stores.sqlite.schema import Durability, open_read_only, open_reader, open_writer
 from antiphon.stores.sqlite.writer import UNKNOWN_BYTES, Write, Writer
@@ -93,9 +92,7 @@ class SQLiteStore:
         await self.open()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
     async def open(self) -> None:
@@ -145,17 +142,13 @@ class SQLiteStore:
         self._reader = self._connections[1]
 
     def _open_read_only(self) -> sqlite3.Connection:
-        """In the reader's thread."""
-        try:
+        """Run in the reader's thread."""
+        with store_errors(self.path):
             return open_read_only(self.path, patience=self._patience)
-        except sqlite3.Error as error:
-            raise store_error(error, str(self.path)) from error
-        except OSError as error:
-            raise StoreError(f"{self.path} cannot be opened: {error.strerror}") from error
 
     def _open_connections(self) -> tuple[int, ...]:
-        """In the writer's thread. A caller that was cancelled may have come so far before."""
-        try:
+        """Run in the writer's thread. A caller that was cancelled may have opened them before."""
+        with store_errors(self.path):
             if self._connections is None:
                 writer = open_writer(self.path, self.durability, patience=self._patience)
                 try:
@@ -164,10 +157,6 @@ class SQLiteStore:
                     writer.close()
                     raise
             return statements.deletions(self._connections[1], self._owner_file)
-        except sqlite3.Error as error:
-            raise store_error(error, str(self.path)) from error
-        except OSError as error:
-            raise StoreError(f"{self.path} cannot be opened: {error.strerror}") from error
 
     async def _write(self, apply: Callable[[sqlite3.Connection], T], *, size: int = 0) -> T:
         return await self._do(Write(apply, size=size))
@@ -181,10 +170,8 @@ class SQLiteStore:
     async def _read(self, query: Callable[[sqlite3.Connection], T]) -> T:
         reader = await self._opened_reader()
         assert self._threads is not None
-        try:
+        with store_errors(self.path):
             return await asyncio.get_running_loop().run_in_executor(self._threads[1], query, reader)
-        except sqlite3.Error as error:
-            raise store_error(error, str(self.path)) from error
 
     async def create(self, record: SessionRecord, *, batch: Batch | None = None) -> None:
         events = b"" if batch is None else joined_events(batch)
@@ -273,9 +260,8 @@ class SQLiteStore:
         async with self._checking_lock:
             checking = self._checking = DamageCheck(self.path, patience=self._patience)
             try:
-                report = await checking.run(seconds)
-            except sqlite3.Error as error:
-                raise store_error(error, str(self.path)) from error
+                with store_errors(self.path):
+                    report = await checking.run(seconds)
             finally:
                 self._checking = None
         self._faults.update(report.faults)
