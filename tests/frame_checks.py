@@ -24,8 +24,8 @@ from antiphon.engine.session import Session
 from antiphon.engine.snapshot import parts
 from antiphon.errors import AntiphonError, EventRefused
 from antiphon.jsonrpc.frames import Notification
-from antiphon.jsonrpc.nesting import MAX_DEPTH, is_too_deep
-from antiphon.jsonrpc.peer import Answered, BatchPolicy, Inbound, Peer
+from antiphon.jsonrpc.peer import Answered, Inbound, Peer
+from antiphon.jsonrpc.structure import MAX_DEPTH, is_too_deep
 from antiphon.schema.codec import codec
 from antiphon.schema.methods import Kind
 from antiphon.schema.updates import UPDATE, unread
@@ -34,23 +34,21 @@ from tests.engine.journals import restore
 
 def check_frame(data: bytes) -> list[Any]:
     """A peer reads any frame without an exception, and what it leaves raw can be journalled as it is."""
-    events: list[Any] = []
-    for policy in BatchPolicy:
-        peer = Peer(batch=policy)
-        peer.call("m", b"{}")
-        events = list(peer.receive(data))
-        for event in events:
-            raw = event.result if isinstance(event, Answered) else getattr(event, "params", None)
-            if isinstance(event, Answered | Inbound | Notification) and raw is not None:
-                kept = bytes(raw)
-                assert b"\n" not in kept
-                assert b"\r" not in kept
-                assert not is_too_deep(kept, bound=MAX_DEPTH)
-                kept.decode("utf-8")
-            reply = getattr(event, "reply", None)
-            if reply is not None:
-                assert b"\n" not in reply
-                json.loads(reply)
+    peer = Peer()
+    peer.call("m", b"{}")
+    events: list[Any] = list(peer.receive(data))
+    for event in events:
+        raw = event.result if isinstance(event, Answered) else getattr(event, "params", None)
+        if isinstance(event, Answered | Inbound | Notification) and raw is not None:
+            kept = bytes(raw)
+            assert b"\n" not in kept
+            assert b"\r" not in kept
+            assert not is_too_deep(kept, bound=MAX_DEPTH)
+            kept.decode("utf-8")
+        reply = getattr(event, "reply", None)
+        if reply is not None:
+            assert b"\n" not in reply
+            json.loads(reply)
     return events
 
 

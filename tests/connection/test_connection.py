@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from antiphon.connection import Connection, ConnectionOptions, Role, receiving
-from antiphon.connection.receiving import FAULTS
+from antiphon.connection import Connection, ConnectionOptions, Role, receiver
+from antiphon.connection.receiver import FAULTS
 from antiphon.errors import (
     CallFailed,
     InvalidParams,
@@ -99,7 +99,7 @@ async def test_stray_responses_and_a_lone_surrogate_are_survived() -> None:
 async def test_a_peer_with_too_many_requests_without_an_answer_is_refused_more_of_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(receiving, "UNANSWERED", 3)
+    monkeypatch.setattr(receiver, "UNANSWERED", 3)
     answered = asyncio.Event()
 
     async def later(params: Any, inbound: Inbound) -> Any:

@@ -11,7 +11,6 @@ from msgspec import Raw
 
 from antiphon.errors import RemoteError
 from antiphon.jsonrpc.frames import (
-    Batch,
     Failure,
     Frame,
     MalformedResponse,
@@ -74,7 +73,7 @@ def _line(line: bytes) -> str:
     except RemoteError as error:
         error.to_wire()
         return f"frame {error.code}"
-    if isinstance(frame, Batch | MalformedResponse):
+    if isinstance(frame, MalformedResponse):
         return type(frame).__name__
     if decode(_encoded(frame)) != frame:
         raise Broken(f"{frame} is another frame when it is written and read")

@@ -14,7 +14,7 @@ from tests.requirements.marks import requirement
 
 from antiphon.errors import ErrorObject, InvalidRequest, ParseError, TooDeep
 from antiphon.jsonrpc import frames
-from antiphon.jsonrpc.frames import Batch, Failure, MalformedResponse, Notification, Request, Response
+from antiphon.jsonrpc.frames import Failure, MalformedResponse, Notification, Request, Response
 
 
 def raw(value: object) -> object:
@@ -159,9 +159,10 @@ def test_an_answer_without_jsonrpc_or_with_both_members_null_still_reaches_its_c
         assert frames.decode(line) == Response(1, Raw(result))
 
 
-def test_an_array_is_a_batch_with_its_items_untouched() -> None:
-    assert frames.decode(b'[{"a": 1}, 2,"x"]') == Batch((b'{"a": 1}', b"2", b'"x"'))
-    assert frames.decode(b"[]") == Batch(())
+@pytest.mark.parametrize("line", [b'[{"jsonrpc":"2.0","method":"m"}, 2,"x"]', b"[]"])
+def test_an_array_is_no_frame(line: bytes) -> None:
+    with pytest.raises(InvalidRequest, match="arrays are not used"):
+        frames.decode(line)
 
 
 def test_a_lone_surrogate_becomes_the_replacement_character() -> None:

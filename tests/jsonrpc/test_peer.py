@@ -11,7 +11,7 @@ from tests.requirements.marks import requirement
 from antiphon.errors import ErrorObject, LocalError
 from antiphon.jsonrpc.frames import Notification
 from antiphon.jsonrpc.oversized import Overlong
-from antiphon.jsonrpc.peer import Answered, BatchPolicy, CancelAsked, Fault, Inbound, Peer
+from antiphon.jsonrpc.peer import Answered, CancelAsked, Fault, Inbound, Peer
 
 
 def line(**fields: Any) -> bytes:
@@ -150,42 +150,9 @@ def test_an_array_gets_one_refusal_and_none_of_it_runs() -> None:
     assert (reply["id"], reply["error"]["code"]) == (None, -32600)
 
 
-def batch(*items: Any) -> bytes:
-    return json.dumps(
-        [{"jsonrpc": "2.0", **item} if isinstance(item, dict) else item for item in items]
-    ).encode()
-
-
-@requirement("RPC-15")
-def test_an_accepted_batch_is_answered_by_one_array_after_the_last_of_it() -> None:
-    peer = Peer(batch=BatchPolicy.ACCEPT)
-    events = peer.receive(batch({"id": 1, "method": "a"}, {"method": "n"}, 42, {"id": 2, "method": "b"}))
-    first, note, bad, second = events
-    assert isinstance(note, Notification)
-    assert isinstance(bad, Fault)
-    assert bad.reply is None
-    assert peer.answer(second, b'"two"') is None
-    answers = json.loads(peer.answer(first, b'"one"') or b"")
-    assert [(answer["id"], answer.get("result")) for answer in answers] == [
-        (None, None),
-        (2, "two"),
-        (1, "one"),
-    ]
-
-
-@requirement("RPC-15")
-def test_a_batch_of_notifications_is_answered_by_nothing_and_of_rubbish_by_errors() -> None:
-    peer = Peer(batch=BatchPolicy.ACCEPT)
-    assert all(
-        isinstance(event, Notification) for event in peer.receive(batch({"method": "a"}, {"method": "b"}))
-    )
-    *_, last = peer.receive(batch(1, [2]))
-    assert [answer["error"]["code"] for answer in json.loads(last.reply)] == [-32600, -32600]
-
-
 @requirement("RPC-16")
-def test_an_empty_array_gets_a_single_object_also_where_batches_are_accepted() -> None:
-    reply = refusal(Peer(batch=BatchPolicy.ACCEPT).receive(b"[]"))
+def test_an_empty_array_gets_a_single_object() -> None:
+    reply = refusal(Peer().receive(b"[]"))
     assert (reply["id"], reply["error"]["code"]) == (None, -32600)
 
 

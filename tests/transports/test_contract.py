@@ -14,9 +14,9 @@ from antiphon.remote.websocket_server import websocket_server
 from antiphon.testing import check_transport
 from antiphon.testing.transports import CHECKS
 from antiphon.transports.base import Transport
-from antiphon.transports.lasting import LastingTransport
 from antiphon.transports.memory import memory_pair
 from antiphon.transports.pipes import PipeTransport
+from antiphon.transports.replaceable import ReplaceableTransport
 from antiphon.transports.websocket import connect_websocket
 
 
@@ -84,7 +84,7 @@ async def websocket_compressed() -> AsyncIterator[tuple[Transport, Transport]]:
 @asynccontextmanager
 async def lasting() -> AsyncIterator[tuple[Transport, Transport]]:
     one, other = memory_pair()
-    over: LastingTransport = LastingTransport(one, on_cut=lambda reason: over.end(reason))
+    over: ReplaceableTransport = ReplaceableTransport(one, on_cut=lambda reason: over.end(reason))
     yield over, other
     await over.aclose()
     await other.aclose()

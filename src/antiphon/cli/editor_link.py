@@ -17,7 +17,7 @@ from antiphon.cli.exit_codes import Failure
 from antiphon.client import Reconnect
 from antiphon.errors import AntiphonError, LinkLost, LinkRefused
 from antiphon.schema import META_KEY
-from antiphon.wire import UNREADABLE, LastingTransport, Overlong, Receive, Received, Transport, failure_of
+from antiphon.wire import UNREADABLE, Overlong, Receive, Received, ReplaceableTransport, Transport, failure_of
 
 AWAY = {"code": -32603, "message": "The hub is not reachable", "data": {"reason": "away"}}
 OPENS = ("session/new", "session/load", "session/resume", "session/fork")
@@ -256,7 +256,7 @@ def encode(fields: dict[str, Any]) -> bytes:
     return json.dumps({"jsonrpc": "2.0", **fields}, separators=(",", ":")).encode()
 
 
-class ReconnectingHub(LastingTransport):
+class ReconnectingHub(ReplaceableTransport):
     """A transport to the hub that reconnects. `reach` opens a connection to its current address."""
 
     def __init__(

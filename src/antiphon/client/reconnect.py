@@ -23,7 +23,7 @@ from antiphon.schema import v2
 from antiphon.schema.version import META_KEY
 from antiphon.schema.wire import Unknown
 from antiphon.transports.base import Transport
-from antiphon.transports.lasting import LastingTransport
+from antiphon.transports.replaceable import ReplaceableTransport
 
 logger = logging.getLogger("antiphon.client")
 
@@ -61,7 +61,7 @@ class Reconnector:
         self, first: Transport, policy: Reconnect, reach: Callable[[], Awaitable[Transport]]
     ) -> None:
         """`reach` opens a link. Raises `LinkLost`."""
-        self.transport = LastingTransport(first, on_cut=self._link_lost)
+        self.transport = ReplaceableTransport(first, on_cut=self._link_lost)
         self._policy = policy
         self._reach = reach
         self._lost = asyncio.Event()

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from antiphon.client.options import ProcessOptions
 from antiphon.errors import LocalError
-from antiphon.transports.address import ADDRESSES
-from antiphon.transports.base import Transport
+from antiphon.transports.base import ADDRESSES, Transport
 from antiphon.transports.memory import memory_pair
 
 if TYPE_CHECKING:

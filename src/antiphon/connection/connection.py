@@ -1,6 +1,6 @@
 """Connection: one initialized link between two peers. It drives a Peer over a Transport.
 
-Its life and what is sent; how it begins is in `initializing`, and where what is received goes in `receiving`.
+Here are its life and what it sends. `Initialization` opens it, and `Receiver` handles what it receives.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from antiphon.connection.handlers import (
     Unbegun,
     session_of_call,
 )
-from antiphon.connection.initializing import INITIALIZE, InitializeHandler, Initializing, Role
+from antiphon.connection.inbound_requests import InboundRequests
+from antiphon.connection.initialization import INITIALIZE, Initialization, InitializeHandler, Role
 from antiphon.connection.intake import Brake, Intake
 from antiphon.connection.lanes import LANE_BOUND, Lanes
-from antiphon.connection.receiving import Receiving
-from antiphon.connection.serving import Serving
+from antiphon.connection.receiver import Receiver
 from antiphon.connection.sessions import session_of
 from antiphon.connection.tap import Tap, tapped_in, tapped_out
 from antiphon.errors import AntiphonError, ErrorObject, LinkLost
@@ -116,21 +116,23 @@ class Connection:
             context=self._context,
         )
         self._calls = Calls(self._peer, self._lanes, send_now)
-        self._serving = Serving(self._peer, self._lanes, send=send_now, context=self._context)
-        self._initializing = Initializing(
+        self._inbound_requests = InboundRequests(
+            self._peer, self._lanes, send=send_now, context=self._context
+        )
+        self._initialization = Initialization(
             self._peer, supported=options.supported, on_initialize=on_initialize
         )
-        self._receiving = Receiving(
+        self._receiver = Receiver(
             self._peer,
             role,
-            initializing=self._initializing,
+            initialization=self._initialization,
             handlers=self.handlers,
             lanes=self._lanes,
             calls=self._calls,
-            serving=self._serving,
+            inbound_requests=self._inbound_requests,
             send=self._send,
         )
-        self._intake = Intake(self._receiving.receive, brake)
+        self._intake = Intake(self._receiver.receive, brake)
         self._lost: LinkLost | None = None
         self._closing = False
         self._closed = asyncio.Event()
@@ -138,7 +140,7 @@ class Connection:
     @property
     def agreement(self) -> Agreement | None:
         """What `initialize` led to; `None` before."""
-        return self._initializing.agreement
+        return self._initialization.agreement
 
     # --- life --------------------------------------------------------------------------------------
 
@@ -158,7 +160,7 @@ class Connection:
     async def aclose(self) -> None:
         """End the link. Handlers at work are cancelled, calls without an answer fail."""
         self._closing = True
-        self._serving.dismiss()
+        self._inbound_requests.dismiss()
         await self._transport.aclose()
         await self._closed.wait()
         self._lanes.stop(still=settle)
@@ -197,7 +199,7 @@ class Connection:
         before anything of the next link."""
         self._intake.finish()
         self._calls.cut(lambda: LinkLost(reason))
-        self._serving.drop()
+        self._inbound_requests.drop()
 
     def restored(self) -> None:
         """The next link is initialized and in use."""
@@ -209,15 +211,15 @@ class Connection:
         """Open the connection as a client. `params` may have both versions' shapes (INIT-01)."""
         raw = await self._calls.call(INITIALIZE, msgspec.json.encode(params), None, first=True)
         # `agreement` was settled when the answer was read: what stood behind it is typed already.
-        self._initializing.prepare_soon(updates=UPDATE in self.handlers.notifications)
-        return self._initializing.agreed().result(INITIALIZE, raw)
+        self._initialization.prepare_soon(updates=UPDATE in self.handlers.notifications)
+        return self._initialization.agreed().result(INITIALIZE, raw)
 
     async def call(self, method: str, params: Any = None) -> Any:
         """Call the peer and return its typed result. Raises `CallFailed`, `InvalidResult`, `LinkLost`.
 
         A caller that is cancelled tells the peer so with `$/cancel_request`.
         """
-        codec = self._initializing.agreed()
+        codec = self._initialization.agreed()
         encoded = b"{}" if params is None else codec.encode(params)
         return codec.result(method, await self._calls.call(method, encoded, session_of(params)))
 
@@ -234,7 +236,7 @@ class Connection:
         lane where the answer has its place: before anything that was received after it is handled. Where the
         transport outlives a link, a `lasting` call is made again on the next one, and one to be made `first`
         is made while that is not in use yet."""
-        codec = self._initializing.agreed()
+        codec = self._initialization.agreed()
 
         def typed(outcome: Raw | AntiphonError) -> None:
             if not isinstance(outcome, AntiphonError):
@@ -262,7 +264,7 @@ class Connection:
     async def notify(self, method: str, params: Any = None) -> None:
         """Send a notification; waits while the link is congested."""
         self._calls.check()
-        encode = (self._initializing.codec or self._initializing.agreed()).encode
+        encode = (self._initialization.codec or self._initialization.agreed()).encode
         self._send(encode_notification(method, b"{}" if params is None else encode(params)))
         if self._transport.congested:
             await self._transport.drain()
@@ -275,9 +277,9 @@ class Connection:
         if self._lost is not None:
             return
         if isinstance(result, ErrorObject):
-            self._serving.fail(inbound, result)
+            self._inbound_requests.fail(inbound, result)
         else:
-            self._serving.answer(inbound, self._initializing.agreed().encode(result))
+            self._inbound_requests.answer(inbound, self._initialization.agreed().encode(result))
 
     def send(self, frame: bytes) -> None:
         """Send one frame that is JSON already. `drain` is for whoever sends many."""
@@ -304,7 +306,7 @@ class Connection:
     def _ended(self) -> None:
         """The transport has handed over its last frame."""
         self._intake.drop()
-        self._receiving.faults.sum_up()
+        self._receiver.faults.sum_up()
         self._lost = LinkLost(self._transport.end_reason or "the link ended", stderr=self._transport.stderr)
         self._peer.close()
         self._calls.lose(self._failure)
@@ -322,7 +324,7 @@ class Connection:
         finally:
             for task in self._background:
                 task.cancel()
-            await self._serving.abort()
+            await self._inbound_requests.abort()
             self._closed.set()
 
     def _failure(self) -> LinkLost:
@@ -333,7 +335,7 @@ class Connection:
         """A client that has closed its end may still read ours: what can be answered soon is answered."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(LAST_ANSWERS):
-                while tasks := [*self._serving.tasks, *self._lanes.workers()]:
+                while tasks := [*self._inbound_requests.tasks, *self._lanes.workers()]:
                     await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
 
 

@@ -18,7 +18,7 @@ from antiphon.engine.json_values import encode as encode_json
 from antiphon.engine.who import Named
 from antiphon.errors import ErrorObject, EventRefused, LocalError
 from antiphon.jsonrpc.frames import UNREADABLE, on_one_line
-from antiphon.jsonrpc.nesting import EVENT_DEPTH, is_too_deep
+from antiphon.jsonrpc.structure import EVENT_DEPTH, is_too_deep
 from antiphon.schema.antiphon.prompts import Delivery
 from antiphon.schema.repair import Malformed
 from antiphon.schema.updates import TextChunk

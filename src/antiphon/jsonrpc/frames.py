@@ -15,7 +15,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from antiphon.errors import ErrorObject, InvalidRequest, ParseError
-from antiphon.jsonrpc.nesting import FLAT, check_structure
+from antiphon.jsonrpc.structure import FLAT, check_structure
 
 RequestId = str | int | float | None
 """Kept exactly as sent (RPC-05). `None` and fractions are legal in v1 only (RPC-02, RPC-03)."""
@@ -49,12 +49,6 @@ class Failure(Struct, frozen=True):
 Frame = Request | Notification | Response | Failure
 
 
-class Batch(Struct, frozen=True):
-    """A JSON array. ACP does not use them (C-02); what becomes of one is the peer's choice."""
-
-    lines: tuple[bytes, ...]
-
-
 class MalformedResponse(Struct, frozen=True):
     """Looks like a response and is none: never answered (RPC-12). Where `id` is that of a call, the call
     fails: no other answer to it will come."""
@@ -74,13 +68,12 @@ class _Envelope(Struct):
 
 _envelope = msgspec.json.Decoder(_Envelope)
 _anything = msgspec.json.Decoder()
-_raw_list = msgspec.json.Decoder(list[Raw])
 _error = msgspec.json.Decoder(ErrorObject)
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _TABS_FOR_NEWLINES = bytes.maketrans(b"\n\r", b"\t\t")
 
 
-def decode(line: bytes) -> Frame | Batch | MalformedResponse:
+def decode(line: bytes) -> Frame | MalformedResponse:
     """Read one frame. Raises `ParseError`, `InvalidRequest` or `TooComplex`, all the sender's fault.
 
     What stays raw is valid UTF-8, stands on one line and is not nested deeper than `MAX_DEPTH`: others put it
@@ -99,7 +92,7 @@ def on_one_line(json: bytes) -> bytes:
     return json.translate(_TABS_FOR_NEWLINES) if b"\n" in json or b"\r" in json else json
 
 
-def _decode(line: bytes) -> Frame | Batch | MalformedResponse:
+def _decode(line: bytes) -> Frame | MalformedResponse:
     try:
         if not line.isascii():
             line.decode("utf-8")  # what stays raw is not looked into by msgspec (TRANS-01)
@@ -155,14 +148,15 @@ def _is_null(raw: Raw | UnsetType) -> bool:
     return bytes(raw) == b"null" if isinstance(raw, Raw) else False
 
 
-def _explain(line: bytes, error: msgspec.ValidationError) -> Batch | MalformedResponse:
+def _explain(line: bytes, error: msgspec.ValidationError) -> MalformedResponse:
     """Why a line that is JSON is not an envelope."""
     try:
         value = _anything.decode(line)
     except (msgspec.DecodeError, RecursionError) as broken:
         _refuse_json(str(broken))
     if isinstance(value, list):
-        return Batch(tuple(bytes(item) for item in _raw_list.decode(line)))
+        # RPC-14, RPC-16: one refusal for the whole array, and none of it runs (C-02).
+        raise InvalidRequest("arrays are not used in ACP")
     if isinstance(value, dict) and "method" not in value and value.keys() & {"id", "result", "error"}:
         return MalformedResponse(None, str(error))
     raise InvalidRequest(str(error))
@@ -218,7 +212,3 @@ def encode_response(id: RequestId, result: bytes) -> bytes:
 
 def encode_failure(id: RequestId, error: ErrorObject) -> bytes:
     return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (_encode(id), _encode(error))
-
-
-def encode_batch(frames: list[bytes]) -> bytes:
-    return b"[%b]" % b",".join(frames)

@@ -7,8 +7,7 @@ as bytes. A fault of the other side is an event, never an exception thrown at th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from enum import StrEnum
+from collections.abc import Iterable
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -16,7 +15,6 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from antiphon.errors import ErrorObject, InvalidRequest, LocalError, RemoteError, TooComplex, TooLarge
 from antiphon.jsonrpc import frames
 from antiphon.jsonrpc.frames import (
-    Batch,
     Failure,
     Frame,
     MalformedResponse,
@@ -29,13 +27,6 @@ from antiphon.jsonrpc.lines import Received
 from antiphon.jsonrpc.oversized import HEAD, TAIL, Overlong, read_partial
 
 CANCEL_REQUEST = "$/cancel_request"
-
-
-class BatchPolicy(StrEnum):
-    """What becomes of a JSON array (conflict C-02)."""
-
-    REJECT = "reject"
-    ACCEPT = "accept"
 
 
 class Call:
@@ -53,9 +44,9 @@ class Call:
 class Inbound:
     """A request the other side made, until it is answered."""
 
-    __slots__ = ("_reply", "answered", "cancelled", "id", "method", "params", "session", "size")
+    __slots__ = ("answered", "cancelled", "id", "method", "params", "session", "size")
 
-    def __init__(self, request: Request, reply: _BatchReply | None) -> None:
+    def __init__(self, request: Request) -> None:
         self.id = request.id
         self.method = request.method
         self.params = request.params
@@ -66,17 +57,6 @@ class Inbound:
         """The session it belongs to, once its params were read."""
         self.cancelled = False
         self.answered = False
-        self._reply = reply
-
-
-class _BatchReply:
-    """The one array that answers an accepted batch once its last request is answered (RPC-15)."""
-
-    __slots__ = ("outstanding", "parts")
-
-    def __init__(self) -> None:
-        self.outstanding = 0
-        self.parts: list[bytes] = []
 
 
 class Answered(Struct, frozen=True):
@@ -118,16 +98,9 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Peer:
-    def __init__(
-        self,
-        *,
-        batch: BatchPolicy = BatchPolicy.REJECT,
-        decode: Callable[[bytes], Frame | Batch | MalformedResponse] = frames.decode,
-    ) -> None:
+    def __init__(self) -> None:
         self.strict_ids = False
         """Set once v2 is agreed: `null` and fractions are no ids then (RPC-03, RPC-04)."""
-        self._batch = batch
-        self._decode = decode
         self._next_id = 0
         # By type and value: `1`, `1.0` and `"1"` are three ids (RPC-05).
         self._calls: dict[tuple[type, RequestId], Call] = {}
@@ -141,14 +114,12 @@ class Peer:
         if isinstance(frame, Overlong):
             return [self._too_large(frame)]
         try:
-            decoded = self._decode(frame)
+            decoded = frames.decode(frame)
         except TooComplex as error:
             return [self._too_complex(frame, error)]
         except RemoteError as error:
             return [self._refuse(error, frame)] if frame.strip() else []
-        if isinstance(decoded, Batch):
-            return self._receive_batch(decoded, frame)
-        return [self._receive_one(decoded, frame, None)]
+        return [self._receive_one(decoded, frame)]
 
     def _too_large(self, frame: Overlong) -> Event:
         """Answer a request that was not kept under its own id, or fail the call that it answers."""
@@ -169,9 +140,9 @@ class Peer:
             return self._refuse(error)
         return Fault(str(error), reply=frames.encode_failure(id, error.to_wire()), due=True)
 
-    def _receive_one(self, frame: Frame | MalformedResponse, line: bytes, reply: _BatchReply | None) -> Event:
+    def _receive_one(self, frame: Frame | MalformedResponse, line: bytes) -> Event:
         if isinstance(frame, Request):
-            return self._called(frame, line, reply)
+            return self._called(frame, line)
         if isinstance(frame, Response):
             return self._answered(frame.id, frame.result, None, line)
         if isinstance(frame, Notification):
@@ -185,19 +156,17 @@ class Peer:
             return self._answered(frame.id, None, broken, line)
         return Fault(f"a malformed response was dropped: {frame.reason}", line[:200])
 
-    def _called(self, request: Request, line: bytes, reply: _BatchReply | None) -> Event:
+    def _called(self, request: Request, line: bytes) -> Event:
         if self.strict_ids and (request.id is None or isinstance(request.id, float)):
-            return self._refuse(InvalidRequest("an id is a string or an integer"), line, reply)
-        inbound = Inbound(request, reply)
+            return self._refuse(InvalidRequest("an id is a string or an integer"), line)
+        inbound = Inbound(request)
         if request.id is None:
             self._nameless.append(inbound)
         elif (type(request.id), request.id) in self._inbound:
             # Answering under that id would answer the first request with the second's error (RPC-06).
-            return self._refuse(InvalidRequest("this id is still in use"), line, reply)
+            return self._refuse(InvalidRequest("this id is still in use"), line)
         else:
             self._inbound[(type(request.id), request.id)] = inbound
-        if reply is not None:
-            reply.outstanding += 1
         return inbound
 
     def _answered(self, id: RequestId, result: Raw | None, error: ErrorObject | None, line: bytes) -> Event:
@@ -223,34 +192,9 @@ class Peer:
         inbound.cancelled = True
         return CancelAsked(inbound)
 
-    def _receive_batch(self, batch: Batch, line: bytes) -> list[Event]:
-        if self._batch is BatchPolicy.REJECT or not batch.lines:
-            # RPC-14, RPC-16: one refusal for the whole array, and none of it runs.
-            return [self._refuse(InvalidRequest("arrays are not used in ACP"), line)]
-        reply = _BatchReply()
-        events: list[Event] = []
-        for item in batch.lines:
-            try:
-                decoded = self._decode(item)
-                if isinstance(decoded, Batch):
-                    raise InvalidRequest("an array inside an array")
-            except RemoteError as error:
-                events.append(self._refuse(error, item, reply))
-            else:
-                events.append(self._receive_one(decoded, item, reply))
-        if reply.parts and not reply.outstanding:
-            events.append(
-                Fault("an array with nothing to serve", line[:200], frames.encode_batch(reply.parts))
-            )
-        return events
-
-    def _refuse(self, error: RemoteError, line: bytes = b"", reply: _BatchReply | None = None) -> Fault:
+    def _refuse(self, error: RemoteError, line: bytes = b"") -> Fault:
         """An error nobody can be named for goes out under `id: null` (RPC-09, RPC-10, RPC-11)."""
-        failure = frames.encode_failure(None, error.to_wire())
-        if reply is None:
-            return Fault(str(error), line[:200], failure)
-        reply.parts.append(failure)
-        return Fault(str(error), line[:200])
+        return Fault(str(error), line[:200], frames.encode_failure(None, error.to_wire()))
 
     # --- sending -----------------------------------------------------------------------------------
 
@@ -272,14 +216,14 @@ class Peer:
         call.abandoned = True
         return self.cancel(call)
 
-    def answer(self, inbound: Inbound, result: bytes) -> bytes | None:
-        """The frame to send now; None while an accepted batch still has others to answer."""
+    def answer(self, inbound: Inbound, result: bytes) -> bytes:
+        """Return the frame to send."""
         return self._close(inbound, frames.encode_response(inbound.id, result))
 
-    def fail(self, inbound: Inbound, error: ErrorObject) -> bytes | None:
+    def fail(self, inbound: Inbound, error: ErrorObject) -> bytes:
         return self._close(inbound, frames.encode_failure(inbound.id, error))
 
-    def _close(self, inbound: Inbound, frame: bytes) -> bytes | None:
+    def _close(self, inbound: Inbound, frame: bytes) -> bytes:
         if inbound.answered:
             raise LocalError(f"{inbound.method} was answered twice")
         inbound.answered = True
@@ -287,12 +231,7 @@ class Peer:
             self._inbound.pop((type(inbound.id), inbound.id), None)
         elif inbound in self._nameless:
             self._nameless.remove(inbound)
-        reply = inbound._reply
-        if reply is None:
-            return frame
-        reply.parts.append(frame)
-        reply.outstanding -= 1
-        return None if reply.outstanding else frames.encode_batch(reply.parts)
+        return frame
 
     # --- the end -----------------------------------------------------------------------------------
 

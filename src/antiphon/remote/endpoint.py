@@ -15,8 +15,8 @@ from msgspec import UNSET
 
 from antiphon.errors import ErrorObject, InvalidRequest, TooComplex
 from antiphon.jsonrpc.frames import UNREADABLE, encode_failure
-from antiphon.jsonrpc.nesting import check_structure
 from antiphon.jsonrpc.oversized import HEAD, TAIL, read_partial
+from antiphon.jsonrpc.structure import check_structure
 from antiphon.remote.frames import CONNECTION_ID, SESSION_ID, Outline, outline
 from antiphon.remote.http_transport import HttpTransport
 from antiphon.remote.stream_router import Bounds

@@ -32,8 +32,7 @@ from antiphon.transports.http.held_bytes import HeldBytes
 from antiphon.transports.http.listener import HttpListener, listening
 from antiphon.transports.http.socket import HttpRequests, HttpSocket
 from antiphon.transports.http.tally import Tally
-from antiphon.transports.websocket import PING_DEADLINE, PING_INTERVAL, WebSocketTransport
-from antiphon.transports.websocket_opening import Closing
+from antiphon.transports.websocket import PING_DEADLINE, PING_INTERVAL, Closing, WebSocketTransport
 
 logger = logging.getLogger("antiphon.transports")
 
@@ -75,7 +74,9 @@ def _read(frame: bytes) -> _First:
         return _First()
 
 
-class WebSocketOpening:
+class OpeningFilter:
+    """Requires `initialize` first, and once (WS-03), and bounds the length of ids."""
+
     def __init__(self) -> None:
         self._state = Opening.NEW
         self._id: Any = None
@@ -189,7 +190,7 @@ class WebSockets:
             bound=self._bound,
             ping_interval=self._ping_interval,
             ping_deadline=self._ping_deadline,
-            opening=WebSocketOpening() if self._opens else None,
+            frame_filter=OpeningFilter() if self._opens else None,
             held=self._held,
         )
         transport.who, transport.peer = head.who, head.peer

@@ -14,7 +14,7 @@ from msgspec import UNSET, UnsetType
 
 from antiphon.jsonrpc.frames import UNREADABLE
 from antiphon.jsonrpc.lines import Received
-from antiphon.jsonrpc.nesting import FLAT, is_too_complex
+from antiphon.jsonrpc.structure import FLAT, is_too_complex
 from antiphon.schema.methods import Kind, find
 from antiphon.schema.wire import Unknown, choose
 

@@ -23,7 +23,7 @@ from antiphon.engine.session import Session
 from antiphon.engine.snapshot import parts
 from antiphon.engine.subagents import SUBAGENT_OF
 from antiphon.errors import LocalError
-from antiphon.jsonrpc.nesting import EVENT_DEPTH, is_too_deep
+from antiphon.jsonrpc.structure import EVENT_DEPTH, is_too_deep
 from antiphon.session_files.format import FileRefused
 from antiphon.stores.base import LATEST, SessionRecord
 

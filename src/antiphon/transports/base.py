@@ -15,6 +15,8 @@ from typing import Protocol, runtime_checkable
 
 from antiphon.jsonrpc.lines import DEFAULT_BOUND, Received
 
+ADDRESSES = ("ws://", "wss://", "http://", "https://")
+"""How the addresses of agents begin that run elsewhere."""
 INBOX_HIGH = 1024 * 1024
 OUTBOX_HIGH = 256 * 1024
 OUTBOX_LOW = OUTBOX_HIGH // 4

@@ -21,8 +21,8 @@ SWITCH_INTERVAL = 0.0001
 releases the lock between two turns and takes it back before a waiting thread has woken, and each release
 restarts the wait. With Python's 5 ms and shorter turns, the thread that reads the store waits until the loop
 rests."""
-STOP_SIGNALS = () if sys.platform == "win32" else (signal.SIGINT, signal.SIGTERM)
-"""Signals that ask a program to end. Windows has no handlers for them in an event loop."""
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+"""Signals that ask a program to end."""
 
 
 def hold_standard_descriptors() -> None:
@@ -128,8 +128,6 @@ def _end_without(tasks: Collection[asyncio.Task[Any]], exit_code: int = 1) -> No
 
 
 def _loop_factory() -> Any:
-    if sys.platform == "win32":
-        return None
     try:
         from uvloop import new_event_loop
     except ImportError:

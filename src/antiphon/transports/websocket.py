@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import ssl
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from websockets import ClientProtocol, ServerProtocol
 from websockets.exceptions import InvalidStatus, InvalidURI, WebSocketException
@@ -30,7 +30,6 @@ from antiphon.transports.http.held_bytes import HeldBytes
 from antiphon.transports.joined import JoinedTransport
 from antiphon.transports.paced import LARGE, PacedWriter
 from antiphon.transports.websocket_gate import BoundedDeflate, FrameGate, TooLargeFrame
-from antiphon.transports.websocket_opening import Closing, WebSocketOpening
 
 CONNECT_DEADLINE = 15.0
 CLOSE_DEADLINE = 2.0
@@ -57,6 +56,25 @@ def text_frames(frames: Sequence[bytes]) -> bytes:
     return b"".join(pieces)
 
 
+class Closing(Exception):
+    """Raised by a filter to close the WebSocket with a code and a reason."""
+
+    def __init__(self, code: int, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+        self.reason = reason
+
+
+class FrameFilter(Protocol):
+    """Sees each frame of a server's WebSocket, in both directions."""
+
+    def receive(self, frames: list[Received]) -> tuple[list[Received], list[bytes]]:
+        """Return the received frames to pass on, and answers to send at once. Raises `Closing`."""
+
+    def answered(self, frame: bytes) -> None:
+        """See a frame that is sent."""
+
+
 class WebSocketTransport(JoinedTransport, asyncio.Protocol):
     """One WebSocket, either side of it."""
 
@@ -67,17 +85,17 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
         bound: int,
         ping_interval: float | None,
         ping_deadline: float,
-        opening: WebSocketOpening | None = None,
+        frame_filter: FrameFilter | None = None,
         held: HeldBytes | None = None,
     ) -> None:
         """`bound`: bytes of the largest message that is accepted.
-        `opening`: what a server lets through before and after `initialize`.
+        `frame_filter`: what a server lets through before and after `initialize`.
         `held`: counts the bytes of messages that are not complete, on the server's side.
         """
         super().__init__()
         self._protocol = protocol
         self._serves = isinstance(protocol, ServerProtocol)
-        self._opening = opening
+        self._filter = frame_filter
         self._held = held
         self._held_size = 0
         self._transport: asyncio.Transport
@@ -116,8 +134,8 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
     # --- the transport -----------------------------------------------------------------------------
 
     def send_now(self, frame: bytes) -> None:
-        if self._opening is not None:
-            self._opening.answered(frame)
+        if self._filter is not None:
+            self._filter.answered(frame)
         self._outbox.send_now(frame)
 
     @property
@@ -269,9 +287,9 @@ class WebSocketTransport(JoinedTransport, asyncio.Protocol):
             self._deliver(frames)
 
     def _deliver(self, frames: list[Received]) -> None:
-        if self._opening is not None:
+        if self._filter is not None:
             try:
-                frames, answers = self._opening.receive(frames)
+                frames, answers = self._filter.receive(frames)
             except Closing as closing:
                 self._refuse(closing)
                 return

@@ -115,9 +115,7 @@ class McpChild:
                     self._notify(event)
                 elif isinstance(event, Inbound):
                     # MCPACP-06: a server cannot send requests to the agent.
-                    refusal = self._peer.fail(event, MethodNotFound(event.method).to_wire())
-                    if refusal is not None:
-                        self._send(refusal)
+                    self._send(self._peer.fail(event, MethodNotFound(event.method).to_wire()))
 
     def _answered(self, event: Answered) -> None:
         answer = self._answers.pop(event.call, None)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from antiphon.errors import LocalError
-from antiphon.transports.address import ADDRESSES
+from antiphon.transports.base import ADDRESSES
 
 Target = Sequence[str] | str | Any
 """What `connect` reaches: a command, an address, or an agent in this process."""

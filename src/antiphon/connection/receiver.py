@@ -1,4 +1,4 @@
-"""Receiving: every frame of the other side goes to its place.
+"""Receiver: hands every frame of the other side to what handles it.
 
 The ordering rule is kept here. Everything that belongs to a session goes through that session's lane, in
 receive order: its updates, the requests and notifications that name it, and the answers that close a span
@@ -17,9 +17,9 @@ from typing import Any
 from antiphon.connection.calls import Calls
 from antiphon.connection.fault_log import FaultLog
 from antiphon.connection.handlers import Handlers
-from antiphon.connection.initializing import INITIALIZE, Initializing, Role
+from antiphon.connection.inbound_requests import InboundRequests, Job
+from antiphon.connection.initialization import INITIALIZE, Initialization, Role
 from antiphon.connection.lanes import Lanes
-from antiphon.connection.serving import Job, Serving
 from antiphon.connection.sessions import session_named
 from antiphon.errors import (
     AntiphonError,
@@ -48,7 +48,7 @@ MANY = 8
 """From so many frames on, it pays to look for a run of updates."""
 
 
-class Receiving:
+class Receiver:
     """`send` sends the answer to what is no protocol."""
 
     def __init__(
@@ -56,20 +56,20 @@ class Receiving:
         peer: Peer,
         role: Role,
         *,
-        initializing: Initializing,
+        initialization: Initialization,
         handlers: Handlers,
         lanes: Lanes,
         calls: Calls,
-        serving: Serving,
+        inbound_requests: InboundRequests,
         send: Callable[[bytes], None],
     ) -> None:
         self._peer = peer
         self._role = role
-        self._initializing = initializing
+        self._initialization = initialization
         self._handlers = handlers
         self._lanes = lanes
         self._calls = calls
-        self._serving = serving
+        self._inbound_requests = inbound_requests
         self._send = send
         self._answered_faults = 0
         self.faults = FaultLog(logger, "protocol fault of a peer")
@@ -78,7 +78,7 @@ class Receiving:
         self, received: list[Received], is_over: Callable[[], bool] = lambda: False
     ) -> list[Received]:
         """Handle frames, in order, until `is_over`; returns those that are left for another time."""
-        reader = self._initializing.updates
+        reader = self._initialization.updates
         if reader is not None and self._handlers.on_text_chunks is not None:
             received, more = self._take_text_chunks(reader, received, is_over)
             if not more:
@@ -158,7 +158,7 @@ class Receiving:
                 # In the lane of its request, so that it finds the request begun or not begun.
                 inbound = event.inbound
                 lane = self._lanes.get(inbound.session or session_named(inbound.params))
-                lane.put(0, self._serving.cancel, (inbound,))
+                lane.put(0, self._inbound_requests.cancel, (inbound,))
             else:
                 self._fault(event)
 
@@ -177,13 +177,13 @@ class Receiving:
     def _answered(self, event: Answered, size: int) -> None:
         unfit: AntiphonError | None = None
         if event.call.method == INITIALIZE and event.result is not None:
-            unfit = self._initializing.answered(event.result)
+            unfit = self._initialization.answered(event.result)
         self._calls.answered(event, size, unfit=unfit)
 
     def _notified(self, notification: Notification, size: int) -> None:
-        if self._role is Role.AGENT and not self._initializing.admits_notification():
+        if self._role is Role.AGENT and not self._initialization.admits_notification():
             return  # INIT-25
-        method, codec, handlers = notification.method, self._initializing.codec, self._handlers
+        method, codec, handlers = notification.method, self._initialization.codec, self._handlers
         handler = handlers.notifications.get(method)
         if handler is None and method.startswith("_") and handlers.on_extension_notified is not None:
             handler = partial(handlers.on_extension_notified, method)
@@ -208,25 +208,25 @@ class Receiving:
             lane.put(size, handler, (params,))
 
     def _called(self, inbound: Inbound, size: int) -> None:
-        initializing = self._initializing
+        initialization = self._initialization
         try:
             if self._peer.unanswered > UNANSWERED:
                 data = {"reason": "limit", "limit": "requests", "most": UNANSWERED}
                 raise RequestError(TooLarge.code, "Too many: requests without an answer", data=data)
             if self._role is Role.AGENT and inbound.method == INITIALIZE:
-                initializing.admit_initialize()
-                job = Job(inbound, None, initializing.answer, None, bytes)
+                initialization.admit_initialize()
+                job = Job(inbound, None, initialization.answer, None, bytes)
             else:
-                if self._role is Role.AGENT and initializing.opening.state is not State.IN_USE:
-                    initializing.admit_request()
+                if self._role is Role.AGENT and initialization.opening.state is not State.IN_USE:
+                    initialization.admit_request()
                 job = self._job(inbound)
         except AntiphonError as error:
-            self._serving.fail(inbound, to_wire_error(error))
+            self._inbound_requests.fail(inbound, to_wire_error(error))
         else:
-            self._serving.serve(job, size)
+            self._inbound_requests.serve(job, size)
 
     def _job(self, inbound: Inbound) -> Job:
-        handlers, codec = self._handlers, self._initializing.codec
+        handlers, codec = self._handlers, self._initialization.codec
         handler = handlers.requests.get(inbound.method)
         if codec is None:
             raise InvalidRequest("the connection is not initialized")

@@ -1,4 +1,4 @@
-"""Initializing: what the two peers agree on in `initialize`, and what an agent lets through before."""
+"""Initialization: what the two peers agree on in `initialize`, and what an agent lets through before."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Role(StrEnum):
     CLIENT = "client"
 
 
-class Initializing:
+class Initialization:
     """An agent's is told what comes in, a client's what was answered."""
 
     def __init__(

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from antiphon.errors import TooDeep, TooManyValues
-from antiphon.jsonrpc.nesting import MAX_DEPTH, MAX_VALUES, check_structure, is_too_deep, is_too_wide
+from antiphon.jsonrpc.structure import MAX_DEPTH, MAX_VALUES, check_structure, is_too_deep, is_too_wide
 
 TEXT = st.text(alphabet='[]{}"\\,:a\u20ac', max_size=8)
 VALUES = st.recursive(

@@ -1,4 +1,4 @@
-"""LastingTransport: one link after another under one connection, which outlives each of them.
+"""ReplaceableTransport: one link after another under one connection, which outlives each of them.
 
 What is sent while there is no link vanishes: whoever uses this knows by `on_cut` that there is none.
 """
@@ -12,7 +12,7 @@ from antiphon.jsonrpc.lines import Received
 from antiphon.transports.base import Framing, Receive, Transport
 
 
-class LastingTransport:
+class ReplaceableTransport:
     """`on_cut` is called with the reason once all that came over a link was handed over; then `put` gives it
     the next one, or `end` says that there will be none."""
 

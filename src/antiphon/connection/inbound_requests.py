@@ -1,4 +1,4 @@
-"""Serving: the requests of the other side, from the moment their handler begins until they are answered.
+"""InboundRequests: the requests of the other side, from the start of their handler to their answer.
 
 A handler begins in the lane of its session and keeps it up to its first `await`: so much of it happens in
 receive order. From there on it waits outside, and the lane goes on.
@@ -40,7 +40,7 @@ class Job(Struct, frozen=True):
     """What answers it where it was cancelled before it began, if that is no error."""
 
 
-class Serving:
+class InboundRequests:
     """Every request being served, and the tasks of their handlers. `context` is what those run in."""
 
     def __init__(
@@ -75,14 +75,12 @@ class Serving:
 
     def answer(self, inbound: Inbound, result: bytes) -> None:
         """Answer a request; what was answered before stays as it was."""
-        frame = None if inbound.answered else self._peer.answer(inbound, result)
-        if frame is not None:
-            self._send(frame)
+        if not inbound.answered:
+            self._send(self._peer.answer(inbound, result))
 
     def fail(self, inbound: Inbound, error: ErrorObject) -> None:
-        frame = None if inbound.answered else self._peer.fail(inbound, error)
-        if frame is not None:
-            self._send(frame)
+        if not inbound.answered:
+            self._send(self._peer.fail(inbound, error))
 
     def cancel(self, inbound: Inbound) -> None:
         """Its sender no longer wants the answer; a handler at work is told by task cancellation."""
