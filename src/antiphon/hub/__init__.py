@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from antiphon.hub.access.limits import HubLimits
     from antiphon.hub.access.origins import is_loopback, read_public_url
     from antiphon.hub.access.tokens import create_token, read_tokens, revoke_token
-    from antiphon.hub.api import Hub
     from antiphon.hub.folder import HubFolder, Running
+    from antiphon.hub.hub import Hub
     from antiphon.hub.options import Access, HubOptions, QuestionOptions
     from antiphon.hub.records import imported_record, recorded_agent
     from antiphon.hub.upstream.target import default_agent_name
@@ -22,7 +22,7 @@ __all__ = [
     "recorded_agent", "revoke_token",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__, {
-    "api": ("Hub",),
+    "hub": ("Hub",),
     "folder": ("HubFolder", "Running"),
     "access.audit": ("Audit",),
     "access.limits": ("HubLimits",),
