@@ -41,7 +41,7 @@ async def test_an_editor_goes_on_when_its_hub_comes_back(tmp_path: Path, version
             turn = await session.prompt("wait")
             await heard(session, "waiting")
             hub.kill()
-            with pytest.raises(CallFailed, match="away"):
+            with pytest.raises(CallFailed, match="not reachable"):
                 await _list(editor)
             later = asyncio.ensure_future(session.prompt("say later"))
             await asyncio.to_thread(hub.restart)  # at another port

@@ -54,7 +54,7 @@ async def test_make_run_says_what_to_do_next_and_that_works(tmp_path: Path) -> N
     program, *rest = shlex.split(recipe("run"))
     assert program == "$(BIN)/antiphon"
     with in_front([str(SCRIPT), *rest], tmp_path) as hub:
-        hub.wait_for("In both of them:")
+        hub.wait_for("run in both:")
         attach = shlex.split(hub.wait_for(r"\n +(\S*antiphon attach)\n")[1])
         with (
             Terminal(attach, XDG_DATA_HOME=str(tmp_path)) as one,
@@ -119,9 +119,9 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
         (["--agent", "a=no-such-agent"], 127, "there is no command 'no-such-agent'"),
         (["--", "no-such-agent"], 127, "there is no command 'no-such-agent'"),
         (["--acp-version", "3"], 2, "'3' is not 1, 2"),
-        (["--acp-version", "b=1"], 2, "names b, which is no agent here"),
+        (["--acp-version", "b=1"], 2, "names b, but the agents are"),
         (["--port", "70000"], 2, "70000 is not in the range"),
-        (["--ready-file", "/no/such/folder/f"], 2, "there is no folder /no/such/folder"),
+        (["--ready-file", "/no/such/folder/f"], 2, "the folder /no/such/folder of the ready file does not exist"),
         (["--data", __file__], 2, "is a file"),
         (["--data", "/proc/nothing"], 1, "cannot be made"),
         (["--"], 2, "there is no AGENT after --"),

@@ -80,8 +80,8 @@ async def test_a_hub_is_reached_over_tls_by_those_who_trust_it(tmp_path: Path) -
     [
         (["--host", "0.0.0.0"], "--tls-cert"),
         (["--host", "::"], "--insecure-bind"),
-        (["--tls-key", "KEY"], "needs its --tls-cert"),
-        (["--tls-cert", "KEY"], "cannot be used"),
+        (["--tls-key", "KEY"], "--tls-key needs --tls-cert"),
+        (["--tls-cert", "KEY"], "cannot use the certificate"),
     ],
 )
 def test_what_would_be_open_to_all_is_refused(words: list[str], said: str, tmp_path: Path) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from antiphon.server.offer import Offer
+if TYPE_CHECKING:  # `antiphon tokens` needs `Role`, and none of the types of the protocol
+    from antiphon.server.offer import Offer
 
 OURS = "_antiphon/"
 """How the names of our own methods begin."""
