@@ -121,7 +121,7 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
         (["--acp-version", "3"], 2, "'3' is not 1, 2"),
         (["--acp-version", "b=1"], 2, "names b, but the agents are"),
         (["--port", "70000"], 2, "70000 is not in the range"),
-        (["--ready-file", "/no/such/folder/f"], 2, "the folder /no/such/folder of the ready file does not exist"),
+        (["--ready-file", "/no/such/folder/f"], 2, "/no/such/folder of the ready file does not exist"),
         (["--data", __file__], 2, "is a file"),
         (["--data", "/proc/nothing"], 1, "cannot be made"),
         (["--"], 2, "there is no AGENT after --"),
