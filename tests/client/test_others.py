@@ -10,7 +10,7 @@ import pytest
 from antiphon.agent import Agent, AgentTurn
 from antiphon.client import Permissions, connect
 from antiphon.schema.antiphon.clients import Present, Who
-from antiphon.schema.antiphon.questions import QuestionUpdate
+from antiphon.schema.antiphon.messages import QuestionUpdate
 from tests.client.driving import V2_WAYS, WAYS, by_hand, driven, opened
 from tests.options import connect_options
 

@@ -97,7 +97,7 @@ async def test_an_agent_that_steers_is_said_to(tmp_path: Path) -> None:
     hub = Hub({"own": AGENT})
     async with asyncio.timeout(DEADLINE), connect(hub) as client:
         assert client.abilities.delivery == {"queue", "steer", "interrupt"}
-        assert client.abilities.ours["inject"] == {"modes": ["queue", "steer"]}
+        assert client.abilities.ours.inject == {"modes": ["queue", "steer"]}
 
 
 @requirement("SD-02")

@@ -13,6 +13,8 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from antiphon.schema import v2
+from antiphon.schema.antiphon.readers import read_meta
+from antiphon.schema.antiphon.sessions import PatchMeta
 from antiphon.schema.version import META_KEY
 
 WHOLE = "whole"
@@ -62,8 +64,7 @@ def texts_of(diff: v2.Diff) -> list[Texts] | None:
     start, *sections = _SECTION.split(patch.text)
     if start or len(sections) != len(diff.changes) or not sections:
         return None
-    ours = (patch.meta or {}).get(META_KEY)
-    whole = isinstance(ours, dict) and ours.get(WHOLE) is True
+    whole = read_meta(PatchMeta, patch.meta).whole
     found = []
     for change, section in zip(diff.changes, sections, strict=True):
         added = isinstance(change, v2.DiffAdd)

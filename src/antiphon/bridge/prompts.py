@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from msgspec import Struct, structs
+from msgspec import UNSET, Struct, structs
 
 from antiphon.bridge import losses
 from antiphon.bridge.content import recast
@@ -18,10 +18,12 @@ from antiphon.engine import turn
 from antiphon.engine.json_values import UPDATES, encode
 from antiphon.errors import AntiphonError, ErrorObject, RequestCancelled, one_line
 from antiphon.schema import v1, v2
+from antiphon.schema.antiphon.prompts import PromptResponseMeta
+from antiphon.schema.antiphon.readers import read_meta
 from antiphon.schema.repair import Malformed
 from antiphon.schema.v1.optins import PromptAccepted, TurnComplete
 from antiphon.schema.v2.proposed import PromptTaken
-from antiphon.schema.version import OptIns, ours_in
+from antiphon.schema.version import OptIns
 
 RequestId: TypeAlias = int | str | None
 Taken: TypeAlias = v2.PromptResponse | PromptTaken | PromptAccepted
@@ -129,12 +131,12 @@ def repeated_over(idle: v2.StateUpdate) -> dict[str, Any]:
 
 def read_repeat(answer: Any) -> Repeat | None:
     """Read whether the answer is to a repeated prompt; `None` if the prompt was taken just now."""
-    ours = ours_in(answer.meta)
-    if ours.get("repeated") is not True:
+    ours = read_meta(PromptResponseMeta, answer.meta)
+    if not ours.repeated:
         return None
-    if "stopReason" not in ours:
+    if ours.stop_reason is UNSET:
         return Repeat()
-    said = {key: ours[key] for key in ("stopReason", "error") if key in ours}
+    said = {"stopReason": ours.stop_reason, **({} if ours.error is UNSET else {"error": ours.error})}
     try:
         idle = UPDATES.read(encode({"sessionUpdate": "state_update", "state": "idle", **said}))
     except Malformed:
@@ -145,5 +147,4 @@ def read_repeat(answer: Any) -> Repeat | None:
 
 def read_message_id(answer: Any) -> str | None:
     """Return the message that a prompt became, if the answer names it in its `_meta` (SD-05)."""
-    named = ours_in(answer.meta).get("messageId")
-    return named if isinstance(named, str) else None
+    return read_meta(PromptResponseMeta, answer.meta).message_id

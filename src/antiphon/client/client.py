@@ -182,8 +182,7 @@ class Client:
     @property
     def agents(self) -> list[str]:
         """The names of the agents that a hub lets its clients choose from; empty if it is not a hub."""
-        offered = self.abilities.ours.get("agents")
-        return [name for name in offered if isinstance(name, str)] if isinstance(offered, list) else []
+        return self.abilities.ours.agents
 
     @property
     def providers(self) -> Providers:

@@ -14,6 +14,8 @@ from msgspec import Struct
 
 from antiphon.engine.events import Event, Updated
 from antiphon.engine.transcript import TYPE_OF, WHOLE, Message, MessageType
+from antiphon.schema.antiphon.messages import MessageMeta
+from antiphon.schema.antiphon.readers import read_meta
 from antiphon.schema.repair import Malformed
 from antiphon.schema.v2.content import ContentBlock
 from antiphon.schema.version import META_KEY, ours_in
@@ -43,11 +45,8 @@ class Version(Struct, frozen=True):
 
 def revision_in(meta: Any) -> Revision:
     """Return the revision in a `_meta`, or else the first one."""
-    given = ours_in(meta).get("revision")
-    at, last = (given.get("at"), given.get("last")) if isinstance(given, dict) else (None, None)
-    if type(at) is not int or type(last) is not int or not 0 <= at <= last:
-        return Revision()
-    return Revision(at, last)
+    given = read_meta(MessageMeta, meta).revision
+    return Revision() if given is None or not 0 <= given.at <= given.last else Revision(given.at, given.last)
 
 
 def meta_patch(message: Message | None, revision: Revision, *, deleted: bool = False) -> dict[str, Any]:

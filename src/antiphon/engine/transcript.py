@@ -10,6 +10,8 @@ from msgspec import UNSET, structs
 from antiphon.engine.content import Content, patch_meta
 from antiphon.engine.who import sender_in
 from antiphon.schema.antiphon.clients import Who
+from antiphon.schema.antiphon.messages import MessageMeta
+from antiphon.schema.antiphon.readers import read_meta
 from antiphon.schema.v2.content import ContentBlock
 from antiphon.schema.v2.identifiers import MessageId
 from antiphon.schema.v2.messages import (
@@ -106,8 +108,8 @@ class Message:
     @property
     def edited(self) -> bool:
         """Whether it shows another version than its first one."""
-        revision = ours_in(self.meta).get("revision")
-        return isinstance(revision, dict) and revision.get("at") not in (None, 0)
+        revision = read_meta(MessageMeta, self.meta).revision
+        return revision is not None and revision.at != 0
 
     @property
     def about(self) -> str | None:
@@ -141,7 +143,7 @@ class Message:
 
 def marks_deleted(meta: Any) -> bool:
     """Whether a `_meta` marks its message as deleted."""
-    return ours_in(meta).get("deleted") is True
+    return read_meta(MessageMeta, meta).deleted
 
 
 def without_deleted(meta: dict[str, Any]) -> dict[str, Any]:
@@ -159,9 +161,8 @@ def is_deletion(update: MessageUpdate) -> bool:
 
 def about_in(meta: Any) -> str | None:
     """Return the id of the message that a message or tool call is about, if its `_meta` names one."""
-    about = ours_in(meta).get("about")
-    id = about.get("messageId") if isinstance(about, dict) else None
-    return id if isinstance(id, str) else None
+    about = read_meta(MessageMeta, meta).about
+    return None if about is None else about.message_id
 
 
 class Transcript:

@@ -30,13 +30,6 @@ def clean_name(given: Any, *, limit: int = NAME_LIMIT) -> str | None:
     return " ".join(shown.split())[:limit].rstrip() or None
 
 
-def read_client_id(given: Any) -> str | None:
-    """Return the id that a client gave, or `None` if it is not valid."""
-    if not isinstance(given, str) or not 0 < len(given) <= ID_LIMIT:
-        return None
-    return given if given.isascii() and given.isprintable() and " " not in given else None
-
-
 def sender_in(meta: Any) -> Who | None:
     """Return the sender of a message, if its `_meta` names one."""
     return clean_who(read_meta(MessageMeta, meta).sender)

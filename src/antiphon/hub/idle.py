@@ -76,7 +76,7 @@ class IdleReaper:
         if at_agent is None or worker.binding.agent in self._hub.upstreams.forgetful:
             return False
         able = at_agent.abilities
-        return (able.resume or able.load) and able.ours.get("keeps") is not False
+        return (able.resume or able.load) and able.ours.keeps
 
 
 def _happened(session: ServedSession) -> tuple[int, int]:

@@ -18,7 +18,7 @@ from antiphon.engine.questions import Question
 from antiphon.engine.who import who_of
 from antiphon.live.queue_feed import digest
 from antiphon.live.update_sender import Send
-from antiphon.schema.antiphon.questions import QuestionUpdate
+from antiphon.schema.antiphon.messages import QuestionUpdate
 
 OPTIONS = 100
 OPTION_LENGTH = 2000

@@ -16,7 +16,7 @@ from msgspec import UNSET, Raw
 from antiphon.errors import InvalidParams, InvalidResult, MethodNotFound, UnsupportedVersion
 from antiphon.jsonrpc.frames import UNREADABLE
 from antiphon.schema.methods import VERSIONS, Kind, find, resolve
-from antiphon.schema.repair import QUIRKS, Malformed, repair
+from antiphon.schema.repair import QUIRKS, Malformed, is_struct, repair
 from antiphon.schema.updates import UpdateReader
 from antiphon.schema.wire import choose
 
@@ -148,10 +148,7 @@ def _plain(raw: bytes | Raw) -> Any:
 
 @cache
 def _needs_nothing(type: Any) -> bool:
-    if not isinstance(type, msgspec.StructMeta):
-        return False
-    struct: Any = type
-    return not any(field.required for field in msgspec.structs.fields(struct))
+    return is_struct(type) and not any(field.required for field in msgspec.structs.fields(type))
 
 
 @cache

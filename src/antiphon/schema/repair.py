@@ -104,7 +104,7 @@ class Repair:
             return self._union(type, arguments)
         if isinstance(plain, Choice):
             return self._choice(plain)
-        if _is_struct(plain):
+        if is_struct(plain):
             return self._struct(plain)
         if isinstance(plain, EnumType) and issubclass(plain, OwnEnum):
             return partial(_own_enum, plain)
@@ -147,7 +147,7 @@ class Repair:
 
     def _union(self, type: Any, arguments: tuple[Any, ...]) -> Build:
         members = [member for member in arguments if member not in (NoneType, UnsetType)]
-        structs = [member for member in members if _is_struct(member)]
+        structs = [member for member in members if is_struct(member)]
         if len(members) == 1:
             inner = self._builder(members[0])
         elif structs == members:
@@ -299,7 +299,7 @@ def _own_enum(type: type[OwnEnum], value: Any) -> Any:
         raise Malformed(f"Expected one of {known}, got {one_line(repr(value), limit=60)}") from None
 
 
-def _is_struct(type: Any) -> bool:
+def is_struct(type: Any) -> bool:
     return isinstance(type, msgspec.StructMeta)
 
 

@@ -17,13 +17,14 @@ from antiphon.connection import Connection, ConnectionOptions, Role
 from antiphon.connection.handlers import NotificationHandler, RequestHandler
 from antiphon.engine.annotations import ANNOTATION_UPDATES
 from antiphon.engine.questions import Question
-from antiphon.engine.who import UNNAMED, clean_name, read_client_id
+from antiphon.engine.who import UNNAMED, clean_name
 from antiphon.errors import LinkLost
 from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.schema import v1, v2
-from antiphon.schema.antiphon.clients import Who
+from antiphon.schema.antiphon.clients import InitializeMeta, Who
+from antiphon.schema.antiphon.readers import read_meta
 from antiphon.schema.antiphon.sessions import ClientDetails
-from antiphon.schema.version import V1, Agreement, Extras, ours_in, with_ours
+from antiphon.schema.version import V1, Agreement, Extras, with_ours
 from antiphon.schema.version import Offer as ClientOffer
 from antiphon.server.access import AccessPolicy
 from antiphon.server.authentication import Authentication, Logins
@@ -48,7 +49,7 @@ def read_client_info(offer: ClientOffer, params: Any, before: ClientInfo | None)
     """Read the params of `initialize`. An invalid id is ignored: it is no reason to refuse a client. A second
     `initialize` keeps the id of the first."""
     info = getattr(params, "info", None) or getattr(params, "client_info", None)
-    given = read_client_id(ours_in(offer.params.get("_meta")).get("clientId"))
+    given = read_meta(InitializeMeta, offer.params.get("_meta")).client_id
     client_id = given or (new_id("client") if before is None else before.client_id)
     return _info(client_id, getattr(info, "name", None), getattr(info, "version", None))
 

@@ -138,7 +138,7 @@ class PromptSender:
         if session.state is TurnState.IDLE:
             await session.prompt(text)
             return None
-        if delivery == "queue" and session.abilities.ours.get("busy") == "agent":
+        if delivery == "queue" and session.abilities.ours.busy == "agent":
             delivery = "agent"  # the agent decides when it accepts the prompt
         if delivery in ("steer", "interrupt", "agent") and delivery in session.abilities.delivery:
             await session.prompt(text, delivery=delivery)

@@ -18,6 +18,8 @@ from antiphon.bridge.content import recast
 from antiphon.bridge.losses import Ledger, mark
 from antiphon.engine.configuration import offered_values
 from antiphon.schema import v1, v2
+from antiphon.schema.antiphon.readers import read_meta
+from antiphon.schema.antiphon.sessions import ConfigOptionMeta
 from antiphon.schema.v1.models import ModelId, ModelInfo, SessionModelState
 from antiphon.schema.version import META_KEY, ours_in, without_ours
 from antiphon.schema.wire import Unknown
@@ -227,17 +229,16 @@ def _first_select(
 
 
 def _marked_as_models(options: Iterable[v2.SessionConfigOption]) -> v2.SessionConfigSelect | None:
-    for option in options:
-        if isinstance(option, v2.SessionConfigSelect) and ours_in(option.meta).get(MODELS) in (
-            MADE_OF_MODELS,
-            ALSO_MODELS,
-        ):
-            return option
-    return None
+    selects = (option for option in options if isinstance(option, v2.SessionConfigSelect))
+    return next((option for option in selects if _models(option) in (MADE_OF_MODELS, ALSO_MODELS)), None)
+
+
+def _models(option: v2.SessionConfigSelect) -> str:
+    return read_meta(ConfigOptionMeta, option.meta).models or ""
 
 
 def _is_made_of_models(option: v2.SessionConfigSelect | None) -> bool:
-    return option is not None and ours_in(option.meta).get(MODELS) == MADE_OF_MODELS
+    return option is not None and _models(option) == MADE_OF_MODELS
 
 
 def _unmarked(option: v2.SessionConfigSelect) -> dict[str, Any] | None:

@@ -15,6 +15,8 @@ from msgspec import UNSET, UnsetType
 from antiphon.bridge.content import ContentUp
 from antiphon.engine.transcript import WHOLE, MessageType
 from antiphon.schema import v1, v2
+from antiphon.schema.antiphon.messages import MessageMeta
+from antiphon.schema.antiphon.readers import read_meta
 from antiphon.schema.updates import TextChunk
 from antiphon.schema.v1 import optins
 from antiphon.schema.version import META_KEY, ours_in, with_ours
@@ -175,7 +177,7 @@ class Messages:
         """Return the updates for a message that is changed by its id. v1 does not name the type of the
         message, but its ids are unique (MSG-07); an agent of ours names it for a message that it has not sent
         before."""
-        id, said = v2.MessageId(update.message_id), ours_in(update.meta).get("role")
+        id, said = v2.MessageId(update.message_id), read_meta(MessageMeta, update.meta).role
         unseen = MessageType(said) if said in tuple(MessageType) else MessageType.AGENT
         type = next((type for type in MessageType if (type, id) in self._seen), unseen)
         if self._named(type, id):

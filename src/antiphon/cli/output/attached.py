@@ -13,7 +13,7 @@ from antiphon.client import Client, ClientSession, SessionEvent
 from antiphon.engine import Message, MessageType, is_deletion, sender_in
 from antiphon.schema import v2
 from antiphon.schema.antiphon.clients import Present, Who
-from antiphon.schema.antiphon.questions import QuestionUpdate
+from antiphon.schema.antiphon.messages import QuestionUpdate
 from antiphon.text_safety import printed_text, safe_line
 from antiphon.transcripts import DELETED, block_text, ending_text
 

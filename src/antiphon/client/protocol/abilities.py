@@ -4,14 +4,16 @@ announce is absent (INIT-14)."""
 from __future__ import annotations
 
 import os.path
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct
 
 from antiphon.errors import LocalError
 from antiphon.schema import v1, v2
-from antiphon.schema.version import ours_in, without_ours
+from antiphon.schema.antiphon.clients import AgentCapabilitiesMeta
+from antiphon.schema.antiphon.readers import read_meta
+from antiphon.schema.version import Extras, ours_in, without_ours
 
 CONTENT_ABILITIES: dict[type, str] = {
     v2.ImageContent: "image",
@@ -67,8 +69,10 @@ class Abilities(Struct, frozen=True, kw_only=True):
     """The operations that the agent runs at most once per operation id: `prompt`, `cancel`, `new`, …"""
     replay_after: bool = False
     """Whether a session can be followed after an event of a known number."""
-    ours: Mapping[str, Any] = {}
+    ours: AgentCapabilitiesMeta = AgentCapabilitiesMeta()
     """The content of `_meta["antiphon"]`."""
+    extras: Extras = Extras()
+    """What the agent confirmed of what any client may ask for."""
     announces: dict[str, Any] = {}
     """The rest of the capabilities' `_meta`: the extensions that the agent has (EXT-01)."""
 
@@ -119,7 +123,7 @@ def _read_v2(result: v2.InitializeResponse) -> Abilities:
         "providers": result.capabilities.providers is not None,
     }
     if session is None:
-        return Abilities(ours=ours_in(result.capabilities.meta), **known)
+        return Abilities(ours=read_meta(AgentCapabilitiesMeta, result.capabilities.meta), **known)
     prompt = session.prompt or v2.PromptCapabilities()
     return Abilities(
         image=prompt.image is not None,
@@ -178,15 +182,15 @@ def _read_unstable(session: v1.SessionCapabilities | v2.SessionCapabilities) -> 
 
 
 def _read_extensions(meta: dict[str, Any] | None) -> dict[str, Any]:
-    ours = ours_in(meta)
-    delivery, operations = ours.get("delivery"), ours.get("operations")
+    ours, extras = read_meta(AgentCapabilitiesMeta, meta), Extras.from_meta(ours_in(meta))
     return {
         "ours": ours,
+        "extras": extras,
+        "annotations": extras.annotations,
         "announces": without_ours(meta) or {},
-        "queue": isinstance(ours.get("inject"), dict),
-        "operations": frozenset(map(str, operations)) if isinstance(operations, list) else frozenset(),
-        "replay_after": ours.get("replayAfter") is True,
-        "annotations": ours.get("annotations") is True,
-        "fork_at": ours.get("forkAt") is True,
-        "delivery": frozenset(delivery) if isinstance(delivery, list) else frozenset(),
+        "queue": ours.inject is not None,
+        "operations": frozenset(ours.operations),
+        "replay_after": ours.replay_after,
+        "fork_at": ours.fork_at,
+        "delivery": frozenset(ours.delivery),
     }

@@ -236,7 +236,7 @@ class AgentConnection(Generic[S]):
     def detach(self, session: S, reason: str) -> None:
         """Leave a session, so that other clients of a hub see that this one left."""
         self.leave(session, reason)
-        if "attach" in self.abilities.ours:
+        if self.abilities.ours.attach is not None:
             with suppress(LinkLost):
                 self.connection.begin("_antiphon/detach", {"sessionId": session.id}, lambda _: None)
 

@@ -25,7 +25,8 @@ from antiphon.engine.session import Session
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.schema import v2
 from antiphon.schema.antiphon.clients import Who
-from antiphon.schema.version import ours_in
+from antiphon.schema.antiphon.messages import QuestionMeta
+from antiphon.schema.antiphon.readers import read_meta
 
 CANCELLED = v2.CancelledPermissionOutcome()
 REMEMBERED = 256
@@ -330,5 +331,4 @@ def first_option(request: v2.RequestPermissionRequest, *kinds: str) -> v2.Permis
 
 def _agents_id(params: Any) -> str | None:
     """The agent's id of a question, if it has one."""
-    id = ours_in(params.meta).get("questionId")
-    return id if isinstance(id, str) else None
+    return read_meta(QuestionMeta, params.meta).question_id

@@ -11,10 +11,10 @@ from msgspec import Raw, structs
 
 from antiphon.engine.events import NO_RESULT
 from antiphon.engine.json_values import encode
-from antiphon.engine.who import clean_name, clean_who
+from antiphon.engine.who import ID_LIMIT, UNNAMED, clean_name, clean_who
 from antiphon.schema import v2
-from antiphon.schema.antiphon.clients import PresenceUpdate, Present, Who
-from antiphon.schema.antiphon.questions import QuestionUpdate
+from antiphon.schema.antiphon.clients import PresenceUpdate, Present
+from antiphon.schema.antiphon.messages import QuestionUpdate
 from antiphon.schema.antiphon.readers import read_update
 from antiphon.schema.wire import Unknown
 
@@ -59,12 +59,10 @@ def answer_in(news: QuestionUpdate) -> Raw:
 
 
 def _cleaned(client: Present) -> Present:
-    who = clean_who(Who(client_id=client.client_id, name=client.name))
-    assert who is not None
-    return Present(
-        client_id=who.client_id,
-        name=who.name,
+    return structs.replace(
+        client,
+        client_id=client.client_id[:ID_LIMIT],
+        name=clean_name(client.name) or UNNAMED,
         version=clean_name(client.version),
         joined_at=clean_name(client.joined_at),
-        you=client.you,
     )

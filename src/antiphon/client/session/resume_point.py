@@ -7,7 +7,9 @@ from collections import deque
 from typing import Any
 
 from antiphon.schema import v2
-from antiphon.schema.version import META_KEY, ours_in
+from antiphon.schema.antiphon.readers import read_meta
+from antiphon.schema.antiphon.sessions import SessionMeta
+from antiphon.schema.version import META_KEY
 
 START = 0
 """The position before the first event of a session."""
@@ -51,8 +53,8 @@ class ResumePoint:
 
     def opened(self, meta: dict[str, Any]) -> None:
         """The session was opened; everything that came before the answer belongs to its number."""
-        seq = ours_in(meta).get("seq")
-        if isinstance(seq, int):
+        seq = read_meta(SessionMeta, meta).seq
+        if seq is not None:
             self.cursor = seq
 
     def set_up(self, request: v2.NewSessionRequest | v2.ForkSessionRequest | v2.ResumeSessionRequest) -> None:

@@ -31,7 +31,8 @@ from antiphon.errors import LinkLost, LocalError
 from antiphon.schema import v1, v2
 from antiphon.schema.antiphon.clients import Present, Who
 from antiphon.schema.antiphon.messages import AnnotationKind
-from antiphon.schema.version import ours_in
+from antiphon.schema.antiphon.readers import read_meta
+from antiphon.schema.antiphon.sessions import SessionMeta
 
 
 class SessionClient(CoreClient, Protocol):
@@ -87,8 +88,7 @@ class ClientSession:
         """The name of the agent that works for it: at a hub one of several."""
         if self.parent is not None:
             return self.parent.agent_name
-        name = ours_in(self._core.opened_meta).get("agent")
-        return name if isinstance(name, str) and name else self.client.agent_name
+        return read_meta(SessionMeta, self._core.opened_meta).agent or self.client.agent_name
 
     @property
     def cursor(self) -> int | None:

@@ -20,7 +20,7 @@ from antiphon.engine.transcript import TYPE_OF, Message, MessageType
 from antiphon.errors import LocalError
 from antiphon.schema import v2
 from antiphon.schema.antiphon.clients import Present, Who
-from antiphon.schema.antiphon.questions import QuestionUpdate
+from antiphon.schema.antiphon.messages import QuestionUpdate
 from antiphon.schema.v2.prompt import StopReason
 
 COMPLETES_MESSAGE = (v2.SessionToolCallUpdate, v2.ToolCallContentChunk, v2.PlanUpdate, v2.StateUpdate)

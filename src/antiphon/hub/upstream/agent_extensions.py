@@ -16,9 +16,9 @@ from antiphon.errors import CallFailed, MethodNotFound, RequestError
 from antiphon.hub.upstream.session import LONGEST_WAIT, UpstreamSession
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.live.attachment_writer import AttachmentWriter
+from antiphon.schema.methods import OWN
 from antiphon.server.client_calls import ask_first
 from antiphon.server.connection import ClientConnection
-from antiphon.server.method import OURS
 from antiphon.server.session import ServedSession
 
 
@@ -60,7 +60,7 @@ class AgentExtensions:
 
     def _notified(self, method: str, params: Any) -> None:
         """Pass a notification on, in the lane of its session: after everything that the agent sent before."""
-        if method.startswith(OURS):
+        if method.startswith(OWN):
             return
         named = params.get("sessionId") if isinstance(params, dict) else None
         if not isinstance(named, str):
@@ -91,7 +91,7 @@ class AgentExtensions:
         self, method: str, params: Any
     ) -> tuple[str | None, str | None, list[ClientConnection]]:
         """Return the session's id at the agent and here, and the clients to ask."""
-        if method.startswith(OURS):
+        if method.startswith(OWN):
             raise MethodNotFound(method)
         named = params.get("sessionId") if isinstance(params, dict) else None
         if not isinstance(named, str):

@@ -15,7 +15,7 @@ from antiphon.hub.upstream.agent_extensions import renamed
 from antiphon.hub.upstream.errors import to_request_error
 from antiphon.hub.upstream.pool import UpstreamPool
 from antiphon.hub.upstream.session import UpstreamSession
-from antiphon.server.method import OURS
+from antiphon.schema.methods import OWN
 from antiphon.server.request import FindSession
 from antiphon.server.session import ServedSession
 
@@ -41,7 +41,7 @@ class ExtensionRelay:
         self._bring = bring
 
     async def call(self, find: FindSession, method: str, params: Any) -> Any:
-        if method.startswith(OURS):
+        if method.startswith(OWN):
             return await self._own(method, params)
         named = find()
         try:
@@ -52,7 +52,7 @@ class ExtensionRelay:
         return renamed(result, _back(params, there))
 
     async def notified(self, find: FindSession, method: str, params: Any) -> None:
-        if not method.startswith(OURS):
+        if not method.startswith(OWN):
             connection, there = await self._reach(find())
             await connection.notify(method, renamed(params, there))
 

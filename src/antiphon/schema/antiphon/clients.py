@@ -1,8 +1,15 @@
-"""Clients as the other clients of a session see them."""
+"""Clients, and agents as they introduce themselves in `initialize`."""
 
 from __future__ import annotations
 
+from typing import Annotated, Any
+
+from msgspec import Meta, field
+
 from antiphon.schema.wire import Forgiving, OwnUpdate
+
+ClientId = Annotated[str, Meta(pattern=r"^[!-~]{1,64}\Z")]
+"""1 to 64 printable ASCII characters without spaces."""
 
 
 class Who(Forgiving, frozen=True, kw_only=True):
@@ -33,3 +40,31 @@ class PresenceUpdate(OwnUpdate, frozen=True, kw_only=True, tag="_antiphon_presen
     """All clients that are attached, the earliest first."""
 
     clients: list[Present]
+
+
+class InitializeMeta(Forgiving, frozen=True, kw_only=True):
+    """In the params of `initialize`, and in its result."""
+
+    client_id: ClientId | None = None  #: The id of the client; in the result for a client with `presence`.
+    dialect: str | None = None  #: `proposed`: v2 as first proposed.
+    role: str | None = None  #: The client's role at a hub: `observer`, `controller` or `owner`.
+    sessions: list[str] | None = None  #: The sessions that the client's token is for, if not for all.
+    cwd: str | None = None  #: The hub's own folder, for a client that may create sessions.
+
+
+class AgentCapabilitiesMeta(Forgiving, frozen=True, kw_only=True):
+    """In the capabilities of an agent, beside the confirmed flags."""
+
+    delivery: list[str] = field(default_factory=list)  #: How a prompt may be delivered.
+    inject: dict[str, Any] | None = None  #: The queue: `modes` lists how an entry may be delivered.
+    replay_after: bool = False  #: Whether a session can be followed after an event of a known number.
+    fork_at: bool = False  #: Whether `session/fork` takes a `messageId`.
+    operations: list[str] = field(default_factory=list)  #: The requests that take an operation id.
+    attach: dict[str, Any] | None = None  #: `historyPolicy` lists the policies.
+    keeps: bool = True  #: `false`: the sessions end with the agent's process.
+    hub: bool = False  #: Whether it is a hub.
+    agents: list[str] = field(default_factory=list)  #: The agents of a hub.
+    busy: str | None = None  #: What a plain prompt does at a hub while the session works.
+    transcript: dict[str, Any] | None = None  #: `format` lists the formats of a hub's transcripts.
+    timeline: bool = False  #: Whether a hub has `_antiphon/timeline`.
+    link: bool = False  #: Whether a hub has `_antiphon/link`.

@@ -1,6 +1,10 @@
-"""What is added to messages: their senders, and reactions and notes of clients."""
+"""What is added to messages and questions: senders, reactions and notes of clients, and answers by id."""
 
 from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET, UnsetType, field
 
 from antiphon.schema.antiphon.clients import Who
 from antiphon.schema.antiphon.prompts import AttachedSession, OperationId
@@ -83,9 +87,62 @@ class MessageDeletedUpdate(OwnUpdate, frozen=True, kw_only=True, tag="_antiphon_
     role: MessageRole
 
 
+class Revision(Wire, frozen=True, kw_only=True):
+    """Which version of an edited message this is."""
+
+    at: int  #: The version, from 0.
+    last: int  #: The number of the last version.
+
+
+class About(Wire, frozen=True, kw_only=True):
+    """The message that this message or tool call answers or was triggered by."""
+
+    message_id: str
+
+
 class MessageMeta(Forgiving, frozen=True, kw_only=True):
     """In a message or tool call."""
 
     sender: Who | None = None
     """The client that sent the prompt, on `user_message` in v2, on the first `user_message_chunk` of the
     message in v1."""
+    agent_message_id: str | None = None  #: The agent's own id of a user message that a hub had in its queue.
+    deleted: bool = False
+    """The agent has deleted the message; its content is `[]`. Content that comes later for the same id makes
+    it a message again."""
+    revision: Revision | None = None
+    about: About | None = None
+    role: str | None = None  #: The role of a message, on `message_update` in v1.
+
+
+class AnswerRequest(Wire, frozen=True, kw_only=True):
+    """Answer a question by its id."""
+
+    session_id: str  #: The session. The client need not be attached.
+    question_id: str
+    outcome: Any = UNSET  #: The outcome of a permission request, as in v2.
+    action: Any = UNSET  #: The action of an elicitation, as in v2.
+    content: Any = UNSET  #: The content of an elicitation, as in v2.
+    operation_id: OperationId | None = None
+    meta: dict[str, Any] | UnsetType = field(name="_meta", default=UNSET)
+    """The `_meta` of the answer."""
+
+
+class QuestionUpdate(OwnUpdate, frozen=True, kw_only=True, tag="_antiphon_question"):
+    """A question was opened, or has ended."""
+
+    question_id: str
+    state: str  #: `opened`, `answered`, `cancelled` or `expired`.
+    tool_call_id: str | None = None
+    by: Who | None = None  #: The client that answered.
+    outcome: str | None = None
+    """`selected` or `cancelled` of a permission request; `accept`, `decline` or `cancel` of an
+    elicitation."""
+    option_id: str | None = None
+    option_name: str | None = None
+
+
+class QuestionMeta(Forgiving, frozen=True, kw_only=True):
+    """In the params of `session/request_permission` and `elicitation/create`."""
+
+    question_id: str | None = None  #: The same in every copy of the question.

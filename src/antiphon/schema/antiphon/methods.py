@@ -9,7 +9,7 @@ def _request(name: str, params: str, result: str, *, session_scoped: bool = True
 
 ROWS = (
     _request("annotate", "messages.AnnotateRequest", "messages.AnnotateResponse"),
-    _request("answer", "questions.AnswerRequest", "prompts.Done"),
+    _request("answer", "messages.AnswerRequest", "prompts.Done"),
     _request("attach", "sessions.AttachRequest", "sessions.AttachResponse"),
     _request("detach", "sessions.DetachRequest", "sessions.DetachResponse"),
     _request("inject", "prompts.InjectRequest", "prompts.InjectResponse"),

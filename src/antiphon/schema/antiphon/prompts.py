@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from msgspec import Meta
+from msgspec import UNSET, Meta
 
 from antiphon.schema.antiphon.clients import Who
-from antiphon.schema.wire import OwnEnum, OwnUpdate, Wire
+from antiphon.schema.wire import Forgiving, OwnEnum, OwnUpdate, Wire
 
 AttachedSession = str
 """The session, to which the client is attached."""
@@ -129,3 +129,12 @@ class QueueUpdate(OwnUpdate, frozen=True, kw_only=True, tag="_antiphon_queue"):
 
     entries: list[QueueEntry]
     paused: bool  #: Whether a cancel paused them.
+
+
+class PromptResponseMeta(Forgiving, frozen=True, kw_only=True):
+    """In the result of `session/prompt`."""
+
+    message_id: str | None = None  #: The id of the prompt's own message, for a client with `promptIds`.
+    repeated: bool = False  #: Whether the prompt was accepted before, under the same operation id.
+    stop_reason: Any = UNSET  #: Why the turn of a repeated prompt ended, if it is over.
+    error: Any = UNSET  #: The error that the turn of a repeated prompt ended with.

@@ -6,12 +6,10 @@ from typing import Annotated, ClassVar
 
 from msgspec import UNSET, Meta, UnsetType, field
 
-from antiphon.schema.antiphon.clients import Present
+from antiphon.schema.antiphon.clients import ClientId, Present
 from antiphon.schema.antiphon.prompts import OperationId
 from antiphon.schema.wire import Forgiving, OwnEnum, Wire
 
-ClientId = Annotated[str, Meta(pattern=r"^[!-~]{1,64}\Z")]
-"""1 to 64 printable ASCII characters without spaces."""
 EventNumber = Annotated[int, Meta(ge=0)]
 """The number of the last event that the client has."""
 
@@ -103,3 +101,38 @@ class DetachRequest(Wire, frozen=True, kw_only=True):
 class DetachResponse(Wire, frozen=True, kw_only=True):
     session_id: str
     status: str  #: `detached`, also when repeated.
+
+
+class SessionMeta(Forgiving, frozen=True, kw_only=True):
+    """In the results of `session/new`, `load`, `resume` and `fork`, and in the params of `session/update`."""
+
+    state: str | None = None  #: `idle`, `running` or `requires_action`, for a client with `turnComplete`.
+    agent: str | None = None  #: The name of the session's agent behind a hub.
+    seq: int | None = None  #: The number of the event, or the number to continue from.
+    part: int | None = None
+    """One event may be several updates in v1: all but the last carry their part, from 0. The event counts as
+    read with the last."""
+
+
+class UpdateMeta(Forgiving, frozen=True, kw_only=True):
+    """In an update."""
+
+    waiting_for: list[str] | None = None  #: The ids of the open questions, with `requires_action`.
+    own_list: bool = False  #: Whether an `available_commands_update` is for this session alone.
+    title_chosen: bool = False  #: Whether a client chose the title in a `session_info_update`.
+
+
+class PatchMeta(Forgiving, frozen=True, kw_only=True):
+    """In the patch of a diff."""
+
+    whole: bool = False  #: Whether the patch shows the whole file.
+
+
+class ConfigOptionMeta(Forgiving, frozen=True, kw_only=True):
+    """In a config option."""
+
+    modes: bool = False  #: It is what a v1 agent has as its modes; v1 clients get it as modes alone.
+    models: str | None = None
+    """`made`: it is what a v1 agent has as its `models`; v1 clients get it as `models` alone, and
+    `session/set_model` sets it. `also`: it is an option of the agent's own, beside which the agent sent
+    `models`; v1 clients get both."""

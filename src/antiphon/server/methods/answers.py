@@ -12,8 +12,8 @@ from antiphon.engine.prompt_states import PRECONDITION_FAILED
 from antiphon.engine.questions import CREATE_ELICITATION, Question, QuestionState, counted, elicitation_of
 from antiphon.errors import Forbidden, InvalidParams, InvalidResult, RequestError, ResourceNotFound
 from antiphon.schema import v2
+from antiphon.schema.antiphon.messages import AnswerRequest
 from antiphon.schema.antiphon.prompts import Done
-from antiphon.schema.antiphon.questions import AnswerRequest
 from antiphon.schema.codec import codec
 from antiphon.server.request import Request
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import to_builtins
+
 from antiphon.engine.snapshot import state_word
 from antiphon.engine.subagents import SUBAGENT_OF
 from antiphon.errors import InvalidParams, SessionDamaged, one_line
 from antiphon.live.presence import rfc3339
 from antiphon.schema import v1, v2
+from antiphon.schema.antiphon.hub import Fault, SessionInfoMeta
 from antiphon.schema.version import META_KEY
 from antiphon.server.access import AccessPolicy
 from antiphon.server.registry import SessionRegistry, record_of
@@ -74,13 +77,13 @@ async def set_title(request: Request) -> Any:
 
 def info_of(registry: SessionRegistry, record: SessionRecord, types: Any) -> Any:
     """Return a session as lists have it, in the types of a version."""
-    ours: dict[str, Any] = {"agent": registry.agent_of(record)}
-    session = registry.find(record.session_id)
-    if session is not None:
-        ours["state"] = state_word(session.fold)
-        ours["clients"] = len(session.feed.presence.clients())
-    if record.fault is not None:
-        ours["fault"] = {"kind": str(record.fault.kind), "found": one_line(record.fault.found)}
+    session, fault = registry.find(record.session_id), record.fault
+    ours = SessionInfoMeta(
+        agent=registry.agent_of(record),
+        state=None if session is None else state_word(session.fold),
+        clients=None if session is None else len(session.feed.presence.clients()),
+        fault=None if fault is None else Fault(kind=fault.kind, found=one_line(fault.found)),
+    )
     return types.SessionInfo(
         session_id=record.session_id,
         cwd=record.cwd,
@@ -88,7 +91,7 @@ def info_of(registry: SessionRegistry, record: SessionRecord, types: Any) -> Any
         title=record.title,
         updated_at=rfc3339(record.updated_at),
         archived=is_archived(record),  # SESS-54: on every one
-        meta={META_KEY: ours},
+        meta={META_KEY: to_builtins(ours)},
     )
 
 

@@ -16,7 +16,7 @@ from antiphon.client import ClientSession, Elicitation, Permission, SessionEvent
 from antiphon.engine import TurnState
 from antiphon.errors import AntiphonError
 from antiphon.schema import Unknown, v2
-from antiphon.schema.antiphon.questions import QuestionUpdate
+from antiphon.schema.antiphon.messages import QuestionUpdate
 from antiphon.tui.history import History
 from antiphon.tui.options import choose_option
 from antiphon.tui.prompts import PromptSender
@@ -371,5 +371,5 @@ class QuestionController:
 
     def _note_answer(self, answer: str) -> None:
         """Note an answer if the agent does not report answers itself."""
-        if not self._session.abilities.ours.get("presence"):
+        if not self._session.abilities.extras.presence:
             self._screen.note(f"you answered: {answer}")
