@@ -65,29 +65,30 @@ def check_style(segment: Segment) -> None:
 
 
 def walk(stage: Stage) -> int:
-    """Every line of the session, folded and not, narrow and wide; how many there are."""
+    """Check every line of the session, folded and not, narrow and wide; return how many there are."""
     story, seen = stage.chat.transcript.story, 0
+    entries = [story.entry(key) for key in story.keys]
     for width in (30, 97):
         page = Page(width, DARK)
-        for key in story.keys:
-            entry = story.entry(key)
+        for entry in entries:
             for folded in {entry.folds, False}:
                 entry.folded = folded
-                for line in entry.lines(page):
-                    assert not FORBIDDEN.search(line.text), repr(line.text)
-                    assert cell_len(line.text) <= page.width, (key, line.text)
-                    for segment in line:
-                        check_style(segment)
-                    seen += 1
+                lines = entry.lines(page)
+                texts = [line.text for line in lines]
+                assert not FORBIDDEN.search("".join(texts)), texts
+                assert max(map(cell_len, texts), default=0) <= page.width, (entry.key, texts)
+                styles = {style for line in lines for _, style, _ in line if style is not None}
+                assert not [style for style in styles if style.link is not None or style.meta]
+                seen += len(lines)
     return seen
 
 
 @asynccontextmanager
-async def timed(what: str) -> AsyncIterator[None]:
+async def timed(what: str, *, most: float = SLOW) -> AsyncIterator[None]:
     before = time.process_time()  # of this process alone: others work here, too
     yield
     took = time.process_time() - before
-    assert took < SLOW, f"{what}: {took:.2f} s"
+    assert took < most, f"{what}: {took:.2f} s"
 
 
 async def test_hostile_texts_are_shown_and_do_nothing_everywhere() -> None:
@@ -203,24 +204,24 @@ async def test_however_much_there_is_it_stays_usable(way: str) -> None:
             assert any("more lines" in line.text for line in transcript.window.lines)
 
 
-async def test_a_hundred_thousand_events_stay_usable() -> None:
+async def test_forty_thousand_events_stay_usable() -> None:
     async with scene(LONG, size=(100, 30)) as stage:
-        await stage.write("tell 100000")
+        await stage.write("tell 40000")
         await stage.pilot.press(*"meanwhile")
         async with asyncio.timeout(90):
-            while "Told tell 100000." not in stage.text:
+            while "Told tell 40000." not in stage.text:
                 await stage.pilot.pause(0.05)
         assert stage.chat.composer.text == "meanwhile"
         transcript = stage.chat.transcript
-        assert len(transcript.story.keys) == 20_002
+        assert len(transcript.story.keys) == 8_002
         assert len(transcript.window.entries) <= MOST
         transcript.focus()
         for key in ("up", "pageup", "pageup", "e"):
-            async with timed(key):
+            async with timed(key, most=0.4 * SLOW):
                 await stage.pilot.press(key)
         stage.chat.composer.focus()
         await stage.pilot.press("ctrl+f")
-        async with timed("searching"):
+        async with timed("searching", most=0.4 * SLOW):
             await stage.pilot.press(*"Part 77 ")
         await stage.shows("1 match")
 
