@@ -95,7 +95,7 @@ async def _serving(stage: Stage) -> AsyncIterator[None]:
     assert process.stderr is not None
     try:
         async with asyncio.timeout(DEADLINE):
-            while b"Ctrl-C ends the hub" not in (line := await process.stderr.readline()):
+            while b"Ctrl-C stops the hub" not in (line := await process.stderr.readline()):
                 assert line, "the hub has ended"
         yield
     finally:
