@@ -21,7 +21,7 @@ from tools.terminal_stage import Stage
 from antiphon.client import ClientOptions, connect
 from antiphon.tui.screens.chat import ChatScreen
 from antiphon.tui.screens.form import FormScreen
-from antiphon.tui.story.plans import PlanEntry
+from antiphon.tui.story.entries import PlanEntry
 from antiphon.tui.story.window import MOST
 from antiphon.tui.text.markdown import Page
 from antiphon.tui.text.palette import DARK

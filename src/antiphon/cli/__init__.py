@@ -1,5 +1,8 @@
 """The `antiphon` command. `commands` has the command lines; the work is loaded when one is called."""
 
+import sys
+from pathlib import Path
+
 import click
 
 from antiphon import __version__
@@ -11,7 +14,7 @@ from antiphon.cli.commands.prompt import prompt
 from antiphon.cli.commands.sessions import sessions
 from antiphon.cli.commands.token import token
 from antiphon.cli.output import streams
-from antiphon.cli.program import accept_stop_signals
+from antiphon.cli.program import accept_stop_signals, command_line, print_note
 
 HELP = """\
 Antiphon runs Agent Client Protocol sessions: one session, many clients.
@@ -69,9 +72,18 @@ for _command in (chat, prompt, serve, attach, acp, sessions, link, token):
     help="Store sessions in this folder. Without it they end with the process.",
 )
 def rehearse(data: str | None) -> None:
-    from antiphon.cli.rehearse import run_rehearsal
+    from antiphon.private_files import make_private_folder
+    from antiphon.rehearsal import make_agent
+    from antiphon.stores import SQLiteStore
 
-    run_rehearsal(data)
+    if sys.stdin.isatty():
+        advice = f"try `{command_line('prompt')} plan` instead, or end it with Ctrl-C"
+        print_note(f"this command speaks ACP on stdin and stdout; {advice}")
+    store = None
+    if data is not None:
+        make_private_folder(Path(data), ours=("sessions.db",))
+        store = SQLiteStore(Path(data) / "sessions.db")
+    make_agent(store=store, may_exit=True).run()
 
 
 @main.command(help=shell_completion.HELP, short_help="Print the completion script for your shell.")

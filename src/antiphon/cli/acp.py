@@ -24,11 +24,10 @@ from antiphon.cli.hub_client import (
     AT_A_HUB,
     find_hub,
     noted_wait,
-    print_note,
     run_reporting,
     tls_for,
 )
-from antiphon.cli.program import command_line
+from antiphon.cli.program import command_line, print_note
 from antiphon.client import Reconnect
 from antiphon.errors import LinkLost
 from antiphon.hub import HubFolder, Running, default_agent_name

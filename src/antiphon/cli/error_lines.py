@@ -6,11 +6,10 @@ import errno
 import re
 import socket
 import ssl
-import sys
 from collections.abc import Iterator
 
 from antiphon.cli.exit_codes import Exit, Failure
-from antiphon.cli.program import command_line
+from antiphon.cli.program import command_line, print_note
 from antiphon.errors import (
     CallFailed,
     Forbidden,
@@ -47,7 +46,7 @@ _STATUS = re.compile(r"\bHTTP (\d{3})\b")
 
 def print_error(error: BaseException) -> Exit:
     """Print the line for an error on stderr, and return the exit code."""
-    print(f"antiphon: {safe_line(error_line(error), limit=600)}", file=sys.stderr)
+    print_note(safe_line(error_line(error), limit=600))
     return error.code if isinstance(error, Failure) else Exit.ERROR
 
 

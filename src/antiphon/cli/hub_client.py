@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import getpass
 import logging
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -16,7 +15,7 @@ from msgspec.structs import replace
 from antiphon.cli.commands.options import HubPlace
 from antiphon.cli.error_lines import print_error
 from antiphon.cli.exit_codes import Exit, Failure
-from antiphon.cli.program import command_line
+from antiphon.cli.program import command_line, print_note
 from antiphon.client import Client, ClientOptions, Permission, PermissionDecider, Reconnect, connect
 from antiphon.errors import AntiphonError, StoreCorrupt
 from antiphon.hub import HubFolder, is_loopback
@@ -104,10 +103,6 @@ def tls_for(address: str) -> ssl.SSLContext | None:
 
 
 # --- connections -------------------------------------------------------------------------------
-
-
-def print_note(text: str) -> None:
-    print(f"antiphon: {text}", file=sys.stderr, flush=True)
 
 
 @contextmanager

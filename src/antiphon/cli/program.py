@@ -53,3 +53,7 @@ def accept_stop_signals() -> None:
     ):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, handler)
+
+
+def print_note(text: str) -> None:
+    print(f"antiphon: {text}", file=sys.stderr, flush=True)

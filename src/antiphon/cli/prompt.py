@@ -22,6 +22,7 @@ from antiphon.cli.exit_codes import Exit, Failure
 from antiphon.cli.hub_client import noted_wait, tls_for, trust
 from antiphon.cli.output.screen import Screen, make_screen
 from antiphon.cli.output.streams import log_handler
+from antiphon.cli.program import print_note
 from antiphon.cli.questions import Terminal, make_answers
 from antiphon.client import (
     Client,
@@ -75,7 +76,7 @@ def run_prompt(request: PromptRequest) -> Exit:
     _quiet_logging(verbose=request.verbose)
     terminal = Terminal.find()
     if request.allow == "ask" and terminal is None:
-        print("antiphon: --allow ask needs a terminal: use none, read, edit or all", file=sys.stderr)
+        print_note("--allow ask needs a terminal: use none, read, edit or all")
         return Exit.USAGE
     screen = make_screen(json=request.json)
     try:
@@ -83,7 +84,7 @@ def run_prompt(request: PromptRequest) -> Exit:
     except Failure as failure:
         with contextlib.suppress(BrokenPipeError):
             screen.failed(str(failure), code=failure.code)
-        print(f"antiphon: {safe_line(str(failure), limit=600)}", file=sys.stderr)
+        print_note(safe_line(str(failure), limit=600))
         return failure.code
     except BrokenPipeError:
         # The reader of stdout closed it. Python must not write there again at exit.

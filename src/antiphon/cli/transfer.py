@@ -17,6 +17,7 @@ import msgspec
 from antiphon.cli.commands.options import HubPlace
 from antiphon.cli.exit_codes import Exit, Failure
 from antiphon.cli.hub_client import find_by_id, find_session, open_client, run_reporting, stored_sessions
+from antiphon.cli.program import print_note
 from antiphon.client import Client
 from antiphon.errors import CallFailed, ResourceNotFound, SessionExists, StoreCorrupt, StoreFull
 from antiphon.hub import HubFolder, imported_record, recorded_agent
@@ -88,7 +89,7 @@ class _Missing:
         if len(self.lines) > self.SHOWN:
             lines.append(f"and {len(self.lines) - self.SHOWN} more places")
         for line in lines:
-            print(f"antiphon: {safe_line(line, limit=300)}", file=sys.stderr)
+            print_note(safe_line(line, limit=300))
 
 
 def _format_of(output: str | None) -> str:
@@ -146,7 +147,7 @@ def run_import(
 def _note_folder(record: SessionRecord) -> None:
     if not os.path.isdir(record.cwd):
         note = f"its folder {record.cwd} does not exist here: import it with --cwd DIR to use another one"
-        print(f"antiphon: {safe_line(note, limit=600)}", file=sys.stderr)
+        print_note(safe_line(note, limit=600))
 
 
 def run_fork(*, session: str, at: str | None, place: HubPlace) -> Exit:
@@ -216,7 +217,7 @@ def _written(output: str | None, usual: str) -> Iterator[BinaryIO]:
     finally:
         with contextlib.suppress(OSError):
             beside.unlink()
-    print(f"antiphon: wrote {path}", file=sys.stderr)
+    print_note(f"wrote {path}")
 
 
 @contextmanager

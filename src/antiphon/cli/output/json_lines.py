@@ -13,6 +13,7 @@ from antiphon.cli.exit_codes import Exit
 from antiphon.cli.output.descriptions import LONGEST_NOTE, REFUSED
 from antiphon.cli.output.permissions import PermissionSubjects, print_question
 from antiphon.cli.output.screen import FormView, PlainForm
+from antiphon.cli.program import print_note
 from antiphon.client import Client, ClientSession, Permission, SessionEvent, TurnEnd
 from antiphon.text_safety import safe_json, safe_line
 
@@ -62,7 +63,7 @@ class JsonScreen:
             self._write(kind="question", seq=event.seq, turn=mine, **fields)
 
     def note(self, text: str) -> None:
-        print(f"antiphon: {safe_line(text, limit=LONGEST_NOTE)}", file=sys.stderr)
+        print_note(safe_line(text, limit=LONGEST_NOTE))
 
     @contextmanager
     def asking(self, permission: Permission) -> Iterator[None]:

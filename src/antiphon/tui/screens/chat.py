@@ -18,10 +18,9 @@ from antiphon.errors import AntiphonError
 from antiphon.schema import Unknown, v2
 from antiphon.schema.antiphon.messages import QuestionUpdate
 from antiphon.tui.history import History
-from antiphon.tui.options import choose_option
 from antiphon.tui.prompts import PromptSender
 from antiphon.tui.questions import PendingQuestion, PendingQuestions
-from antiphon.tui.screens.dialogs import AskLine
+from antiphon.tui.screens.dialogs import AskLine, choose_option
 from antiphon.tui.screens.form import FormScreen
 from antiphon.tui.screens.navigator import Navigator
 from antiphon.tui.story.story import Story

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
 
 from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 from textual.strip import Strip
 
-from antiphon.engine import Message, MessageType
-from antiphon.transcripts import DELETED, annotation_lines, content_text
+from antiphon.engine import Message, MessageType, Plan
+from antiphon.transcripts import DELETED, annotation_lines, content_text, plan_entries
 from antiphon.tui.text.markdown import MarkdownText, Page
+from antiphon.tui.text.palette import Palette
 from antiphon.tui.text.plain import plain, plain_line
 
 
@@ -155,3 +158,46 @@ def indented(lines: list[Strip], first: str, then: str | None = None, style: str
     then = first if then is None else then
     look = Style.parse(style) if style else Style()
     return [Strip([Segment(then if number else first, look), *line]) for number, line in enumerate(lines)]
+
+
+# --- plans -------------------------------------------------------------------------------------
+
+BOXES = {"completed": "✓", "in_progress": "▸", "cancelled": "⊘"}
+MOST = 200
+
+
+def steps(plan: Any) -> list[tuple[str, str]]:
+    """Return status and text of each step."""
+    return [(status, plain_line(text)) for status, text in plan_entries(plan, most=MOST)]
+
+
+def step_text(status: str, words: str, palette: Palette) -> Text:
+    mark, look = {
+        "completed": (palette.good, palette.soft),
+        "in_progress": (palette.accent, f"bold {palette.ink}"),
+        "cancelled": (palette.soft, f"strike {palette.soft}"),
+    }.get(status, (palette.soft, palette.ink))
+    return Text.assemble((f"{BOXES.get(status, '○')} ", mark), (words, look), overflow="fold")
+
+
+class PlanEntry(Entry):
+    def __init__(self, key: str, find: Callable[[], Plan | None]) -> None:
+        super().__init__(key)
+        self._find = find
+        self._known: Plan | None = None
+
+    def _steps(self) -> list[tuple[str, str]]:
+        self._known = self._find() or self._known
+        return [] if self._known is None else steps(self._known.latest.plan)
+
+    @property
+    def text(self) -> str:
+        return "\n".join(f"{BOXES.get(status, '○')} {words}" for status, words in self._steps())
+
+    def _lay(self, page: Page) -> list[Strip]:
+        inner = page.narrower(2)
+        lines: list[Strip] = []
+        for status, words in self._steps():
+            strips = inner.strips(step_text(status, words, page.palette))
+            lines += [strips[0], *indented(strips[1:], "  ")]
+        return lines

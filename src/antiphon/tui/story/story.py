@@ -10,8 +10,7 @@ from antiphon.client import ClientSession, SessionEvent
 from antiphon.engine import ANNOTATION_UPDATES, TYPE_OF, Compaction, Message, MessageType, Plan, ToolCall
 from antiphon.schema import Unknown, v2
 from antiphon.transcripts import call_title, content_text, ending_text, notice_text
-from antiphon.tui.story.entries import Entry, MessageEntry, NoteEntry, ThoughtEntry
-from antiphon.tui.story.plans import PlanEntry
+from antiphon.tui.story.entries import Entry, MessageEntry, NoteEntry, PlanEntry, ThoughtEntry
 from antiphon.tui.story.tool_calls import CallEntry
 from antiphon.tui.text.plain import plain_line
 

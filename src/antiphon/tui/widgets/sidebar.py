@@ -13,7 +13,7 @@ from textual.widgets import Static
 from antiphon.client import ClientSession
 from antiphon.schema import v2
 from antiphon.transcripts import patch_counts, relative_path
-from antiphon.tui.story.plans import step_text, steps
+from antiphon.tui.story.entries import step_text, steps
 from antiphon.tui.text.palette import Palette, palette_of
 from antiphon.tui.text.plain import plain_line
 
