@@ -158,3 +158,9 @@ def test_a_select_option_is_read_strictly_and_needs_no_repair() -> None:
         raw = b'{"sessionUpdate":"config_option_update","configOptions":[' + option % choices + b"]}"
         read = msgspec.json.decode(raw, type=v2.ConfigOptionUpdate, dec_hook=choose)
         assert isinstance(read.config_options[0], v2.SessionConfigSelect)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_prompt_answer_with_a_number_out_of_range_is_an_invalid_result(version: int) -> None:
+    with pytest.raises(InvalidResult):
+        codec(version).result("session/prompt", b"1" * 5000)

@@ -126,10 +126,12 @@ class Codec:
     def _lacking(self, name: str, raw: bytes | Raw) -> Any:
         """A result without the key that a quirk lets it lack, or `None`."""
         key, type_name = QUIRKS[self.version].results_without.get(name, ("", ""))
-        answer = _plain(raw) if key else None
-        if not isinstance(answer, dict) or key in answer:
+        if not key:
             return None
         try:
+            answer = _plain(raw)
+            if not isinstance(answer, dict) or key in answer:
+                return None
             return repair(self.version).build(resolve(f"v{self.version}", type_name), answer)
         except Malformed:
             return None
