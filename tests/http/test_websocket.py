@@ -14,7 +14,7 @@ from websockets.asyncio.client import connect as dial
 from websockets.exceptions import ConnectionClosed
 
 from antiphon.remote.websocket_server import websocket_server
-from tests.http.raw import DEADLINE, INFO, NEW
+from tests.http.raw import DEADLINE, INFO, NEW, Raw
 from tests.http.serving import hub_at_hand
 from tests.requirements.marks import requirement
 
@@ -144,3 +144,20 @@ async def test_an_answer_to_nothing_is_nothing_even_at_first() -> None:
     async with socket_at_hand() as socket:
         await say(socket, {"id": 7, "result": {}})
         assert "result" in await ask(socket, INITIALIZE)
+
+
+async def test_an_upgrade_with_a_header_that_is_not_ascii_is_refused_without_a_traceback(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with hub_at_hand() as (hub, _, _):
+        assert hub.port is not None
+        upgrade = {
+            "Connection": "Ākeep-alive, Upgrade",
+            "Upgrade": "websocket",
+            "Sec-WebSocket-Version": "13",
+            "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+        }
+        raw = Raw(hub.port, hub.token)
+        refused = await raw.send(raw.request("GET", headers=upgrade))
+        assert (refused.status, b"Connection" in refused.body) == (400, True)
+    assert caplog.records == []

@@ -16,6 +16,7 @@ from aiohttp.web_request import BaseRequest
 from msgspec import UNSET, Raw, Struct, UnsetType
 from websockets import ServerProtocol
 from websockets.datastructures import Headers
+from websockets.exceptions import InvalidHeader
 from websockets.extensions.permessage_deflate import ServerPerMessageDeflateFactory
 from websockets.http11 import Request
 from websockets.protocol import State
@@ -177,7 +178,11 @@ class WebSockets:
             if self._compression
             else None,
         )
-        response = handshake.accept(Request(request.raw_path, Headers(list(request.headers.items()))))
+        try:
+            headers = Headers(list(request.headers.items()))
+        except InvalidHeader as error:  # `websockets` is stricter than aiohttp
+            return plain(400, f"This header cannot be used in an upgrade: {error.name}")
+        response = handshake.accept(Request(request.raw_path, headers))
         if response.status_code != 101:
             named = {name: value for name, value in response.headers.raw_items() if name not in _WRITTEN}
             return Reply(response.status_code, bytes(response.body), named)
