@@ -9,6 +9,8 @@ import pytest
 from antiphon.client import Abilities, ClientSession
 from antiphon.errors import LocalError
 from antiphon.schema import v2
+from antiphon.schema.antiphon.clients import AgentCapabilitiesMeta
+from antiphon.schema.antiphon.readers import read_meta
 from antiphon.schema.wire import Unknown
 from tests.client.driving import by_hand, opened
 
@@ -64,7 +66,7 @@ async def test_what_a_v1_agent_offers_is_known_in_the_words_of_both_versions() -
             delivery=frozenset({"queue"}),
             queue=True,
             replay_after=True,
-            ours=able["_meta"]["antiphon"],  # type: ignore[index]
+            ours=read_meta(AgentCapabilitiesMeta, able["_meta"]),
         )
 
 

@@ -27,15 +27,32 @@ sys.stdin.read()
 
 @contextmanager
 def descriptors(free: int) -> Iterator[None]:
-    """Let this process have so many more descriptors."""
+    """Let this process have so many more descriptors. Numbers that other tests left free are taken first."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    lowest = os.open(os.devnull, os.O_RDONLY)
-    os.close(lowest)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest + free, hard))
+    highest = max(map(int, os.listdir("/proc/self/fd")))
+    taken = [os.open(os.devnull, os.O_RDONLY)]
+    while taken[-1] <= highest:
+        taken.append(os.open(os.devnull, os.O_RDONLY))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (taken[-1] + 1 + free, hard))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for each in taken:
+            os.close(each)
+
+
+def are_free(count: int) -> bool:
+    """Return whether this process can open so many descriptors."""
+    held = []
+    try:
+        held += (os.open(os.devnull, os.O_RDONLY) for _ in range(count))
+    except OSError:
+        return False
+    finally:
+        for each in held:
+            os.close(each)
+    return True
 
 
 @contextmanager
@@ -55,9 +72,7 @@ def test_sockets_of_strangers_leave_descriptors_for_the_process(
                 assert await asyncio.to_thread(process.stdout.readline) == b"400\n"
                 await until(lambda: server.faults.total >= 200)
                 await until(lambda: len(server.sockets) <= 155)
-                held = [os.open(os.devnull, os.O_RDONLY) for _ in range(RESERVE // 2)]
-                for each in held:
-                    os.close(each)
+                await until(lambda: are_free(RESERVE // 2))  # the last strangers are accepted, then closed
                 writer.write(Raw(server.port).request("GET", path="/"))
                 assert (await read_head(reader))[0] == 200  # clients that were there are served
                 process.communicate()
