@@ -124,6 +124,31 @@ async def test_what_others_did_meanwhile_is_told_once(asked: dict[str, Any]) -> 
             assert [message.text for message in session.messages].count("say two") == 1
 
 
+@CLIENTS
+async def test_a_queue_that_was_emptied_meanwhile_is_shown_empty(asked: dict[str, Any]) -> None:
+    hub = Hub({"stand-in": AGENT})
+    async with asyncio.timeout(DEADLINE), hub.listening():
+        address = f"ws://127.0.0.1:{hub.port}/acp"
+        async with (
+            way_to(address) as way,
+            connect(way.address, token=hub.token, reconnect=SOON, **asked) as client,
+            connect(address, token=hub.token) as other,
+        ):
+            session = await client.new_session("/")
+            events = session.events()
+            theirs = await other.load_session(session.id, "/")
+            await theirs.prompt("wait")
+            queued = await theirs.queue("say later")
+            while not session.queue_entries:
+                await anext(events)
+            way.closed = True
+            way.cut()
+            await queued.withdraw()
+            way.closed = False
+            while session.queue_entries:
+                await anext(events)
+
+
 async def test_a_token_that_counts_no_more_ends_it(tmp_path: Path) -> None:
     hub = Hub({"stand-in": AGENT}, access=Access(tokens=tmp_path / "tokens.json"))
     token = create_token(tmp_path / "tokens.json", "guest", Role.CONTROLLER)

@@ -195,7 +195,10 @@ class AttachmentWriter:
                 self.pending.answer_missed(replay.prompts, self._events.turns.current)
             then()
             if self._extras.queue_updates:
-                self._events.queue_feed = QueueFeed(replay.queue, replay.prompts, replay.seq, send=self._send)
+                again = self._after is not None and not begins
+                self._events.queue_feed = QueueFeed(
+                    replay.queue, replay.prompts, replay.seq, send=self._send, again=again
+                )
             if self._presence_feed is not None:
                 self._presence_feed.begin(replay.questions, replay.seq)
             self._begun = self._questions.open = True

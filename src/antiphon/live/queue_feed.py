@@ -16,10 +16,14 @@ from antiphon.schema.antiphon.prompts import QueueEntry, QueueUpdate
 class QueueFeed:
     """The queue as of the events that were written to the client. `send` sends an update to it."""
 
-    def __init__(self, part: QueuePart, entries: Sequence[Entry], seq: int, *, send: Send) -> None:
+    def __init__(
+        self, part: QueuePart, entries: Sequence[Entry], seq: int, *, send: Send, again: bool
+    ) -> None:
+        """`again`: the client followed the session before. It may know entries that are gone, so it is shown
+        an empty queue too."""
         self._send = send
         self._prompts = Prompts()
-        self._shown = digest(self._listing())
+        self._shown = b"" if again else digest(self._listing())
         self._prompts.restore(part, entries)
         self._due: str | None = None
         """A queued prompt that the client was not shown yet."""
