@@ -18,6 +18,7 @@ from pathlib import Path
 
 from antiphon.engine.events import UnreadableEvent, decode_event
 from antiphon.errors import SessionUnknown, StoreCorrupt, StoreError
+from antiphon.live.stored_session import read_session
 from antiphon.stores import SQLiteStore
 from antiphon.stores.base import Batch
 from antiphon.testing.store_samples import session
@@ -155,7 +156,7 @@ async def _check(path: Path, only_batches: bool) -> str:
 
 
 async def _read(store: SQLiteStore, name: str, *, good: bool) -> str:
-    cursor, read, damages, altered = 0, 0, 0, 0
+    cursor, read, damages, altered, misnumbered = 0, 0, 0, 0, False
     for _ in range(EVENTS * 3):
         try:
             page = await store.read(name, cursor, limit_bytes=2000)
@@ -180,20 +181,28 @@ async def _read(store: SQLiteStore, name: str, *, good: bool) -> str:
                 if line == _event(name, seq):
                     continue
                 altered += 1
-                _told(line, seq)
+                misnumbered |= _is_misnumbered(line, seq)
             cursor = batch.last
     else:
         raise Broken("reading a journal does not end")
+    if misnumbered and await _folds(store, name):
+        raise Broken(f"session {name} is opened although an event has the number of another")
     if good and (read, damages, altered) != (EVENTS, 0, 0):
         raise Broken(f"a damage in session a reaches session {name}: {read} events, {damages} damages")
     return f"{name} {'whole' if read == EVENTS else 'part'} {min(damages, 3)} {min(altered, 3)}"
 
 
-def _told(line: bytes, seq: int) -> None:
-    """An event that is not as it was written: the engine refuses it, or it is still in its place."""
+def _is_misnumbered(line: bytes, seq: int) -> bool:
+    """Whether an event that was altered can still be read, and has the number of another event."""
     try:
-        event = decode_event(line)
+        return decode_event(line).seq != seq
     except UnreadableEvent:
-        return
-    if event.seq != seq:
-        raise Broken(f"where event {seq} should stand is event {event.seq}")
+        return False
+
+
+async def _folds(store: SQLiteStore, name: str) -> bool:
+    try:
+        await read_session(store, name)
+    except (StoreError, SessionUnknown):
+        return False
+    return True
