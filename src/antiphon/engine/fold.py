@@ -30,23 +30,9 @@ from antiphon.engine.terminals import Terminal
 from antiphon.engine.tools import ToolCall
 from antiphon.engine.transcript import MESSAGE_CHUNKS, Message, MessageType, Transcript
 from antiphon.engine.turn import AnyStateUpdate, Effect, Turn, Turns, TurnState
+from antiphon.schema import v2
 from antiphon.schema.repair import Malformed
-from antiphon.schema.v2 import (
-    commands,
-    compaction,
-    config_options,
-    messages,
-    plans,
-    prompt,
-    proposed,
-    session_list,
-    subagents,
-    terminals,
-    tool_calls,
-    usage,
-)
-from antiphon.schema.v2.prompt import BackgroundWork
-from antiphon.schema.v2.updates import SessionUpdate
+from antiphon.schema.v2.proposed import StateChange
 from antiphon.schema.wire import Unknown
 
 
@@ -94,7 +80,7 @@ class SessionFold:
         return self.turns.current
 
     @property
-    def background(self) -> list[BackgroundWork] | None:
+    def background(self) -> list[v2.BackgroundWork] | None:
         return self.turns.background
 
     @property
@@ -206,7 +192,7 @@ class SessionFold:
             self._items[key] = item
         self._dirty.add(key)
 
-    def _plan_removed(self, update: plans.PlanRemoved, event: Event) -> None:
+    def _plan_removed(self, update: v2.PlanRemoved, event: Event) -> None:
         plan = self.plans.pop(update.plan_id)
         if plan is not None:
             self._drop(plan)
@@ -280,10 +266,10 @@ def _pass(_: Any) -> None:
     """Stands for the message before the first chunk."""
 
 
-_STATES = frozenset({prompt.SessionStateUpdate, proposed.StateChange})
+_STATES = frozenset({v2.SessionStateUpdate, StateChange})
 
 
-def is_state(update: SessionUpdate) -> TypeGuard[AnyStateUpdate]:
+def is_state(update: v2.SessionUpdate) -> TypeGuard[AnyStateUpdate]:
     """Whether an update is about the state, a known one or not."""
     if type(update) is Unknown:
         return update.get("sessionUpdate") in ("state_update", "state_change")
@@ -330,29 +316,29 @@ _compactions, _compaction_id = attrgetter("compactions"), attrgetter("compaction
 _session_messages, _message_id = attrgetter("session_messages"), attrgetter("message_id")
 
 _UPDATES: dict[type, FoldOne] = {
-    messages.UserMessageChunk: SessionFold._chunk,
-    messages.AgentMessageChunk: SessionFold._chunk,
-    messages.AgentThoughtChunk: SessionFold._chunk,
-    messages.UserMessage: _message,
-    messages.AgentMessage: _message,
-    messages.AgentThought: _message,
-    tool_calls.SessionToolCallUpdate: _by_id(_tools, _tool_call_id, _patch),
-    tool_calls.ToolCallContentChunk: _by_id(_tools, _tool_call_id, _append),
-    terminals.TerminalUpdate: _by_id(_terminals, _terminal_id, _patch),
-    terminals.TerminalOutputChunk: _by_id(_terminals, _terminal_id, _append),
-    plans.PlanUpdate: _by_id(attrgetter("plans"), plan_id, _patch),
-    plans.PlanRemoved: SessionFold._plan_removed,
-    compaction.CompactionUpdate: _by_id(_compactions, _compaction_id, _patch),
-    compaction.CompactionSummaryChunk: _by_id(_compactions, _compaction_id, _append),
-    commands.AvailableCommandsUpdate: _item(lambda s, u, seq: s.facts.set_commands(u, position=seq)),
-    config_options.ConfigOptionUpdate: _item(lambda s, u, seq: s.facts.set_config(u, position=seq)),
-    session_list.SessionInfoUpdate: _item(lambda s, u, seq: s.facts.patch_info(u, position=seq)),
-    usage.UsageUpdate: _item(lambda s, u, seq: s.facts.patch_usage(u, position=seq)),
-    subagents.SubagentUpdate: _by_id(attrgetter("subagents"), attrgetter("session_id"), _patch),
-    subagents.SessionMessage: _by_id(_session_messages, _message_id, _patch),
-    subagents.SessionMessageChunk: _by_id(_session_messages, _message_id, _append),
-    prompt.SessionStateUpdate: SessionFold._state,
-    proposed.StateChange: SessionFold._state,
+    v2.UserMessageChunk: SessionFold._chunk,
+    v2.AgentMessageChunk: SessionFold._chunk,
+    v2.AgentThoughtChunk: SessionFold._chunk,
+    v2.UserMessage: _message,
+    v2.AgentMessage: _message,
+    v2.AgentThought: _message,
+    v2.SessionToolCallUpdate: _by_id(_tools, _tool_call_id, _patch),
+    v2.ToolCallContentChunk: _by_id(_tools, _tool_call_id, _append),
+    v2.TerminalUpdate: _by_id(_terminals, _terminal_id, _patch),
+    v2.TerminalOutputChunk: _by_id(_terminals, _terminal_id, _append),
+    v2.PlanUpdate: _by_id(attrgetter("plans"), plan_id, _patch),
+    v2.PlanRemoved: SessionFold._plan_removed,
+    v2.CompactionUpdate: _by_id(_compactions, _compaction_id, _patch),
+    v2.CompactionSummaryChunk: _by_id(_compactions, _compaction_id, _append),
+    v2.AvailableCommandsUpdate: _item(lambda s, u, seq: s.facts.set_commands(u, position=seq)),
+    v2.ConfigOptionUpdate: _item(lambda s, u, seq: s.facts.set_config(u, position=seq)),
+    v2.SessionInfoUpdate: _item(lambda s, u, seq: s.facts.patch_info(u, position=seq)),
+    v2.UsageUpdate: _item(lambda s, u, seq: s.facts.patch_usage(u, position=seq)),
+    v2.SubagentUpdate: _by_id(attrgetter("subagents"), attrgetter("session_id"), _patch),
+    v2.SessionMessage: _by_id(_session_messages, _message_id, _patch),
+    v2.SessionMessageChunk: _by_id(_session_messages, _message_id, _append),
+    v2.SessionStateUpdate: SessionFold._state,
+    StateChange: SessionFold._state,
     Unknown: SessionFold._unknown,
 }
 """Updates that are not listed reach attached clients and are not replayed (NOTE-05)."""

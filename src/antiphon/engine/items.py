@@ -12,14 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from msgspec import UNSET, structs
 
 from antiphon.engine.content import Content, patch_meta
-from antiphon.schema.v2.compaction import (
-    CompactionId,
-    CompactionStatus,
-    CompactionSummaryChunk,
-    CompactionUpdate,
-)
-from antiphon.schema.v2.content import ContentBlock
-from antiphon.schema.v2.plans import PlanUpdate
+from antiphon.schema import v2
 from antiphon.schema.wire import Unknown
 
 OURS = "_antiphon_"
@@ -80,21 +73,21 @@ class Plan:
 
     __slots__ = ("id", "key", "latest", "position")
 
-    latest: PlanUpdate
+    latest: v2.PlanUpdate
 
     def __init__(self, id: str, *, position: int) -> None:
         self.id = id
         self.key = f"plan/{id}"
         self.position = position
 
-    def patch(self, update: PlanUpdate) -> None:
+    def patch(self, update: v2.PlanUpdate) -> None:
         self.latest = update
 
-    def materialize(self) -> PlanUpdate:
+    def materialize(self) -> v2.PlanUpdate:
         return self.latest
 
 
-def plan_id(update: PlanUpdate) -> str:
+def plan_id(update: v2.PlanUpdate) -> str:
     """Return the id of an updated plan; one of an unknown type has its id too (PLAN-V2-03)."""
     return str(update.plan["planId"]) if isinstance(update.plan, Unknown) else update.plan.plan_id
 
@@ -104,23 +97,23 @@ class Compaction:
 
     __slots__ = ("_summary", "error", "id", "key", "meta", "position", "status")
 
-    def __init__(self, id: CompactionId, *, position: int) -> None:
+    def __init__(self, id: v2.CompactionId, *, position: int) -> None:
         self.id = id
         self.key = f"compaction/{id}"
         self.position = position
-        self.status = CompactionStatus.IN_PROGRESS
+        self.status = v2.CompactionStatus.IN_PROGRESS
         self.error: str | None = None
         self.meta: dict[str, Any] = {}
         self._summary = Content()
 
     @property
-    def summary(self) -> list[ContentBlock]:
+    def summary(self) -> list[v2.ContentBlock]:
         return self._summary.blocks
 
-    def append(self, chunk: CompactionSummaryChunk) -> None:
+    def append(self, chunk: v2.CompactionSummaryChunk) -> None:
         self._summary.append(chunk.content)
 
-    def patch(self, update: CompactionUpdate) -> None:
+    def patch(self, update: v2.CompactionUpdate) -> None:
         self.status = update.status
         if update.summary is not UNSET:
             self._summary.replace(update.summary or ())
@@ -128,13 +121,13 @@ class Compaction:
             self.error = update.error
         self.meta = patch_meta(self.meta, update.meta)
 
-    def materialize(self) -> CompactionUpdate:
+    def materialize(self) -> v2.CompactionUpdate:
         """One update with all that is known (COMP-06)."""
         return structs.replace(self.bare(), summary=self.summary or None)
 
-    def bare(self) -> CompactionUpdate:
+    def bare(self) -> v2.CompactionUpdate:
         """Return it without the summary."""
-        return CompactionUpdate(
+        return v2.CompactionUpdate(
             compaction_id=self.id,
             status=self.status,
             summary=None,
@@ -142,7 +135,7 @@ class Compaction:
             meta=self.meta or None,
         )
 
-    def parts(self) -> tuple[list[ContentBlock], list[str]]:
+    def parts(self) -> tuple[list[v2.ContentBlock], list[str]]:
         """Return the summary as it is kept: blocks, and the strings of the plain text after them."""
         return self._summary.parts
 

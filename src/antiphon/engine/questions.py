@@ -14,24 +14,8 @@ from antiphon.engine.events import NO_RESULT, NOTHING, QuestionClosed, QuestionE
 from antiphon.engine.json_values import Reader, kept
 from antiphon.engine.turn import TurnId
 from antiphon.engine.who import Named
+from antiphon.schema import v2
 from antiphon.schema.repair import Malformed
-from antiphon.schema.v2.elicitation import (
-    CreateElicitationRequest,
-    CreateElicitationResponse,
-    ElicitationAcceptAction,
-    ElicitationCancelAction,
-    ElicitationDeclineAction,
-    ElicitationFormMode,
-    ElicitationUrlMode,
-)
-from antiphon.schema.v2.permissions import (
-    PermissionOption,
-    RequestPermissionRequest,
-    RequestPermissionResponse,
-    SelectedPermissionOutcome,
-    ToolCallPermissionSubject,
-)
-from antiphon.schema.v2.tool_calls import ToolCallUpdate
 from antiphon.schema.wire import Unknown, Wire
 
 REQUEST_PERMISSION = "session/request_permission"
@@ -39,15 +23,15 @@ CREATE_ELICITATION: Final = "elicitation/create"
 FORM: Final = "form"
 URL: Final = "url"
 
-Elicited: TypeAlias = ElicitationFormMode | ElicitationUrlMode
+Elicited: TypeAlias = v2.ElicitationFormMode | v2.ElicitationUrlMode
 REMEMBERED = 256
 """How many ended questions a session remembers, to distinguish a late answer from one to an unknown
 question."""
 
-_REQUESTS: Reader[RequestPermissionRequest] = Reader(RequestPermissionRequest)
-_RESPONSES: Reader[RequestPermissionResponse] = Reader(RequestPermissionResponse)
-_ELICITATIONS: Reader[CreateElicitationRequest] = Reader(CreateElicitationRequest)
-_ELICITED: Reader[CreateElicitationResponse] = Reader(CreateElicitationResponse)
+_REQUESTS: Reader[v2.RequestPermissionRequest] = Reader(v2.RequestPermissionRequest)
+_RESPONSES: Reader[v2.RequestPermissionResponse] = Reader(v2.RequestPermissionResponse)
+_ELICITATIONS: Reader[v2.CreateElicitationRequest] = Reader(v2.CreateElicitationRequest)
+_ELICITED: Reader[v2.CreateElicitationResponse] = Reader(v2.CreateElicitationResponse)
 
 
 class QuestionState(StrEnum):
@@ -82,7 +66,7 @@ ENDS: Mapping[tuple[QuestionState, QuestionEnd], QuestionState | Unanswerable] =
 }
 
 
-def read_permission(opened: QuestionOpened) -> RequestPermissionRequest | None:
+def read_permission(opened: QuestionOpened) -> v2.RequestPermissionRequest | None:
     """Return the permission request of an opened question, if it is one. The question may have ended
     since."""
     return Question(
@@ -112,7 +96,7 @@ class Question(Wire, frozen=True, kw_only=True):
     ended: int = 0
 
     @property
-    def permission(self) -> RequestPermissionRequest | None:
+    def permission(self) -> v2.RequestPermissionRequest | None:
         """The permission request, if it is one."""
         if self.method != REQUEST_PERMISSION:
             return None
@@ -121,7 +105,7 @@ class Question(Wire, frozen=True, kw_only=True):
         except Malformed:
             return None
 
-    def chosen(self, result: bytes | Raw) -> PermissionOption | None:
+    def chosen(self, result: bytes | Raw) -> v2.PermissionOption | None:
         """Return the offered option that an answer selects; other answers select none (PERM-V2-06, -07,
         -08)."""
         permission = self.permission
@@ -131,7 +115,7 @@ class Question(Wire, frozen=True, kw_only=True):
             outcome = _RESPONSES.read(result).outcome
         except Malformed:
             return None
-        if not isinstance(outcome, SelectedPermissionOutcome):
+        if not isinstance(outcome, v2.SelectedPermissionOutcome):
             return None
         return next((option for option in permission.options if option.option_id == outcome.option_id), None)
 
@@ -209,7 +193,7 @@ class Questions:
 
     def apply_opened(
         self, body: QuestionOpened, *, seq: int, turn_id: TurnId | None
-    ) -> ToolCallUpdate | None:
+    ) -> v2.ToolCallUpdate | None:
         """Open a question; return the tool call it is about, to be applied like an update (PERM-V2-03)."""
         if body.question_id in self._by_id:
             return None
@@ -229,7 +213,7 @@ class Questions:
         self.changed.add(question.question_id)
         permission = question.permission
         subject = None if permission is None else permission.subject
-        return subject.tool_call if isinstance(subject, ToolCallPermissionSubject) else None
+        return subject.tool_call if isinstance(subject, v2.ToolCallPermissionSubject) else None
 
     def apply_closed(self, body: QuestionClosed, *, seq: int) -> None:
         question = self._by_id.get(body.question_id)
@@ -283,28 +267,28 @@ def elicitation_of(question: Question) -> Elicited | None:
 
 
 def mode_of(request: Elicited) -> str:
-    return FORM if isinstance(request, ElicitationFormMode) else URL
+    return FORM if isinstance(request, v2.ElicitationFormMode) else URL
 
 
-def read_response(result: bytes) -> CreateElicitationResponse:
+def read_response(result: bytes) -> v2.CreateElicitationResponse:
     """Read an answer of the journal; an unreadable one is no consent (ELIC-08)."""
     try:
         return _ELICITED.read(result)
     except Malformed:
-        return ElicitationCancelAction()
+        return v2.ElicitationCancelAction()
 
 
-def counted(request: Elicited, response: CreateElicitationResponse) -> CreateElicitationResponse | None:
+def counted(request: Elicited, response: v2.CreateElicitationResponse) -> v2.CreateElicitationResponse | None:
     """Return the answer that counts: of an accepted form the values that fit, and nothing else (ELIC-07,
     ELIC-10). `None` for a form that is accepted with values that do not fit (ELIC-17)."""
     from antiphon.engine.forms import Form  # loaded with the first form
 
     match response:
-        case ElicitationAcceptAction() if isinstance(request, ElicitationFormMode):
+        case v2.ElicitationAcceptAction() if isinstance(request, v2.ElicitationFormMode):
             filled = Form(request.requested_schema).read(response.content or {})
-            return None if filled.problems else ElicitationAcceptAction(content=filled.values)
-        case ElicitationAcceptAction():
-            return ElicitationAcceptAction()
-        case ElicitationDeclineAction():
-            return ElicitationDeclineAction()
-    return ElicitationCancelAction()  # ELIC-08: also an unknown action
+            return None if filled.problems else v2.ElicitationAcceptAction(content=filled.values)
+        case v2.ElicitationAcceptAction():
+            return v2.ElicitationAcceptAction()
+        case v2.ElicitationDeclineAction():
+            return v2.ElicitationDeclineAction()
+    return v2.ElicitationCancelAction()  # ELIC-08: also an unknown action

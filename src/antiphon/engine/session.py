@@ -17,16 +17,11 @@ from antiphon.engine.prompts import Entry
 from antiphon.engine.questions import Question
 from antiphon.engine.turn import INTERRUPTED, Command, Effect, Turn
 from antiphon.errors import AntiphonError, ErrorObject, RequestCancelled
-from antiphon.schema.v2.compaction import CompactionStatus, CompactionUpdate
-from antiphon.schema.v2.errors import Error
-from antiphon.schema.v2.prompt import BackgroundWork, State, StateUpdate, StopReason
-from antiphon.schema.v2.subagents import SubagentUpdate
-from antiphon.schema.v2.terminals import TerminalExitStatus, TerminalUpdate
-from antiphon.schema.v2.tool_calls import SessionToolCallUpdate, ToolCallStatus
+from antiphon.schema import v2
 from antiphon.schema.v2.updates import SessionUpdate
 from antiphon.schema.v2.usage import Usage
 
-_CUT = StateUpdate(state=State.IDLE, stop_reason=StopReason.ERROR, error=INTERRUPTED)
+_CUT = v2.StateUpdate(state=v2.State.IDLE, stop_reason=v2.StopReason.ERROR, error=INTERRUPTED)
 _REJECTED = ErrorObject(AntiphonError.code, "The agent was lost", {"reason": "interrupted"})
 _CANCELLED = ErrorObject(RequestCancelled.code, RequestCancelled.summary)
 
@@ -76,17 +71,17 @@ class Session(SessionFold):
         """Progress resumes (PROMPT-V2-24)."""
         return self._report(Command.UNBLOCK)
 
-    def report_background(self, background: Sequence[BackgroundWork]) -> tuple[AnyBody, ...]:
+    def report_background(self, background: Sequence[v2.BackgroundWork]) -> tuple[AnyBody, ...]:
         """Report the complete list of background work, on a repeated snapshot (PROMPT-V2-21, -44)."""
         return self._report(Command.REPEAT, background=background)
 
     def end(
         self,
-        stop_reason: StopReason | None,
+        stop_reason: v2.StopReason | None,
         *,
-        error: Error | None = None,
+        error: v2.Error | None = None,
         usage: Usage | None = None,
-        background: Sequence[BackgroundWork] | UnsetType = UNSET,
+        background: Sequence[v2.BackgroundWork] | UnsetType = UNSET,
     ) -> tuple[AnyBody, ...]:
         """End the open turn. Without one, return nothing: a turn ends once."""
         ended = self.turns.command(
@@ -113,9 +108,9 @@ class Session(SessionFold):
         bodies += self.questions.close_all(self.questions.open, e.QuestionEnd.EXPIRED)
         bodies += [
             Updated.of(
-                SessionToolCallUpdate(
+                v2.SessionToolCallUpdate(
                     tool_call_id=call.id,
-                    status=ToolCallStatus.FAILED,
+                    status=v2.ToolCallStatus.FAILED,
                     capabilities=UNSET if call.capabilities is None else None,  # TOOL-V2-11
                 )
             )
@@ -124,9 +119,9 @@ class Session(SessionFold):
         ]
         bodies += [
             Updated.of(
-                TerminalUpdate(
+                v2.TerminalUpdate(
                     terminal_id=terminal.id,
-                    exit_status=TerminalExitStatus(),
+                    exit_status=v2.TerminalExitStatus(),
                     capabilities=UNSET if terminal.capabilities is None else None,  # TERMV2-12
                 )
             )
@@ -135,27 +130,27 @@ class Session(SessionFold):
         ]
         bodies += [  # COMP-05: each ends, once
             Updated.of(
-                CompactionUpdate(
+                v2.CompactionUpdate(
                     compaction_id=compaction.id,
-                    status=CompactionStatus.FAILED,
+                    status=v2.CompactionStatus.FAILED,
                     summary=None,
                     error="The compaction was interrupted",
                 )
             )
             for compaction in self.compactions
-            if compaction.status == CompactionStatus.IN_PROGRESS
+            if compaction.status == v2.CompactionStatus.IN_PROGRESS
         ]
         bodies += [  # it worked in the same process
-            Updated.of(SubagentUpdate(session_id=subagent.id, state=_CUT))
+            Updated.of(v2.SubagentUpdate(session_id=subagent.id, state=_CUT))
             for subagent in self.subagents
             if subagent.working
         ]
         if self.prompts.queued and not self.prompts.paused and not goes_on:
             bodies.append(e.QueuePaused())
         if cancelled:
-            bodies += map(Updated.of, self.turns.cut(StopReason.CANCELLED))
+            bodies += map(Updated.of, self.turns.cut(v2.StopReason.CANCELLED))
         else:
-            bodies += map(Updated.of, self.turns.cut(StopReason.ERROR, error=INTERRUPTED))
+            bodies += map(Updated.of, self.turns.cut(v2.StopReason.ERROR, error=INTERRUPTED))
         return tuple(bodies)
 
     def cancel(self, *, message_id: str | None = None) -> Cancelled:
@@ -179,14 +174,14 @@ class Session(SessionFold):
         if self.closed:
             return ()
         closing = self.questions.close_all(self.questions.open, e.QuestionEnd.CANCELLED)
-        states = map(Updated.of, self.turns.cut(StopReason.CANCELLED))  # PROMPT-V2-38
+        states = map(Updated.of, self.turns.cut(v2.StopReason.CANCELLED))  # PROMPT-V2-38
         return (*self.prompts.cancel(closing=True), *closing, *states, e.SessionClosed())
 
     def _report(
         self,
         command: Command,
         *,
-        background: Sequence[BackgroundWork] | UnsetType = UNSET,
+        background: Sequence[v2.BackgroundWork] | UnsetType = UNSET,
         meta: dict[str, Any] | None = None,
     ) -> tuple[AnyBody, ...]:
         update = self.turns.command(command, background=background, meta=meta)

@@ -8,15 +8,7 @@ from typing import Any
 from msgspec import UNSET, structs
 
 from antiphon.engine.content import add_run, patch_meta
-from antiphon.schema.v2.identifiers import TerminalId
-from antiphon.schema.v2.terminals import (
-    TerminalCapabilities,
-    TerminalExitStatus,
-    TerminalOutput,
-    TerminalOutputChunk,
-    TerminalSize,
-    TerminalUpdate,
-)
+from antiphon.schema import v2
 
 _RUN = 1024
 _FIELDS = ("command", "cwd", "exit_status", "size", "capabilities")
@@ -30,15 +22,15 @@ class Terminal:
         "size",
     )  # fmt: skip
 
-    def __init__(self, id: TerminalId, *, position: int) -> None:
+    def __init__(self, id: v2.TerminalId, *, position: int) -> None:
         self.id = id
         self.key = f"terminal/{id}"
         self.position = position
         self.command: str | None = None
         self.cwd: str | None = None
-        self.exit_status: TerminalExitStatus | None = None
-        self.size: TerminalSize | None = None
-        self.capabilities: TerminalCapabilities | None = None
+        self.exit_status: v2.TerminalExitStatus | None = None
+        self.size: v2.TerminalSize | None = None
+        self.capabilities: v2.TerminalCapabilities | None = None
         self.meta: dict[str, Any] = {}
         self._runs: list[bytes] | None = None
         self._pieces: list[bytes] = []
@@ -62,7 +54,7 @@ class Terminal:
     def exited(self) -> bool:
         return self.exit_status is not None  # TERMV2-06: whatever the status is
 
-    def append(self, chunk: TerminalOutputChunk) -> None:
+    def append(self, chunk: v2.TerminalOutputChunk) -> None:
         piece = _decoded(chunk.data)  # TERMV2-05: each chunk on its own
         if piece is None:
             return
@@ -72,7 +64,7 @@ class Terminal:
         if len(self._pieces) >= _RUN:
             add_run(self._runs, self._pieces, b"")
 
-    def patch(self, update: TerminalUpdate) -> None:
+    def patch(self, update: v2.TerminalUpdate) -> None:
         for name in _FIELDS:
             value = getattr(update, name)
             if value is not UNSET:
@@ -85,17 +77,17 @@ class Terminal:
                 self._runs, self._pieces = [whole] if whole else [], []  # TERMV2-04
         self.meta = patch_meta(self.meta, update.meta)
 
-    def materialize(self) -> TerminalUpdate:
+    def materialize(self) -> v2.TerminalUpdate:
         """One snapshot (SESS-25), cleared fields as `null`."""
         output = self.output
         if output is None:
             return self.bare()
         data = b2a_base64(output, newline=False).decode("ascii")
-        return structs.replace(self.bare(), output=TerminalOutput(data=data))
+        return structs.replace(self.bare(), output=v2.TerminalOutput(data=data))
 
-    def bare(self) -> TerminalUpdate:
+    def bare(self) -> v2.TerminalUpdate:
         """Return it without its output."""
-        return TerminalUpdate(
+        return v2.TerminalUpdate(
             terminal_id=self.id,
             command=self.command,
             cwd=self.cwd,

@@ -8,23 +8,15 @@ from msgspec import UNSET
 
 from antiphon.engine.content import patch_meta
 from antiphon.engine.transcript import about_in
-from antiphon.schema.v2.identifiers import ToolCallId
-from antiphon.schema.v2.tool_calls import (
-    SessionToolCallUpdate,
-    ToolCallCapabilities,
-    ToolCallContent,
-    ToolCallContentChunk,
-    ToolCallLocation,
-    ToolCallStatus,
-    ToolCallUpdate,
-    ToolKind,
-)
+from antiphon.schema import v2
 
-AnyToolCallUpdate: TypeAlias = ToolCallUpdate | SessionToolCallUpdate
+AnyToolCallUpdate: TypeAlias = v2.ToolCallUpdate | v2.SessionToolCallUpdate
 
-FINAL = frozenset({ToolCallStatus.COMPLETED, ToolCallStatus.FAILED, ToolCallStatus.CANCELLED})  # TOOL-V2-08
+FINAL = frozenset(
+    {v2.ToolCallStatus.COMPLETED, v2.ToolCallStatus.FAILED, v2.ToolCallStatus.CANCELLED}
+)  # TOOL-V2-08
 _SCALARS = ("name", "title", "kind", "status", "raw_input", "raw_output", "capabilities")
-_RESETS: dict[str, Any] = {"kind": ToolKind.OTHER, "status": ToolCallStatus.PENDING}  # TOOL-V2-02
+_RESETS: dict[str, Any] = {"kind": v2.ToolKind.OTHER, "status": v2.ToolCallStatus.PENDING}  # TOOL-V2-02
 
 
 class ToolCall:
@@ -35,19 +27,19 @@ class ToolCall:
         "raw_output", "status", "title",
     )  # fmt: skip
 
-    def __init__(self, id: ToolCallId, *, position: int) -> None:
+    def __init__(self, id: v2.ToolCallId, *, position: int) -> None:
         self.id = id
         self.key = f"tool/{id}"
         self.position = position
         self.name: str | None = None
         self.title: str | None = None
-        self.kind = ToolKind.OTHER
-        self.status = ToolCallStatus.PENDING
-        self.content: list[ToolCallContent] = []
-        self.locations: list[ToolCallLocation] = []
+        self.kind = v2.ToolKind.OTHER
+        self.status = v2.ToolCallStatus.PENDING
+        self.content: list[v2.ToolCallContent] = []
+        self.locations: list[v2.ToolCallLocation] = []
         self.raw_input: Any = None
         self.raw_output: Any = None
-        self.capabilities: ToolCallCapabilities | None = None
+        self.capabilities: v2.ToolCallCapabilities | None = None
         self.meta: dict[str, Any] = {}
 
     @property
@@ -71,12 +63,12 @@ class ToolCall:
             self.locations = list(update.locations or ())
         self.meta = patch_meta(self.meta, update.meta)
 
-    def append(self, chunk: ToolCallContentChunk) -> None:
+    def append(self, chunk: v2.ToolCallContentChunk) -> None:
         self.content.append(chunk.content)  # items stay apart: a chunk is one of them (TOOL-V2-05)
 
-    def materialize(self) -> SessionToolCallUpdate:
+    def materialize(self) -> v2.SessionToolCallUpdate:
         """Return all fields, cleared ones as `null`: it replaces what a client holds."""
-        return SessionToolCallUpdate(
+        return v2.SessionToolCallUpdate(
             tool_call_id=self.id,
             name=self.name,
             title=self.title,

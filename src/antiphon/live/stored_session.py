@@ -10,18 +10,8 @@ import contextlib
 import logging
 from collections.abc import Callable, Iterable, Sequence
 
-from antiphon.engine.events import (
-    FORMAT,
-    AnyBody,
-    Cursor,
-    Event,
-    JournalGap,
-    NewerEvent,
-    SessionCreated,
-    UnreadableEvent,
-    decode_event,
-    encode_event,
-)
+from antiphon.engine import events as e
+from antiphon.engine.events import Event
 from antiphon.engine.session import Session
 from antiphon.engine.snapshot import SessionRestorer
 from antiphon.errors import (
@@ -48,7 +38,7 @@ class SnapshotUnusable(Exception):
 
 
 async def begin_journal(
-    store: Store, created: SessionCreated, history: Iterable[AnyBody], *, now: int, owner: str
+    store: Store, created: e.SessionCreated, history: Iterable[e.AnyBody], *, now: int, owner: str
 ) -> Session:
     """Put a new session into the store, claimed by `owner`; return its fold."""
     events = [Event(seq, now, body) for seq, body in enumerate((created, *history), start=1)]
@@ -61,7 +51,7 @@ async def begin_journal(
         created_at=now,
         updated_at=now,
     )
-    batch = Batch(1, tuple(map(encode_event, events)))
+    batch = Batch(1, tuple(map(e.encode_event, events)))
     try:
         # One commit: a session without its first event would look like one that has lost it.
         await store.create(record, batch=batch)
@@ -134,7 +124,7 @@ async def _fold_journal(store: Store, session_id: str, fold: Session) -> None:
         await _refuse(store, session_id, FaultKind.DAMAGED, damage.found)
     if _is_later(fold):
         assert fold.created is not None
-        found = f"its journal is of format {fold.created.format}, and this version knows up to {FORMAT}"
+        found = f"its journal is of format {fold.created.format}, and this version knows up to {e.FORMAT}"
         await _refuse(store, session_id, FaultKind.NEWER, found)
 
 
@@ -155,12 +145,12 @@ def _fold(fold: Session, lines: Sequence[bytes], session_id: str) -> None:
     """Raises `StoreCorrupt`, or `SessionTooNew`."""
     try:
         fold.fold(map(_decode, lines))
-    except UnreadableEvent as error:
+    except e.UnreadableEvent as error:
         found = f"event {fold.last_seq + 1} cannot be read: {error}"
-        if isinstance(error, NewerEvent) or _is_later(fold):
+        if isinstance(error, e.NewerEvent) or _is_later(fold):
             raise SessionTooNew(session_id, found) from error
         raise StoreCorrupt(found) from error
-    except JournalGap as gap:
+    except e.JournalGap as gap:
         raise StoreCorrupt(f"expected event {gap.expected}, found event {gap.got}") from gap
     except Exception as error:
         # The fold may raise anything for an event that a foreign program wrote, or that changed on disk.
@@ -173,8 +163,8 @@ def _decode(line: bytes) -> Event:
         try:
             line.decode()  # raw bytes in an event are not checked otherwise
         except UnicodeDecodeError as error:
-            raise UnreadableEvent(str(error)) from None
-    return decode_event(line)
+            raise e.UnreadableEvent(str(error)) from None
+    return e.decode_event(line)
 
 
 def _check_whole(fold: Session, session_id: str, last: int) -> None:
@@ -189,7 +179,7 @@ def _check_whole(fold: Session, session_id: str, last: int) -> None:
 
 
 def _is_later(fold: Session) -> bool:
-    return fold.created is not None and fold.created.format > FORMAT
+    return fold.created is not None and fold.created.format > e.FORMAT
 
 
 async def _refuse(store: Store, session_id: str, kind: FaultKind, found: str) -> None:
@@ -254,6 +244,6 @@ def _add_parts(restorer: SessionRestorer, parts: dict[str, bytes]) -> Sequence[b
 def _finish_parts(restorer: SessionRestorer, upto: int) -> Session:
     """Raises `SnapshotUnusable`."""
     try:
-        return restorer.finish(Cursor(upto))
+        return restorer.finish(e.Cursor(upto))
     except Exception as error:
         raise SnapshotUnusable(f"{type(error).__name__}: {error}") from error
