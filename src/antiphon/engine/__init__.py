@@ -22,8 +22,7 @@ if TYPE_CHECKING:
         UnknownField,
     )
     from antiphon.engine.items import Compaction, Plan
-    from antiphon.engine.terminals import Terminal
-    from antiphon.engine.tools import ToolCall
+    from antiphon.engine.tools import Terminal, ToolCall
     from antiphon.engine.transcript import TYPE_OF, Message, MessageType, is_deletion
     from antiphon.engine.turn import TurnState
     from antiphon.engine.who import sender_in
@@ -40,8 +39,7 @@ __getattr__ = lazy_names(__name__, {
     "forms": ("BooleanField", "ChoiceField", "ChoicesField", "Field", "IntegerField", "NumberField",
         "Option", "TextField", "Unchecked", "Unfit", "UnknownField"),
     "items": ("Compaction", "Plan"),
-    "terminals": ("Terminal",),
-    "tools": ("ToolCall",),
+    "tools": ("Terminal", "ToolCall"),
     "transcript": ("TYPE_OF", "Message", "MessageType", "is_deletion"),
     "turn": ("TurnState",),
     "who": ("sender_in",),

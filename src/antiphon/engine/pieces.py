@@ -20,8 +20,7 @@ from antiphon.engine.content import is_plain
 from antiphon.engine.items import Compaction, Item
 from antiphon.engine.json_values import encode
 from antiphon.engine.subagents import SessionNote
-from antiphon.engine.terminals import Terminal
-from antiphon.engine.tools import ToolCall
+from antiphon.engine.tools import Terminal, ToolCall
 from antiphon.engine.transcript import CHUNK, Message
 from antiphon.schema import v2
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from msgspec import UNSET, structs
+from msgspec import UNSET, Struct, field, structs
 
 from antiphon.engine.content import Content, patch_meta
 from antiphon.schema import v2
@@ -16,24 +16,23 @@ SUBAGENT_OF = "subagentOf"
 _FIELDS = ("title", "description", "capabilities", "state", "cwd", "additional_directories")
 
 
-class SubagentInfo:
+class SubagentInfo(Struct, eq=False):
     """A session that works for this one, as it was announced: absent keeps, null clears (SUB-02)."""
 
-    __slots__ = ("additional_directories", "capabilities", "cwd", "description", "id", "key", "meta",
-                 "position", "state", "title")  # fmt: skip
+    id: v2.SessionId
+    position: int
+    key: str = ""
+    title: str | None = None
+    description: str | None = None
+    capabilities: v2.SubagentSessionCapabilities | None = None
+    state: v2.StateUpdate | None = None
+    """`None` until the agent has confirmed one."""
+    cwd: str | None = None
+    additional_directories: list[str] | None = None
+    meta: dict[str, Any] = {}
 
-    def __init__(self, id: v2.SessionId, *, position: int) -> None:
-        self.id = id
-        self.key = f"subagent/{id}"
-        self.position = position
-        self.title: str | None = None
-        self.description: str | None = None
-        self.capabilities: v2.SubagentSessionCapabilities | None = None
-        self.state: v2.StateUpdate | None = None
-        """`None` until the agent has confirmed one."""
-        self.cwd: str | None = None
-        self.additional_directories: list[str] | None = None
-        self.meta: dict[str, Any] = {}
+    def __post_init__(self) -> None:
+        self.key = f"subagent/{self.id}"
 
     @property
     def can_cancel(self) -> bool:
@@ -57,22 +56,21 @@ class SubagentInfo:
         return v2.SubagentUpdate(session_id=self.id, meta=self.meta or UNSET, **known)
 
 
-class SessionNote:
+class SessionNote(Struct, eq=False):
     """A message from one session to another; its participants may be named later (SUB-03)."""
 
-    __slots__ = ("_content", "id", "key", "meta", "position", "recipient_message_id", "recipient_session_id",
-                 "sender_message_id", "sender_session_id")  # fmt: skip
+    id: v2.MessageId
+    position: int
+    key: str = ""
+    sender_session_id: v2.SessionId | None = None
+    recipient_session_id: v2.SessionId | None = None
+    sender_message_id: v2.MessageId | None = None
+    recipient_message_id: v2.MessageId | None = None
+    meta: dict[str, Any] = {}
+    _content: Content = field(default_factory=Content)
 
-    def __init__(self, id: v2.MessageId, *, position: int) -> None:
-        self.id = id
-        self.key = f"session_message/{id}"
-        self.position = position
-        self.sender_session_id: v2.SessionId | None = None
-        self.recipient_session_id: v2.SessionId | None = None
-        self.sender_message_id: v2.MessageId | None = None
-        self.recipient_message_id: v2.MessageId | None = None
-        self.meta: dict[str, Any] = {}
-        self._content = Content()
+    def __post_init__(self) -> None:
+        self.key = f"session_message/{self.id}"
 
     @property
     def content(self) -> list[v2.ContentBlock]:
