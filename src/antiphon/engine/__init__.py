@@ -8,7 +8,7 @@ from antiphon.lazy_names import lazy_names
 if TYPE_CHECKING:
     from antiphon.engine.annotations import ANNOTATION_UPDATES
     from antiphon.engine.configuration import offered_values
-    from antiphon.engine.forms import (
+    from antiphon.engine.forms.form import (
         BooleanField,
         ChoiceField,
         ChoicesField,
@@ -36,7 +36,7 @@ __all__ = [
 __getattr__ = lazy_names(__name__, {
     "annotations": ("ANNOTATION_UPDATES",),
     "configuration": ("offered_values",),
-    "forms": ("BooleanField", "ChoiceField", "ChoicesField", "Field", "IntegerField", "NumberField",
+    "forms.form": ("BooleanField", "ChoiceField", "ChoicesField", "Field", "IntegerField", "NumberField",
         "Option", "TextField", "Unchecked", "Unfit", "UnknownField"),
     "items": ("Compaction", "Plan"),
     "tools": ("Terminal", "ToolCall"),

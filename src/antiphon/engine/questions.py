@@ -281,7 +281,7 @@ def read_response(result: bytes) -> v2.CreateElicitationResponse:
 def counted(request: Elicited, response: v2.CreateElicitationResponse) -> v2.CreateElicitationResponse | None:
     """Return the answer that counts: of an accepted form the values that fit, and nothing else (ELIC-07,
     ELIC-10). `None` for a form that is accepted with values that do not fit (ELIC-17)."""
-    from antiphon.engine.forms import Form  # loaded with the first form
+    from antiphon.engine.forms.form import Form  # loaded with the first form
 
     match response:
         case v2.ElicitationAcceptAction() if isinstance(request, v2.ElicitationFormMode):
