@@ -165,42 +165,20 @@ class Prompts:
 
     # Commands
 
-    def submit(
-        self,
-        content: Sequence[ContentBlock] | Raw,
-        *,
-        message_id: str,
-        state: TurnState,
-        delivery: Delivery = Delivery.QUEUE,
-        held: bool,
-        operation_id: str | None = None,
-        sender: Named | None = None,
-        meta: dict[str, Any] | None = None,
-        request_id: RequestId = None,
-    ) -> Outcome:
-        """Queue a prompt; for a known operation id, return its first outcome."""
+    def submit(self, prompt: e.PromptQueued, *, state: TurnState) -> Outcome:
+        """Queue a prompt in a session of this state; for a known operation id, return its first outcome."""
+        operation_id = prompt.operation_id
         if operation_id is not None and (known := self.of_operation(operation_id)) is not None:
             return Outcome(entry=known, repeated=True)
-        raw = _raw(content)
-        if _is_empty(raw):
+        if _is_empty(prompt.raw_content):
             return Outcome(refusal=Refusal.EMPTY)  # PROMPT-V2-01
-        if delivery is Delivery.STEER and not held and state is TurnState.IDLE:
+        if prompt.delivery is Delivery.STEER and not prompt.held and state is TurnState.IDLE:
             return Outcome(refusal=Refusal.NO_RUNNING_TURN)
-        body = e.PromptQueued(
-            message_id=message_id,
-            raw_content=raw,
-            delivery=delivery,
-            held=held,
-            operation_id=operation_id,
-            sender=sender,
-            meta=meta,
-            request_id=request_id,
-        )
-        return Outcome((body,), _entry(body))
+        return Outcome((prompt,), _entry(prompt))
 
     def edit(self, message_id: str, content: Sequence[ContentBlock] | Raw) -> Outcome:
         """New content; id, delivery and place stay."""
-        raw = _raw(content)
+        raw = raw_content(content)
         if _is_empty(raw):
             return Outcome(refusal=Refusal.EMPTY)
         return self._act(Action.EDIT, message_id, e.PromptEdited(message_id=message_id, raw_content=raw))
@@ -294,17 +272,17 @@ class Prompts:
                 at = self._order.index(before) if before in self._order else len(self._order)
                 self._order.insert(at, id)
             case e.PromptWithdrawn(message_id=id) if self._allows(Action.RETURN, id):
-                self._settle(id, PromptState.WITHDRAWN, seq)
+                self._end_wait(id, PromptState.WITHDRAWN, seq)
             case e.PromptRejected(message_id=id) if self._allows(Action.REJECT, id):
                 self._change(id, error=body.error)
-                self._settle(id, PromptState.REJECTED, seq)
+                self._end_wait(id, PromptState.REJECTED, seq)
             case e.PromptSent(message_id=id) if self._allows(Action.SEND, id):
                 self._order.remove(id)
                 self._sent.append(id)
                 self._change(id, state=PromptState.SENT)
             case e.PromptAccepted(message_id=id) if self._allows(Action.ACCEPT, id):
                 self._change(id, became=body.became)
-                self._settle(id, PromptState.ACCEPTED, seq)
+                self._end_wait(id, PromptState.ACCEPTED, seq)
             case e.QueuePaused():
                 self.paused = True
             case e.QueueResumed():
@@ -344,7 +322,8 @@ class Prompts:
         self._entries[message_id] = replace(self._entries[message_id], **fields)
         self.changed.add(message_id)
 
-    def _settle(self, message_id: str, state: PromptState, seq: int) -> None:
+    def _end_wait(self, message_id: str, state: PromptState, seq: int) -> None:
+        """Take a prompt out of the queue, and forget the oldest settled one if there are too many."""
         waiting = self._sent if message_id in self._sent else self._order
         waiting.remove(message_id)
         self._change(message_id, state=state, raw_content=_NO_CONTENT, meta=None, settled=seq)
@@ -394,7 +373,8 @@ def _signature(entry: Entry) -> bytes:
     return b',"_meta":{"antiphon":{"sender":%b}}' % encode(who_of(entry.sender))
 
 
-def _raw(content: Sequence[ContentBlock] | Raw) -> Raw:
+def raw_content(content: Sequence[ContentBlock] | Raw) -> Raw:
+    """Return the content of a prompt as an event has it."""
     return kept(content) if isinstance(content, Raw) else Raw(encode(list(content)))
 
 
