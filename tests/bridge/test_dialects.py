@@ -9,7 +9,7 @@ import pytest
 
 from antiphon.bridge.dialects import ProposedWriter, V1Writer, V2Writer, Writer, writer
 from antiphon.bridge.prompts import INTERRUPTED, Answer
-from antiphon.bridge.spelling import Insertions
+from antiphon.bridge.proposed import Insertions
 from antiphon.errors import ErrorObject
 from antiphon.schema import v2
 from antiphon.schema.codec import codec
@@ -280,7 +280,7 @@ def test_questions_are_asked_in_the_dialect(to: Writer) -> None:
 
 
 def test_what_is_remembered_of_messages_that_were_told_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("antiphon.bridge.spelling.SEEN", 10)
+    monkeypatch.setattr("antiphon.bridge.proposed.SEEN", 10)
     insertions = Insertions()
     for number in range(100):
         told = v2.UserMessage(message_id=v2.MessageId(f"m{number}"), content=[])

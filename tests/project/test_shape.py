@@ -10,7 +10,7 @@ from tools.shape import Shape, measure
 BOUNDS = {
     "lines without generated code": 65_400,
     "modules in one package": 21,
-    "gerund modules": 4,
+    "gerund modules": 3,
     "deepest inheritance chain": 2,
     "modules in one import cycle": 0,
     "public functions with more than 8 parameters": 0,

@@ -17,8 +17,8 @@ from msgspec import Raw, structs
 from antiphon.bridge.downgrade.session import Downgrade
 from antiphon.bridge.losses import Report
 from antiphon.bridge.prompts import Answer, RequestId, Taken, end_v1, refuse_v1
+from antiphon.bridge.proposed import as_proposed
 from antiphon.bridge.questions import Asked, Elicited, ask, ask_as_written, ask_v1, elicit_v1
-from antiphon.bridge.spelling import as_proposed
 from antiphon.engine.items import OURS
 from antiphon.engine.transcript import TYPE_OF, WHOLE, is_deletion
 from antiphon.errors import ErrorObject

@@ -13,13 +13,13 @@ import msgspec
 from msgspec import UNSET
 
 from antiphon.bridge import losses
-from antiphon.bridge.content import ContentDown, recast
+from antiphon.bridge.content import ContentDown, recast, twin
 from antiphon.bridge.downgrade.configuration import Configuration
 from antiphon.bridge.downgrade.messages import Messages
 from antiphon.bridge.downgrade.plans import Plans
 from antiphon.bridge.downgrade.tools import Tools
 from antiphon.bridge.losses import Ledger, Report, mark
-from antiphon.bridge.spelling import normalize
+from antiphon.bridge.proposed import normalize
 from antiphon.engine.annotations import ANNOTATION_UPDATES
 from antiphon.engine.content import patch_meta
 from antiphon.schema import v1, v2
@@ -192,11 +192,7 @@ class Downgrade:
             fields["meta"] = mark(update.meta or None, {"state": state})
             fields["state"] = UNSET
         if isinstance(update.capabilities, v2.SubagentSessionCapabilities):
-            cancel = update.capabilities.cancel
-            cancel_v1 = None if cancel is None else recast(cancel, v1.SessionCancelCapabilities)
-            fields["capabilities"] = recast(
-                update.capabilities, v1.SubagentSessionCapabilities, cancel=cancel_v1
-            )
+            fields["capabilities"] = twin(update.capabilities, v1)
         return [v1.SubagentUpdate(**fields)]
 
     def _session_message(self, update: v2.SessionMessage) -> list[v1.SessionUpdate]:
