@@ -257,7 +257,7 @@ class V1Writer(Writer):
         return _all(self.downgrade.flush())
 
     def inserted(self, message_id: str, *, beside: dict[str, Any] | None = None) -> Taken | None:
-        known_as = self.downgrade.note_prompted(message_id)
+        known_as = self.downgrade.messages.note_prompted(message_id)
         if self._opt_ins.prompt_lifecycle:
             return PromptAccepted(message_id=v1.MessageId(known_as), meta=_ours(beside))
         return None

@@ -35,6 +35,8 @@ _ELICITED: Reader[v2.CreateElicitationResponse] = Reader(v2.CreateElicitationRes
 
 
 class QuestionState(StrEnum):
+    """Open, or how it ended (`QuestionEnd`)."""
+
     OPEN = "open"
     ANSWERED = "answered"
     CANCELLED = "cancelled"
@@ -46,24 +48,6 @@ class Unanswerable(StrEnum):
 
     ALREADY_ENDED = "already_ended"
     UNKNOWN_QUESTION = "unknown_question"
-
-
-_Q = QuestionState
-
-ENDS: Mapping[tuple[QuestionState, QuestionEnd], QuestionState | Unanswerable] = {
-    (_Q.OPEN, QuestionEnd.ANSWERED): _Q.ANSWERED,
-    (_Q.OPEN, QuestionEnd.CANCELLED): _Q.CANCELLED,
-    (_Q.OPEN, QuestionEnd.EXPIRED): _Q.EXPIRED,
-    (_Q.ANSWERED, QuestionEnd.ANSWERED): Unanswerable.ALREADY_ENDED,
-    (_Q.ANSWERED, QuestionEnd.CANCELLED): Unanswerable.ALREADY_ENDED,
-    (_Q.ANSWERED, QuestionEnd.EXPIRED): Unanswerable.ALREADY_ENDED,
-    (_Q.CANCELLED, QuestionEnd.ANSWERED): Unanswerable.ALREADY_ENDED,  # PROMPT-V2-26
-    (_Q.CANCELLED, QuestionEnd.CANCELLED): Unanswerable.ALREADY_ENDED,
-    (_Q.CANCELLED, QuestionEnd.EXPIRED): Unanswerable.ALREADY_ENDED,
-    (_Q.EXPIRED, QuestionEnd.ANSWERED): Unanswerable.ALREADY_ENDED,
-    (_Q.EXPIRED, QuestionEnd.CANCELLED): Unanswerable.ALREADY_ENDED,
-    (_Q.EXPIRED, QuestionEnd.EXPIRED): Unanswerable.ALREADY_ENDED,
-}
 
 
 def read_permission(opened: QuestionOpened) -> v2.RequestPermissionRequest | None:
@@ -184,9 +168,8 @@ class Questions:
         question = self._by_id.get(question_id)
         if question is None:
             return Ending(refusal=Unanswerable.UNKNOWN_QUESTION)
-        verdict = ENDS[question.state, end]
-        if isinstance(verdict, Unanswerable):
-            return Ending(question=question, refusal=verdict)
+        if question.state is not QuestionState.OPEN:  # PROMPT-V2-26
+            return Ending(question=question, refusal=Unanswerable.ALREADY_ENDED)
         return Ending((QuestionClosed(question_id=question_id, end=end),), question)
 
     # The fold
@@ -217,14 +200,11 @@ class Questions:
 
     def apply_closed(self, body: QuestionClosed, *, seq: int) -> None:
         question = self._by_id.get(body.question_id)
-        if question is None:
-            return
-        state = ENDS[question.state, body.end]
-        if isinstance(state, Unanswerable):
+        if question is None or question.state is not QuestionState.OPEN:
             return
         self._by_id[question.question_id] = replace(
             question,
-            state=state,
+            state=QuestionState(body.end),
             params=Raw(b"{}"),
             origin=NOTHING,
             result=kept(body.result),

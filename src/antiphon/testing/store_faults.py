@@ -80,3 +80,11 @@ async def a_hole_is_reported_and_nothing_is_deleted(store: Store, damage: Damage
     await store.append("well", Batch(7, (b"{}",)))
     assert await store.delete("sick"), "a user may delete a damaged session"
     assert await store.get("sick") is None
+
+
+CHECKS = (
+    a_session_is_created_with_its_first_events,
+    a_fault_is_listed_until_the_session_is_deleted,
+    a_session_without_events_stays,
+    a_snapshot_can_be_dropped,
+)

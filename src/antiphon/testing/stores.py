@@ -21,20 +21,8 @@ from antiphon.errors import (
     StoreError,
 )
 from antiphon.stores.base import Batch, RecordPatch, SessionRecord, Store
-from antiphon.testing.store_arrivals import (
-    an_arriving_session_is_seen_when_it_is_whole,
-    another_store_leaves_an_arrival_alone,
-    of_an_unfinished_arrival_nothing_is_left,
-    sessions_that_arrive_together_are_seen_together,
-)
-from antiphon.testing.store_faults import (
-    Damage,
-    a_fault_is_listed_until_the_session_is_deleted,
-    a_hole_is_reported_and_nothing_is_deleted,
-    a_session_is_created_with_its_first_events,
-    a_session_without_events_stays,
-    a_snapshot_can_be_dropped,
-)
+from antiphon.testing import store_arrivals, store_faults
+from antiphon.testing.store_faults import Damage
 from antiphon.testing.store_samples import events, read_all, refused, session
 
 Make = Callable[[], AbstractAsyncContextManager[Store]]
@@ -429,21 +417,16 @@ CHECKS: tuple[Callable[[Store], Coroutine[Any, Any, None]], ...] = (
     a_deleted_session_is_gone_with_all_it_had,
     an_unknown_session_is_an_error,
     a_session_has_one_owner,
-    an_arriving_session_is_seen_when_it_is_whole,
-    of_an_unfinished_arrival_nothing_is_left,
-    sessions_that_arrive_together_are_seen_together,
-    a_session_is_created_with_its_first_events,
-    a_fault_is_listed_until_the_session_is_deleted,
-    a_session_without_events_stays,
-    a_snapshot_can_be_dropped,
+    *store_arrivals.CHECKS,
+    *store_faults.CHECKS,
     after_closing_everything_is_refused,
 )
 SHARED_CHECKS: tuple[Callable[[Store, Store], Coroutine[Any, Any, None]], ...] = (
     two_stores_write_one_journal_in_turns,
     growth_is_seen_by_the_other_store,
     a_claim_holds_against_the_other_store_until_it_closes,
-    another_store_leaves_an_arrival_alone,
+    store_arrivals.another_store_leaves_an_arrival_alone,
 )
 DAMAGE_CHECKS: tuple[Callable[[Store, Damage], Coroutine[Any, Any, None]], ...] = (
-    a_hole_is_reported_and_nothing_is_deleted,
+    store_faults.a_hole_is_reported_and_nothing_is_deleted,
 )
