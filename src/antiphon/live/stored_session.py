@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from antiphon.engine import events as e
 from antiphon.engine.events import Event
@@ -128,10 +128,13 @@ async def _fold_journal(store: Store, session_id: str, fold: Session) -> None:
         await _refuse(store, session_id, FaultKind.NEWER, found)
 
 
-def _check_snapshot(fold: Session, record: SessionRecord) -> None:
-    """Raise `SnapshotUnusable` for a snapshot of another session."""
+def _finish(restorer: SessionRestorer, upto: int, record: SessionRecord) -> Session:
+    """Return the session of a snapshot. Raise `SnapshotUnusable` for a snapshot of another session."""
+    with _unusable():
+        fold = restorer.finish(e.Cursor(upto))
     if fold.last_seq and (fold.created is None or fold.created.session_id != record.session_id):
         raise SnapshotUnusable("its session_created event is missing, or of another session")
+    return fold
 
 
 async def _check_tail(store: Store, record: SessionRecord, upto: int) -> None:
@@ -201,11 +204,10 @@ async def _snapshot(store: Store, record: SessionRecord) -> Session:
             first = upto if first is None else first
             if upto != first:
                 break
-            _add_parts(restorer, parts)
+            with _unusable():
+                restorer.add(parts)
         else:
-            fold = _finish_parts(restorer, first or 0)
-            _check_snapshot(fold, record)
-            return fold
+            return _finish(restorer, first or 0, record)
 
 
 async def _from_snapshot(store: Store, record: SessionRecord, preview: Preview | None) -> Session:
@@ -213,14 +215,13 @@ async def _from_snapshot(store: Store, record: SessionRecord, preview: Preview |
     after: str | None = ""
     while after is not None:
         cursor, parts, after = await _load_parts(store, record.session_id, after, limit_bytes=PREVIEW_BYTES)
-        shown = list(_add_parts(restorer, parts))
+        with _unusable():
+            shown = restorer.add(parts)
         if cursor != record.last or restorer.at_work:
             preview = None
         if preview is not None and shown and not preview(shown):
             preview = None
-    fold = _finish_parts(restorer, cursor)
-    _check_snapshot(fold, record)
-    return fold
+    return _finish(restorer, cursor, record)
 
 
 async def _load_parts(
@@ -233,17 +234,10 @@ async def _load_parts(
         raise SnapshotUnusable(error.found) from error
 
 
-def _add_parts(restorer: SessionRestorer, parts: dict[str, bytes]) -> Sequence[bytes]:
-    """Raises `SnapshotUnusable`."""
+@contextlib.contextmanager
+def _unusable() -> Iterator[None]:
+    """Raise any error as `SnapshotUnusable`: damaged bytes may raise anything."""
     try:
-        return restorer.add(parts)
-    except Exception as error:  # damaged bytes may raise anything
-        raise SnapshotUnusable(f"{type(error).__name__}: {error}") from error
-
-
-def _finish_parts(restorer: SessionRestorer, upto: int) -> Session:
-    """Raises `SnapshotUnusable`."""
-    try:
-        return restorer.finish(e.Cursor(upto))
+        yield
     except Exception as error:
         raise SnapshotUnusable(f"{type(error).__name__}: {error}") from error
