@@ -179,7 +179,7 @@ class Tools:
         changed = terminal.facts != before
         if update.output is not UNSET:  # TERMV2-04: the whole of it
             changed = True
-            terminal.output.clear()
+            terminal.output = TerminalText()
             if update.output is not None:
                 self._feed(terminal, update.output.data, update)
         if not changed:
