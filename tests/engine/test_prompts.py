@@ -259,7 +259,8 @@ def test_an_interrupting_prompt_cancels_the_turn_first_and_touches_no_other_entr
 def test_cancel_answers_held_prompts_and_pauses_injected_ones() -> None:
     session = folded(state("running"), queued("a", held=True), queued("b"), queued("c", held=True))
     cancelled = session.cancel()
-    assert [entry.message_id for entry in cancelled.answered] == ["a", "c"]
+    rejected = [body.message_id for body in cancelled.events if isinstance(body, e.PromptRejected)]
+    assert rejected == ["a", "c"]
     commit(session, cancelled.events)
     commit(session, session.end(StopReason.CANCELLED))
     assert order(session) == ["b"]

@@ -113,9 +113,7 @@ def test_cancel_takes_back_the_questions_of_the_turn_and_keeps_those_of_backgrou
         asked("b", terminal_id="x"),
         asked("c"),
     )
-    cancelled = session.cancel()
-    assert [question.question_id for question in cancelled.questions] == ["a", "c"]
-    commit(session, cancelled.events)
+    commit(session, session.cancel().events)
     assert open_ids(session) == ["before", "b"]
 
 

@@ -57,15 +57,15 @@ class Writer:
     grows = True
     """Whether content can be appended to a tool call, and output to a terminal; v1 sends all of it again."""
     names_ends = False
-    """Whether a turn's end is an update of its own (`turn_complete`), and the state is not sent otherwise."""
+    """Whether a separate update (`turn_complete`) reports the end of a turn, and states are not sent."""
 
     def __init__(self, *, extensions: Collection[str] = ()) -> None:
         self._extensions = frozenset(extensions)
-        self._tells_deletions = MESSAGE_DELETED in self._extensions
+        self._reports_deletions = MESSAGE_DELETED in self._extensions
 
     def write(self, update: v2.SessionUpdate, raw: bytes) -> Sequence[bytes]:
         """Return the updates to send for one update; `raw` is its encoding."""
-        if self._tells_deletions and type(update) in _WHOLE:
+        if self._reports_deletions and type(update) in _WHOLE:
             whole: Any = update
             return (raw, *self._deletion(whole, whole.message_id))
         return () if self._withheld(update) else (raw,)
@@ -80,7 +80,7 @@ class Writer:
     def passes(self, update: v2.SessionUpdate) -> bool:
         """Whether an update is sent as its original bytes, with nothing added. If so it counts as written.
         Except for message chunks, this depends on the type of the update alone."""
-        if self._tells_deletions and type(update) in _WHOLE:
+        if self._reports_deletions and type(update) in _WHOLE:
             return False
         return type(update) is not Unknown or not self._withheld(update)
 
@@ -88,13 +88,13 @@ class Writer:
         """Return the updates that were held back, when the client has caught up and the session is idle."""
         return ()
 
-    def inserted(self, message_id: str, *, beside: dict[str, Any] | None = None) -> Taken | None:
+    def inserted(self, message_id: str, *, extra: dict[str, Any] | None = None) -> Taken | None:
         """Return the answer to this client's prompt at its insertion; `None` if it is answered at the end.
-        `beside` goes into the `_meta` of the answer, under our own key.
+        `extra` goes into the `_meta` of the answer, under our own key.
 
         Call it before the message itself is written.
         """
-        return v2.PromptResponse(message_id=v2.MessageId(message_id), meta=_ours(beside))
+        return v2.PromptResponse(message_id=v2.MessageId(message_id), meta=_ours(extra))
 
     def adopt(self, other: Writer) -> None:
         """Write to a client that `other` wrote to; every update since the cursor is written again."""
@@ -138,7 +138,7 @@ class Writer:
 
     def _deletion(self, update: Any, known_as: str) -> Sequence[bytes]:
         """Return the update that reports a deleted message, for a client that asked for it."""
-        if not self._tells_deletions or type(update) not in _WHOLE or not is_deletion(update):
+        if not self._reports_deletions or type(update) not in _WHOLE or not is_deletion(update):
             return ()
         role = MessageRole(TYPE_OF[type(update)])
         return (_encode(MessageDeletedUpdate(message_id=known_as, role=role)),)
@@ -167,10 +167,10 @@ class ProposedWriter(Writer):
     def passes(self, update: v2.SessionUpdate) -> bool:
         return as_proposed(update) is None and super().passes(update)
 
-    def inserted(self, message_id: str, *, beside: dict[str, Any] | None = None) -> Taken | None:
+    def inserted(self, message_id: str, *, extra: dict[str, Any] | None = None) -> Taken | None:
         # The user message may come among those of other clients: a client that asked for the id gets it here.
-        named = {"messageId": message_id} if self._names_prompts or beside else {}
-        return PromptTaken(meta=_ours({**named, **(beside or {})}))
+        named = {"messageId": message_id} if self._names_prompts or extra else {}
+        return PromptTaken(meta=_ours({**named, **(extra or {})}))
 
 
 class V1Writer(Writer):
@@ -198,7 +198,7 @@ class V1Writer(Writer):
         if self._passes(update):
             return (raw,)
         sent = _all(self.downgrade.apply(update))
-        if self._tells_deletions and type(update) in _WHOLE:
+        if self._reports_deletions and type(update) in _WHOLE:
             whole: Any = update
             known_as = self.downgrade.messages.known_as(TYPE_OF[type(whole)], whole.message_id)
             return [*sent, *self._deletion(whole, known_as)]
@@ -223,10 +223,10 @@ class V1Writer(Writer):
     def flush(self) -> Sequence[bytes]:
         return _all(self.downgrade.flush())
 
-    def inserted(self, message_id: str, *, beside: dict[str, Any] | None = None) -> Taken | None:
+    def inserted(self, message_id: str, *, extra: dict[str, Any] | None = None) -> Taken | None:
         known_as = self.downgrade.messages.note_prompted(message_id)
         if self._opt_ins.prompt_lifecycle:
-            return PromptAccepted(message_id=v1.MessageId(known_as), meta=_ours(beside))
+            return PromptAccepted(message_id=v1.MessageId(known_as), meta=_ours(extra))
         return None
 
     def adopt(self, other: Writer) -> None:

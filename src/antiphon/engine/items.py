@@ -136,7 +136,7 @@ class Compaction(Struct, eq=False):
         )
 
     def parts(self) -> tuple[list[v2.ContentBlock], list[str]]:
-        """Return the summary as it is kept: blocks, and the strings of the plain text after them."""
+        """Return the summary without copying it: blocks, and the strings of the plain text after them."""
         return self._summary.parts
 
 

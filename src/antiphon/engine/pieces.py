@@ -68,7 +68,7 @@ def _blocks(
 
 
 class _Blocks(Struct, frozen=True):
-    """Content blocks, and the plain text after them in as many strings as it came in."""
+    """Content blocks, and the plain text after them, in several strings."""
 
     bare: Any
     """The update without its content, which is in `field`."""

@@ -134,11 +134,6 @@ class Questions:
     def of_turn(self, turn_id: TurnId) -> list[Question]:
         return [question for question in self.open if question.turn_id == turn_id]
 
-    def requires_action(self, turn_id: TurnId | None, *, others_running: bool) -> list[Question]:
-        """Return the questions that block the turn: none, while anything else of it runs (PROMPT-V2-23,
-        -25)."""
-        return [] if others_running or turn_id is None else self.of_turn(turn_id)
-
     # Commands
 
     def answer(

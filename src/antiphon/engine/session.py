@@ -15,8 +15,6 @@ from antiphon.engine.annotations import Annotation
 from antiphon.engine.events import AnyBody, Updated
 from antiphon.engine.fold import SessionFold, is_state
 from antiphon.engine.items import Item
-from antiphon.engine.prompts import Entry
-from antiphon.engine.questions import Question
 from antiphon.engine.subagents import SubagentInfo
 from antiphon.engine.transcript import Message, MessageType
 from antiphon.engine.turn import INTERRUPTED, Command, Effect, Turn
@@ -38,10 +36,6 @@ class Cancelled(NamedTuple):
     events: tuple[AnyBody, ...] = ()
     turn: Turn | None = None
     """The turn to cancel: flush its updates, then end it as cancelled (PROMPT-V2-35)."""
-    answered: tuple[Entry, ...] = ()
-    """The held prompts to be answered -32800 once the events are committed."""
-    questions: tuple[Question, ...] = ()
-    """The questions of that turn, to be retracted from the clients that were asked (PROMPT-V2-41)."""
 
 
 class Session(SessionFold):
@@ -63,12 +57,13 @@ class Session(SessionFold):
         return self._report(Command.RUN)
 
     def block(self, *, others_running: bool = False) -> tuple[AnyBody, ...]:
-        """Report `requires_action`, if a question of the turn is open and nothing else of it runs."""
-        turn_id = None if self.turn is None else self.turn.turn_id
-        waiting = self.questions.requires_action(turn_id, others_running=others_running)
-        if not waiting:
+        """Report `requires_action`, if a question of the turn is open and nothing else of it runs
+        (PROMPT-V2-23, -25)."""
+        if self.turn is None or others_running:
             return ()
-        named = [question.question_id for question in waiting]
+        named = [question.question_id for question in self.questions.of_turn(self.turn.turn_id)]
+        if not named:
+            return ()
         return self._report(Command.BLOCK, meta={"antiphon": {"waitingFor": named}})
 
     def unblock(self) -> tuple[AnyBody, ...]:
@@ -166,12 +161,9 @@ class Session(SessionFold):
         turn = self.turn
         if message_id is not None and not self.turns.took(self.prompts.shown_as(message_id)):
             return Cancelled(ignored=True)
-        pending = () if turn is None else tuple(self.questions.of_turn(turn.turn_id))
-        answered = tuple(entry for entry in self.queue if entry.held)
+        pending = () if turn is None else self.questions.of_turn(turn.turn_id)  # PROMPT-V2-41
         closing = self.questions.close_all(pending, e.QuestionEnd.CANCELLED)
-        return Cancelled(
-            events=(*self.prompts.cancel(), *closing), turn=turn, answered=answered, questions=pending
-        )
+        return Cancelled(events=(*self.prompts.cancel(), *closing), turn=turn)
 
     def close(self) -> tuple[AnyBody, ...]:
         """`session/close`: as a cancel, and background work ends too (SESS-39)."""

@@ -101,7 +101,7 @@ class SessionNote(Struct, eq=False):
         return v2.SessionMessage(message_id=self.id, content=[], meta=self.meta or UNSET, **known)
 
     def parts(self) -> tuple[list[v2.ContentBlock], list[str]]:
-        """Return the content as it is kept: blocks, and the strings of the plain text after them."""
+        """Return the content without copying it: blocks, and the strings of the plain text after them."""
         return self._content.parts
 
 

@@ -102,7 +102,7 @@ class Terminal(Struct, eq=False):
         return None if self._runs is None else b"".join([*self._runs, *self._pieces])
 
     def parts(self) -> list[bytes] | None:
-        """Return the output as it is kept, in pieces."""
+        """Return the output in pieces, without joining them."""
         return None if self._runs is None else [*self._runs, *self._pieces]
 
     @property

@@ -130,7 +130,7 @@ class Message:
         return WHOLE[self.type](message_id=self.id, content=[], meta=meta or None)
 
     def parts(self) -> tuple[list[v2.ContentBlock], list[str]]:
-        """Return the content as it is kept: blocks, and the strings of the plain text after them."""
+        """Return the content without copying it: blocks, and the strings of the plain text after them."""
         return self._content.parts
 
 

@@ -223,7 +223,7 @@ async def a_record_is_kept_and_changes_with_an_append(store: Store) -> None:
     assert (found.cwd, found.additional_directories, found.meta, found.state) == ("/", (), {}, "running")
 
 
-async def who_waits_is_told_of_growth(store: Store) -> None:
+async def a_waiting_call_returns_when_the_journal_grows(store: Store) -> None:
     await store.create(session("a"))
     await store.create(session("b"))
     one = asyncio.ensure_future(store.grown("a", 0))
@@ -313,7 +313,7 @@ async def a_deleted_session_is_gone_with_all_it_had(store: Store) -> None:
     waiting = asyncio.ensure_future(store.grown("a", 400))
     await asyncio.sleep(0)
     assert await store.delete("a")
-    await refused(SessionUnknown, waiting, "who waited for a deleted session waits on")
+    await refused(SessionUnknown, waiting, "a call still waits for a deleted session")
     assert not await store.delete("a"), "what is gone cannot be deleted"
     assert await store.get("a") is None
     assert (await store.list()).records == ()
@@ -344,7 +344,7 @@ async def a_session_has_one_owner(store: Store) -> None:
     await store.claim("a", "the editor")
     await store.claim("a", "the editor")
     error = await refused(SessionClaimed, store.claim("a", "the terminal"), "two owners hold one session")
-    assert error.owner == "the editor", "who is refused is told who holds the session"
+    assert error.owner == "the editor", "the refusal does not name the owner of the session"
     assert "the editor" in str(error)
     await store.release("a", "the terminal")
     await refused(SessionClaimed, store.claim("a", "the terminal"), "a claim was released by somebody else")
@@ -409,7 +409,7 @@ CHECKS: tuple[Callable[[Store], Coroutine[Any, Any, None]], ...] = (
     what_is_no_journal_is_refused,
     a_batch_that_cannot_be_read_back_is_refused_whole,
     a_record_is_kept_and_changes_with_an_append,
-    who_waits_is_told_of_growth,
+    a_waiting_call_returns_when_the_journal_grows,
     a_snapshot_is_updated_in_parts,
     a_snapshot_is_read_in_pages_by_name,
     sessions_are_listed_newest_first_and_once,

@@ -241,7 +241,7 @@ class Writer:
             if is_busy(error):
                 raise
             if len(group) > 1:
-                # One of them is the cause, or there is room for some: each has its own chance.
+                # One of them is the cause, or there is room for some: try each alone.
                 return [self._commit_alone(write) for write in group]
             return [(None, self._as_store_error(error))]
         self.commits += 1
