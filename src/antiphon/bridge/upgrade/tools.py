@@ -17,9 +17,6 @@ from antiphon.bridge.content import ContentUp, recast
 from antiphon.bridge.losses import Ledger, mark
 from antiphon.schema import v1, v2
 
-_SAME = ("title", "name", "raw_input", "raw_output", "meta")  # TOOL-V1-09
-"""Fields that both versions have alike."""
-
 
 class _Call(Struct):
     """What has to be remembered of a call."""
@@ -107,11 +104,10 @@ class Tools:
         """Return the fields of an update that v1 does not leave out."""
         call = self._calls.setdefault(update.tool_call_id, _Call())  # TOOL-V1-04
         fields: dict[str, Any] = {}
-        for name in _SAME:
-            value = getattr(update, name)
-            if value is not None and value is not UNSET:
-                fields[name] = value
-        call.title = fields.get("title", call.title)
+        if update.title is not None:
+            fields["title"] = call.title = update.title
+        if update.name is not None:  # TOOL-V1-09
+            fields["name"] = update.name
         if update.kind is not None:
             fields["kind"] = v2.ToolKind(update.kind)
         if update.status is not None:
@@ -121,6 +117,12 @@ class Tools:
             fields["content"] = self._items(update.content)
         if update.locations is not None:
             fields["locations"] = self._locations(update.locations)
+        if update.raw_input is not UNSET and update.raw_input is not None:
+            fields["raw_input"] = update.raw_input
+        if update.raw_output is not UNSET and update.raw_output is not None:
+            fields["raw_output"] = update.raw_output
+        if update.meta is not None:
+            fields["meta"] = update.meta
         return fields
 
     def _items(self, content: Iterable[v1.ToolCallContent]) -> list[v2.ToolCallContent]:
