@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 import msgspec
 import pytest
 
-from antiphon.bridge.dialects import ProposedWriter, V1Writer, V2Writer, Writer, writer
+from antiphon.bridge.dialects import ProposedWriter, V1Writer, Writer, writer
 from antiphon.bridge.prompts import INTERRUPTED, Answer
-from antiphon.bridge.spelling import Insertions
+from antiphon.bridge.proposed import Insertions
 from antiphon.errors import ErrorObject
 from antiphon.schema import v2
 from antiphon.schema.codec import codec
@@ -41,7 +41,7 @@ def sent(steps: list[Any]) -> list[Any]:
     ("agreement", "kind"),
     [
         (Agreement(1, Dialect.V1, TURN_COMPLETE), V1Writer),
-        (Agreement(2, Dialect.V2), V2Writer),
+        (Agreement(2, Dialect.V2), Writer),
         (Agreement(2, Dialect.V2_PROPOSED), ProposedWriter),
     ],
 )
@@ -54,7 +54,7 @@ def test_the_writer_is_the_one_agreed_on(agreement: Agreement, kind: type[Writer
 class TestWriting:
     def test_v2_passes_the_bytes_it_is_given(self) -> None:
         raw = b'{"sessionUpdate":"_odd", "kept" : "as it is"}'
-        assert V2Writer().write(read(plain(raw)), raw) == (raw,)
+        assert Writer().write(read(plain(raw)), raw) == (raw,)
 
     def test_v1_passes_the_bytes_of_a_plain_chunk(self) -> None:
         given = update("agent_message_chunk", messageId="m", content=text("a"))
@@ -81,7 +81,7 @@ class TestWriting:
         raw = msgspec.json.encode(chunk)
         assert proposed.write(chunk, raw) == (raw,)
 
-    @pytest.mark.parametrize("kind", [V1Writer, V2Writer, ProposedWriter])
+    @pytest.mark.parametrize("kind", [V1Writer, Writer, ProposedWriter])
     def test_our_own_updates_go_only_to_those_who_asked(self, kind: type[Writer]) -> None:
         queue = update("_antiphon_queue", entries=[])
         assert write(kind(), queue) == []
@@ -94,7 +94,7 @@ class TestWriting:
         small = {"type": "content", "content": text("y")}
         assert write(to, update("tool_call_content_chunk", toolCallId="t", content=small)) == []
         assert len(to.flush()) == 1
-        assert V2Writer().flush() == ()
+        assert Writer().flush() == ()
 
 
 class TestInsertion:
@@ -102,7 +102,7 @@ class TestInsertion:
     @pytest.mark.parametrize(
         ("to", "answer"),
         [
-            (V2Writer(), {"messageId": "u"}),  # PROMPT-V2-03
+            (Writer(), {"messageId": "u"}),  # PROMPT-V2-03
             (ProposedWriter(), {}),  # SD-05
             (ProposedWriter(names_prompts=True), {"_meta": {"antiphon": {"messageId": "u"}}}),
             (V1Writer(None, LIFECYCLE), {"messageId": "u"}),
@@ -179,7 +179,7 @@ class TestTheEndOfATurn:
         assert V1Writer().ended(idle(stopReason="end_turn")) == []
 
     @requirement("TC-11")
-    @pytest.mark.parametrize("to", [V2Writer(), ProposedWriter(), V1Writer(None, LIFECYCLE)])
+    @pytest.mark.parametrize("to", [Writer(), ProposedWriter(), V1Writer(None, LIFECYCLE)])
     def test_not_where_the_state_tells_it(self, to: Writer) -> None:
         assert to.ended(idle(stopReason="end_turn"), [4]) == []
 
@@ -200,7 +200,7 @@ class TestTheEndOfATurn:
         complete = {"sessionUpdate": "turn_complete", "promptRequestId": "4", "error": error}
         assert sent(V1Writer(None, TURN_COMPLETE).ended(INTERRUPTED, [4])) == [complete, (4, error)]
         state = {"state": "idle", "error": error}
-        assert write(V2Writer(), INTERRUPTED) == [
+        assert write(Writer(), INTERRUPTED) == [
             {"sessionUpdate": "state_update", "stopReason": "error", **state}
         ]
         assert write(ProposedWriter(), INTERRUPTED) == [
@@ -226,7 +226,7 @@ class TestRefusal:
             (V1Writer(), CANCELLED, False),
             (V1Writer(), ErrorObject(-32602, "no"), True),
             (V1Writer(None, LIFECYCLE), CANCELLED, True),
-            (V2Writer(), CANCELLED, True),
+            (Writer(), CANCELLED, True),
             (ProposedWriter(), CANCELLED, True),
         ],
     )
@@ -264,14 +264,14 @@ class TestSetup:
 
     def test_24_2_v2_results_stay(self) -> None:
         given = codec(2).result("session/new", msgspec.json.encode(self.RESULT))
-        assert V2Writer().opened(given) == (given, ())
+        assert Writer().opened(given) == (given, ())
         options: Any = codec(2).result("session/set_config_option", msgspec.json.encode(self.RESULT))
         assert plain(V1Writer().configured(options))["configOptions"][0]["id"] == "m"
-        assert V2Writer().configured(options) is options
+        assert Writer().configured(options) is options
 
 
 @requirement("PERM-01")
-@pytest.mark.parametrize("to", [V1Writer(), V2Writer()])
+@pytest.mark.parametrize("to", [V1Writer(), Writer()])
 def test_questions_are_asked_in_the_dialect(to: Writer) -> None:
     request = permission(title="T", options=[{"optionId": "y", "name": "Y", "kind": "allow_once"}])
     asked = to.asked(request, question="1")
@@ -280,7 +280,7 @@ def test_questions_are_asked_in_the_dialect(to: Writer) -> None:
 
 
 def test_what_is_remembered_of_messages_that_were_told_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("antiphon.bridge.spelling.SEEN", 10)
+    monkeypatch.setattr("antiphon.bridge.proposed.SEEN", 10)
     insertions = Insertions()
     for number in range(100):
         told = v2.UserMessage(message_id=v2.MessageId(f"m{number}"), content=[])

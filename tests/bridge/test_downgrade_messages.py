@@ -162,7 +162,7 @@ class TestTheClientsOwnPrompt:
             [update("user_message_chunk", messageId="u", content=text(part)) for part in ("Hel", "lo")],
         ):
             down = Down()
-            assert down.machine.note_prompted("u") == "u"
+            assert down.machine.messages.note_prompted("u") == "u"
             assert down.feed(*echo) == []
             assert down.lost == []
 
@@ -173,7 +173,7 @@ class TestTheClientsOwnPrompt:
 
     def test_24_3_another_client_s_prompt_reaches_a_client_with_prompts_of_its_own(self) -> None:
         down = Down()
-        down.machine.note_prompted("u1")
+        down.machine.messages.note_prompted("u1")
         sent = down.feed(
             update("user_message", messageId="u1", content=[text("mine")]),
             update("user_message", messageId="u2", content=[text("theirs")]),
@@ -189,7 +189,7 @@ class TestTheClientsOwnPrompt:
     def test_changed_afterwards_is_shown_as_a_new_message(self) -> None:
         for opt_ins in (OptIns(), REPLACES):
             down = Down(None, opt_ins)
-            down.machine.note_prompted("u")
+            down.machine.messages.note_prompted("u")
             down.feed(update("user_message", messageId="u", content=[text("Hello")]))
             sent = down.feed(update("user_message", messageId="u", content=[text("[redacted]")]))
             assert [(one["sessionUpdate"], one["messageId"]) for one in sent] == [
@@ -237,7 +237,7 @@ class TestTheFutureFlag:
     @requirement("SD-19")
     def test_user_messages_are_patches_also_to_their_author(self) -> None:
         down = Down(None, LIFECYCLE)
-        assert down.machine.note_prompted("u") == "u"
+        assert down.machine.messages.note_prompted("u") == "u"
         given: list[dict[str, Any]] = [
             {"sessionUpdate": "user_message", "messageId": "u", "content": [text("Hello")]},
             {"sessionUpdate": "user_message", "messageId": "u", "_meta": {"k": None}},
@@ -256,7 +256,7 @@ class TestTheFutureFlag:
     def test_the_answer_and_the_message_have_the_same_id(self) -> None:
         down = Down(None, LIFECYCLE)
         down.feed(update("agent_message_chunk", messageId="m", content=text("a")))
-        assert down.machine.note_prompted("m") == "user:m"
+        assert down.machine.messages.note_prompted("m") == "user:m"
         sent = down.feed(update("user_message", messageId="m", content=[text("b")]))
         assert [one["messageId"] for one in sent] == ["user:m"]
 
@@ -278,6 +278,6 @@ def test_chunks_that_are_not_the_same_in_v1_do_not_pass() -> None:
     assert not machine.passes(update("agent_message_chunk", messageId="m", content={"type": "_x"}))
     assert machine.passes(update("agent_message_chunk", messageId="m", content=text("a")))
     assert not machine.passes(update("agent_thought_chunk", messageId="m", content=text("a")))
-    machine.note_prompted("u")
+    machine.messages.note_prompted("u")
     assert not machine.passes(update("user_message_chunk", messageId="u", content=text("a")))
     assert not machine.passes(update("notice", severity="info", title="t"))

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from antiphon.bridge.questions import CANCELLED, Asked, ask, ask_v1
+from antiphon.bridge.questions import CANCELLED, Asked, ask_v1
 from antiphon.schema import v1, v2
 from antiphon.schema.codec import codec
 from antiphon.schema.wire import choose
@@ -179,7 +179,7 @@ def test_outcomes_back_in_v2(outcome: Any, expected: Any) -> None:
     ],
 )
 def test_what_is_not_known_is_never_approval(outcome: Any, expected: Any) -> None:
-    made: Asked = ask(request(options=[ALLOW, ODD]))
+    made = Asked(updates=(), params=request(options=[ALLOW, ODD]))
     raw = msgspec.json.encode({"outcome": outcome})
     answer = codec(2).result("session/request_permission", raw)
     assert plain(made.outcome(answer)) == expected

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from antiphon.client import Elicitation
-from antiphon.engine.forms import (
+from antiphon.engine.forms.form import (
     BooleanField,
     ChoiceField,
     ChoicesField,

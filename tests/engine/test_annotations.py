@@ -8,7 +8,7 @@ import pytest
 
 from antiphon.engine.annotations import check_value
 from antiphon.engine.events import Updated
-from antiphon.engine.fork import forked
+from antiphon.engine.session import forked
 from antiphon.engine.snapshot import parts, take_dirty
 from antiphon.engine.transcript import MessageType
 from antiphon.schema.antiphon.messages import AnnotationKind

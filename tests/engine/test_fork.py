@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from antiphon.engine.events import AnyBody, Event, PromptAccepted, PromptQueued, SessionCreated, Updated
-from antiphon.engine.fork import USAGE, forked
 from antiphon.engine.json_values import encode
-from antiphon.engine.session import Session
+from antiphon.engine.session import USAGE, Session, forked
 from antiphon.engine.snapshot import parts
 from antiphon.schema import v2
 from tests.requirements.marks import requirement

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from antiphon.engine.forms import LONGEST_TEXT, Form, UnknownField
+from antiphon.engine.forms.form import LONGEST_TEXT, Form, UnknownField
 from antiphon.schema import v2
 from antiphon.schema.repair import repair
 from tests.requirements.marks import requirement

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from antiphon.engine import events as e
-from antiphon.engine.operations import REMEMBERED
+from antiphon.engine.fold import OPERATIONS
 from antiphon.engine.snapshot import parts
 from tests.engine.journals import commit, folded, restore
 
@@ -23,7 +23,7 @@ def test_an_operation_without_an_id_is_none_to_remember() -> None:
 
 
 def test_the_last_ones_are_remembered_and_no_more() -> None:
-    session = folded(*(e.OperationDone(operation_id=str(n)) for n in range(REMEMBERED + 10)))
+    session = folded(*(e.OperationDone(operation_id=str(n)) for n in range(OPERATIONS + 10)))
     assert "9" not in session.operations
     assert "10" in session.operations
-    assert len(session.operations.part()) == REMEMBERED
+    assert len(session.operations.part()) == OPERATIONS

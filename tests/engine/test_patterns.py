@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antiphon.engine.patterns import VISITS, Pattern, TooCostly, Unsupported, pattern
+from antiphon.engine.forms.patterns import VISITS, Pattern, TooCostly, Unsupported, pattern
 from tests.requirements.marks import requirement
 
 ALIKE = (

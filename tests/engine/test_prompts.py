@@ -58,7 +58,7 @@ def test_what_is_settled_stays_settled(bodies: list[AnyBody]) -> None:
 def test_a_submitted_prompt_waits_with_the_id_it_will_have() -> None:
     session = Session()
     outcome = session.prompts.submit(
-        HELLO, message_id="m", state=session.state, held=True, operation_id="op", sender="ann"
+        queued("m", "hello", held=True, operation_id="op", sender="ann"), state=session.state
     )
     commit(session, outcome.events)
     entry = Entry(
@@ -78,13 +78,11 @@ def test_the_same_operation_is_one_prompt_and_one_outcome_also_after_a_restart()
     session = Session()
     commit(
         session,
-        session.prompts.submit(
-            HELLO, message_id="m", state=session.state, held=True, operation_id="op"
-        ).events,
+        session.prompts.submit(queued("m", held=True, operation_id="op"), state=session.state).events,
     )
     commit(session, session.prompts.accept("m").events)
     restarted = restore(parts(session), Cursor(session.last_seq))
-    again = restarted.prompts.submit(HELLO, message_id="n", state=session.state, held=True, operation_id="op")
+    again = restarted.prompts.submit(queued("n", held=True, operation_id="op"), state=session.state)
     assert again == Outcome(entry=session.prompts.get("m"), repeated=True)
     assert again.entry is not None
     assert again.entry.state is PromptState.ACCEPTED
@@ -93,7 +91,7 @@ def test_the_same_operation_is_one_prompt_and_one_outcome_also_after_a_restart()
 def test_a_rejected_operation_is_rejected_again() -> None:
     session = folded(queued("m", operation_id="op", held=True), state("running"))
     commit(session, session.cancel().events)
-    again = session.prompts.submit(HELLO, message_id="n", state=session.state, held=True, operation_id="op")
+    again = session.prompts.submit(queued("n", held=True, operation_id="op"), state=session.state)
     assert again.entry is not None
     assert again.entry.error == ErrorObject(-32800, "Request cancelled")
     assert again.events == ()
@@ -113,7 +111,9 @@ def test_open_prompts_are_never_forgotten_and_settled_ones_in_their_order(
 
 @requirement("PROMPT-V2-01")
 def test_an_empty_prompt_is_refused_before_insertion() -> None:
-    outcome = Session().prompts.submit(Raw(b" [ ] "), message_id="m", state=TurnState.IDLE, held=True)
+    outcome = Session().prompts.submit(
+        e.PromptQueued(message_id="m", raw_content=Raw(b" [ ] "), held=True), state=TurnState.IDLE
+    )
     assert outcome == Outcome(refusal=Refusal.EMPTY)
     assert Refusal.EMPTY.to_wire().code == -32602
 
@@ -240,9 +240,7 @@ def test_a_steering_prompt_does_not_answer_a_question() -> None:
 
 def test_steering_without_a_turn_is_refused_where_injected_and_a_plain_prompt_where_held() -> None:
     def submit(*, held: bool) -> Outcome:
-        return Session().prompts.submit(
-            HELLO, message_id="m", state=TurnState.IDLE, held=held, delivery=Delivery.STEER
-        )
+        return Session().prompts.submit(queued("m", held=held, delivery=Delivery.STEER), state=TurnState.IDLE)
 
     assert submit(held=False).refusal is Refusal.NO_RUNNING_TURN
     assert submit(held=True).refusal is None
@@ -261,7 +259,8 @@ def test_an_interrupting_prompt_cancels_the_turn_first_and_touches_no_other_entr
 def test_cancel_answers_held_prompts_and_pauses_injected_ones() -> None:
     session = folded(state("running"), queued("a", held=True), queued("b"), queued("c", held=True))
     cancelled = session.cancel()
-    assert [entry.message_id for entry in cancelled.answered] == ["a", "c"]
+    rejected = [body.message_id for body in cancelled.events if isinstance(body, e.PromptRejected)]
+    assert rejected == ["a", "c"]
     commit(session, cancelled.events)
     commit(session, session.end(StopReason.CANCELLED))
     assert order(session) == ["b"]
@@ -275,7 +274,7 @@ def test_a_paused_queue_goes_on_with_the_next_prompt_or_when_asked(how: str) -> 
     commit(session, session.cancel().events)
     commit(session, session.end(StopReason.CANCELLED))
     if how == "prompt":
-        commit(session, session.prompts.submit(HELLO, message_id="b", state=session.state, held=True).events)
+        commit(session, session.prompts.submit(queued("b", held=True), state=session.state).events)
     else:
         commit(session, session.prompts.resume())
     assert taken(session) == "a"

@@ -12,7 +12,7 @@ from msgspec import Raw
 from antiphon.engine import events as e
 from antiphon.engine import questions as questions_module
 from antiphon.engine.events import AnyBody, Cursor, QuestionEnd
-from antiphon.engine.questions import ENDS, Ending, Question, QuestionState, Unanswerable
+from antiphon.engine.questions import Ending, Question, QuestionState, Unanswerable
 from antiphon.engine.session import Session
 from antiphon.engine.snapshot import parts
 from antiphon.engine.turn import TurnId
@@ -26,8 +26,18 @@ def open_ids(session: Session) -> list[str]:
     return [question.question_id for question in session.questions.open]
 
 
-def test_every_end_in_every_state_is_decided() -> None:
-    assert set(ENDS) == set(product(QuestionState, QuestionEnd))
+@pytest.mark.parametrize(("first", "second"), list(product(QuestionEnd, QuestionEnd)))
+def test_a_question_ends_once_in_every_way(first: QuestionEnd, second: QuestionEnd) -> None:
+    session = folded(state("running"), asked("q"))
+    commit(session, [e.QuestionClosed(question_id="q", end=first)])
+    ended = session.questions.get("q")
+    assert ended is not None
+    assert ended.state is QuestionState(first)
+    commit(session, [e.QuestionClosed(question_id="q", end=second)])
+    assert session.questions.get("q") is ended
+    questions = session.questions
+    for late in (questions.answer("q", selected("allow_once")), questions.cancel("q"), questions.expire("q")):
+        assert late == Ending(question=ended, refusal=Unanswerable.ALREADY_ENDED)
 
 
 def test_a_question_waits_with_its_params_as_they_were_written() -> None:
@@ -103,9 +113,7 @@ def test_cancel_takes_back_the_questions_of_the_turn_and_keeps_those_of_backgrou
         asked("b", terminal_id="x"),
         asked("c"),
     )
-    cancelled = session.cancel()
-    assert [question.question_id for question in cancelled.questions] == ["a", "c"]
-    commit(session, cancelled.events)
+    commit(session, session.cancel().events)
     assert open_ids(session) == ["before", "b"]
 
 

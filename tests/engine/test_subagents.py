@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from antiphon.engine.events import Cursor, Updated
-from antiphon.engine.fork import forked
+from antiphon.engine.session import forked
 from antiphon.engine.snapshot import parts
 from antiphon.schema import v2
 from tests.engine.journals import events, folded, replay, restore, update

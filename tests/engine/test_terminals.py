@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antiphon.engine.terminals import Terminal
+from antiphon.engine.tools import Terminal
 from antiphon.schema.v2.terminals import TerminalExitStatus, TerminalOutput, TerminalUpdate
 from tests.requirements.marks import requirement
 

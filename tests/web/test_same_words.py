@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from antiphon.engine.forms import Form
-from antiphon.engine.patterns import TooCostly, Unsupported, pattern
+from antiphon.engine.forms.form import Form
+from antiphon.engine.forms.patterns import TooCostly, Unsupported, pattern
 from antiphon.schema import v2
 from antiphon.schema.repair import repair
 from antiphon.text_safety import printed_text, safe_line, safe_text

@@ -15,8 +15,8 @@ from urllib.parse import parse_qsl, urlsplit
 import msgspec
 from msgspec import NODEFAULT, Struct, inspect
 
-from antiphon.engine.forms import Form
-from antiphon.engine.patterns import Unsupported, pattern
+from antiphon.engine.forms.form import Form
+from antiphon.engine.forms.patterns import Unsupported, pattern
 from antiphon.errors import LocalError
 from antiphon.schema import v2
 from antiphon.schema.repair import Malformed, repair

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from msgspec import structs
 
 from antiphon.bridge import losses
-from antiphon.bridge.content import recast
+from antiphon.bridge.content import twin
 from antiphon.bridge.losses import Ledger, Report
 from antiphon.schema import v1, v2
 from antiphon.schema.wire import Unknown
@@ -44,8 +44,8 @@ def methods_v2(methods: Iterable[v1.AuthMethod]) -> list[v2.AuthMethod]:
 
 
 def status_v1(status: v2.AuthStatusResponse) -> v1.AuthStatusResponse:
-    accounts = [recast(account, v1.AuthAccount) for account in status.accounts]
-    return recast(status, v1.AuthStatusResponse, state=v1.AuthState(status.state), accounts=accounts)
+    made: v1.AuthStatusResponse = twin(status, v1)
+    return made
 
 
 def status_v2(
@@ -58,6 +58,6 @@ def status_v2(
     state = v2.AuthState(status.state)
     return v2.AuthStatusResponse(
         state=state if state.known else v2.AuthState.UNKNOWN,
-        accounts=[recast(account, v2.AuthAccount) for account in status.accounts],
+        accounts=twin(status.accounts, v2),
         meta=status.meta,
     )

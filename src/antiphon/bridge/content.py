@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from enum import Enum
+from types import ModuleType
 from typing import Any, TypeVar
 
 from msgspec import Struct, structs
@@ -20,6 +22,17 @@ def recast(value: Struct, type: type[T], **changes: Any) -> T:
     """Return a struct of one version as its twin of the other, which has fields of the same names. `changes`
     are the fields whose types differ."""
     return type(**{**structs.asdict(value), **changes})
+
+
+def twin(value: Any, schema: ModuleType) -> Any:
+    """Return a value as the other version, `v1` or `v2`, has it, with everything in it. The structs and enums
+    in it have the same names and fields in both."""
+    if isinstance(value, list):
+        return [twin(each, schema) for each in value]
+    if isinstance(value, Struct):
+        fields = {name: twin(getattr(value, name), schema) for name in value.__struct_fields__}
+        return getattr(schema, type(value).__name__)(**fields)
+    return getattr(schema, type(value).__name__)(value) if isinstance(value, Enum) else value
 
 
 class ContentDown:
@@ -43,7 +56,7 @@ class ContentDown:
             case v2.AudioContent():
                 return recast(block, v1.AudioContent, annotations=annotations)
             case v2.EmbeddedResource():
-                resource = _resource_down(block.resource)
+                resource = twin(block.resource, v1)
                 return recast(block, v1.EmbeddedResource, annotations=annotations, resource=resource)
         fields = {**structs.asdict(block), "annotations": annotations}
         if fields.pop("icons") is not None:
@@ -84,7 +97,7 @@ class ContentUp:
             case v1.AudioContent():
                 return recast(block, v2.AudioContent, annotations=annotations)
             case v1.EmbeddedResource():
-                resource = _resource_up(block.resource)
+                resource = twin(block.resource, v2)
                 return recast(block, v2.EmbeddedResource, annotations=annotations, resource=resource)
         size, meta = block.size, block.meta
         if size is not None and size < 0:  # CONT-04
@@ -107,15 +120,3 @@ class ContentUp:
 def placeholder(raw: dict[str, Any]) -> v1.TextContent:
     """Return a text for something of unknown type; all of it is in the `_meta`."""
     return v1.TextContent(text=f"[{raw.get('type', 'unknown')}]", meta=mark(None, raw))
-
-
-def _resource_down(resource: v2.EmbeddedResourceResource) -> v1.EmbeddedResourceResource:
-    if isinstance(resource, v2.TextResourceContents):
-        return recast(resource, v1.TextResourceContents)
-    return recast(resource, v1.BlobResourceContents)
-
-
-def _resource_up(resource: v1.EmbeddedResourceResource) -> v2.EmbeddedResourceResource:
-    if isinstance(resource, v1.TextResourceContents):
-        return recast(resource, v2.TextResourceContents)
-    return recast(resource, v2.BlobResourceContents)

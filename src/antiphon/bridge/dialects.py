@@ -7,7 +7,6 @@ those bytes are sent unchanged.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, TypeAlias
 
@@ -17,8 +16,8 @@ from msgspec import Raw, structs
 from antiphon.bridge.downgrade.session import Downgrade
 from antiphon.bridge.losses import Report
 from antiphon.bridge.prompts import Answer, RequestId, Taken, end_v1, refuse_v1
-from antiphon.bridge.questions import Asked, Elicited, ask, ask_as_written, ask_v1, elicit_v1
-from antiphon.bridge.spelling import as_proposed
+from antiphon.bridge.proposed import as_proposed
+from antiphon.bridge.questions import Asked, Elicited, ask_as_written, ask_v1, elicit_v1
 from antiphon.engine.items import OURS
 from antiphon.engine.transcript import TYPE_OF, WHOLE, is_deletion
 from antiphon.errors import ErrorObject
@@ -48,69 +47,74 @@ _tag = msgspec.json.Decoder(_Tagged).decode
 _WHOLE = frozenset(WHOLE.values())
 
 
-class Writer(ABC):
-    """One session towards one client."""
+class Writer:
+    """One session towards one client, in v2 as published: sessions are stored in it. Subclasses write other
+    dialects."""
 
-    dialect: Dialect
+    dialect: Dialect = Dialect.V2
     recalls = False
     """Whether its output depends on what it has written before."""
     grows = True
     """Whether content can be appended to a tool call, and output to a terminal; v1 sends all of it again."""
     names_ends = False
-    """Whether a turn's end is an update of its own (`turn_complete`), and the state is not sent otherwise."""
+    """Whether a separate update (`turn_complete`) reports the end of a turn, and states are not sent."""
 
     def __init__(self, *, extensions: Collection[str] = ()) -> None:
         self._extensions = frozenset(extensions)
-        self._tells_deletions = MESSAGE_DELETED in self._extensions
+        self._reports_deletions = MESSAGE_DELETED in self._extensions
 
-    @abstractmethod
     def write(self, update: v2.SessionUpdate, raw: bytes) -> Sequence[bytes]:
         """Return the updates to send for one update; `raw` is its encoding."""
+        if self._reports_deletions and type(update) in _WHOLE:
+            whole: Any = update
+            return (raw, *self._deletion(whole, whole.message_id))
+        return () if self._withheld(update) else (raw,)
 
     def write_translated(self, update: v2.SessionUpdate, raw: bytes, origin: bytes) -> Sequence[bytes]:
         """Write an update of a v1 agent, whose original bytes are kept as well."""
         return self.write(update, raw)
 
-    def recall(self, update: v2.SessionUpdate, raw: bytes) -> None:  # noqa: B027  # most remember nothing
+    def recall(self, update: v2.SessionUpdate, raw: bytes) -> None:
         """Take note of an update that the client has: later output may depend on it."""
 
-    @abstractmethod
     def passes(self, update: v2.SessionUpdate) -> bool:
         """Whether an update is sent as its original bytes, with nothing added. If so it counts as written.
         Except for message chunks, this depends on the type of the update alone."""
+        if self._reports_deletions and type(update) in _WHOLE:
+            return False
+        return type(update) is not Unknown or not self._withheld(update)
 
     def flush(self) -> Sequence[bytes]:
         """Return the updates that were held back, when the client has caught up and the session is idle."""
         return ()
 
-    @abstractmethod
-    def inserted(self, message_id: str, *, beside: dict[str, Any] | None = None) -> Taken | None:
+    def inserted(self, message_id: str, *, extra: dict[str, Any] | None = None) -> Taken | None:
         """Return the answer to this client's prompt at its insertion; `None` if it is answered at the end.
-        `beside` goes into the `_meta` of the answer, under our own key.
+        `extra` goes into the `_meta` of the answer, under our own key.
 
         Call it before the message itself is written.
         """
+        return v2.PromptResponse(message_id=v2.MessageId(message_id), meta=_ours(extra))
 
-    @abstractmethod
     def adopt(self, other: Writer) -> None:
         """Write to a client that `other` wrote to; every update since the cursor is written again."""
 
-    @abstractmethod
     def ended(self, idle: v2.StateUpdate, requests: Sequence[RequestId] = ()) -> list[Sent]:
         """Return what follows the updates of a turn at its end. `requests` are this client's inserted and
         unanswered prompts, oldest first."""
+        return []  # TC-11: the idle state reports it
 
     def refused(self, request: RequestId, error: ErrorObject, *, cancelled: bool = False) -> list[Sent]:
         """Return the answer to a prompt that was never inserted; `cancelled` if the client's own cancel did
         that."""
         return [Answer(request, error)]
 
-    @abstractmethod
     def asked(
         self, request: v2.RequestPermissionRequest, *, question: str, origin: bytes | Raw | None = None
     ) -> Asked | None:
         """Return a permission question for this client, or `None` if it cannot be asked: then it is
         cancelled. `origin`: the params as a v1 agent wrote them."""
+        return Asked(updates=(), params=request)
 
     def overheard(self, request: v2.RequestPermissionRequest) -> Sequence[bytes]:
         """Return the updates that a client needs because of a question that other clients are asked."""
@@ -120,13 +124,13 @@ class Writer(ABC):
         """Return the params of an elicitation for this client."""
         return request
 
-    @abstractmethod
     def opened(self, result: Setup, *, loaded: bool = False) -> tuple[Wire, Sequence[bytes]]:
         """Return the result of new, fork, load or resume, and the updates that follow it."""
+        return result, ()
 
-    @abstractmethod
     def configured(self, result: v2.SetSessionConfigOptionResponse) -> Wire:
         """Return the result of `session/set_config_option`."""
+        return result
 
     def original_of(self, message_id: str) -> tuple[str, str] | None:
         """Return the role and the id of a message that this client knows by another id."""
@@ -134,7 +138,7 @@ class Writer(ABC):
 
     def _deletion(self, update: Any, known_as: str) -> Sequence[bytes]:
         """Return the update that reports a deleted message, for a client that asked for it."""
-        if not self._tells_deletions or type(update) not in _WHOLE or not is_deletion(update):
+        if not self._reports_deletions or type(update) not in _WHOLE or not is_deletion(update):
             return ()
         role = MessageRole(TYPE_OF[type(update)])
         return (_encode(MessageDeletedUpdate(message_id=known_as, role=role)),)
@@ -146,44 +150,7 @@ class Writer(ABC):
         return tag.startswith(OURS) and tag not in self._extensions
 
 
-class V2Writer(Writer):
-    """The published draft, in which sessions are stored."""
-
-    dialect = Dialect.V2
-
-    def write(self, update: v2.SessionUpdate, raw: bytes) -> Sequence[bytes]:
-        if self._tells_deletions and type(update) in _WHOLE:
-            whole: Any = update
-            return (raw, *self._deletion(whole, whole.message_id))
-        return () if self._withheld(update) else (raw,)
-
-    def passes(self, update: v2.SessionUpdate) -> bool:
-        if self._tells_deletions and type(update) in _WHOLE:
-            return False
-        return type(update) is not Unknown or not self._withheld(update)
-
-    def inserted(self, message_id: str, *, beside: dict[str, Any] | None = None) -> Taken | None:
-        return v2.PromptResponse(message_id=v2.MessageId(message_id), meta=_ours(beside))
-
-    def adopt(self, other: Writer) -> None:
-        return  # its output does not depend on earlier updates
-
-    def ended(self, idle: v2.StateUpdate, requests: Sequence[RequestId] = ()) -> list[Sent]:
-        return []  # TC-11: the idle state reports it
-
-    def asked(
-        self, request: v2.RequestPermissionRequest, *, question: str, origin: bytes | Raw | None = None
-    ) -> Asked | None:
-        return ask(request)
-
-    def opened(self, result: Setup, *, loaded: bool = False) -> tuple[Wire, Sequence[bytes]]:
-        return result, ()
-
-    def configured(self, result: v2.SetSessionConfigOptionResponse) -> Wire:
-        return result
-
-
-class ProposedWriter(V2Writer):
+class ProposedWriter(Writer):
     """v2 as first proposed: another spelling of the state, and `{}` as the answer to a prompt."""
 
     dialect = Dialect.V2_PROPOSED
@@ -200,10 +167,10 @@ class ProposedWriter(V2Writer):
     def passes(self, update: v2.SessionUpdate) -> bool:
         return as_proposed(update) is None and super().passes(update)
 
-    def inserted(self, message_id: str, *, beside: dict[str, Any] | None = None) -> Taken | None:
+    def inserted(self, message_id: str, *, extra: dict[str, Any] | None = None) -> Taken | None:
         # The user message may come among those of other clients: a client that asked for the id gets it here.
-        named = {"messageId": message_id} if self._names_prompts or beside else {}
-        return PromptTaken(meta=_ours({**named, **(beside or {})}))
+        named = {"messageId": message_id} if self._names_prompts or extra else {}
+        return PromptTaken(meta=_ours({**named, **(extra or {})}))
 
 
 class V1Writer(Writer):
@@ -231,7 +198,7 @@ class V1Writer(Writer):
         if self._passes(update):
             return (raw,)
         sent = _all(self.downgrade.apply(update))
-        if self._tells_deletions and type(update) in _WHOLE:
+        if self._reports_deletions and type(update) in _WHOLE:
             whole: Any = update
             known_as = self.downgrade.messages.known_as(TYPE_OF[type(whole)], whole.message_id)
             return [*sent, *self._deletion(whole, known_as)]
@@ -256,10 +223,10 @@ class V1Writer(Writer):
     def flush(self) -> Sequence[bytes]:
         return _all(self.downgrade.flush())
 
-    def inserted(self, message_id: str, *, beside: dict[str, Any] | None = None) -> Taken | None:
-        known_as = self.downgrade.note_prompted(message_id)
+    def inserted(self, message_id: str, *, extra: dict[str, Any] | None = None) -> Taken | None:
+        known_as = self.downgrade.messages.note_prompted(message_id)
         if self._opt_ins.prompt_lifecycle:
-            return PromptAccepted(message_id=v1.MessageId(known_as), meta=_ours(beside))
+            return PromptAccepted(message_id=v1.MessageId(known_as), meta=_ours(extra))
         return None
 
     def adopt(self, other: Writer) -> None:
@@ -320,7 +287,7 @@ def writer(
         case Dialect.V2_PROPOSED:
             return ProposedWriter(names_prompts=agreement.extras.prompt_ids, extensions=extensions)
         case _:
-            return V2Writer(extensions=extensions)
+            return Writer(extensions=extensions)
 
 
 def _ours(said: dict[str, Any] | None) -> dict[str, Any] | None:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -50,21 +51,15 @@ LOSSES: dict[str, Loss] = {}
 """Every row, by name."""
 
 
-class _Rows:
-    """Makes the rows of one topic."""
-
-    def __init__(self, topic: str) -> None:
-        self._topic = topic
-
-    def __call__(self, name: str, lost: str, instead: str, announced: Announced) -> Loss:
-        assert name not in LOSSES
-        loss = LOSSES[name] = Loss(name, lost, instead, announced, self._topic)
-        return loss
+def _row(topic: str, name: str, lost: str, instead: str, announced: Announced) -> Loss:
+    assert name not in LOSSES
+    loss = LOSSES[name] = Loss(name, lost, instead, announced, topic)
+    return loss
 
 
 _META, _REPORTED, _REFUSED = Announced
 
-_message = _Rows("Messages and their content, towards v1 clients")
+_message = partial(_row, "Messages and their content, towards v1 clients")
 MESSAGE_REPLACED = _message(
     "message_replaced", "new content for a message already sent", "a new message with a new id", _META
 )
@@ -94,7 +89,7 @@ CONTENT_AUDIENCE = _message(
 )
 CONTENT_ICONS = _message("content_icons", "icons of a resource link", "a link without icons", _META)
 
-_tool = _Rows("Tool calls and what they show, towards v1 clients")
+_tool = partial(_row, "Tool calls and what they show, towards v1 clients")
 TOOL_STATUS = _tool(
     "tool_status",
     "status `cancelled`, `paused` or unknown",
@@ -119,14 +114,14 @@ DIFF = _tool(
     "diff", "a diff whose two sides are not known exactly", "its changes and its patch as text", _META
 )
 
-_plan = _Rows("Plans, towards v1 clients")
+_plan = partial(_row, "Plans, towards v1 clients")
 PLAN_ENTRY_CANCELLED = _plan("plan_entry_cancelled", "a cancelled plan entry", "the plan without it", _META)
 PLAN_ENTRY_VALUE = _plan(
     "plan_entry_value", "an unknown priority or status of a plan entry", "`medium`, `pending`", _META
 )
 PLAN_TYPE = _plan("plan_type", "a plan that is no list of entries", "a plan without entries", _REPORTED)
 
-_fact = _Rows("Facts about the session, towards v1 clients")
+_fact = partial(_row, "Facts about the session, towards v1 clients")
 COMMAND_TYPE = _fact("command_type", "a command of unknown type", "a plain command, if it is named", _META)
 COMMAND_INPUT = _fact("command_input", "command input of unknown type", "a command without input", _META)
 CONFIG_OPTION = _fact(
@@ -150,7 +145,7 @@ SUBAGENT_STATE = _fact(
 STATE = _fact("state", "the state of the session and its background work", "nothing", _REPORTED)
 UNKNOWN_UPDATE = _fact("unknown_update", "an update of unknown type", "nothing", _REPORTED)
 
-_answer = _Rows("Answers and questions, towards v1 clients")
+_answer = partial(_row, "Answers and questions, towards v1 clients")
 STOP_REASON = _answer("stop_reason", "a stop reason that v1 does not have", "`end_turn`", _META)
 PERMISSION_OPTION = _answer(
     "permission_option", "a permission option of unknown kind", "the question without it", _META
@@ -164,13 +159,13 @@ ELICITATION_FORMAT = _answer(
 
 AUTH_METHOD = _answer("auth_method", "a way to log in of unknown type", "a list without it", _REPORTED)
 
-_client = _Rows("What a v1 client sends")
+_client = partial(_row, "What a v1 client sends")
 ANNOTATION_PRIORITY = _client(
     "annotation_priority", "an annotation priority outside 0 to 1", "annotations without it", _META
 )
 RESOURCE_SIZE = _client("resource_size", "a negative resource size", "a link without size", _META)
 
-_agent = _Rows("What a v1 agent sends")
+_agent = partial(_row, "What a v1 agent sends")
 CLIENT_TERMINAL = _agent(
     "client_terminal", "a terminal of the client that was not run here", "a text that names it", _META
 )
@@ -190,7 +185,7 @@ UNREADABLE_UPDATE = _agent(
     "unreadable_update", "an update that v2 has and v1 has not, malformed", "nothing", _REPORTED
 )
 
-_request = _Rows("What is asked of a session")
+_request = partial(_row, "What is asked of a session")
 MCP_SSE = _request("mcp_sse", "an MCP server over `sse`, which v2 does not have", "nothing", _REFUSED)
 MCP_TYPE = _request(
     "mcp_type", "an MCP server of a type that the v1 agent does not take", "nothing", _REFUSED

@@ -52,10 +52,6 @@ class Asked(Struct, frozen=True):
         return CANCELLED  # PERM-V2-07: also an unknown outcome
 
 
-def ask(request: v2.RequestPermissionRequest) -> Asked:
-    return Asked(updates=(), params=request)
-
-
 def ask_v1(request: v2.RequestPermissionRequest, downgrade: Downgrade, *, question: str) -> Asked | None:
     """Ask a v1 client, which only knows questions about tool calls. Return `None` if the client cannot be
     given a single option: then the question counts as answered with `CANCELLED`.

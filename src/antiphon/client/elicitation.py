@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from msgspec import UNSET
 
 from antiphon.client.session.session import ClientSession
-from antiphon.engine.forms import Field, Form
+from antiphon.engine.forms.form import Field, Form
 from antiphon.engine.questions import FORM, URL, Elicited, mode_of
 from antiphon.engine.tools import ToolCall
 from antiphon.errors import FormInvalid, LocalError

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from antiphon.bridge.downgrade import requests as requests_v1
 from antiphon.bridge.losses import Report
-from antiphon.bridge.spelling import normalize_state
+from antiphon.bridge.proposed import normalize_state
 from antiphon.client.protocol.abilities import Abilities
 from antiphon.client.protocol.agent_connection import call_end
 from antiphon.connection import Connection

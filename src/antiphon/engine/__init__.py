@@ -8,7 +8,7 @@ from antiphon.lazy_names import lazy_names
 if TYPE_CHECKING:
     from antiphon.engine.annotations import ANNOTATION_UPDATES
     from antiphon.engine.configuration import offered_values
-    from antiphon.engine.forms import (
+    from antiphon.engine.forms.form import (
         BooleanField,
         ChoiceField,
         ChoicesField,
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
         UnknownField,
     )
     from antiphon.engine.items import Compaction, Plan
-    from antiphon.engine.terminals import Terminal
-    from antiphon.engine.tools import ToolCall
+    from antiphon.engine.tools import Terminal, ToolCall
     from antiphon.engine.transcript import TYPE_OF, Message, MessageType, is_deletion
     from antiphon.engine.turn import TurnState
     from antiphon.engine.who import sender_in
@@ -37,11 +36,10 @@ __all__ = [
 __getattr__ = lazy_names(__name__, {
     "annotations": ("ANNOTATION_UPDATES",),
     "configuration": ("offered_values",),
-    "forms": ("BooleanField", "ChoiceField", "ChoicesField", "Field", "IntegerField", "NumberField",
+    "forms.form": ("BooleanField", "ChoiceField", "ChoicesField", "Field", "IntegerField", "NumberField",
         "Option", "TextField", "Unchecked", "Unfit", "UnknownField"),
     "items": ("Compaction", "Plan"),
-    "terminals": ("Terminal",),
-    "tools": ("ToolCall",),
+    "tools": ("Terminal", "ToolCall"),
     "transcript": ("TYPE_OF", "Message", "MessageType", "is_deletion"),
     "turn": ("TurnState",),
     "who": ("sender_in",),

@@ -44,7 +44,7 @@ class Content:
         self._blocks: list[ContentBlock] = []
         self._runs: list[str] = []
         self._pieces: list[str] = []
-        # The plain text that stands last is `_runs` and then `_pieces`, joined when asked for. Pieces are
+        # The plain text at the end is `_runs` and then `_pieces`, joined when asked for. Pieces are
         # joined into a run now and then: a million short strings take ten times the room of their text.
 
     def replace(self, blocks: Sequence[ContentBlock]) -> None:

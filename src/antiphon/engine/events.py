@@ -33,7 +33,7 @@ Cursor = NewType("Cursor", int)
 """A position in a journal: the number of the last event that was seen. 0 is before the first event."""
 
 NOTHING = Raw(b"null")
-"""Stands for absent JSON: msgspec cannot decode `Raw | None`."""
+"""Means absent JSON: msgspec cannot decode `Raw | None`."""
 
 
 def present(raw: Raw) -> bytes | None:
@@ -95,7 +95,7 @@ class SessionCreated(Body, frozen=True, kw_only=True, omit_defaults=False, tag="
 
 
 class SessionReopened(Body, frozen=True, kw_only=True, tag="session_reopened"):
-    """A closed session is worked in again; its further roots may be others now."""
+    """A closed session is opened again; its additional directories may have changed."""
 
     additional_directories: tuple[str, ...] | None = None
 
@@ -125,7 +125,7 @@ class Updated(Body, frozen=True, kw_only=True, dict=True, tag="update"):
 
 
 class Translated(Updated, frozen=True, kw_only=True, dict=True, tag="translated"):
-    """An update of an agent with additions (invariant 8). It is a type of its own, so that an update without
+    """An update of an agent with additions (invariant 8). It is a separate type, so that an update without
     additions, which is nearly every one, costs nothing more.
 
     origin: the update as a v1 agent wrote it; v1 clients get that, because a downgrade would not restore it
@@ -153,9 +153,8 @@ RequestId: TypeAlias = str | int | float | None
 
 
 class PromptQueued(Body, frozen=True, kw_only=True, dict=True, tag="prompt_queued"):
-    """A prompt waits for its place. `held`: a `session/prompt` is answered when it gets it; otherwise it was
-    injected and outlives its request. `request_id` is the JSON-RPC id of that `session/prompt`, as the sender
-    wrote it."""
+    """A prompt was queued. `held`: a `session/prompt` request waits for it; an injected prompt outlives its
+    request. `request_id` is the JSON-RPC id of that `session/prompt`, as the sender wrote it."""
 
     message_id: str
     raw_content: Raw = field(name="content")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from operator import attrgetter
 from typing import Any, Final, Self, TypeAlias, TypeGuard
 
@@ -11,52 +13,70 @@ from msgspec.structs import replace
 from antiphon.engine import events as e
 from antiphon.engine.annotations import ANNOTATION, ANNOTATION_REMOVED, Annotations
 from antiphon.engine.events import Event, JournalGap, Translated, Updated
-from antiphon.engine.facts import Facts
 from antiphon.engine.items import (
+    KEPT,
     ById,
     Compaction,
+    ContextUsage,
+    Facts,
+    Info,
     Item,
+    Latest,
     Plan,
     UnknownUpdate,
-    UnknownUpdates,
     is_ours,
     plan_id,
-)
-from antiphon.engine.operations import Operations
+)  # fmt: skip
 from antiphon.engine.prompts import Entry, Prompts
 from antiphon.engine.questions import Questions
 from antiphon.engine.subagents import SessionNote, SubagentInfo
-from antiphon.engine.terminals import Terminal
-from antiphon.engine.tools import ToolCall
+from antiphon.engine.tools import Terminal, ToolCall
 from antiphon.engine.transcript import MESSAGE_CHUNKS, Message, MessageType, Transcript
 from antiphon.engine.turn import AnyStateUpdate, Effect, Turn, Turns, TurnState
+from antiphon.schema import v2
 from antiphon.schema.repair import Malformed
-from antiphon.schema.v2 import (
-    commands,
-    compaction,
-    config_options,
-    messages,
-    plans,
-    prompt,
-    proposed,
-    session_list,
-    subagents,
-    terminals,
-    tool_calls,
-    usage,
-)
-from antiphon.schema.v2.prompt import BackgroundWork
-from antiphon.schema.v2.updates import SessionUpdate
+from antiphon.schema.v2.proposed import StateChange
 from antiphon.schema.wire import Unknown
+
+OPERATIONS = 256
+"""How many operation ids a session remembers."""
+
+
+class Operations:
+    """The ids of the last cancels and queue changes, the oldest first, so that a repeated one is not done
+    again. Prompts and questions keep the ids of their own operations."""
+
+    __slots__ = ("_done",)
+
+    def __init__(self) -> None:
+        self._done: dict[str, None] = {}
+
+    def __contains__(self, operation_id: object) -> bool:
+        return operation_id in self._done
+
+    def done(self, operation_id: str | None) -> tuple[e.OperationDone, ...]:
+        """Return the event that records an operation."""
+        return () if operation_id is None else (e.OperationDone(operation_id=operation_id),)
+
+    def apply(self, body: e.OperationDone) -> None:
+        self._done.setdefault(body.operation_id)
+        if len(self._done) > OPERATIONS:
+            del self._done[next(iter(self._done))]
+
+    def part(self) -> list[str]:
+        return list(self._done)
+
+    def restore(self, part: Sequence[str]) -> None:
+        self._done = dict.fromkeys(part)
 
 
 class SessionFold:
     """A session folded up to `last_seq`. Read it; change it by `apply` alone."""
 
     __slots__ = (
-        "_dirty", "_gone", "_items", "annotations", "closed", "compactions", "created", "facts", "last_seq",
-        "operations", "plans", "prompts", "questions", "session_messages", "subagents", "terminals", "tools",
-        "transcript", "turns", "unknown",
+        "_dirty", "_gone", "_items", "_unknown", "annotations", "closed", "compactions", "created", "facts",
+        "last_seq", "operations", "plans", "prompts", "questions", "session_messages", "subagents",
+        "terminals", "tools", "transcript", "turns",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -76,7 +96,8 @@ class SessionFold:
         self.prompts: Final = Prompts()
         self.questions: Final = Questions()
         self.operations: Final = Operations()
-        self.unknown: Final = UnknownUpdates()
+        self._unknown: deque[UnknownUpdate] = deque()
+        """The unknown updates that are replayed."""
         self._items: dict[str, Item] = {}
         self._dirty: set[str] = set()
         self._gone: list[int] = []
@@ -94,7 +115,7 @@ class SessionFold:
         return self.turns.current
 
     @property
-    def background(self) -> list[BackgroundWork] | None:
+    def background(self) -> list[v2.BackgroundWork] | None:
         return self.turns.background
 
     @property
@@ -206,7 +227,10 @@ class SessionFold:
             self._items[key] = item
         self._dirty.add(key)
 
-    def _plan_removed(self, update: plans.PlanRemoved, event: Event) -> None:
+    def _message(self, update: Any, event: Event) -> None:
+        self._touch(self.transcript.patch(update, event.seq))
+
+    def _plan_removed(self, update: v2.PlanRemoved, event: Event) -> None:
         plan = self.plans.pop(update.plan_id)
         if plan is not None:
             self._drop(plan)
@@ -222,16 +246,16 @@ class SessionFold:
             self.prompts.apply_ended(self.turns.last)
         self._dirty.add("turn")
 
-    def _unknown(self, update: Unknown, event: Event) -> None:
+    def _fold_unknown(self, update: Unknown, event: Event) -> None:
         if is_state(update):
             self._state(update, event)
         elif not is_ours(update):
             from_v1 = isinstance(event.body, Translated) and event.body.origin != e.NOTHING
             made = UnknownUpdate(update, position=event.seq, from_v1=from_v1)
             self._touch(made)
-            gone = self.unknown.add(made)
-            if gone is not None:
-                self._drop(gone)
+            self._unknown.append(made)
+            if len(self._unknown) > KEPT:
+                self._drop(self._unknown.popleft())
         elif update["sessionUpdate"] == ANNOTATION:
             annotation = self.annotations.add(update, event.seq)
             if annotation is not None:
@@ -277,13 +301,13 @@ class SessionFold:
 
 
 def _pass(_: Any) -> None:
-    """Stands for the message before the first chunk."""
+    """Append nothing: before the first chunk there is no message."""
 
 
-_STATES = frozenset({prompt.SessionStateUpdate, proposed.StateChange})
+_STATES = frozenset({v2.SessionStateUpdate, StateChange})
 
 
-def is_state(update: SessionUpdate) -> TypeGuard[AnyStateUpdate]:
+def is_state(update: v2.SessionUpdate) -> TypeGuard[AnyStateUpdate]:
     """Whether an update is about the state, a known one or not."""
     if type(update) is Unknown:
         return update.get("sessionUpdate") in ("state_update", "state_change")
@@ -293,67 +317,62 @@ def is_state(update: SessionUpdate) -> TypeGuard[AnyStateUpdate]:
 FoldOne: TypeAlias = Callable[[SessionFold, Any, Event], None]
 
 
-def _item(change: Callable[[SessionFold, Any, int], Item]) -> FoldOne:
-    def fold(session: SessionFold, update: Any, event: Event) -> None:
-        session._touch(change(session, update, event.seq))
-
-    return fold
-
-
-def _by_id(
-    items: Callable[[SessionFold], ById[Any]],
-    id: Callable[[Any], str],
-    change: Callable[[Any, Any], None],
-) -> FoldOne:
-    """Fold an update that changes the item of its id."""
+def _by_id(items: str, id: Callable[[Any], str], change: Callable[[Any, Any], None]) -> FoldOne:
+    """Fold an update that changes the item of its id, in the attribute `items` of the session."""
+    items_of = attrgetter(items)
 
     def fold(session: SessionFold, update: Any, event: Event) -> None:
-        item = items(session).find(id(update), position=event.seq)
+        item = items_of(session).find(id(update), position=event.seq)
         change(item, update)
         session._touch(item)
 
     return fold
 
 
-def _patch(item: Any, update: Any) -> None:
-    item.patch(update)
+def _fact(name: str, make: Callable[..., Any]) -> FoldOne:
+    """Fold an update that changes the fact of this name."""
+
+    def fold(session: SessionFold, update: Any, event: Event) -> None:
+        fact = getattr(session.facts, name)
+        if fact is None:
+            fact = make(position=event.seq)
+            setattr(session.facts, name, fact)
+        fact.patch(update)
+        session._touch(fact)
+
+    return fold
 
 
-def _append(item: Any, chunk: Any) -> None:
-    item.append(chunk)
-
-
-_message = _item(lambda session, update, seq: session.transcript.patch(update, seq))
-_tools, _tool_call_id = attrgetter("tools"), attrgetter("tool_call_id")
-_terminals, _terminal_id = attrgetter("terminals"), attrgetter("terminal_id")
-_compactions, _compaction_id = attrgetter("compactions"), attrgetter("compaction_id")
-_session_messages, _message_id = attrgetter("session_messages"), attrgetter("message_id")
+_call_id, _terminal_id = attrgetter("tool_call_id"), attrgetter("terminal_id")
+_compaction_id, _message_id = attrgetter("compaction_id"), attrgetter("message_id")
 
 _UPDATES: dict[type, FoldOne] = {
-    messages.UserMessageChunk: SessionFold._chunk,
-    messages.AgentMessageChunk: SessionFold._chunk,
-    messages.AgentThoughtChunk: SessionFold._chunk,
-    messages.UserMessage: _message,
-    messages.AgentMessage: _message,
-    messages.AgentThought: _message,
-    tool_calls.SessionToolCallUpdate: _by_id(_tools, _tool_call_id, _patch),
-    tool_calls.ToolCallContentChunk: _by_id(_tools, _tool_call_id, _append),
-    terminals.TerminalUpdate: _by_id(_terminals, _terminal_id, _patch),
-    terminals.TerminalOutputChunk: _by_id(_terminals, _terminal_id, _append),
-    plans.PlanUpdate: _by_id(attrgetter("plans"), plan_id, _patch),
-    plans.PlanRemoved: SessionFold._plan_removed,
-    compaction.CompactionUpdate: _by_id(_compactions, _compaction_id, _patch),
-    compaction.CompactionSummaryChunk: _by_id(_compactions, _compaction_id, _append),
-    commands.AvailableCommandsUpdate: _item(lambda s, u, seq: s.facts.set_commands(u, position=seq)),
-    config_options.ConfigOptionUpdate: _item(lambda s, u, seq: s.facts.set_config(u, position=seq)),
-    session_list.SessionInfoUpdate: _item(lambda s, u, seq: s.facts.patch_info(u, position=seq)),
-    usage.UsageUpdate: _item(lambda s, u, seq: s.facts.patch_usage(u, position=seq)),
-    subagents.SubagentUpdate: _by_id(attrgetter("subagents"), attrgetter("session_id"), _patch),
-    subagents.SessionMessage: _by_id(_session_messages, _message_id, _patch),
-    subagents.SessionMessageChunk: _by_id(_session_messages, _message_id, _append),
-    prompt.SessionStateUpdate: SessionFold._state,
-    proposed.StateChange: SessionFold._state,
-    Unknown: SessionFold._unknown,
+    v2.UserMessageChunk: SessionFold._chunk,
+    v2.AgentMessageChunk: SessionFold._chunk,
+    v2.AgentThoughtChunk: SessionFold._chunk,
+    v2.UserMessage: SessionFold._message,
+    v2.AgentMessage: SessionFold._message,
+    v2.AgentThought: SessionFold._message,
+    v2.SessionToolCallUpdate: _by_id("tools", _call_id, ToolCall.patch),
+    v2.ToolCallContentChunk: _by_id("tools", _call_id, ToolCall.append),
+    v2.TerminalUpdate: _by_id("terminals", _terminal_id, Terminal.patch),
+    v2.TerminalOutputChunk: _by_id("terminals", _terminal_id, Terminal.append),
+    v2.PlanUpdate: _by_id("plans", plan_id, Plan.patch),
+    v2.PlanRemoved: SessionFold._plan_removed,
+    v2.CompactionUpdate: _by_id("compactions", _compaction_id, Compaction.patch),
+    v2.CompactionSummaryChunk: _by_id("compactions", _compaction_id, Compaction.append),
+    v2.AvailableCommandsUpdate: _fact(
+        "commands", partial(Latest[v2.AvailableCommandsUpdate], "facts/commands")
+    ),
+    v2.ConfigOptionUpdate: _fact("config", partial(Latest[v2.ConfigOptionUpdate], "facts/config")),
+    v2.SessionInfoUpdate: _fact("info", Info),
+    v2.UsageUpdate: _fact("usage", ContextUsage),
+    v2.SubagentUpdate: _by_id("subagents", attrgetter("session_id"), SubagentInfo.patch),
+    v2.SessionMessage: _by_id("session_messages", _message_id, SessionNote.patch),
+    v2.SessionMessageChunk: _by_id("session_messages", _message_id, SessionNote.append),
+    v2.SessionStateUpdate: SessionFold._state,
+    StateChange: SessionFold._state,
+    Unknown: SessionFold._fold_unknown,
 }
 """Updates that are not listed reach attached clients and are not replayed (NOTE-05)."""
 

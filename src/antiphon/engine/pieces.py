@@ -20,19 +20,9 @@ from antiphon.engine.content import is_plain
 from antiphon.engine.items import Compaction, Item
 from antiphon.engine.json_values import encode
 from antiphon.engine.subagents import SessionNote
-from antiphon.engine.terminals import Terminal
-from antiphon.engine.tools import ToolCall
+from antiphon.engine.tools import Terminal, ToolCall
 from antiphon.engine.transcript import CHUNK, Message
-from antiphon.schema.v2.compaction import CompactionSummaryChunk
-from antiphon.schema.v2.content import ContentBlock, TextContent
-from antiphon.schema.v2.subagents import SessionMessageChunk
-from antiphon.schema.v2.terminals import TerminalOutput, TerminalOutputChunk, TerminalUpdate
-from antiphon.schema.v2.tool_calls import (
-    Content,
-    SessionToolCallUpdate,
-    ToolCallContent,
-    ToolCallContentChunk,
-)
+from antiphon.schema import v2
 
 PIECE = 128 * 1024
 """Characters of text, or bytes of terminal output, in one update."""
@@ -52,9 +42,9 @@ def freeze(item: Item) -> Frozen:
             empty = not any(item.parts())
             return _blocks(item, item.bare(empty=empty), partial(CHUNK[item.type], message_id=item.id))
         case SessionNote():
-            return _blocks(item, item.bare(), partial(SessionMessageChunk, message_id=item.id))
+            return _blocks(item, item.bare(), partial(v2.SessionMessageChunk, message_id=item.id))
         case Compaction():
-            chunk = partial(CompactionSummaryChunk, compaction_id=item.id)
+            chunk = partial(v2.CompactionSummaryChunk, compaction_id=item.id)
             return _blocks(item, item.bare(), chunk, field="summary")
         case ToolCall():
             return _Call(item.materialize())
@@ -78,20 +68,20 @@ def _blocks(
 
 
 class _Blocks(Struct, frozen=True):
-    """Content blocks, and the plain text after them in as many strings as it came in."""
+    """Content blocks, and the plain text after them, in several strings."""
 
     bare: Any
     """The update without its content, which is in `field`."""
     field: str
     chunk: Callable[..., Any]
     """Makes the update that appends one block."""
-    blocks: Sequence[ContentBlock]
+    blocks: Sequence[v2.ContentBlock]
     texts: Sequence[str]
 
     def updates(self, *, grows: bool) -> Iterator[Any]:
         size = sum(map(len, self.texts)) + sum(map(_size, self.blocks))
         if size <= PIECE:
-            text = [TextContent(text="".join(self.texts))] if self.texts else []
+            text = [v2.TextContent(text="".join(self.texts))] if self.texts else []
             yield self._whole([*self.blocks, *text])
             return
         # Blocks of one array stay apart, while a chunk of plain text extends the plain text before it. So all
@@ -104,12 +94,12 @@ class _Blocks(Struct, frozen=True):
         for piece in pieces:
             yield self.chunk(content=piece)
 
-    def _whole(self, content: list[ContentBlock]) -> Any:
+    def _whole(self, content: list[v2.ContentBlock]) -> Any:
         return structs.replace(self.bare, **{self.field: content}) if content else self.bare
 
-    def _pieces(self, first: int) -> Iterator[ContentBlock]:
+    def _pieces(self, first: int) -> Iterator[v2.ContentBlock]:
         for block in self.blocks[first:]:
-            if type(block) is TextContent and is_plain(block):
+            if type(block) is v2.TextContent and is_plain(block):
                 yield from _texts((block.text,))
             else:
                 yield block
@@ -118,7 +108,7 @@ class _Blocks(Struct, frozen=True):
 
 
 class _Call(Struct, frozen=True):
-    update: SessionToolCallUpdate
+    update: v2.SessionToolCallUpdate
 
     def updates(self, *, grows: bool) -> Iterator[Any]:
         update = self.update
@@ -134,11 +124,11 @@ class _Call(Struct, frozen=True):
             first += 1
         yield structs.replace(update, content=content[:first])
         for item in content[first:]:
-            yield ToolCallContentChunk(tool_call_id=update.tool_call_id, content=item)
+            yield v2.ToolCallContentChunk(tool_call_id=update.tool_call_id, content=item)
 
 
 class _Output(Struct, frozen=True):
-    update: TerminalUpdate
+    update: v2.TerminalUpdate
     parts: Sequence[bytes] | None
 
     def updates(self, *, grows: bool) -> Iterator[Any]:
@@ -146,9 +136,9 @@ class _Output(Struct, frozen=True):
             yield self.update
             return
         pieces = cut(self.parts, PIECE if grows else sum(map(len, self.parts)) or 1)
-        yield structs.replace(self.update, output=TerminalOutput(data=_base64(next(pieces, b""))))
+        yield structs.replace(self.update, output=v2.TerminalOutput(data=_base64(next(pieces, b""))))
         for piece in pieces:
-            yield TerminalOutputChunk(terminal_id=self.update.terminal_id, data=_base64(piece))
+            yield v2.TerminalOutputChunk(terminal_id=self.update.terminal_id, data=_base64(piece))
 
 
 def cut(parts: Iterable[AnyStr], size: int) -> Iterator[AnyStr]:
@@ -169,20 +159,20 @@ def cut(parts: Iterable[AnyStr], size: int) -> Iterator[AnyStr]:
         yield held[0][:0].join(held)
 
 
-def _texts(texts: Sequence[str]) -> Iterator[ContentBlock]:
+def _texts(texts: Sequence[str]) -> Iterator[v2.ContentBlock]:
     if not any(texts):
-        yield TextContent(text="")
+        yield v2.TextContent(text="")
     for piece in cut(texts, PIECE):
-        yield TextContent(text=piece)
+        yield v2.TextContent(text=piece)
 
 
 def _base64(data: bytes) -> str:
     return b2a_base64(data, newline=False).decode("ascii")
 
 
-def _size(block: ContentBlock) -> int:
-    return len(block.text) if type(block) is TextContent else len(encode(block))
+def _size(block: v2.ContentBlock) -> int:
+    return len(block.text) if type(block) is v2.TextContent else len(encode(block))
 
 
-def _weight(item: ToolCallContent) -> int:
-    return _size(item.content) if type(item) is Content else len(encode(item))
+def _weight(item: v2.ToolCallContent) -> int:
+    return _size(item.content) if type(item) is v2.Content else len(encode(item))

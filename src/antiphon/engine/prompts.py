@@ -13,20 +13,8 @@ from typing import Any, NamedTuple
 from msgspec import Raw
 from msgspec.structs import replace
 
-from antiphon.engine.events import (
-    AnyBody,
-    PromptAccepted,
-    PromptEdited,
-    PromptMoved,
-    PromptQueued,
-    PromptRejected,
-    PromptSent,
-    PromptWithdrawn,
-    QueuePaused,
-    QueueResumed,
-    RequestId,
-    Updated,
-)
+from antiphon.engine import events as e
+from antiphon.engine.events import AnyBody, RequestId, Updated
 from antiphon.engine.json_values import CONTENT, encode, kept
 from antiphon.engine.prompt_states import ACTIONS, TAKING, Action, PromptState, Refusal, Same, When
 from antiphon.engine.turn import Turn, TurnState
@@ -177,45 +165,23 @@ class Prompts:
 
     # Commands
 
-    def submit(
-        self,
-        content: Sequence[ContentBlock] | Raw,
-        *,
-        message_id: str,
-        state: TurnState,
-        delivery: Delivery = Delivery.QUEUE,
-        held: bool,
-        operation_id: str | None = None,
-        sender: Named | None = None,
-        meta: dict[str, Any] | None = None,
-        request_id: RequestId = None,
-    ) -> Outcome:
-        """Queue a prompt; for a known operation id, return its first outcome."""
+    def submit(self, prompt: e.PromptQueued, *, state: TurnState) -> Outcome:
+        """Queue a prompt in a session of this state; for a known operation id, return its first outcome."""
+        operation_id = prompt.operation_id
         if operation_id is not None and (known := self.of_operation(operation_id)) is not None:
             return Outcome(entry=known, repeated=True)
-        raw = _raw(content)
-        if _is_empty(raw):
+        if _is_empty(prompt.raw_content):
             return Outcome(refusal=Refusal.EMPTY)  # PROMPT-V2-01
-        if delivery is Delivery.STEER and not held and state is TurnState.IDLE:
+        if prompt.delivery is Delivery.STEER and not prompt.held and state is TurnState.IDLE:
             return Outcome(refusal=Refusal.NO_RUNNING_TURN)
-        body = PromptQueued(
-            message_id=message_id,
-            raw_content=raw,
-            delivery=delivery,
-            held=held,
-            operation_id=operation_id,
-            sender=sender,
-            meta=meta,
-            request_id=request_id,
-        )
-        return Outcome((body,), _entry(body))
+        return Outcome((prompt,), _entry(prompt))
 
     def edit(self, message_id: str, content: Sequence[ContentBlock] | Raw) -> Outcome:
         """New content; id, delivery and place stay."""
-        raw = _raw(content)
+        raw = raw_content(content)
         if _is_empty(raw):
             return Outcome(refusal=Refusal.EMPTY)
-        return self._act(Action.EDIT, message_id, PromptEdited(message_id=message_id, raw_content=raw))
+        return self._act(Action.EDIT, message_id, e.PromptEdited(message_id=message_id, raw_content=raw))
 
     def move(self, message_id: str, *, before: str | None = None) -> Outcome:
         """Before another prompt that waits, or to the end."""
@@ -223,16 +189,16 @@ class Prompts:
             found = self._entries.get(before)
             settled = found is not None and found.state in (PromptState.SENT, PromptState.ACCEPTED)
             return Outcome(refusal=Refusal.ALREADY_DELIVERED if settled else Refusal.UNKNOWN_MESSAGE_ID)
-        return self._act(Action.MOVE, message_id, PromptMoved(message_id=message_id, before=before))
+        return self._act(Action.MOVE, message_id, e.PromptMoved(message_id=message_id, before=before))
 
     def withdraw(self, message_id: str, *, returned: bool = False) -> Outcome:
         """Withdraw a prompt. One that was sent can only be `returned` by the agent that has it."""
         action = Action.RETURN if returned else Action.WITHDRAW
-        return self._act(action, message_id, PromptWithdrawn(message_id=message_id))
+        return self._act(action, message_id, e.PromptWithdrawn(message_id=message_id))
 
     def send(self, message_id: str) -> Outcome:
         """To be committed before it is written to an upstream agent; no events, no writing."""
-        return self._act(Action.SEND, message_id, PromptSent(message_id=message_id))
+        return self._act(Action.SEND, message_id, e.PromptSent(message_id=message_id))
 
     def accept(
         self,
@@ -249,7 +215,7 @@ class Prompts:
         echo: without it the user message is left to the upstream agent, which sends its own
         """
         entry = self._entries.get(message_id)
-        accepted = PromptAccepted(message_id=message_id, became=became, agent_id=agent_id)
+        accepted = e.PromptAccepted(message_id=message_id, became=became, agent_id=agent_id)
         bodies: tuple[AnyBody, ...] = (accepted,)
         if echo and entry is not None:
             shown = encode(message_id if became is None else became)
@@ -260,7 +226,7 @@ class Prompts:
 
     def reject(self, message_id: str, error: ErrorObject) -> Outcome:
         """Refuse a prompt; its sender gets the error (PROMPT-V2-55)."""
-        return self._act(Action.REJECT, message_id, PromptRejected(message_id=message_id, error=error))
+        return self._act(Action.REJECT, message_id, e.PromptRejected(message_id=message_id, error=error))
 
     def cancel(self, *, closing: bool = False) -> tuple[AnyBody, ...]:
         """Return the events of `session/cancel`: held prompts are answered -32800 (PROMPT-V2-34). Injected
@@ -268,13 +234,15 @@ class Prompts:
         prompts it has, unless the session is `closing`."""
         error = ErrorObject(RequestCancelled.code, RequestCancelled.summary)
         ended = [entry for entry in self.queued if entry.held] + (self.sent if closing else [])
-        bodies: list[AnyBody] = [PromptRejected(message_id=entry.message_id, error=error) for entry in ended]
+        bodies: list[AnyBody] = [
+            e.PromptRejected(message_id=entry.message_id, error=error) for entry in ended
+        ]
         if not self.paused and any(not entry.held for entry in self.queued):
-            bodies.append(QueuePaused())
+            bodies.append(e.QueuePaused())
         return tuple(bodies)
 
     def resume(self) -> tuple[AnyBody, ...]:
-        return (QueueResumed(),) if self.paused else ()
+        return (e.QueueResumed(),) if self.paused else ()
 
     def _act(self, action: Action, message_id: str, *bodies: AnyBody) -> Outcome:
         entry = self._entries.get(message_id)
@@ -293,35 +261,37 @@ class Prompts:
         """Fold an event of the queue; return whether it changed anything. An event that does not fit the
         queue (in a journal that another program wrote) is skipped."""
         match body:
-            case PromptQueued():
+            case e.PromptQueued():
                 return self._queued(body)
-            case PromptEdited(message_id=id) if self._allows(Action.EDIT, id):
+            case e.PromptEdited(message_id=id) if self._allows(Action.EDIT, id):
                 self._change(id, raw_content=kept(body.raw_content))
-            case PromptMoved(message_id=id, before=before) if self._allows(Action.MOVE, id) and before != id:
+            case e.PromptMoved(message_id=id, before=before) if (
+                self._allows(Action.MOVE, id) and before != id
+            ):
                 self._order.remove(id)
                 at = self._order.index(before) if before in self._order else len(self._order)
                 self._order.insert(at, id)
-            case PromptWithdrawn(message_id=id) if self._allows(Action.RETURN, id):
-                self._settle(id, PromptState.WITHDRAWN, seq)
-            case PromptRejected(message_id=id) if self._allows(Action.REJECT, id):
+            case e.PromptWithdrawn(message_id=id) if self._allows(Action.RETURN, id):
+                self._end_wait(id, PromptState.WITHDRAWN, seq)
+            case e.PromptRejected(message_id=id) if self._allows(Action.REJECT, id):
                 self._change(id, error=body.error)
-                self._settle(id, PromptState.REJECTED, seq)
-            case PromptSent(message_id=id) if self._allows(Action.SEND, id):
+                self._end_wait(id, PromptState.REJECTED, seq)
+            case e.PromptSent(message_id=id) if self._allows(Action.SEND, id):
                 self._order.remove(id)
                 self._sent.append(id)
                 self._change(id, state=PromptState.SENT)
-            case PromptAccepted(message_id=id) if self._allows(Action.ACCEPT, id):
+            case e.PromptAccepted(message_id=id) if self._allows(Action.ACCEPT, id):
                 self._change(id, became=body.became)
-                self._settle(id, PromptState.ACCEPTED, seq)
-            case QueuePaused():
+                self._end_wait(id, PromptState.ACCEPTED, seq)
+            case e.QueuePaused():
                 self.paused = True
-            case QueueResumed():
+            case e.QueueResumed():
                 self.paused = False
             case _:
                 return False
         return True
 
-    def _queued(self, body: PromptQueued) -> bool:
+    def _queued(self, body: e.PromptQueued) -> bool:
         if body.message_id in self._entries or body.operation_id in self._operations:
             return False
         self._entries[body.message_id] = _entry(body)
@@ -352,7 +322,8 @@ class Prompts:
         self._entries[message_id] = replace(self._entries[message_id], **fields)
         self.changed.add(message_id)
 
-    def _settle(self, message_id: str, state: PromptState, seq: int) -> None:
+    def _end_wait(self, message_id: str, state: PromptState, seq: int) -> None:
+        """Take a prompt out of the queue, and forget the oldest settled one if there are too many."""
         waiting = self._sent if message_id in self._sent else self._order
         waiting.remove(message_id)
         self._change(message_id, state=state, raw_content=_NO_CONTENT, meta=None, settled=seq)
@@ -382,7 +353,7 @@ class Prompts:
         self._settled = deque(entry.message_id for entry in settled)
 
 
-def _entry(body: PromptQueued) -> Entry:
+def _entry(body: e.PromptQueued) -> Entry:
     return Entry(
         message_id=body.message_id,
         raw_content=kept(body.raw_content),
@@ -402,7 +373,8 @@ def _signature(entry: Entry) -> bytes:
     return b',"_meta":{"antiphon":{"sender":%b}}' % encode(who_of(entry.sender))
 
 
-def _raw(content: Sequence[ContentBlock] | Raw) -> Raw:
+def raw_content(content: Sequence[ContentBlock] | Raw) -> Raw:
+    """Return the content of a prompt as an event has it."""
     return kept(content) if isinstance(content, Raw) else Raw(encode(list(content)))
 
 

@@ -14,24 +14,8 @@ from antiphon.engine.events import NO_RESULT, NOTHING, QuestionClosed, QuestionE
 from antiphon.engine.json_values import Reader, kept
 from antiphon.engine.turn import TurnId
 from antiphon.engine.who import Named
+from antiphon.schema import v2
 from antiphon.schema.repair import Malformed
-from antiphon.schema.v2.elicitation import (
-    CreateElicitationRequest,
-    CreateElicitationResponse,
-    ElicitationAcceptAction,
-    ElicitationCancelAction,
-    ElicitationDeclineAction,
-    ElicitationFormMode,
-    ElicitationUrlMode,
-)
-from antiphon.schema.v2.permissions import (
-    PermissionOption,
-    RequestPermissionRequest,
-    RequestPermissionResponse,
-    SelectedPermissionOutcome,
-    ToolCallPermissionSubject,
-)
-from antiphon.schema.v2.tool_calls import ToolCallUpdate
 from antiphon.schema.wire import Unknown, Wire
 
 REQUEST_PERMISSION = "session/request_permission"
@@ -39,18 +23,20 @@ CREATE_ELICITATION: Final = "elicitation/create"
 FORM: Final = "form"
 URL: Final = "url"
 
-Elicited: TypeAlias = ElicitationFormMode | ElicitationUrlMode
+Elicited: TypeAlias = v2.ElicitationFormMode | v2.ElicitationUrlMode
 REMEMBERED = 256
 """How many ended questions a session remembers, to distinguish a late answer from one to an unknown
 question."""
 
-_REQUESTS: Reader[RequestPermissionRequest] = Reader(RequestPermissionRequest)
-_RESPONSES: Reader[RequestPermissionResponse] = Reader(RequestPermissionResponse)
-_ELICITATIONS: Reader[CreateElicitationRequest] = Reader(CreateElicitationRequest)
-_ELICITED: Reader[CreateElicitationResponse] = Reader(CreateElicitationResponse)
+_REQUESTS: Reader[v2.RequestPermissionRequest] = Reader(v2.RequestPermissionRequest)
+_RESPONSES: Reader[v2.RequestPermissionResponse] = Reader(v2.RequestPermissionResponse)
+_ELICITATIONS: Reader[v2.CreateElicitationRequest] = Reader(v2.CreateElicitationRequest)
+_ELICITED: Reader[v2.CreateElicitationResponse] = Reader(v2.CreateElicitationResponse)
 
 
 class QuestionState(StrEnum):
+    """Open, or how it ended (`QuestionEnd`)."""
+
     OPEN = "open"
     ANSWERED = "answered"
     CANCELLED = "cancelled"
@@ -64,25 +50,7 @@ class Unanswerable(StrEnum):
     UNKNOWN_QUESTION = "unknown_question"
 
 
-_Q = QuestionState
-
-ENDS: Mapping[tuple[QuestionState, QuestionEnd], QuestionState | Unanswerable] = {
-    (_Q.OPEN, QuestionEnd.ANSWERED): _Q.ANSWERED,
-    (_Q.OPEN, QuestionEnd.CANCELLED): _Q.CANCELLED,
-    (_Q.OPEN, QuestionEnd.EXPIRED): _Q.EXPIRED,
-    (_Q.ANSWERED, QuestionEnd.ANSWERED): Unanswerable.ALREADY_ENDED,
-    (_Q.ANSWERED, QuestionEnd.CANCELLED): Unanswerable.ALREADY_ENDED,
-    (_Q.ANSWERED, QuestionEnd.EXPIRED): Unanswerable.ALREADY_ENDED,
-    (_Q.CANCELLED, QuestionEnd.ANSWERED): Unanswerable.ALREADY_ENDED,  # PROMPT-V2-26
-    (_Q.CANCELLED, QuestionEnd.CANCELLED): Unanswerable.ALREADY_ENDED,
-    (_Q.CANCELLED, QuestionEnd.EXPIRED): Unanswerable.ALREADY_ENDED,
-    (_Q.EXPIRED, QuestionEnd.ANSWERED): Unanswerable.ALREADY_ENDED,
-    (_Q.EXPIRED, QuestionEnd.CANCELLED): Unanswerable.ALREADY_ENDED,
-    (_Q.EXPIRED, QuestionEnd.EXPIRED): Unanswerable.ALREADY_ENDED,
-}
-
-
-def read_permission(opened: QuestionOpened) -> RequestPermissionRequest | None:
+def read_permission(opened: QuestionOpened) -> v2.RequestPermissionRequest | None:
     """Return the permission request of an opened question, if it is one. The question may have ended
     since."""
     return Question(
@@ -112,7 +80,7 @@ class Question(Wire, frozen=True, kw_only=True):
     ended: int = 0
 
     @property
-    def permission(self) -> RequestPermissionRequest | None:
+    def permission(self) -> v2.RequestPermissionRequest | None:
         """The permission request, if it is one."""
         if self.method != REQUEST_PERMISSION:
             return None
@@ -121,7 +89,7 @@ class Question(Wire, frozen=True, kw_only=True):
         except Malformed:
             return None
 
-    def chosen(self, result: bytes | Raw) -> PermissionOption | None:
+    def chosen(self, result: bytes | Raw) -> v2.PermissionOption | None:
         """Return the offered option that an answer selects; other answers select none (PERM-V2-06, -07,
         -08)."""
         permission = self.permission
@@ -131,7 +99,7 @@ class Question(Wire, frozen=True, kw_only=True):
             outcome = _RESPONSES.read(result).outcome
         except Malformed:
             return None
-        if not isinstance(outcome, SelectedPermissionOutcome):
+        if not isinstance(outcome, v2.SelectedPermissionOutcome):
             return None
         return next((option for option in permission.options if option.option_id == outcome.option_id), None)
 
@@ -166,11 +134,6 @@ class Questions:
     def of_turn(self, turn_id: TurnId) -> list[Question]:
         return [question for question in self.open if question.turn_id == turn_id]
 
-    def requires_action(self, turn_id: TurnId | None, *, others_running: bool) -> list[Question]:
-        """Return the questions that block the turn: none, while anything else of it runs (PROMPT-V2-23,
-        -25)."""
-        return [] if others_running or turn_id is None else self.of_turn(turn_id)
-
     # Commands
 
     def answer(
@@ -200,16 +163,15 @@ class Questions:
         question = self._by_id.get(question_id)
         if question is None:
             return Ending(refusal=Unanswerable.UNKNOWN_QUESTION)
-        verdict = ENDS[question.state, end]
-        if isinstance(verdict, Unanswerable):
-            return Ending(question=question, refusal=verdict)
+        if question.state is not QuestionState.OPEN:  # PROMPT-V2-26
+            return Ending(question=question, refusal=Unanswerable.ALREADY_ENDED)
         return Ending((QuestionClosed(question_id=question_id, end=end),), question)
 
     # The fold
 
     def apply_opened(
         self, body: QuestionOpened, *, seq: int, turn_id: TurnId | None
-    ) -> ToolCallUpdate | None:
+    ) -> v2.ToolCallUpdate | None:
         """Open a question; return the tool call it is about, to be applied like an update (PERM-V2-03)."""
         if body.question_id in self._by_id:
             return None
@@ -229,18 +191,15 @@ class Questions:
         self.changed.add(question.question_id)
         permission = question.permission
         subject = None if permission is None else permission.subject
-        return subject.tool_call if isinstance(subject, ToolCallPermissionSubject) else None
+        return subject.tool_call if isinstance(subject, v2.ToolCallPermissionSubject) else None
 
     def apply_closed(self, body: QuestionClosed, *, seq: int) -> None:
         question = self._by_id.get(body.question_id)
-        if question is None:
-            return
-        state = ENDS[question.state, body.end]
-        if isinstance(state, Unanswerable):
+        if question is None or question.state is not QuestionState.OPEN:
             return
         self._by_id[question.question_id] = replace(
             question,
-            state=state,
+            state=QuestionState(body.end),
             params=Raw(b"{}"),
             origin=NOTHING,
             result=kept(body.result),
@@ -283,28 +242,28 @@ def elicitation_of(question: Question) -> Elicited | None:
 
 
 def mode_of(request: Elicited) -> str:
-    return FORM if isinstance(request, ElicitationFormMode) else URL
+    return FORM if isinstance(request, v2.ElicitationFormMode) else URL
 
 
-def read_response(result: bytes) -> CreateElicitationResponse:
+def read_response(result: bytes) -> v2.CreateElicitationResponse:
     """Read an answer of the journal; an unreadable one is no consent (ELIC-08)."""
     try:
         return _ELICITED.read(result)
     except Malformed:
-        return ElicitationCancelAction()
+        return v2.ElicitationCancelAction()
 
 
-def counted(request: Elicited, response: CreateElicitationResponse) -> CreateElicitationResponse | None:
+def counted(request: Elicited, response: v2.CreateElicitationResponse) -> v2.CreateElicitationResponse | None:
     """Return the answer that counts: of an accepted form the values that fit, and nothing else (ELIC-07,
     ELIC-10). `None` for a form that is accepted with values that do not fit (ELIC-17)."""
-    from antiphon.engine.forms import Form  # loaded with the first form
+    from antiphon.engine.forms.form import Form  # loaded with the first form
 
     match response:
-        case ElicitationAcceptAction() if isinstance(request, ElicitationFormMode):
+        case v2.ElicitationAcceptAction() if isinstance(request, v2.ElicitationFormMode):
             filled = Form(request.requested_schema).read(response.content or {})
-            return None if filled.problems else ElicitationAcceptAction(content=filled.values)
-        case ElicitationAcceptAction():
-            return ElicitationAcceptAction()
-        case ElicitationDeclineAction():
-            return ElicitationDeclineAction()
-    return ElicitationCancelAction()  # ELIC-08: also an unknown action
+            return None if filled.problems else v2.ElicitationAcceptAction(content=filled.values)
+        case v2.ElicitationAcceptAction():
+            return v2.ElicitationAcceptAction()
+        case v2.ElicitationDeclineAction():
+            return v2.ElicitationDeclineAction()
+    return v2.ElicitationCancelAction()  # ELIC-08: also an unknown action

@@ -1,4 +1,4 @@
-"""Session: the fold of a journal, and the commands that need more than one part of it.
+"""Session: the fold of a journal, the commands that need more than one part of it, and forks.
 
 A command returns the bodies to append and changes nothing: they count once they are applied.
 """
@@ -11,22 +11,19 @@ from typing import Any, NamedTuple
 from msgspec import UNSET, Raw, UnsetType
 
 from antiphon.engine import events as e
+from antiphon.engine.annotations import Annotation
 from antiphon.engine.events import AnyBody, Updated
 from antiphon.engine.fold import SessionFold, is_state
-from antiphon.engine.prompts import Entry
-from antiphon.engine.questions import Question
+from antiphon.engine.items import Item
+from antiphon.engine.subagents import SubagentInfo
+from antiphon.engine.transcript import Message, MessageType
 from antiphon.engine.turn import INTERRUPTED, Command, Effect, Turn
 from antiphon.errors import AntiphonError, ErrorObject, RequestCancelled
-from antiphon.schema.v2.compaction import CompactionStatus, CompactionUpdate
-from antiphon.schema.v2.errors import Error
-from antiphon.schema.v2.prompt import BackgroundWork, State, StateUpdate, StopReason
-from antiphon.schema.v2.subagents import SubagentUpdate
-from antiphon.schema.v2.terminals import TerminalExitStatus, TerminalUpdate
-from antiphon.schema.v2.tool_calls import SessionToolCallUpdate, ToolCallStatus
+from antiphon.schema import v2
 from antiphon.schema.v2.updates import SessionUpdate
 from antiphon.schema.v2.usage import Usage
 
-_CUT = StateUpdate(state=State.IDLE, stop_reason=StopReason.ERROR, error=INTERRUPTED)
+_CUT = v2.StateUpdate(state=v2.State.IDLE, stop_reason=v2.StopReason.ERROR, error=INTERRUPTED)
 _REJECTED = ErrorObject(AntiphonError.code, "The agent was lost", {"reason": "interrupted"})
 _CANCELLED = ErrorObject(RequestCancelled.code, RequestCancelled.summary)
 
@@ -39,10 +36,6 @@ class Cancelled(NamedTuple):
     events: tuple[AnyBody, ...] = ()
     turn: Turn | None = None
     """The turn to cancel: flush its updates, then end it as cancelled (PROMPT-V2-35)."""
-    answered: tuple[Entry, ...] = ()
-    """The held prompts to be answered -32800 once the events are committed."""
-    questions: tuple[Question, ...] = ()
-    """The questions of that turn, to be retracted from the clients that were asked (PROMPT-V2-41)."""
 
 
 class Session(SessionFold):
@@ -64,29 +57,30 @@ class Session(SessionFold):
         return self._report(Command.RUN)
 
     def block(self, *, others_running: bool = False) -> tuple[AnyBody, ...]:
-        """Report `requires_action`, if a question of the turn is open and nothing else of it runs."""
-        turn_id = None if self.turn is None else self.turn.turn_id
-        waiting = self.questions.requires_action(turn_id, others_running=others_running)
-        if not waiting:
+        """Report `requires_action`, if a question of the turn is open and nothing else of it runs
+        (PROMPT-V2-23, -25)."""
+        if self.turn is None or others_running:
             return ()
-        named = [question.question_id for question in waiting]
+        named = [question.question_id for question in self.questions.of_turn(self.turn.turn_id)]
+        if not named:
+            return ()
         return self._report(Command.BLOCK, meta={"antiphon": {"waitingFor": named}})
 
     def unblock(self) -> tuple[AnyBody, ...]:
         """Progress resumes (PROMPT-V2-24)."""
         return self._report(Command.UNBLOCK)
 
-    def report_background(self, background: Sequence[BackgroundWork]) -> tuple[AnyBody, ...]:
+    def report_background(self, background: Sequence[v2.BackgroundWork]) -> tuple[AnyBody, ...]:
         """Report the complete list of background work, on a repeated snapshot (PROMPT-V2-21, -44)."""
         return self._report(Command.REPEAT, background=background)
 
     def end(
         self,
-        stop_reason: StopReason | None,
+        stop_reason: v2.StopReason | None,
         *,
-        error: Error | None = None,
+        error: v2.Error | None = None,
         usage: Usage | None = None,
-        background: Sequence[BackgroundWork] | UnsetType = UNSET,
+        background: Sequence[v2.BackgroundWork] | UnsetType = UNSET,
     ) -> tuple[AnyBody, ...]:
         """End the open turn. Without one, return nothing: a turn ends once."""
         ended = self.turns.command(
@@ -113,9 +107,9 @@ class Session(SessionFold):
         bodies += self.questions.close_all(self.questions.open, e.QuestionEnd.EXPIRED)
         bodies += [
             Updated.of(
-                SessionToolCallUpdate(
+                v2.SessionToolCallUpdate(
                     tool_call_id=call.id,
-                    status=ToolCallStatus.FAILED,
+                    status=v2.ToolCallStatus.FAILED,
                     capabilities=UNSET if call.capabilities is None else None,  # TOOL-V2-11
                 )
             )
@@ -124,9 +118,9 @@ class Session(SessionFold):
         ]
         bodies += [
             Updated.of(
-                TerminalUpdate(
+                v2.TerminalUpdate(
                     terminal_id=terminal.id,
-                    exit_status=TerminalExitStatus(),
+                    exit_status=v2.TerminalExitStatus(),
                     capabilities=UNSET if terminal.capabilities is None else None,  # TERMV2-12
                 )
             )
@@ -135,27 +129,27 @@ class Session(SessionFold):
         ]
         bodies += [  # COMP-05: each ends, once
             Updated.of(
-                CompactionUpdate(
+                v2.CompactionUpdate(
                     compaction_id=compaction.id,
-                    status=CompactionStatus.FAILED,
+                    status=v2.CompactionStatus.FAILED,
                     summary=None,
                     error="The compaction was interrupted",
                 )
             )
             for compaction in self.compactions
-            if compaction.status == CompactionStatus.IN_PROGRESS
+            if compaction.status == v2.CompactionStatus.IN_PROGRESS
         ]
         bodies += [  # it worked in the same process
-            Updated.of(SubagentUpdate(session_id=subagent.id, state=_CUT))
+            Updated.of(v2.SubagentUpdate(session_id=subagent.id, state=_CUT))
             for subagent in self.subagents
             if subagent.working
         ]
         if self.prompts.queued and not self.prompts.paused and not goes_on:
             bodies.append(e.QueuePaused())
         if cancelled:
-            bodies += map(Updated.of, self.turns.cut(StopReason.CANCELLED))
+            bodies += map(Updated.of, self.turns.cut(v2.StopReason.CANCELLED))
         else:
-            bodies += map(Updated.of, self.turns.cut(StopReason.ERROR, error=INTERRUPTED))
+            bodies += map(Updated.of, self.turns.cut(v2.StopReason.ERROR, error=INTERRUPTED))
         return tuple(bodies)
 
     def cancel(self, *, message_id: str | None = None) -> Cancelled:
@@ -167,27 +161,77 @@ class Session(SessionFold):
         turn = self.turn
         if message_id is not None and not self.turns.took(self.prompts.shown_as(message_id)):
             return Cancelled(ignored=True)
-        pending = () if turn is None else tuple(self.questions.of_turn(turn.turn_id))
-        answered = tuple(entry for entry in self.queue if entry.held)
+        pending = () if turn is None else self.questions.of_turn(turn.turn_id)  # PROMPT-V2-41
         closing = self.questions.close_all(pending, e.QuestionEnd.CANCELLED)
-        return Cancelled(
-            events=(*self.prompts.cancel(), *closing), turn=turn, answered=answered, questions=pending
-        )
+        return Cancelled(events=(*self.prompts.cancel(), *closing), turn=turn)
 
     def close(self) -> tuple[AnyBody, ...]:
         """`session/close`: as a cancel, and background work ends too (SESS-39)."""
         if self.closed:
             return ()
         closing = self.questions.close_all(self.questions.open, e.QuestionEnd.CANCELLED)
-        states = map(Updated.of, self.turns.cut(StopReason.CANCELLED))  # PROMPT-V2-38
+        states = map(Updated.of, self.turns.cut(v2.StopReason.CANCELLED))  # PROMPT-V2-38
         return (*self.prompts.cancel(closing=True), *closing, *states, e.SessionClosed())
 
     def _report(
         self,
         command: Command,
         *,
-        background: Sequence[BackgroundWork] | UnsetType = UNSET,
+        background: Sequence[v2.BackgroundWork] | UnsetType = UNSET,
         meta: dict[str, Any] | None = None,
     ) -> tuple[AnyBody, ...]:
         update = self.turns.command(command, background=background, meta=meta)
         return () if update is None else (Updated.of(update),)
+
+
+FACTS = ("facts/info", "facts/config", "facts/commands")
+"""Facts that are copied in their present state, wherever they first appeared."""
+USAGE = "facts/usage"
+"""True of the whole conversation only."""
+
+
+def forked(session: SessionFold, *, at: str | None = None) -> list[Any] | None:
+    """Return the updates of a fork, a new session that continues this one; `None` if `at` is unknown.
+
+    They are read from the fold of the source, which does not change (SESS-52). The open turn stays with the
+    source. Older work that is in progress there is copied as it is; the fork has no agent for it and is
+    interrupted once it is made.
+
+    at: the message after which the fork begins; `None` is the last time the session was idle
+    """
+    items = session.items
+    taken = items[: _before_turn(session)] if at is None else _through(items, at)
+    if taken is None:
+        return None
+    whole = len(taken) == len(items)
+    made = [
+        item.materialize()
+        for item in taken
+        if (whole or item.key != USAGE) and not isinstance(item, SubagentInfo)  # they work for the source
+    ]
+    messages = {(item.type, item.id) for item in taken if isinstance(item, Message)}
+    return made + [
+        item.materialize()
+        for item in items[len(taken) :]
+        if item.key in FACTS or (isinstance(item, Annotation) and (item.role, item.message_id) in messages)
+    ]
+
+
+def _before_turn(session: SessionFold) -> int:
+    """Return how many items there were when the open turn began: its prompt comes before its state
+    (SD-07)."""
+    turn = session.turn
+    if turn is None:
+        return len(session.items)
+    took = [session.message(MessageType.USER, id) for id in turn.prompts]
+    began = min([int(turn.turn_id), *(message.position for message in took if message is not None)])
+    return sum(item.position < began for item in session.items)
+
+
+def _through(items: list[Item], message_id: str) -> list[Item] | None:
+    """Return everything up to a message; if message types share the id, up to the last of them (MSG-08)."""
+    for index in range(len(items) - 1, -1, -1):
+        item = items[index]
+        if isinstance(item, Message) and item.id == message_id:
+            return items[: index + 1]
+    return None

@@ -5,18 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from msgspec import UNSET, structs
+from msgspec import UNSET, Struct, field, structs
 
 from antiphon.engine.content import Content, patch_meta
-from antiphon.schema.v2.content import ContentBlock
-from antiphon.schema.v2.identifiers import MessageId, SessionId
-from antiphon.schema.v2.prompt import BackgroundSubagent, State, StateUpdate
-from antiphon.schema.v2.subagents import (
-    SessionMessage,
-    SessionMessageChunk,
-    SubagentSessionCapabilities,
-    SubagentUpdate,
-)
+from antiphon.schema import v2
 
 SUBAGENT_OF = "subagentOf"
 """The key under which the record and the first event of a session name its parent."""
@@ -24,24 +16,23 @@ SUBAGENT_OF = "subagentOf"
 _FIELDS = ("title", "description", "capabilities", "state", "cwd", "additional_directories")
 
 
-class SubagentInfo:
+class SubagentInfo(Struct, eq=False):
     """A session that works for this one, as it was announced: absent keeps, null clears (SUB-02)."""
 
-    __slots__ = ("additional_directories", "capabilities", "cwd", "description", "id", "key", "meta",
-                 "position", "state", "title")  # fmt: skip
+    id: v2.SessionId
+    position: int
+    key: str = ""
+    title: str | None = None
+    description: str | None = None
+    capabilities: v2.SubagentSessionCapabilities | None = None
+    state: v2.StateUpdate | None = None
+    """`None` until the agent has confirmed one."""
+    cwd: str | None = None
+    additional_directories: list[str] | None = None
+    meta: dict[str, Any] = {}
 
-    def __init__(self, id: SessionId, *, position: int) -> None:
-        self.id = id
-        self.key = f"subagent/{id}"
-        self.position = position
-        self.title: str | None = None
-        self.description: str | None = None
-        self.capabilities: SubagentSessionCapabilities | None = None
-        self.state: StateUpdate | None = None
-        """`None` until the agent has confirmed one."""
-        self.cwd: str | None = None
-        self.additional_directories: list[str] | None = None
-        self.meta: dict[str, Any] = {}
+    def __post_init__(self) -> None:
+        self.key = f"subagent/{self.id}"
 
     @property
     def can_cancel(self) -> bool:
@@ -51,49 +42,48 @@ class SubagentInfo:
     @property
     def working(self) -> bool:
         """Whether it is known to be at work."""
-        return isinstance(self.state, StateUpdate) and self.state.state != State.IDLE
+        return isinstance(self.state, v2.StateUpdate) and self.state.state != v2.State.IDLE
 
-    def patch(self, update: SubagentUpdate) -> None:
+    def patch(self, update: v2.SubagentUpdate) -> None:
         for name in _FIELDS:
             value = getattr(update, name)
             if value is not UNSET:
                 setattr(self, name, value)
         self.meta = patch_meta(self.meta, update.meta)
 
-    def materialize(self) -> SubagentUpdate:
+    def materialize(self) -> v2.SubagentUpdate:
         known = {name: value for name in _FIELDS if (value := getattr(self, name)) is not None}
-        return SubagentUpdate(session_id=self.id, meta=self.meta or UNSET, **known)
+        return v2.SubagentUpdate(session_id=self.id, meta=self.meta or UNSET, **known)
 
 
-class SessionNote:
+class SessionNote(Struct, eq=False):
     """A message from one session to another; its participants may be named later (SUB-03)."""
 
-    __slots__ = ("_content", "id", "key", "meta", "position", "recipient_message_id", "recipient_session_id",
-                 "sender_message_id", "sender_session_id")  # fmt: skip
+    id: v2.MessageId
+    position: int
+    key: str = ""
+    sender_session_id: v2.SessionId | None = None
+    recipient_session_id: v2.SessionId | None = None
+    sender_message_id: v2.MessageId | None = None
+    recipient_message_id: v2.MessageId | None = None
+    meta: dict[str, Any] = {}
+    _content: Content = field(default_factory=Content)
 
-    def __init__(self, id: MessageId, *, position: int) -> None:
-        self.id = id
-        self.key = f"session_message/{id}"
-        self.position = position
-        self.sender_session_id: SessionId | None = None
-        self.recipient_session_id: SessionId | None = None
-        self.sender_message_id: MessageId | None = None
-        self.recipient_message_id: MessageId | None = None
-        self.meta: dict[str, Any] = {}
-        self._content = Content()
+    def __post_init__(self) -> None:
+        self.key = f"session_message/{self.id}"
 
     @property
-    def content(self) -> list[ContentBlock]:
+    def content(self) -> list[v2.ContentBlock]:
         return self._content.blocks
 
     @property
     def text(self) -> str:
         return self._content.text
 
-    def append(self, chunk: SessionMessageChunk) -> None:
+    def append(self, chunk: v2.SessionMessageChunk) -> None:
         self._content.append(chunk.content)
 
-    def patch(self, update: SessionMessage) -> None:
+    def patch(self, update: v2.SessionMessage) -> None:
         for name in _PARTIES:
             value = getattr(update, name)
             if value is not UNSET:
@@ -102,16 +92,16 @@ class SessionNote:
             self._content.replace(update.content or ())
         self.meta = patch_meta(self.meta, update.meta)
 
-    def materialize(self) -> SessionMessage:
+    def materialize(self) -> v2.SessionMessage:
         return structs.replace(self.bare(), content=self.content)
 
-    def bare(self) -> SessionMessage:
+    def bare(self) -> v2.SessionMessage:
         """Return it without its content."""
         known = {name: value for name in _PARTIES if (value := getattr(self, name)) is not None}
-        return SessionMessage(message_id=self.id, content=[], meta=self.meta or UNSET, **known)
+        return v2.SessionMessage(message_id=self.id, content=[], meta=self.meta or UNSET, **known)
 
-    def parts(self) -> tuple[list[ContentBlock], list[str]]:
-        """Return the content as it is kept: blocks, and the strings of the plain text after them."""
+    def parts(self) -> tuple[list[v2.ContentBlock], list[str]]:
+        """Return the content without copying it: blocks, and the strings of the plain text after them."""
         return self._content.parts
 
 
@@ -122,17 +112,17 @@ _PARTIES = (*_SESSIONS, "sender_message_id", "recipient_message_id")
 def renamed(update: Any, name: Callable[[str], str]) -> Any:
     """Return the update with other session ids; the same update if it names no session."""
     match update:
-        case SubagentUpdate():
-            return structs.replace(update, session_id=SessionId(name(update.session_id)))
-        case SessionMessage() | SessionMessageChunk():
+        case v2.SubagentUpdate():
+            return structs.replace(update, session_id=v2.SessionId(name(update.session_id)))
+        case v2.SessionMessage() | v2.SessionMessageChunk():
             named = {field: getattr(update, field, UNSET) for field in _SESSIONS}
             return structs.replace(update, **{f: name(id) for f, id in named.items() if isinstance(id, str)})
-        case StateUpdate(background=list(works)):
+        case v2.StateUpdate(background=list(works)):
             return structs.replace(update, background=[_renamed_work(work, name) for work in works])
     return update
 
 
 def _renamed_work(work: Any, name: Callable[[str], str]) -> Any:
-    if isinstance(work, BackgroundSubagent):
-        return structs.replace(work, session_id=SessionId(name(work.session_id)))
+    if isinstance(work, v2.BackgroundSubagent):
+        return structs.replace(work, session_id=v2.SessionId(name(work.session_id)))
     return work

@@ -9,26 +9,17 @@ from msgspec import UNSET, structs
 
 from antiphon.engine.content import Content, patch_meta
 from antiphon.engine.who import sender_in
+from antiphon.schema import v2
 from antiphon.schema.antiphon.clients import Who
 from antiphon.schema.antiphon.messages import MessageMeta
 from antiphon.schema.antiphon.readers import read_meta
-from antiphon.schema.v2.content import ContentBlock
-from antiphon.schema.v2.identifiers import MessageId
-from antiphon.schema.v2.messages import (
-    AgentMessage,
-    AgentMessageChunk,
-    AgentThought,
-    AgentThoughtChunk,
-    UserMessage,
-    UserMessageChunk,
-)
 from antiphon.schema.version import META_KEY, ours_in, without_ours
 
 if TYPE_CHECKING:
     from antiphon.engine.annotations import Annotation
 
-MessageUpdate: TypeAlias = UserMessage | AgentMessage | AgentThought
-MessageChunk: TypeAlias = UserMessageChunk | AgentMessageChunk | AgentThoughtChunk
+MessageUpdate: TypeAlias = v2.UserMessage | v2.AgentMessage | v2.AgentThought
+MessageChunk: TypeAlias = v2.UserMessageChunk | v2.AgentMessageChunk | v2.AgentThoughtChunk
 
 
 class MessageType(StrEnum):
@@ -37,29 +28,31 @@ class MessageType(StrEnum):
     THOUGHT = "thought"
 
 
-WHOLE: dict[MessageType, type[UserMessage] | type[AgentMessage] | type[AgentThought]] = {
-    MessageType.USER: UserMessage,
-    MessageType.AGENT: AgentMessage,
-    MessageType.THOUGHT: AgentThought,
+WHOLE: dict[MessageType, type[v2.UserMessage] | type[v2.AgentMessage] | type[v2.AgentThought]] = {
+    MessageType.USER: v2.UserMessage,
+    MessageType.AGENT: v2.AgentMessage,
+    MessageType.THOUGHT: v2.AgentThought,
 }
 """The whole-message update of each type."""
-CHUNK: dict[MessageType, type[UserMessageChunk] | type[AgentMessageChunk] | type[AgentThoughtChunk]] = {
-    MessageType.USER: UserMessageChunk,
-    MessageType.AGENT: AgentMessageChunk,
-    MessageType.THOUGHT: AgentThoughtChunk,
+CHUNK: dict[
+    MessageType, type[v2.UserMessageChunk] | type[v2.AgentMessageChunk] | type[v2.AgentThoughtChunk]
+] = {
+    MessageType.USER: v2.UserMessageChunk,
+    MessageType.AGENT: v2.AgentMessageChunk,
+    MessageType.THOUGHT: v2.AgentThoughtChunk,
 }
 """The chunk of each type."""
 TYPE_OF: dict[type, MessageType] = {
-    UserMessage: MessageType.USER,
-    UserMessageChunk: MessageType.USER,
-    AgentMessage: MessageType.AGENT,
-    AgentMessageChunk: MessageType.AGENT,
-    AgentThought: MessageType.THOUGHT,
-    AgentThoughtChunk: MessageType.THOUGHT,
+    v2.UserMessage: MessageType.USER,
+    v2.UserMessageChunk: MessageType.USER,
+    v2.AgentMessage: MessageType.AGENT,
+    v2.AgentMessageChunk: MessageType.AGENT,
+    v2.AgentThought: MessageType.THOUGHT,
+    v2.AgentThoughtChunk: MessageType.THOUGHT,
 }
 
 
-MESSAGE_CHUNKS = frozenset([UserMessageChunk, AgentMessageChunk, AgentThoughtChunk])
+MESSAGE_CHUNKS = frozenset([v2.UserMessageChunk, v2.AgentMessageChunk, v2.AgentThoughtChunk])
 
 
 class Message:
@@ -67,7 +60,7 @@ class Message:
 
     __slots__ = ("_content", "annotated", "append", "append_text", "id", "key", "meta", "position", "type")
 
-    def __init__(self, type: MessageType, id: MessageId, *, position: int) -> None:
+    def __init__(self, type: MessageType, id: v2.MessageId, *, position: int) -> None:
         self.type = type
         self.id = id
         self.key = f"message/{type}/{id}"
@@ -84,11 +77,11 @@ class Message:
         return self.type
 
     @property
-    def message_id(self) -> MessageId:
+    def message_id(self) -> v2.MessageId:
         return self.id
 
     @property
-    def content(self) -> list[ContentBlock]:
+    def content(self) -> list[v2.ContentBlock]:
         return self._content.blocks
 
     @property
@@ -136,8 +129,8 @@ class Message:
         meta = self.meta if empty else without_deleted(self.meta)
         return WHOLE[self.type](message_id=self.id, content=[], meta=meta or None)
 
-    def parts(self) -> tuple[list[ContentBlock], list[str]]:
-        """Return the content as it is kept: blocks, and the strings of the plain text after them."""
+    def parts(self) -> tuple[list[v2.ContentBlock], list[str]]:
+        """Return the content without copying it: blocks, and the strings of the plain text after them."""
         return self._content.parts
 
 

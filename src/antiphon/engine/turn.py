@@ -101,10 +101,7 @@ COMMANDS: Mapping[tuple[TurnState, Command], State | None] = {
     (_T.RUNNING, Command.END): State.IDLE,
     (_T.RUNNING, Command.REPEAT): State.RUNNING,
     (_T.REQUIRES_ACTION, Command.RUN): State.RUNNING,
-    (
-        _T.REQUIRES_ACTION,
-        Command.BLOCK,
-    ): State.REQUIRES_ACTION,  # PROMPT-V2-21: for something else
+    (_T.REQUIRES_ACTION, Command.BLOCK): State.REQUIRES_ACTION,  # PROMPT-V2-21: for something else
     (_T.REQUIRES_ACTION, Command.UNBLOCK): State.RUNNING,
     (_T.REQUIRES_ACTION, Command.END): State.IDLE,
     (_T.REQUIRES_ACTION, Command.REPEAT): State.REQUIRES_ACTION,

@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+from msgspec import Struct
+
 from antiphon.bridge.dialects import Writer
 from antiphon.connection import Connection
 from antiphon.engine.items import Item
@@ -41,6 +43,22 @@ OnAnswer = Callable[[str, Any, "AttachmentWriter"], None]
 `RequestPermissionOutcome`, or a `CreateElicitationResponse`, which is `None` after an error."""
 
 
+class ClientProfile(Struct, frozen=True):
+    """What an attachment has to know of its client."""
+
+    who: Who | None
+    """How the other clients see it."""
+    version: str | None
+    modes: frozenset[str]
+    """The modes of elicitations that it takes."""
+    answers: Callable[[Question], bool]
+    """Says which questions it is asked."""
+    counts: Callable[[], bool]
+    """Says whether its answers still count."""
+    credential: str | None
+    """What its connection authenticated with; unlike `who`, no client can choose it."""
+
+
 class AttachmentWriter:
     """Made before the session is open, so that `preview` can send it while it is read. `pin` binds it to the
     live session, `start` begins to send."""
@@ -50,38 +68,31 @@ class AttachmentWriter:
         session_id: str,
         connection: Connection,
         writer: Writer,
+        client: ClientProfile,
         *,
-        extras: Extras | None = None,
-        modes: frozenset[str] = frozenset(),
-        who: Who | None = None,
-        client_version: str | None = None,
-        answers: Callable[[Question], bool] = lambda _: True,
-        counts: Callable[[], bool] = lambda: True,
-        credential: str | None = None,
+        extras: Extras,
     ) -> None:
-        """Make an attachment that sends nothing yet.
-
-        answers: says which questions this client is asked
-        counts: says whether the answers of this client still count
-        credential: what its connection authenticated with; unlike `who`, no client can choose it
-        """
+        """Make an attachment that sends nothing yet."""
         self.writer = writer
-        self.modes = modes
-        """The modes of elicitations that this client takes."""
-        self.who = who
-        """How the other clients see this one."""
-        self.client_version = client_version
-        self.credential = credential
-        self.counts = counts
+        self.who = client.who
+        self.client_version = client.version
+        self.modes = client.modes
+        self.counts = client.counts
+        self.credential = client.credential
         self.joined_at = 0
         """The last event of the replay."""
         self._connection = connection
-        self._extras = extras or Extras()
+        self._extras = extras
         self._sender = UpdateSender(session_id, connection, numbered=self._extras.seq)
         self._send = self._sender.send
         self.pending = PendingAnswers(connection, writer, send=self._send)
         self._questions = AskedQuestions(
-            connection, writer, modes=modes, answers=answers, send=self._send, on_answer=self._answered
+            connection,
+            writer,
+            modes=client.modes,
+            answers=client.answers,
+            send=self._send,
+            on_answer=self._answered,
         )
         self._previewed = 0
         self._live: LiveSession

@@ -11,17 +11,8 @@ from collections.abc import Sequence
 
 from antiphon.bridge.dialects import Writer
 from antiphon.connection import Connection
-from antiphon.engine.events import (
-    Event,
-    PromptAccepted,
-    PromptRejected,
-    PromptWithdrawn,
-    QuestionClosed,
-    QuestionOpened,
-    Translated,
-    Updated,
-    present,
-)
+from antiphon.engine import events as e
+from antiphon.engine.events import Event, Translated, Updated
 from antiphon.engine.questions import QuestionState, read_permission
 from antiphon.engine.turn import Effect, Turns
 from antiphon.errors import RequestCancelled
@@ -104,15 +95,15 @@ class EventWriter:
                 continue
             if isinstance(body, Translated):
                 self._write_translated(body, event.seq)
-            elif isinstance(body, PromptAccepted):
+            elif isinstance(body, e.PromptAccepted):
                 self._pending.accepted(body)
-            elif isinstance(body, PromptRejected):
+            elif isinstance(body, e.PromptRejected):
                 self._pending.refused(body.message_id, body.error)
-            elif isinstance(body, PromptWithdrawn):
+            elif isinstance(body, e.PromptWithdrawn):
                 self._pending.refused(body.message_id, RequestCancelled().to_wire(), withdrawn=True)
-            elif isinstance(body, QuestionOpened):
+            elif isinstance(body, e.QuestionOpened):
                 self._write_opened(body, event.seq)
-            elif isinstance(body, QuestionClosed):
+            elif isinstance(body, e.QuestionClosed):
                 self._write_closed(body, event.seq)
             if self.queue_feed is not None:
                 self.queue_feed.apply(body, event.seq)
@@ -123,7 +114,7 @@ class EventWriter:
 
     def _write_translated(self, body: Translated, seq: int) -> None:
         with contextlib.suppress(Malformed):
-            raw, origin, meta = bytes(body.raw), present(body.origin), present(body.meta)
+            raw, origin, meta = bytes(body.raw), e.present(body.origin), e.present(body.meta)
             if origin is None:
                 updates = self._writer.write(body.update, raw)
             else:
@@ -133,7 +124,7 @@ class EventWriter:
             else:
                 self._sender.send_numbered(updates, seq)
 
-    def _write_opened(self, body: QuestionOpened, seq: int) -> None:
+    def _write_opened(self, body: e.QuestionOpened, seq: int) -> None:
         if self._presence_feed is not None:
             self._presence_feed.question_opened(body, seq)
         question = self._live.fold.questions.get(body.question_id)
@@ -144,7 +135,7 @@ class EventWriter:
             if asked is not None:
                 self._sender.send_numbered(self._writer.overheard(asked), seq)
 
-    def _write_closed(self, body: QuestionClosed, seq: int) -> None:
+    def _write_closed(self, body: e.QuestionClosed, seq: int) -> None:
         if self._presence_feed is not None:  # a client that stops showing the question learns why
             self._presence_feed.question_closed(body, seq)
         self._questions.retract(body.question_id)

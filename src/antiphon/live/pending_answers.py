@@ -152,7 +152,7 @@ class PendingAnswers:
             return True
         shown = entry.became or entry.message_id
         ended = _end_of(entry, meta={META_KEY: {**REPEATED, "messageId": shown}})
-        taken = self._writer.inserted(shown, beside=repeated_over(ended) if over else REPEATED)
+        taken = self._writer.inserted(shown, extra=repeated_over(ended) if over else REPEATED)
         if taken is not None:
             self._answer(inbound, taken)
         elif over:

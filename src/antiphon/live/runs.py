@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from msgspec import Struct
+
 from antiphon.engine.events import Event, Updated, number_text
 from antiphon.engine.fold import is_state
 from antiphon.engine.transcript import MESSAGE_CHUNKS
@@ -41,16 +43,13 @@ class Envelope(NamedTuple):
         return self.framing([join((start, raw, end)) for raw in raws])
 
 
-class Run:
-    """Consecutive events. If they are the text of one message, or updates of one type, `update` stands for
+class Run(Struct, eq=False):
+    """Consecutive events. If they are the text of one message, or updates of one type, `update` represents
     all of them: a writer that sends it unchanged sends each of them unchanged."""
 
-    __slots__ = ("_framed", "events", "update")
-
-    def __init__(self, events: Sequence[Event], update: v2.SessionUpdate | None) -> None:
-        self.events = events
-        self.update = update
-        self._framed: dict[Envelope, bytes] = {}
+    events: Sequence[Event]
+    update: v2.SessionUpdate | None
+    _framed: dict[Envelope, bytes] = {}
 
     def framed(self, envelope: Envelope) -> bytes:
         """Return its updates, framed for connections of one kind."""

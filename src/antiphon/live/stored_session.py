@@ -8,20 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from antiphon.engine.events import (
-    FORMAT,
-    AnyBody,
-    Cursor,
-    Event,
-    JournalGap,
-    NewerEvent,
-    SessionCreated,
-    UnreadableEvent,
-    decode_event,
-    encode_event,
-)
+from antiphon.engine import events as e
+from antiphon.engine.events import Event
 from antiphon.engine.session import Session
 from antiphon.engine.snapshot import SessionRestorer
 from antiphon.errors import (
@@ -48,7 +38,7 @@ class SnapshotUnusable(Exception):
 
 
 async def begin_journal(
-    store: Store, created: SessionCreated, history: Iterable[AnyBody], *, now: int, owner: str
+    store: Store, created: e.SessionCreated, history: Iterable[e.AnyBody], *, now: int, owner: str
 ) -> Session:
     """Put a new session into the store, claimed by `owner`; return its fold."""
     events = [Event(seq, now, body) for seq, body in enumerate((created, *history), start=1)]
@@ -61,7 +51,7 @@ async def begin_journal(
         created_at=now,
         updated_at=now,
     )
-    batch = Batch(1, tuple(map(encode_event, events)))
+    batch = Batch(1, tuple(map(e.encode_event, events)))
     try:
         # One commit: a session without its first event would look like one that has lost it.
         await store.create(record, batch=batch)
@@ -134,14 +124,17 @@ async def _fold_journal(store: Store, session_id: str, fold: Session) -> None:
         await _refuse(store, session_id, FaultKind.DAMAGED, damage.found)
     if _is_later(fold):
         assert fold.created is not None
-        found = f"its journal is of format {fold.created.format}, and this version knows up to {FORMAT}"
+        found = f"its journal is of format {fold.created.format}, and this version knows up to {e.FORMAT}"
         await _refuse(store, session_id, FaultKind.NEWER, found)
 
 
-def _check_snapshot(fold: Session, record: SessionRecord) -> None:
-    """Raise `SnapshotUnusable` for a snapshot of another session."""
+def _finish(restorer: SessionRestorer, upto: int, record: SessionRecord) -> Session:
+    """Return the session of a snapshot. Raise `SnapshotUnusable` for a snapshot of another session."""
+    with _unusable():
+        fold = restorer.finish(e.Cursor(upto))
     if fold.last_seq and (fold.created is None or fold.created.session_id != record.session_id):
         raise SnapshotUnusable("its session_created event is missing, or of another session")
+    return fold
 
 
 async def _check_tail(store: Store, record: SessionRecord, upto: int) -> None:
@@ -155,12 +148,12 @@ def _fold(fold: Session, lines: Sequence[bytes], session_id: str) -> None:
     """Raises `StoreCorrupt`, or `SessionTooNew`."""
     try:
         fold.fold(map(_decode, lines))
-    except UnreadableEvent as error:
+    except e.UnreadableEvent as error:
         found = f"event {fold.last_seq + 1} cannot be read: {error}"
-        if isinstance(error, NewerEvent) or _is_later(fold):
+        if isinstance(error, e.NewerEvent) or _is_later(fold):
             raise SessionTooNew(session_id, found) from error
         raise StoreCorrupt(found) from error
-    except JournalGap as gap:
+    except e.JournalGap as gap:
         raise StoreCorrupt(f"expected event {gap.expected}, found event {gap.got}") from gap
     except Exception as error:
         # The fold may raise anything for an event that a foreign program wrote, or that changed on disk.
@@ -173,8 +166,8 @@ def _decode(line: bytes) -> Event:
         try:
             line.decode()  # raw bytes in an event are not checked otherwise
         except UnicodeDecodeError as error:
-            raise UnreadableEvent(str(error)) from None
-    return decode_event(line)
+            raise e.UnreadableEvent(str(error)) from None
+    return e.decode_event(line)
 
 
 def _check_whole(fold: Session, session_id: str, last: int) -> None:
@@ -189,7 +182,7 @@ def _check_whole(fold: Session, session_id: str, last: int) -> None:
 
 
 def _is_later(fold: Session) -> bool:
-    return fold.created is not None and fold.created.format > FORMAT
+    return fold.created is not None and fold.created.format > e.FORMAT
 
 
 async def _refuse(store: Store, session_id: str, kind: FaultKind, found: str) -> None:
@@ -211,11 +204,10 @@ async def _snapshot(store: Store, record: SessionRecord) -> Session:
             first = upto if first is None else first
             if upto != first:
                 break
-            _add_parts(restorer, parts)
+            with _unusable():
+                restorer.add(parts)
         else:
-            fold = _finish_parts(restorer, first or 0)
-            _check_snapshot(fold, record)
-            return fold
+            return _finish(restorer, first or 0, record)
 
 
 async def _from_snapshot(store: Store, record: SessionRecord, preview: Preview | None) -> Session:
@@ -223,14 +215,13 @@ async def _from_snapshot(store: Store, record: SessionRecord, preview: Preview |
     after: str | None = ""
     while after is not None:
         cursor, parts, after = await _load_parts(store, record.session_id, after, limit_bytes=PREVIEW_BYTES)
-        shown = list(_add_parts(restorer, parts))
+        with _unusable():
+            shown = restorer.add(parts)
         if cursor != record.last or restorer.at_work:
             preview = None
         if preview is not None and shown and not preview(shown):
             preview = None
-    fold = _finish_parts(restorer, cursor)
-    _check_snapshot(fold, record)
-    return fold
+    return _finish(restorer, cursor, record)
 
 
 async def _load_parts(
@@ -243,17 +234,10 @@ async def _load_parts(
         raise SnapshotUnusable(error.found) from error
 
 
-def _add_parts(restorer: SessionRestorer, parts: dict[str, bytes]) -> Sequence[bytes]:
-    """Raises `SnapshotUnusable`."""
+@contextlib.contextmanager
+def _unusable() -> Iterator[None]:
+    """Raise any error as `SnapshotUnusable`: damaged bytes may raise anything."""
     try:
-        return restorer.add(parts)
-    except Exception as error:  # damaged bytes may raise anything
-        raise SnapshotUnusable(f"{type(error).__name__}: {error}") from error
-
-
-def _finish_parts(restorer: SessionRestorer, upto: int) -> Session:
-    """Raises `SnapshotUnusable`."""
-    try:
-        return restorer.finish(Cursor(upto))
+        yield
     except Exception as error:
         raise SnapshotUnusable(f"{type(error).__name__}: {error}") from error

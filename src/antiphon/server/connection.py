@@ -19,7 +19,7 @@ from antiphon.engine.annotations import ANNOTATION_UPDATES
 from antiphon.engine.questions import Question
 from antiphon.engine.who import UNNAMED, clean_name
 from antiphon.errors import LinkLost
-from antiphon.live.attachment_writer import AttachmentWriter
+from antiphon.live.attachment_writer import AttachmentWriter, ClientProfile
 from antiphon.schema import v1, v2
 from antiphon.schema.antiphon.clients import InitializeMeta, Who
 from antiphon.schema.antiphon.readers import read_meta
@@ -172,18 +172,15 @@ class ClientConnection:
             extensions=_extensions(agreement.extras),
             report=self.losses,
         )
-        return AttachmentWriter(
-            session_id,
-            self.wire,
-            speaks,
-            extras=agreement.extras,
-            modes=self.modes,
+        profile = ClientProfile(
             who=info.who,
-            client_version=info.version,
+            version=info.version,
+            modes=self.modes,
             answers=answers,
             counts=self.policy.is_valid,
             credential=self.policy.credential,
         )
+        return AttachmentWriter(session_id, self.wire, speaks, profile, extras=agreement.extras)
 
     async def ask(self, method: str, params: Any) -> Any:
         """Call the client. Raises `LinkLost` also where the client is about to be cut off: its answer does

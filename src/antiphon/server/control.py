@@ -9,8 +9,8 @@ from typing import Any
 from msgspec import Raw
 
 from antiphon.engine.configuration import Value, find_option, takes
-from antiphon.engine.events import AnyBody, RequestId
-from antiphon.engine.prompts import Outcome
+from antiphon.engine.events import AnyBody, PromptQueued, RequestId
+from antiphon.engine.prompts import Outcome, raw_content
 from antiphon.engine.session import Session
 from antiphon.engine.who import Named
 from antiphon.errors import InvalidParams
@@ -59,10 +59,9 @@ class SessionControl:
         policy: AccessPolicy = EVERYTHING,
     ) -> Outcome:
         """Queue a prompt. `policy` is that of the client that sends it: it bounds how much may wait."""
-        outcome = self.fold.prompts.submit(
-            content,
+        queued = PromptQueued(
             message_id=new_id("msg"),
-            state=self.fold.state,
+            raw_content=raw_content(content),
             delivery=self._worker.admit(delivery),
             held=held,
             operation_id=operation_id,
@@ -70,6 +69,7 @@ class SessionControl:
             meta=meta,
             request_id=request_id,
         )
+        outcome = self.fold.prompts.submit(queued, state=self.fold.state)
         if outcome.events and outcome.entry is not None:
             policy.queues(self._session, outcome.entry.message_id, len(outcome.entry.raw_content))
         self.emit(outcome.events)

@@ -11,9 +11,8 @@ from functools import partial
 from typing import Any
 
 from antiphon.engine.events import Updated
-from antiphon.engine.fork import forked
 from antiphon.engine.questions import Question
-from antiphon.engine.session import Session
+from antiphon.engine.session import Session, forked
 from antiphon.engine.subagents import SUBAGENT_OF
 from antiphon.errors import (
     AntiphonError,

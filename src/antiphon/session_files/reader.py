@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import msgspec
 from msgspec import structs
@@ -48,7 +48,7 @@ async def import_session(
     partial: take the events before the first missing one, of a session that was damaged when it was exported
     check: called with each part; may raise
     """
-    reading = _Reading(PartReader(file), check, partial=partial)
+    reading = _Reading(PartReader(file), check, partial)
     begun = reading.parts.begin()
     record = _record(begun, cwd)
     moving = _Moving(record, session_id or record.session_id, cwd or record.cwd, settle)
@@ -116,17 +116,16 @@ class _Moving:
         return wanted
 
 
-class _Rewriting:
-    """Return an event for the store. The first event names the session, its folder and its parent; in a copy,
+class _Rewriting(NamedTuple):
+    """Changes events for the store. The first event names the session, its folder and its parent; in a copy,
     later events may name sessions, too. All others stay as they are."""
 
-    def __init__(self, was: SessionRecord, becomes: SessionRecord, moving: _Moving) -> None:
-        self.was = was
-        self._becomes = becomes
-        self._moving = moving
+    was: SessionRecord
+    becomes: SessionRecord
+    moving: _Moving
 
     def first(self, event: Event, line: bytes) -> bytes:
-        body, was, becomes = event.body, self.was, self._becomes
+        body, was, becomes = event.body, self.was, self.becomes
         assert isinstance(body, SessionCreated)
         parent = becomes.meta.get(SUBAGENT_OF)
         if (becomes.session_id, becomes.cwd) == (was.session_id, was.cwd) and (
@@ -141,14 +140,13 @@ class _Rewriting:
         return encode_event(structs.replace(event, body=changed))
 
     def later(self, line: bytes) -> bytes:
-        return rename_in(line, self._moving.name) if self._moving.copies else line
+        return rename_in(line, self.moving.name) if self.moving.copies else line
 
 
-class _Reading:
-    def __init__(self, parts: PartReader, check: Check, *, partial: bool) -> None:
-        self.parts = parts
-        self._check = check
-        self._partial = partial
+class _Reading(NamedTuple):
+    parts: PartReader
+    check: Check
+    partial: bool
 
     async def session(
         self, begun: Begun, arrival: Arrival, rewriting: _Rewriting
@@ -157,7 +155,7 @@ class _Reading:
         last, broken, whole, following = 0, False, True, None
         checking = JournalCheck(rewriting.was)
         while (part := self.parts.next()) is not None:
-            self._check()
+            self.check()
             head, body = part
             if isinstance(head, SessionHead):
                 following = (head, body)
@@ -192,7 +190,7 @@ class _Reading:
         found = f"it is of a session that was damaged when it was exported: {which} ({head.found})"
         if head.last and not last:
             raise FileRefused(f"{found}; without the first event there is nothing to import")
-        if not self._partial:
+        if not self.partial:
             raise FileRefused(f"{found}; --partial imports the events before what is missing")
 
 

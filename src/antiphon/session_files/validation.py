@@ -11,14 +11,8 @@ from typing import Any
 
 from msgspec import structs
 
-from antiphon.engine.events import (
-    FORMAT,
-    Event,
-    NewerEvent,
-    SessionCreated,
-    UnreadableEvent,
-    decode_event,
-)
+from antiphon.engine import events as e
+from antiphon.engine.events import Event
 from antiphon.engine.session import Session
 from antiphon.engine.snapshot import parts
 from antiphon.engine.subagents import SUBAGENT_OF
@@ -106,10 +100,10 @@ class JournalCheck:
         check_depth(line, f"event {seq}")
         try:
             line.decode()
-            event = decode_event(line)
-        except NewerEvent as error:
+            event = e.decode_event(line)
+        except e.NewerEvent as error:
             raise FileRefused(f"event {seq} is {error}: a later Antiphon wrote it") from None
-        except (UnreadableEvent, UnicodeDecodeError) as error:
+        except (e.UnreadableEvent, UnicodeDecodeError) as error:
             raise FileRefused(f"event {seq} cannot be read: {error}") from None
         if event.seq != seq:
             raise FileRefused(f"expected event {seq}, found event {event.seq}")
@@ -119,9 +113,9 @@ class JournalCheck:
         return event
 
     def _check_created(self, body: Any) -> None:
-        if not isinstance(body, SessionCreated) or body.session_id != self._record.session_id:
+        if not isinstance(body, e.SessionCreated) or body.session_id != self._record.session_id:
             raise FileRefused("its first event is not session_created, or names another session")
-        if body.format > FORMAT:
+        if body.format > e.FORMAT:
             raise FileRefused(f"its journal is of format {body.format}, which a later Antiphon wrote")
         if body.format < 1:
             raise FileRefused(f"its journal is of format {body.format}, which does not exist")
@@ -149,6 +143,6 @@ def _describe(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"[:300]
 
 
-def without_parent(body: SessionCreated) -> SessionCreated:
+def without_parent(body: e.SessionCreated) -> e.SessionCreated:
     """Return the first event of a session without its parent."""
     return structs.replace(body, meta={key: value for key, value in body.meta.items() if key != SUBAGENT_OF})

@@ -31,25 +31,22 @@ async def export_session(
     family, damaged = await family_of(store, record)
     writer = PartWriter(write, version=3 if damaged else 1 if len(family) == 1 else 2)
     for one in family:
-        await _Session(store, one, writer, report, damaged=damaged).write()
+        await _Session(store, one, writer, report, damaged).write()
     writer.end()
     return record
 
 
-class _Session:
+class _Session(msgspec.Struct, eq=False):
     """One session on its way into a file."""
 
-    def __init__(
-        self, store: Journals, record: SessionRecord, writer: PartWriter, report: Report, *, damaged: bool
-    ) -> None:
-        self._store = store
-        self._record = record
-        self._writer = writer
-        self._report = report
-        self._damaged = damaged
-        self._gathered: list[bytes] = []
-        self._first = 1
-        self._size = 0
+    _store: Journals
+    _record: SessionRecord
+    _writer: PartWriter
+    _report: Report
+    _damaged: bool
+    _gathered: list[bytes] = []
+    _first: int = 1
+    _size: int = 0
 
     async def write(self) -> None:
         record = self._record

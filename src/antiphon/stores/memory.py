@@ -37,21 +37,18 @@ from antiphon.stores.base import (
 )
 
 
-class _Kept:
+class _Kept(msgspec.Struct, eq=False):
     """One session. The batches are the callers' own objects: nothing is copied."""
 
-    __slots__ = ("batches", "fault", "last", "names", "owner", "parts", "record", "snapshot")
-
-    def __init__(self, record: SessionRecord) -> None:
-        self.record = record
-        self.last = 0
-        self.batches: list[Batch] = []
-        self.snapshot = 0
-        self.parts: dict[str, bytes] = {}
-        self.names: list[str] | None = None
-        """The parts' names in order, made when they are read."""
-        self.owner: str | None = None
-        self.fault: Fault | None = None
+    record: SessionRecord
+    last: int = 0
+    batches: list[Batch] = []
+    snapshot: int = 0
+    parts: dict[str, bytes] = {}
+    names: list[str] | None = None
+    """The parts' names in order, made when they are read."""
+    owner: str | None = None
+    fault: Fault | None = None
 
     def append(self, batch: Batch) -> None:
         joined_events(batch)

@@ -1,4 +1,4 @@
-"""What Antiphon is tested with, shipped for whoever builds on it: contracts as functions."""
+"""The contracts of transports and stores as functions, for tests of other implementations."""
 
 from antiphon.testing.stores import check_damaged_store, check_shared_store, check_store
 from antiphon.testing.transports import check_transport

@@ -61,3 +61,10 @@ async def another_store_leaves_an_arrival_alone(one: Store, other: Store) -> Non
         assert [record.session_id for record in (await other.list()).records] == ["beside"]
         await arriving.finish()
     assert await read_all(other, "new") == list(events(1, 3).events)
+
+
+CHECKS = (
+    an_arriving_session_is_seen_when_it_is_whole,
+    of_an_unfinished_arrival_nothing_is_left,
+    sessions_that_arrive_together_are_seen_together,
+)

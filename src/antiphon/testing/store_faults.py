@@ -35,7 +35,7 @@ async def a_fault_is_listed_until_the_session_is_deleted(store: Store) -> None:
     await store.note_fault("sick", None)
     found = await store.get("sick")
     assert found is not None
-    assert found.fault is None, "a fault that is mended is not told any more"
+    assert found.fault is None, "a repaired session still has its fault"
     await store.note_fault("sick", fault)
     assert await store.delete("sick"), "a user may delete a damaged session"
     await store.create(session("sick"))
@@ -69,8 +69,8 @@ async def a_hole_is_reported_and_nothing_is_deleted(store: Store, damage: Damage
     await damage(store, "sick")
     for _ in range(2):  # looking does not change it
         error = await refused(StoreCorrupt, store.read("sick", 0), "missing events were passed over")
-        assert error.resume == 3, "who reads is told where the journal goes on"
-        assert error.found, "who reads is told what is missing"
+        assert error.resume == 3, "the error does not say where the journal continues"
+        assert error.found, "the error does not say what is missing"
         assert await read_all(store, "sick", after=3) == list(events(4, 6).events)
         found = await store.get("sick")
         assert found is not None, "a damaged session was deleted"
@@ -80,3 +80,11 @@ async def a_hole_is_reported_and_nothing_is_deleted(store: Store, damage: Damage
     await store.append("well", Batch(7, (b"{}",)))
     assert await store.delete("sick"), "a user may delete a damaged session"
     assert await store.get("sick") is None
+
+
+CHECKS = (
+    a_session_is_created_with_its_first_events,
+    a_fault_is_listed_until_the_session_is_deleted,
+    a_session_without_events_stays,
+    a_snapshot_can_be_dropped,
+)

@@ -1,4 +1,4 @@
-"""What the checks of stores write, and how they read it back."""
+"""Sample sessions and events for the checks of stores, and functions that read them back."""
 
 from __future__ import annotations
 

@@ -21,20 +21,8 @@ from antiphon.errors import (
     StoreError,
 )
 from antiphon.stores.base import Batch, RecordPatch, SessionRecord, Store
-from antiphon.testing.store_arrivals import (
-    an_arriving_session_is_seen_when_it_is_whole,
-    another_store_leaves_an_arrival_alone,
-    of_an_unfinished_arrival_nothing_is_left,
-    sessions_that_arrive_together_are_seen_together,
-)
-from antiphon.testing.store_faults import (
-    Damage,
-    a_fault_is_listed_until_the_session_is_deleted,
-    a_hole_is_reported_and_nothing_is_deleted,
-    a_session_is_created_with_its_first_events,
-    a_session_without_events_stays,
-    a_snapshot_can_be_dropped,
-)
+from antiphon.testing import store_arrivals, store_faults
+from antiphon.testing.store_faults import Damage
 from antiphon.testing.store_samples import events, read_all, refused, session
 
 Make = Callable[[], AbstractAsyncContextManager[Store]]
@@ -235,7 +223,7 @@ async def a_record_is_kept_and_changes_with_an_append(store: Store) -> None:
     assert (found.cwd, found.additional_directories, found.meta, found.state) == ("/", (), {}, "running")
 
 
-async def who_waits_is_told_of_growth(store: Store) -> None:
+async def a_waiting_call_returns_when_the_journal_grows(store: Store) -> None:
     await store.create(session("a"))
     await store.create(session("b"))
     one = asyncio.ensure_future(store.grown("a", 0))
@@ -325,7 +313,7 @@ async def a_deleted_session_is_gone_with_all_it_had(store: Store) -> None:
     waiting = asyncio.ensure_future(store.grown("a", 400))
     await asyncio.sleep(0)
     assert await store.delete("a")
-    await refused(SessionUnknown, waiting, "who waited for a deleted session waits on")
+    await refused(SessionUnknown, waiting, "a call still waits for a deleted session")
     assert not await store.delete("a"), "what is gone cannot be deleted"
     assert await store.get("a") is None
     assert (await store.list()).records == ()
@@ -356,7 +344,7 @@ async def a_session_has_one_owner(store: Store) -> None:
     await store.claim("a", "the editor")
     await store.claim("a", "the editor")
     error = await refused(SessionClaimed, store.claim("a", "the terminal"), "two owners hold one session")
-    assert error.owner == "the editor", "who is refused is told who holds the session"
+    assert error.owner == "the editor", "the refusal does not name the owner of the session"
     assert "the editor" in str(error)
     await store.release("a", "the terminal")
     await refused(SessionClaimed, store.claim("a", "the terminal"), "a claim was released by somebody else")
@@ -421,7 +409,7 @@ CHECKS: tuple[Callable[[Store], Coroutine[Any, Any, None]], ...] = (
     what_is_no_journal_is_refused,
     a_batch_that_cannot_be_read_back_is_refused_whole,
     a_record_is_kept_and_changes_with_an_append,
-    who_waits_is_told_of_growth,
+    a_waiting_call_returns_when_the_journal_grows,
     a_snapshot_is_updated_in_parts,
     a_snapshot_is_read_in_pages_by_name,
     sessions_are_listed_newest_first_and_once,
@@ -429,21 +417,16 @@ CHECKS: tuple[Callable[[Store], Coroutine[Any, Any, None]], ...] = (
     a_deleted_session_is_gone_with_all_it_had,
     an_unknown_session_is_an_error,
     a_session_has_one_owner,
-    an_arriving_session_is_seen_when_it_is_whole,
-    of_an_unfinished_arrival_nothing_is_left,
-    sessions_that_arrive_together_are_seen_together,
-    a_session_is_created_with_its_first_events,
-    a_fault_is_listed_until_the_session_is_deleted,
-    a_session_without_events_stays,
-    a_snapshot_can_be_dropped,
+    *store_arrivals.CHECKS,
+    *store_faults.CHECKS,
     after_closing_everything_is_refused,
 )
 SHARED_CHECKS: tuple[Callable[[Store, Store], Coroutine[Any, Any, None]], ...] = (
     two_stores_write_one_journal_in_turns,
     growth_is_seen_by_the_other_store,
     a_claim_holds_against_the_other_store_until_it_closes,
-    another_store_leaves_an_arrival_alone,
+    store_arrivals.another_store_leaves_an_arrival_alone,
 )
 DAMAGE_CHECKS: tuple[Callable[[Store, Damage], Coroutine[Any, Any, None]], ...] = (
-    a_hole_is_reported_and_nothing_is_deleted,
+    store_faults.a_hole_is_reported_and_nothing_is_deleted,
 )

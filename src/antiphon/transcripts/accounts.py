@@ -11,11 +11,11 @@ from msgspec import Raw, Struct
 
 from antiphon.engine.annotations import Annotation
 from antiphon.engine.events import Event, QuestionClosed, QuestionEnd, RequestId, Updated
-from antiphon.engine.facts import ContextUsage, Info, Latest
 from antiphon.engine.fold import SessionFold, is_state
+from antiphon.engine.items import ContextUsage, Info, Latest
 from antiphon.engine.questions import CREATE_ELICITATION, Question
 from antiphon.engine.session import Session
-from antiphon.engine.terminals import Terminal
+from antiphon.engine.tools import Terminal
 from antiphon.engine.turn import Effect
 from antiphon.engine.who import who_of
 from antiphon.jsonrpc.frames import UNREADABLE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from antiphon.engine.forms import ChoicesField, Field, IntegerField, NumberField, TextField
+from antiphon.engine.forms.form import ChoicesField, Field, IntegerField, NumberField, TextField
 from antiphon.text_safety import safe_line
 
 LONGEST_NUMBER = 30

@@ -12,8 +12,7 @@ from typing import Any
 
 from antiphon.engine.items import Compaction, Plan, UnknownUpdate
 from antiphon.engine.subagents import SessionNote, SubagentInfo
-from antiphon.engine.terminals import Terminal
-from antiphon.engine.tools import ToolCall
+from antiphon.engine.tools import Terminal, ToolCall
 from antiphon.engine.transcript import Message, MessageType
 from antiphon.schema import v2
 from antiphon.text_safety import is_safe, printed_text, safe_line, safe_text

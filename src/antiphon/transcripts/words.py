@@ -8,10 +8,8 @@ from datetime import UTC, datetime
 from json import dumps
 from typing import Any
 
-from antiphon.engine.facts import ContextUsage
-from antiphon.engine.items import UnknownUpdate
-from antiphon.engine.terminals import Terminal
-from antiphon.engine.tools import ToolCall
+from antiphon.engine.items import ContextUsage, UnknownUpdate
+from antiphon.engine.tools import Terminal, ToolCall
 from antiphon.engine.transcript import Message, MessageType
 from antiphon.schema import v2
 from antiphon.schema.antiphon.messages import AnnotationKind

@@ -9,7 +9,7 @@ which agents still send: a v1 client gets them only if the agent sent them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, TypeAlias, TypedDict
+from typing import Any, Final, TypeAlias
 
 from msgspec import structs
 
@@ -34,15 +34,6 @@ ALSO_MODELS: Final = "also"
 """The mark of an agent's own option that it also sent as models: v1 clients get both."""
 
 Sent: TypeAlias = v1.AvailableCommandsUpdate | v1.ConfigOptionUpdate | v1.CurrentModeUpdate
-
-
-class _Setup(TypedDict):
-    """The fields of all results that set up a session."""
-
-    modes: v1.SessionModeState | None
-    models: SessionModelState | None
-    config_options: list[v1.SessionConfigOption] | None
-    meta: dict[str, Any] | None
 
 
 class Configuration:
@@ -72,7 +63,8 @@ class Configuration:
 
     def _setup(
         self, result: v2.NewSessionResponse | v2.ForkSessionResponse | v2.ResumeSessionResponse
-    ) -> _Setup:
+    ) -> dict[str, Any]:
+        """Return the fields of all results that set up a session."""
         options, _ = self._options(result.config_options)
         return {
             "modes": self._modes(result.config_options),

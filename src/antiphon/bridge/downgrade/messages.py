@@ -7,7 +7,7 @@ from hashlib import blake2b
 from typing import Any, TypeAlias
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Struct, field
 
 from antiphon.bridge import losses
 from antiphon.bridge.content import ContentDown
@@ -120,38 +120,27 @@ def _flat(block: v2.ContentBlock) -> bytes:
     return b"\0\1%d:" % len(data) + data
 
 
-class _Message:
-    __slots__ = ("id", "known", "marks", "meta", "meta_due", "role", "shown", "silent")
-
-    def __init__(self, role: MessageType, id: str) -> None:
-        self.role = role
-        self.id = id
-        """The id it has for the v1 client."""
-        self.marks: dict[str, Any] | None = None
-        """The original that the next chunk carries in its `_meta`."""
-        self.meta: dict[str, Any] = {}
-        self.meta_due = False
-        self.known = False
-        """Whether the client was sent something of it: then it knows the role."""
-        self.shown = _Shown()
-        self.silent = False
-        """Whether the client has it because it wrote it."""
+class _Message(Struct, eq=False):
+    role: MessageType
+    id: str
+    """The id it has for the v1 client."""
+    marks: dict[str, Any] | None = None
+    """The original that the next chunk carries in its `_meta`."""
+    meta: dict[str, Any] = {}
+    meta_due: bool = False
+    known: bool = False
+    """Whether the client was sent something of it: then it knows the role."""
+    shown: _Shown = field(default_factory=_Shown)
+    silent: bool = False
+    """Whether the client has it because it wrote it."""
 
 
 class Messages:
     """Every message of a session as one v1 client knows it."""
 
     __slots__ = (
-        "_content",
-        "_ids",
-        "_last",
-        "_ledger",
-        "_messages",
-        "_opt_ins",
-        "_pass",
-        "_passing_id",
-        "_passing_type",
-        "_prompted",
+        "_content", "_ids", "_last", "_ledger", "_messages", "_opt_ins", "_pass", "_passing_id",
+        "_passing_type", "_prompted",
     )  # fmt: skip
 
     def __init__(self, content: ContentDown, ledger: Ledger, opt_ins: OptIns) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from antiphon.bridge import losses
-from antiphon.bridge.content import recast
+from antiphon.bridge.content import twin
 from antiphon.bridge.losses import Ledger, mark
 from antiphon.schema import v1, v2
 
@@ -46,10 +46,7 @@ class Plans:
             return [v1.PlanUpdate(plan=items, meta=update.meta)]
         if self._several and isinstance(plan, v2.PlanFile | v2.PlanMarkdown):
             self._by_id[plan.plan_id] = ([], [])
-            twin = (
-                recast(plan, v1.PlanFile) if isinstance(plan, v2.PlanFile) else recast(plan, v1.PlanMarkdown)
-            )
-            return [v1.PlanUpdate(plan=twin, meta=update.meta)]
+            return [v1.PlanUpdate(plan=twin(plan, v1), meta=update.meta)]
         self._ledger.lose(losses.PLAN_TYPE, update)
         plan_id = plan.get("planId") if isinstance(plan, dict) else plan.plan_id
         if plan_id not in self._by_id:

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from msgspec import structs
 
 from antiphon.bridge import losses
-from antiphon.bridge.content import ContentDown, recast
+from antiphon.bridge.content import ContentDown, recast, twin
 from antiphon.bridge.losses import Ledger, Report, mark, refused
 from antiphon.bridge.upgrade.configuration import Configuration
 from antiphon.bridge.upgrade.facts import is_rfc3339
@@ -140,15 +140,13 @@ def mcp_servers(servers: Iterable[v2.McpServer], *, capabilities: v1.AgentCapabi
 
 
 def _mcp_server(server: v2.McpServer, able: v1.McpCapabilities) -> v1.McpServer:
-    match server:
-        case v2.McpServerStdio():  # MCPCFG-01: every v1 agent takes it
-            env = [recast(variable, v1.EnvVariable) for variable in server.env]
-            return recast(server, v1.McpServerStdio, env=env)
-        case v2.McpServerHttp() if able.http:
-            headers = [recast(header, v1.HttpHeader) for header in server.headers]
-            return recast(server, v1.McpServerHttp, headers=headers)
-        case v2.McpServerAcp() if able.acp:
-            return recast(server, v1.McpServerAcp)
+    if (
+        isinstance(server, v2.McpServerStdio)  # MCPCFG-01: every v1 agent takes it
+        or (isinstance(server, v2.McpServerHttp) and able.http)
+        or (isinstance(server, v2.McpServerAcp) and able.acp)
+    ):
+        downgraded: v1.McpServer = twin(server, v1)
+        return downgraded
     kind = server.get("type") if isinstance(server, dict) else server.__struct_config__.tag
     raise refused(losses.MCP_TYPE, f"the agent does not support the MCP transport {kind!r}")  # MCPCFG-05
 

@@ -13,13 +13,13 @@ import msgspec
 from msgspec import UNSET
 
 from antiphon.bridge import losses
-from antiphon.bridge.content import ContentDown, recast
+from antiphon.bridge.content import ContentDown, recast, twin
 from antiphon.bridge.downgrade.configuration import Configuration
 from antiphon.bridge.downgrade.messages import Messages
 from antiphon.bridge.downgrade.plans import Plans
 from antiphon.bridge.downgrade.tools import Tools
 from antiphon.bridge.losses import Ledger, Report, mark
-from antiphon.bridge.spelling import normalize
+from antiphon.bridge.proposed import normalize
 from antiphon.engine.annotations import ANNOTATION_UPDATES
 from antiphon.engine.content import patch_meta
 from antiphon.schema import v1, v2
@@ -57,11 +57,9 @@ class Downgrade:
         self._plans = Plans(self.ledger, several=capabilities.plan is not None)
         self._extensions = frozenset(extensions)
         self._notices = session.notices is not None
-        self._compaction = session.compaction is not None
-        self._subagents = capabilities.subagents is not None
         plans = () if capabilities.plan is not None else ("plan_update", "plan_removed")
         notices = () if self._notices else ("notice",)
-        compactions = () if self._compaction else ("compaction_update", "compaction_summary_chunk")
+        compactions = () if session.compaction else ("compaction_update", "compaction_summary_chunk")
         self._unasked = frozenset((*plans, *notices, *compactions))
         """The updates that only a client gets that asked for them."""
         self._noticed = 0
@@ -94,6 +92,12 @@ class Downgrade:
             v2.SessionMessageChunk: self._session_message_chunk,
             Unknown: self._unknown,
         }
+        if session.compaction is None:  # COMP-01
+            for kind in (v2.CompactionUpdate, v2.CompactionSummaryChunk):
+                self._handlers[kind] = self._drop_compaction
+        if capabilities.subagents is None:
+            for message in (v2.SubagentUpdate, v2.SessionMessage, v2.SessionMessageChunk):
+                self._handlers[message] = self._drop_subagent
 
     def apply(self, update: v2.SessionUpdate) -> Sequence[v1.SessionUpdate]:
         """Return the v1 updates for one v2 update."""
@@ -110,10 +114,13 @@ class Downgrade:
         """Return the updates that are held back to save bandwidth; every state update sends them too."""
         return self.tools.flush()
 
-    def note_prompted(self, message_id: str) -> str:
-        """Note that this client's prompt was inserted as that message; return the id the client knows it
-        by."""
-        return self.messages.note_prompted(message_id)
+    def _drop_compaction(self, update: v2.SessionUpdate) -> list[v1.SessionUpdate]:
+        self.ledger.lose(losses.COMPACTION, update)
+        return []
+
+    def _drop_subagent(self, update: v2.SessionUpdate) -> list[v1.SessionUpdate]:
+        self.ledger.lose(losses.SUBAGENT, update)
+        return []
 
     def _state(self, update: v2.SessionStateUpdate) -> list[v1.SessionUpdate]:
         sent: list[v1.SessionUpdate] = list(self.flush())
@@ -122,12 +129,8 @@ class Downgrade:
             return sent
         sent.append(
             optins.SessionStateUpdate(
-                state=v1.State(update.state),
-                stop_reason=None if update.stop_reason is None else v1.IdleStopReason(update.stop_reason),
-                error=None if update.error is None else _error(update.error),
-                usage=None if update.usage is None else recast(update.usage, v1.Usage),
+                **_state_fields(update),
                 background=None if update.background is None else msgspec.to_builtins(update.background),
-                meta=update.meta,
             )
         )
         return sent
@@ -157,59 +160,34 @@ class Downgrade:
         )
 
     def _compaction_update(self, update: v2.CompactionUpdate) -> list[v1.SessionUpdate]:
-        if not self._compaction:
-            self.ledger.lose(losses.COMPACTION, update)  # COMP-01
-            return []
         summary = self.content.blocks(update.summary) if isinstance(update.summary, list) else update.summary
         status = v1.CompactionStatus(update.status)
         return [recast(update, v1.CompactionUpdate, status=status, summary=summary)]
 
     def _compaction_chunk(self, chunk: v2.CompactionSummaryChunk) -> list[v1.SessionUpdate]:
-        if not self._compaction:
-            self.ledger.lose(losses.COMPACTION, chunk)
-            return []
         return [recast(chunk, v1.CompactionSummaryChunk, content=self.content.block(chunk.content))]
 
     def _subagent(self, update: v2.SubagentUpdate) -> list[v1.SessionUpdate]:
-        if not self._subagents:
-            self.ledger.lose(losses.SUBAGENT, update)
-            return []
         fields = msgspec.structs.asdict(update)
         state = update.state
         if isinstance(state, v2.StateUpdate):
             if state.background is not None:
                 self.ledger.lose(losses.SUBAGENT_STATE, update)
                 fields["meta"] = mark(update.meta or None, {"state": state})
-            fields["state"] = v1.StateUpdate(
-                state=v1.State(state.state),
-                stop_reason=None if state.stop_reason is None else v1.IdleStopReason(state.stop_reason),
-                error=None if state.error is None else _error(state.error),
-                usage=None if state.usage is None else recast(state.usage, v1.Usage),
-                meta=state.meta,
-            )
+            fields["state"] = v1.StateUpdate(**_state_fields(state))
         elif isinstance(state, Unknown):
             self.ledger.lose(losses.SUBAGENT_STATE, update)
             fields["meta"] = mark(update.meta or None, {"state": state})
             fields["state"] = UNSET
         if isinstance(update.capabilities, v2.SubagentSessionCapabilities):
-            cancel = update.capabilities.cancel
-            cancel_v1 = None if cancel is None else recast(cancel, v1.SessionCancelCapabilities)
-            fields["capabilities"] = recast(
-                update.capabilities, v1.SubagentSessionCapabilities, cancel=cancel_v1
-            )
+            fields["capabilities"] = twin(update.capabilities, v1)
         return [v1.SubagentUpdate(**fields)]
 
     def _session_message(self, update: v2.SessionMessage) -> list[v1.SessionUpdate]:
-        if not self._subagents:
-            self.ledger.lose(losses.SUBAGENT, update)
-            return []
         content = self.content.blocks(update.content) if isinstance(update.content, list) else update.content
         return [recast(update, v1.SessionMessage, content=content)]
 
     def _session_message_chunk(self, chunk: v2.SessionMessageChunk) -> list[v1.SessionUpdate]:
-        if not self._subagents:
-            self.ledger.lose(losses.SUBAGENT, chunk)
-            return []
         return [recast(chunk, v1.SessionMessageChunk, content=self.content.block(chunk.content))]
 
     def _unknown(self, update: Unknown) -> list[v1.SessionUpdate]:
@@ -224,5 +202,12 @@ class Downgrade:
         return Unknown({**update, "messageId": id})
 
 
-def _error(error: v2.Error) -> v1.Error:
-    return recast(error, v1.Error, code=v1.ErrorCode(error.code))
+def _state_fields(state: v2.StateUpdate) -> dict[str, Any]:
+    """Return the fields of a state that v1 has, as v1 has them."""
+    return {
+        "state": v1.State(state.state),
+        "stop_reason": None if state.stop_reason is None else v1.IdleStopReason(state.stop_reason),
+        "error": twin(state.error, v1),
+        "usage": twin(state.usage, v1),
+        "meta": state.meta,
+    }

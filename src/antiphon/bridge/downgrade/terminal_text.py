@@ -10,34 +10,34 @@ from __future__ import annotations
 import codecs
 import re
 
+from msgspec import Struct, field
+
 from antiphon.text_safety import ESCAPES, LONGEST_ESCAPE, UNFINISHED_ESCAPE
 
 LIMIT = 256 * 1024
 """How many characters are kept: the last ones, as a terminal's scrollback does."""
 OMITTED = "[earlier output omitted]\n"
+_UTF8 = codecs.getincrementaldecoder("utf-8")
 
 _ERASE = "\x0b"
-"""Stands for erase-in-line between the two passes; a vertical tab in the output itself is dropped before."""
+"""Marks erase-in-line between the two passes; a vertical tab in the output itself is dropped before."""
 _MOVES = re.compile(r"([\r\x08\x0b])")
 _DROPPED = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)])
 for _kept in "\t\n\r\x08\x0b":
     del _DROPPED[ord(_kept)]
 
 
-class TerminalText:
+class TerminalText(Struct, eq=False):
     """The text of one terminal, fed with bytes."""
 
-    __slots__ = ("_column", "_decoder", "_line", "_lines", "_omitted", "_size", "_unfinished")
-
-    def __init__(self) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._unfinished = ""
-        self._lines: list[str] = []
-        self._line: list[str] = []
-        self._column: int | None = None
-        """The column of the next character in the current line; `None` is its end."""
-        self._size = 0
-        self._omitted = False
+    _decoder: codecs.IncrementalDecoder = field(default_factory=lambda: _UTF8("replace"))
+    _unfinished: str = ""
+    _lines: list[str] = []
+    _line: list[str] = []
+    _column: int | None = None
+    """The column of the next character in the current line; `None` is its end."""
+    _size: int = 0
+    _omitted: bool = False
 
     def feed(self, data: bytes) -> int:
         """Append output; return the number of characters it added."""
@@ -49,9 +49,6 @@ class TerminalText:
         if self._size > 2 * LIMIT:
             self._trim()
         return len(text)
-
-    def clear(self) -> None:
-        self.__init__()  # type: ignore[misc]  # no class inherits from it
 
     @property
     def size(self) -> int:

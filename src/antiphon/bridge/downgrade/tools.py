@@ -5,7 +5,7 @@ from __future__ import annotations
 import binascii
 from typing import Any, TypeAlias
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Struct, field
 
 from antiphon.bridge import diffs, losses
 from antiphon.bridge.content import ContentDown, placeholder, recast
@@ -51,16 +51,13 @@ class _TerminalItem(Struct):
 _Item: TypeAlias = list[v1.ToolCallContent] | _TerminalItem
 
 
-class _Terminal:
-    __slots__ = ("alone", "calls", "facts", "id", "output")
-
-    def __init__(self, id: str) -> None:
-        self.id = id
-        self.alone = False
-        """Whether it was reported that no call refers to it."""
-        self.calls: dict[str, _Call] = {}
-        self.facts: dict[str, Any] = {}
-        self.output = TerminalText()
+class _Terminal(Struct, eq=False):
+    id: str
+    alone: bool = False
+    """Whether it was reported that no call refers to it."""
+    calls: dict[str, _Call] = {}
+    facts: dict[str, Any] = {}
+    output: TerminalText = field(default_factory=TerminalText)
 
     @property
     def shown(self) -> str:
@@ -81,33 +78,27 @@ class _Terminal:
         return {"type": "terminal", "terminalId": self.id, **self.facts}
 
 
-class _Call:
+class _Call(Struct, eq=False):
     """The fold of one tool call, and what the client was last sent of it."""
 
-    __slots__ = (
-        "cleared", "content", "created", "id", "kind", "locations", "meta", "name", "raw_input", "raw_output",
-        "sent", "sent_meta", "stale", "status", "title", "unsent",
-    )  # fmt: skip
-
-    def __init__(self, id: str) -> None:
-        self.id = id
-        self.title: str | None = None
-        self.name: str | None = None
-        self.kind: v2.ToolKind | None = None
-        self.status: v2.ToolCallStatus | None = None
-        self.content: list[_Item] = []
-        self.locations: list[v1.ToolCallLocation] = []
-        self.raw_input: Any = None
-        self.raw_output: Any = None
-        self.meta: dict[str, Any] = {}
-        self.cleared: set[str] = set()
-        """Fields that v2 cleared and v1 still shows."""
-        self.created = False
-        self.stale = False
-        """Whether the client's content is out of date."""
-        self.sent = 0
-        self.unsent = 0
-        self.sent_meta: dict[str, Any] = {}
+    id: str
+    title: str | None = None
+    name: str | None = None
+    kind: v2.ToolKind | None = None
+    status: v2.ToolCallStatus | None = None
+    content: list[_Item] = []
+    locations: list[v1.ToolCallLocation] = []
+    raw_input: Any = None
+    raw_output: Any = None
+    meta: dict[str, Any] = {}
+    cleared: set[str] = set()
+    """Fields that v2 cleared and v1 still shows."""
+    created: bool = False
+    stale: bool = False
+    """Whether the client's content is out of date."""
+    sent: int = 0
+    unsent: int = 0
+    sent_meta: dict[str, Any] = {}
 
     def shown_content(self) -> list[v1.ToolCallContent]:
         shown: list[v1.ToolCallContent] = []
@@ -188,7 +179,7 @@ class Tools:
         changed = terminal.facts != before
         if update.output is not UNSET:  # TERMV2-04: the whole of it
             changed = True
-            terminal.output.clear()
+            terminal.output = TerminalText()
             if update.output is not None:
                 self._feed(terminal, update.output.data, update)
         if not changed:

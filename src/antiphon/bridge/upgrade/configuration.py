@@ -8,7 +8,7 @@ of category `model` in the same way.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from msgspec import structs
 
@@ -33,6 +33,11 @@ MODE: Final = v2.SessionConfigId("mode")
 MODE_NAME: Final = "Session Mode"
 MODEL: Final = v2.SessionConfigId("model")
 MODEL_NAME: Final = "Model"
+
+
+_Setup: TypeAlias = (
+    v1.NewSessionResponse | v1.ForkSessionResponse | v1.LoadSessionResponse | v1.ResumeSessionResponse
+)
 
 
 class Configuration:
@@ -78,23 +83,13 @@ class Configuration:
         return any(model.model_id == model_id for model in known)
 
     def new_session(self, result: v1.NewSessionResponse) -> v2.NewSessionResponse:
-        return v2.NewSessionResponse(
-            session_id=v2.SessionId(result.session_id),
-            config_options=self._given(result),
-            meta=self._with_dropped(result.meta),
-        )
+        return v2.NewSessionResponse(session_id=v2.SessionId(result.session_id), **self._setup(result))
 
     def fork_session(self, result: v1.ForkSessionResponse) -> v2.ForkSessionResponse:
-        return v2.ForkSessionResponse(
-            session_id=v2.SessionId(result.session_id),
-            config_options=self._given(result),
-            meta=self._with_dropped(result.meta),
-        )
+        return v2.ForkSessionResponse(session_id=v2.SessionId(result.session_id), **self._setup(result))
 
     def reopened(self, result: v1.LoadSessionResponse | v1.ResumeSessionResponse) -> v2.ResumeSessionResponse:
-        return v2.ResumeSessionResponse(
-            config_options=self._given(result), meta=self._with_dropped(result.meta)
-        )
+        return v2.ResumeSessionResponse(**self._setup(result))
 
     def assume(self, options: Sequence[v2.SessionConfigOption]) -> None:
         """Assume that the agent still has these options, modes and models, if it named none of that kind when
@@ -160,16 +155,11 @@ class Configuration:
         ]
         return v2.AvailableCommandsUpdate(available_commands=upgraded, meta=update.meta)
 
-    def _given(
-        self,
-        result: v1.NewSessionResponse
-        | v1.ForkSessionResponse
-        | v1.LoadSessionResponse
-        | v1.ResumeSessionResponse,
-    ) -> list[v2.SessionConfigOption]:
+    def _setup(self, result: _Setup) -> dict[str, Any]:
+        """Take what the agent says of a session that it has set up; return the fields of all such results."""
         self._modes, self._models = result.modes, result.models
         self._take(result.config_options or ())
-        return self.options
+        return {"config_options": self.options, "meta": self._with_dropped(result.meta)}
 
     def _take(self, options: Iterable[v1.SessionConfigOption]) -> None:
         self._options, self._dropped = [], []

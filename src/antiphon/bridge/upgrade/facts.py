@@ -6,16 +6,15 @@ Catalogue: 24.4, PLAN.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Final
 
 import msgspec
 from msgspec import UNSET, structs
 
 from antiphon.bridge import losses
-from antiphon.bridge.content import ContentUp, recast
+from antiphon.bridge.content import ContentUp, recast, twin
 from antiphon.bridge.losses import Ledger, mark
-from antiphon.bridge.spelling import normalize_state
+from antiphon.bridge.proposed import normalize_state
 from antiphon.schema import v1, v2
 from antiphon.schema.repair import repair
 
@@ -59,11 +58,7 @@ class Facts:
             state: v2.StateUpdate = repair(2).build(v2.StateUpdate, msgspec.to_builtins(update.state))
             fields["state"] = normalize_state(state)
         if isinstance(update.capabilities, v1.SubagentSessionCapabilities):
-            cancel = update.capabilities.cancel
-            cancel_v2 = None if cancel is None else recast(cancel, v2.SessionCancelCapabilities)
-            fields["capabilities"] = recast(
-                update.capabilities, v2.SubagentSessionCapabilities, cancel=cancel_v2
-            )
+            fields["capabilities"] = twin(update.capabilities, v2)
         return v2.SubagentUpdate(**fields)
 
     def session_message(self, update: v1.SessionMessage) -> v2.SessionMessage:
@@ -84,32 +79,12 @@ MAIN: Final = v2.PlanId("main")
 
 
 def plan(update: v1.Plan) -> v2.PlanUpdate:
-    return v2.PlanUpdate(plan=v2.PlanItems(plan_id=MAIN, entries=_entries(update.entries)), meta=update.meta)
+    return v2.PlanUpdate(plan=v2.PlanItems(plan_id=MAIN, entries=twin(update.entries, v2)), meta=update.meta)
 
 
 def plan_update(update: v1.PlanUpdate) -> v2.PlanUpdate:
-    content: v2.PlanUpdateContent
-    match update.plan:
-        case v1.PlanItems() as given:
-            content = recast(given, v2.PlanItems, entries=_entries(given.entries))
-        case v1.PlanFile() as given:
-            content = recast(given, v2.PlanFile)
-        case v1.PlanMarkdown() as given:
-            content = recast(given, v2.PlanMarkdown)
-    return v2.PlanUpdate(plan=content, meta=update.meta)
+    return v2.PlanUpdate(plan=twin(update.plan, v2), meta=update.meta)
 
 
 def plan_removed(update: v1.PlanRemoved) -> v2.PlanRemoved:
     return recast(update, v2.PlanRemoved)
-
-
-def _entries(entries: Iterable[v1.PlanEntry]) -> list[v2.PlanEntry]:
-    return [
-        recast(
-            entry,
-            v2.PlanEntry,
-            priority=v2.PlanEntryPriority(entry.priority),
-            status=v2.PlanEntryStatus(entry.status),
-        )
-        for entry in entries
-    ]

@@ -52,17 +52,8 @@ class Messages:
     """
 
     __slots__ = (
-        "_content",
-        "_counts",
-        "_id",
-        "_kind",
-        "_last",
-        "_made",
-        "_seen",
-        "_taken",
-        "_turn",
-        "replaying",
-    )
+        "_content", "_counts", "_id", "_kind", "_last", "_made", "_seen", "_taken", "_turn", "replaying",
+    )  # fmt: skip
 
     def __init__(self, content: ContentUp) -> None:
         self._content = content

@@ -22,7 +22,7 @@ from antiphon.schema.v1 import optins
 from antiphon.schema.wire import Unknown
 
 NOT_UPGRADED: Final = Unknown({"sessionUpdate": f"{OURS}v1"})
-"""Stands in a journal for an update that v2 cannot express, with the original. No v2 client gets it."""
+"""The update in a journal, with the original, for an update that v2 cannot express. No v2 client gets it."""
 
 _CLIENT = v1.ClientCapabilities(
     session=v1.ClientSessionCapabilities(

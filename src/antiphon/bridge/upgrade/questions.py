@@ -9,11 +9,12 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from antiphon.bridge.content import recast
+from antiphon.bridge.content import recast, twin
 from antiphon.bridge.upgrade.session import Upgrade
 from antiphon.errors import InvalidParams
 from antiphon.schema import v1, v2
 from antiphon.schema.repair import Malformed, repair
+from antiphon.schema.wire import Unknown
 
 UNTITLED: Final = "Permission required"
 """The title of a question whose tool call has none."""
@@ -81,11 +82,7 @@ def elicitation(request: v1.CreateElicitationRequest) -> v2.CreateElicitationReq
 
 def elicitation_answer(answer: v2.CreateElicitationResponse | None) -> v1.CreateElicitationResponse:
     """Downgrade the answer to an elicitation. `None`: there was an error instead, or none will come."""
-    match answer:
-        case v2.ElicitationAcceptAction():
-            return recast(answer, v1.ElicitationAcceptAction)
-        case v2.ElicitationDeclineAction():
-            return recast(answer, v1.ElicitationDeclineAction)
-        case v2.ElicitationCancelAction():
-            return recast(answer, v1.ElicitationCancelAction)
-    return v1.ElicitationCancelAction()  # ELIC-08: an unknown action is no consent
+    if answer is None or isinstance(answer, Unknown):
+        return v1.ElicitationCancelAction()  # ELIC-08: an unknown action is no consent
+    downgraded: v1.CreateElicitationResponse = twin(answer, v1)
+    return downgraded

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 from antiphon.bridge import losses
-from antiphon.bridge.content import ContentUp, recast
+from antiphon.bridge.content import ContentUp, recast, twin
 from antiphon.bridge.downgrade.configuration import mode_option, model_option
 from antiphon.bridge.losses import Ledger, Report, refused
 from antiphon.errors import InvalidParams
@@ -91,20 +91,10 @@ def set_config_option(params: v1.SetSessionConfigOptionRequest) -> SetOption:
 
 
 def mcp_servers(servers: Iterable[v1.McpServer]) -> list[v2.McpServer]:
-    return [_mcp_server(server) for server in servers]
-
-
-def _mcp_server(server: v1.McpServer) -> v2.McpServer:
-    match server:
-        case v1.McpServerStdio():
-            env = [recast(variable, v2.EnvVariable) for variable in server.env]
-            return recast(server, v2.McpServerStdio, env=env)
-        case v1.McpServerHttp():
-            headers = [recast(header, v2.HttpHeader) for header in server.headers]
-            return recast(server, v2.McpServerHttp, headers=headers)
-        case v1.McpServerAcp():
-            return recast(server, v2.McpServerAcp)
-    raise refused(losses.MCP_SSE, f"MCP server {server.name!r}: the transport `sse` is not supported")
+    for server in servers:
+        if isinstance(server, v1.McpServerSse):
+            raise refused(losses.MCP_SSE, f"MCP server {server.name!r}: the transport `sse` is not supported")
+    return [twin(server, v2) for server in servers]
 
 
 def _system_prompt(given: v1.SystemPrompt | None, report: Report | None) -> v2.SystemPrompt | None:

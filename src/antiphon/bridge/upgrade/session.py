@@ -20,7 +20,7 @@ from antiphon.bridge import losses
 from antiphon.bridge.content import ContentUp
 from antiphon.bridge.losses import Ledger, Report
 from antiphon.bridge.prompts import RequestId
-from antiphon.bridge.spelling import normalize, normalize_state
+from antiphon.bridge.proposed import normalize, normalize_state
 from antiphon.bridge.upgrade.configuration import Configuration
 from antiphon.bridge.upgrade.echoes import Echoes
 from antiphon.bridge.upgrade.facts import Facts, plan, plan_removed, plan_update

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Iterable
-from typing import Any, TypedDict
+from typing import Any
 
 from msgspec import UNSET, Struct, structs
 
@@ -23,18 +23,6 @@ class _Call(Struct):
 
     title: str | None = None
     running: bool = False
-
-
-class _Fields(TypedDict, total=False):
-    title: str
-    name: str
-    kind: v2.ToolKind
-    status: v2.ToolCallStatus
-    content: list[v2.ToolCallContent]
-    locations: list[v2.ToolCallLocation]
-    raw_input: Any
-    raw_output: Any
-    meta: dict[str, Any]
 
 
 class Tools:
@@ -112,9 +100,10 @@ class Tools:
             cwd=cwd if params.cwd is None else params.cwd,
         )
 
-    def _patch(self, update: v1.ToolCallUpdate) -> _Fields:
+    def _patch(self, update: v1.ToolCallUpdate) -> dict[str, Any]:
+        """Return the fields of an update that v1 does not leave out."""
         call = self._calls.setdefault(update.tool_call_id, _Call())  # TOOL-V1-04
-        fields: _Fields = {}
+        fields: dict[str, Any] = {}
         if update.title is not None:
             fields["title"] = call.title = update.title
         if update.name is not None:  # TOOL-V1-09

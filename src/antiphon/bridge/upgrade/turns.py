@@ -44,7 +44,7 @@ class Turns:
         self._over: deque[RequestId] = deque(maxlen=REMEMBERED)
         """The prompts that were answered last."""
         self._cancelled: set[RequestId] = set()
-        """Those of them that we cancelled."""
+        """The open prompts that we cancelled."""
         self._ended: list[dict[str, Any]] = []
         """How prompts of the open turn ended that were not its last."""
         self._questions: dict[str, str] = {}

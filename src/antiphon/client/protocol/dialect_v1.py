@@ -10,7 +10,7 @@ from msgspec import UNSET, Struct
 from antiphon.bridge.content import recast
 from antiphon.bridge.downgrade import requests as requests_v1
 from antiphon.bridge.losses import Report
-from antiphon.bridge.spelling import Insertions
+from antiphon.bridge.proposed import Insertions
 from antiphon.bridge.upgrade.questions import permission
 from antiphon.bridge.upgrade.session import Upgrade
 from antiphon.bridge.upgrade.turns import idle_of

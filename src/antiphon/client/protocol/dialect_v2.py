@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from antiphon.bridge.spelling import Insertions, normalize
+from antiphon.bridge.proposed import Insertions, normalize
 from antiphon.client.protocol.dialect import STREAMED, AgentEvent, PermissionQuestion, PromptNamed
 from antiphon.errors import ErrorObject
 from antiphon.schema import v2

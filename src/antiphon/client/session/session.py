@@ -18,13 +18,11 @@ from antiphon.client.session.setup import Folder, SessionSetup
 from antiphon.client.session.turn import ClientTurn, SessionEvent
 from antiphon.connection import Connection
 from antiphon.engine.annotations import Annotation
-from antiphon.engine.facts import ContextUsage
-from antiphon.engine.items import Compaction, Plan
+from antiphon.engine.items import Compaction, ContextUsage, Plan
 from antiphon.engine.questions import Question
 from antiphon.engine.session import Session
 from antiphon.engine.subagents import SessionNote, SubagentInfo
-from antiphon.engine.terminals import Terminal
-from antiphon.engine.tools import ToolCall
+from antiphon.engine.tools import Terminal, ToolCall
 from antiphon.engine.transcript import Message
 from antiphon.engine.turn import TurnState
 from antiphon.errors import LinkLost, LocalError

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, TypeVarTuple
 
 from msgspec.structs import replace
 
@@ -41,6 +41,7 @@ from antiphon.stores.sqlite.schema import Durability, open_read_only, open_reade
 from antiphon.stores.sqlite.writer import UNKNOWN_BYTES, Write, Writer
 
 T = TypeVar("T")
+Given = TypeVarTuple("Given")
 
 PATIENCE = 10.0
 POLL = 0.05
@@ -158,8 +159,10 @@ class SQLiteStore:
                     raise
             return statements.deletions(self._connections[1], self._owner_file)
 
-    async def _write(self, apply: Callable[[sqlite3.Connection], T], *, size: int = 0) -> T:
-        return await self._do(Write(apply, size=size))
+    async def _write(
+        self, apply: Callable[[sqlite3.Connection, *Given], T], *given: *Given, size: int = 0
+    ) -> T:
+        return await self._do(Write(lambda connection: apply(connection, *given), size=size))
 
     async def _do(self, write: Write[T]) -> T:
         writer = self._writer
@@ -167,18 +170,16 @@ class SQLiteStore:
             writer = await self._opened()
         return await writer.do(write)
 
-    async def _read(self, query: Callable[[sqlite3.Connection], T]) -> T:
+    async def _read(self, query: Callable[[sqlite3.Connection, *Given], T], *given: *Given) -> T:
         reader = await self._opened_reader()
         assert self._threads is not None
         with store_errors(self.path):
-            return await asyncio.get_running_loop().run_in_executor(self._threads[1], query, reader)
+            return await asyncio.get_running_loop().run_in_executor(self._threads[1], query, reader, *given)
 
     async def create(self, record: SessionRecord, *, batch: Batch | None = None) -> None:
         events = b"" if batch is None else joined_events(batch)
-        await self._write(
-            lambda connection: statements.create(connection, record, batch=batch, events=events),
-            size=len(events),
-        )
+        create = partial(statements.create, batch=batch, events=events)
+        await self._write(create, record, size=len(events))
 
     async def append(self, session_id: str, batch: Batch, *, record: RecordPatch | None = None) -> None:
         await self._do(_append(session_id, batch, record))
@@ -207,29 +208,22 @@ class SQLiteStore:
             yield made
 
     async def update(self, session_id: str, record: RecordPatch) -> None:
-        await self._write(lambda connection: statements.update(connection, session_id, record))
+        await self._write(statements.update, session_id, record)
 
     async def read(self, session_id: str, after: int, *, limit_bytes: int = PAGE_BYTES) -> Page:
         check_reading(after, limit_bytes)
-        path = str(self.path)
-        return await self._read(
-            lambda connection: journal.read(connection, path, session_id, after, limit_bytes)
-        )
+        return await self._read(journal.read, str(self.path), session_id, after, limit_bytes)
 
     async def save_parts(self, session_id: str, upto: int, parts: Mapping[str, bytes | None]) -> None:
-        await self._write(
-            lambda connection: statements.save_parts(connection, session_id, upto, parts),
-            size=sum([len(part) for part in parts.values() if part is not None]),
-        )
+        size = sum([len(part) for part in parts.values() if part is not None])
+        await self._write(statements.save_parts, session_id, upto, parts, size=size)
 
     async def load_parts(self, session_id: str, *, after: str = "", limit_bytes: int = PAGE_BYTES) -> Parts:
         check_reading(0, limit_bytes)
-        return await self._read(
-            lambda connection: statements.load_parts(connection, session_id, after, limit_bytes)
-        )
+        return await self._read(statements.load_parts, session_id, after, limit_bytes)
 
     async def get(self, session_id: str) -> SessionRecord | None:
-        record = await self._read(lambda connection: records.get(connection, session_id))
+        record = await self._read(records.get, session_id)
         return None if record is None else self._with_fault(record)
 
     async def list(
@@ -237,7 +231,7 @@ class SQLiteStore:
     ) -> Listing:
         check_reading(0, limit)
         place = list_place(after) if after is not None else None
-        listing = await self._read(lambda connection: records.list_sessions(connection, cwd, place, limit))
+        listing = await self._read(records.list_sessions, cwd, place, limit)
         return Listing(tuple(map(self._with_fault, listing.records)), listing.next)
 
     def _with_fault(self, record: SessionRecord) -> SessionRecord:
@@ -245,9 +239,7 @@ class SQLiteStore:
         return record if noted is None or record.fault is not None else replace(record, fault=noted)
 
     async def drop_snapshot(self, session_id: str) -> None:
-        await self._write(
-            lambda connection: statements.drop_snapshot(connection, session_id), size=UNKNOWN_BYTES
-        )
+        await self._write(statements.drop_snapshot, session_id, size=UNKNOWN_BYTES)
 
     async def note_fault(self, session_id: str, fault: Fault | None) -> None:
         if fault is None:
@@ -268,9 +260,7 @@ class SQLiteStore:
         return report
 
     async def delete(self, session_id: str) -> bool:
-        key = await self._write(
-            lambda connection: statements.delete(connection, session_id, self._owner_file), size=UNKNOWN_BYTES
-        )
+        key = await self._write(statements.delete, session_id, self._owner_file, size=UNKNOWN_BYTES)
         self._waiters.fail(session_id, SessionUnknown(session_id))
         self._faults.pop(session_id, None)
         if key is not None:
@@ -282,22 +272,17 @@ class SQLiteStore:
             pass
 
     async def claim(self, session_id: str, owner: str) -> None:
-        await self._write(
-            lambda connection: statements.claim(connection, session_id, owner, self._owner_file),
-            size=UNKNOWN_BYTES,
-        )
+        await self._write(statements.claim, session_id, owner, self._owner_file, size=UNKNOWN_BYTES)
 
     async def release(self, session_id: str, owner: str) -> None:
-        await self._write(
-            lambda connection: statements.release(connection, session_id, owner, self._owner_file)
-        )
+        await self._write(statements.release, session_id, owner, self._owner_file)
 
     async def grown(self, session_id: str, after: int) -> int:
         await self._opened_reader()
         # Register first, then look: events that are appended in between are not missed.
         waiting = self._waiters.add(session_id, after)
         try:
-            last = await self._read(lambda connection: statements.last(connection, session_id))
+            last = await self._read(statements.last, session_id)
             if last > after:
                 return last
             self._look_again()

@@ -17,6 +17,8 @@ from concurrent.futures import Executor
 from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
+from msgspec import Struct
+
 from antiphon.errors import AntiphonError, StoreError
 from antiphon.stores.sqlite.errors import is_busy, store_error
 
@@ -45,23 +47,16 @@ SLOW_FOR = 1.0
 """Seconds for which commits then go through the thread."""
 
 
-class Write(Generic[T]):
-    """One write, done in a transaction with others.
+class Write(Struct, Generic[T], eq=False):
+    """One write, done in a transaction with others."""
 
-    apply: raises an `AntiphonError` before it has written anything, to refuse; after any other exception the
-    transaction is rolled back
-    single: it is one statement, which needs no transaction around it
-    """
-
-    __slots__ = ("apply", "future", "single", "size")
-
-    def __init__(
-        self, apply: Callable[[sqlite3.Connection], T], *, size: int = 0, single: bool = False
-    ) -> None:
-        self.apply = apply
-        self.size = size
-        self.single = single
-        self.future: asyncio.Future[T] | None = None
+    apply: Callable[[sqlite3.Connection], T]
+    """Raises an `AntiphonError` before it has written anything, to refuse; after any other exception the
+    transaction is rolled back."""
+    size: int = 0
+    single: bool = False
+    """Whether it is one statement, which needs no transaction around it."""
+    future: asyncio.Future[T] | None = None
 
 
 Outcome = tuple[Any, Exception | None]
@@ -246,7 +241,7 @@ class Writer:
             if is_busy(error):
                 raise
             if len(group) > 1:
-                # One of them is the cause, or there is room for some: each has its own chance.
+                # One of them is the cause, or there is room for some: try each alone.
                 return [self._commit_alone(write) for write in group]
             return [(None, self._as_store_error(error))]
         self.commits += 1

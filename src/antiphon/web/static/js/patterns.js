@@ -1,5 +1,5 @@
-// Patterns of form fields, matched in bounded time: the twin of engine/patterns.py. All ways through a pattern
-// are followed at once, so a match takes at most one visit of each step for each character. The browser's own
+// Patterns of form fields, matched in bounded time: the twin of engine/forms/patterns.py. All ways through a
+// pattern are followed at once, so a match takes at most one visit of each step for each character. The browser's own
 // regular expressions would take for ever with some. Pure.
 
 import { AT, CharSet, FOUND, parsePattern, SPLIT, TAKE, Unsupported, WORD } from "./pattern_parser.js";

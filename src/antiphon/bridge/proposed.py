@@ -81,7 +81,7 @@ class Insertions:
         self._open: dict[RequestId, None] = {}
         """Our prompts that are not paired with a message yet."""
         self._unnamed: deque[RequestId] = deque()
-        """Those of them that were answered with `{}`."""
+        """The open prompts that were answered with `{}`."""
         self._messages: deque[str] = deque()
         """The user messages since then that belong to no prompt yet."""
         self._seen: Recent[str, None] = Recent(SEEN)

@@ -1,14 +1,26 @@
-"""Reading a pattern into the steps that matching it takes."""
+"""Patterns of form fields: ECMA-262 regular expressions, matched in bounded time (ELIC-18).
+
+All paths through a pattern are followed at once, so a match visits each step at most once per character,
+whatever the pattern and the text. A pattern that cannot be matched like this (a lookaround, a back
+reference), or that ECMA-262 engines read differently, is refused as `Unsupported`.
+"""
 
 from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable
 from enum import Enum
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from msgspec import Struct
 
+LONGEST = 1000
+"""How many characters a pattern may have."""
+VISITS = 200_000
+"""How much a match may cost: steps of the pattern and parts of its sets, times characters of the text."""
+CHEAP = 8
+"""Comparisons of a character that take as long as one visit of a step."""
 STEPS = 2000
 """How many steps a pattern may have once its counted parts are written out."""
 DEEPEST = 50
@@ -80,7 +92,7 @@ _CHARS = {"t": "\t", "n": "\n", "r": "\r", "v": "\v", "f": "\f", "0": "\0"}
 
 
 def escaped_set(char: str) -> CharSet:
-    """Return the characters that an escape stands for."""
+    """Return the characters that an escape means."""
     if char in _SETS:
         return _SETS[char]
     if char in _CHARS:
@@ -132,15 +144,15 @@ Write = Callable[[list[Step]], None]
 """Appends the steps of a part of a pattern."""
 
 
-def _room(steps: list[Step]) -> None:
+def _check_size(steps: list[Step]) -> None:
     if len(steps) > STEPS:
         raise Unsupported("the pattern is too large")
 
 
-def _take(allowed: CharSet) -> Write:
+def _one(step: Step) -> Write:
     def write(steps: list[Step]) -> None:
-        _room(steps)
-        steps.append(Take(allowed))
+        _check_size(steps)
+        steps.append(step)
 
     return write
 
@@ -160,7 +172,7 @@ def _either(parts: list[Write]) -> Write:
     def write(steps: list[Step]) -> None:
         ends = []
         for part in parts[:-1]:
-            _room(steps)
+            _check_size(steps)
             split = len(steps)
             steps.append(Found())
             part(steps)
@@ -178,12 +190,12 @@ def _repeat(part: Write, least: int, most: int | None) -> Write:
     def write(steps: list[Step]) -> None:
         before = len(steps)
         for _ in range(least):
-            _room(steps)
+            _check_size(steps)
             part(steps)
             if len(steps) == before:
                 return  # nothing, however often
         if most is None:
-            _room(steps)
+            _check_size(steps)
             split = len(steps)
             steps.append(Found())
             part(steps)
@@ -192,7 +204,7 @@ def _repeat(part: Write, least: int, most: int | None) -> Write:
             return
         splits = []
         for _ in range(most - least):
-            _room(steps)
+            _check_size(steps)
             splits.append(len(steps))
             steps.append(Found())
             part(steps)
@@ -242,7 +254,7 @@ class Parser:
         while self._next not in ("", "|", ")"):
             where = next((at for at in At if self._skip(at.value)), None)
             if where is not None:
-                parts.append(_assert(where))
+                parts.append(_one(where))
             else:
                 parts.append(self._quantified(self._atom()))
         return _in_order(parts)
@@ -251,14 +263,14 @@ class Parser:
         if self._skip("("):
             return self._group()
         if self._skip("["):
-            return _take(self._class())
+            return _one(Take(self._class()))
         if self._skip("\\"):
-            return _take(self._escape())
+            return _one(Take(self._escape()))
         char = self._next
         if char in "*+?{":
             raise Unsupported(f"nothing stands before {char!r}")
         self._at += 1
-        return _take(DOT if char == "." else one_of(char))
+        return _one(Take(DOT if char == "." else one_of(char)))
 
     def _group(self) -> Write:
         if self._skip("?"):
@@ -365,14 +377,6 @@ class Parser:
         return _character(digits)
 
 
-def _assert(where: At) -> Write:
-    def write(steps: list[Step]) -> None:
-        _room(steps)
-        steps.append(where)
-
-    return write
-
-
 def _is_count(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) < 6
 
@@ -384,3 +388,77 @@ def _character(digits: str) -> str:
     if code > 0x10FFFF or 0xD800 <= code < 0xE000:
         raise Unsupported("an escape that names no character")
     return chr(code)
+
+
+class TooCostly(Exception):
+    """A text that is too long to be matched with a pattern in the time there is."""
+
+
+class Pattern:
+    """A pattern that is ready to be matched. Raises `Unsupported`."""
+
+    def __init__(self, source: str) -> None:
+        if len(source) > LONGEST:
+            raise Unsupported("the pattern is too long")
+        self.source = source
+        self._steps: list[Step] = []
+        Parser(source).read()(self._steps)
+        self._steps.append(Found())
+        sets = {id(step.allowed): step.allowed for step in self._steps if isinstance(step, Take)}
+        self._cost = len(self._steps) + sum(allowed.size for allowed in sets.values()) // CHEAP
+
+    def found_in(self, text: str) -> bool:
+        """Whether the text matches somewhere; `^` and `$` tie it down. Raises `TooCostly`."""
+        if self._cost * (len(text) + 1) > VISITS:
+            raise TooCostly
+        current: list[int] = []
+        for at in range(len(text) + 1):
+            seen: set[int] = set()
+            waiting: list[tuple[int, CharSet]] = []
+            for start in (*current, 0):
+                if self._follow(start, text, at, seen, waiting):
+                    return True
+            if at == len(text):
+                break
+            char = text[at]
+            # A set that occurs often, as in a counted part, is tested once.
+            known = {id(allowed): allowed for _, allowed in waiting}
+            taken = {key for key, allowed in known.items() if allowed.has(char)}
+            current = [step + 1 for step, allowed in waiting if id(allowed) in taken]
+        return False
+
+    def _follow(
+        self, start: int, text: str, at: int, seen: set[int], waiting: list[tuple[int, CharSet]]
+    ) -> bool:
+        """Collect every step that is reached without taking a character; return whether the end is."""
+        todo = [start]
+        while todo:
+            index = todo.pop()
+            if index in seen:
+                continue
+            seen.add(index)
+            step = self._steps[index]
+            if isinstance(step, Take):
+                waiting.append((index, step.allowed))
+            elif isinstance(step, Split):
+                todo += step
+            elif isinstance(step, Found):
+                return True
+            elif _holds(step, text, at):
+                todo.append(index + 1)
+        return False
+
+
+@lru_cache(maxsize=256)
+def pattern(source: str) -> Pattern:
+    """Return the pattern of a source; the last ones are cached. Raises `Unsupported`."""
+    return Pattern(source)
+
+
+def _holds(where: At, text: str, at: int) -> bool:
+    if where is At.START:
+        return at == 0
+    if where is At.END:
+        return at == len(text)
+    edge = (at > 0 and WORD.has(text[at - 1])) is not (at < len(text) and WORD.has(text[at]))
+    return edge is (where is At.EDGE)

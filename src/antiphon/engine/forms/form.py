@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from antiphon.engine.patterns import TooCostly, Unsupported, pattern
+from antiphon.engine.forms.patterns import TooCostly, Unsupported, pattern
 from antiphon.schema.v2 import elicitation as e
 from antiphon.schema.wire import Unknown
 
@@ -139,7 +139,7 @@ class ChoicesField(_Field, frozen=True, kw_only=True):
 
 
 class UnknownField(_Field, frozen=True, kw_only=True):
-    """Of a type that is not known here, kept as it came: never to be shown as something else (ELIC-09)."""
+    """A field of an unknown type, with its schema in `raw`. Never show it as another type (ELIC-09)."""
 
     raw: dict[str, Any]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from antiphon.bridge.spelling import Insertions, as_proposed, normalize
+from antiphon.bridge.proposed import Insertions, as_proposed, normalize
 from antiphon.schema import v2
 from antiphon.schema.v2.proposed import PromptTaken
 from antiphon.schema.wire import Unknown

@@ -1,0 +1,1 @@
+"""Forms of elicitations: their fields, and the patterns that text fields may have."""
