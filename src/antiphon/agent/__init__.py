@@ -9,8 +9,9 @@ from antiphon.agent.open_turn import Prompt
 from antiphon.agent.providers import Provider, ProviderSetting
 from antiphon.agent.session import AgentSession, AgentTurn
 from antiphon.agent.system_prompts import SystemPrompt
+from antiphon.agent.tool_calls import ToolCallWriter
 from antiphon.agent.turn_client import ClientOutput, ClientTerminal, TurnClient
-from antiphon.agent.writers import MessageWriter, ToolCallWriter
+from antiphon.agent.writers import MessageWriter
 
 __all__ = [
     "Agent",

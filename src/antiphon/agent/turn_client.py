@@ -18,8 +18,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from antiphon.agent.tool_calls import ToolCallWriter
 from antiphon.agent.worker import HandlerWorker
-from antiphon.agent.writers import ToolCallWriter
 from antiphon.bridge.dialects import V1Writer
 from antiphon.connection import Connection
 from antiphon.errors import AntiphonError, CallFailed, InvalidResult, LinkLost, LocalError
