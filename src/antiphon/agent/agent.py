@@ -155,22 +155,19 @@ class Agent:
 
     def on_prompt(self, handler: Handler) -> Handler:
         """Run this for every prompt. Its return ends the turn; a stop reason it returns is reported."""
-        if self._declared.handler is not None:
-            raise LocalError("an agent has one prompt handler")
+        _check_unset(self._declared.handler, "on_prompt", "prompt handler")
         self._declared.handler = handler
         return handler
 
     def on_session(self, handler: SessionHandler) -> SessionHandler:
         """Run this for every new session, once its client knows of it."""
-        if self._declared.on_session is not None:
-            raise LocalError("an agent has one session handler")
+        _check_unset(self._declared.on_session, "on_session", "session handler")
         self._declared.on_session = handler
         return handler
 
     def on_annotation(self, handler: AnnotationHandler) -> AnnotationHandler:
         """Run this whenever a client annotates a message or removes an annotation."""
-        if self._declared.on_annotation is not None:
-            raise LocalError("on_annotation was already set; an Agent has exactly one annotation handler")
+        _check_unset(self._declared.on_annotation, "on_annotation", "annotation handler")
         self._declared.on_annotation = handler
         return handler
 
@@ -308,8 +305,7 @@ class Agent:
 
     def on_logout(self, handler: LogoutHandler) -> LogoutHandler:
         """Run this when a connection logs out; it gets the login that ends, if there was one here."""
-        if self._logins.on_logout is not None:
-            raise LocalError("an agent has one logout handler")
+        _check_unset(self._logins.on_logout, "on_logout", "logout handler")
         self._logins.on_logout = handler
         return handler
 
@@ -317,8 +313,7 @@ class Agent:
         """Ask this who a connection is: it gets the connection's login, if there was one, and returns a state
         (`authenticated`, `unauthenticated`, `not_required`, `unknown`) or a whole status. A connection that
         is `authenticated` without a login, by what an earlier process kept, is let in."""
-        if self._logins.on_status is not None:
-            raise LocalError("an agent has one status handler")
+        _check_unset(self._logins.on_status, "on_auth_status", "status handler")
         self._logins.on_status = handler
         return handler
 
@@ -374,6 +369,11 @@ class Agent:
     def find(self, session_id: str) -> AgentSession | None:
         """Return a session that is open here."""
         return handle_of(self._server.registry.find(session_id))
+
+
+def _check_unset(before: object, decorator: str, what: str) -> None:
+    if before is not None:
+        raise LocalError(f"{decorator} was already set; an Agent has exactly one {what}")
 
 
 def _read_address(address: str) -> tuple[str, int, str]:

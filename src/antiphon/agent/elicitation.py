@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import secrets
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Generic, Literal, Protocol, TypeAlias, TypeVar, overload
@@ -15,6 +14,7 @@ from antiphon.engine.events import QuestionEnd
 from antiphon.engine.questions import CREATE_ELICITATION, FORM, URL, Elicited, read_response
 from antiphon.errors import CannotAsk, LocalError
 from antiphon.schema import v2
+from antiphon.server.ids import new_id
 from antiphon.server.questions import CANCEL, COMPLETE, Channel, Notify
 
 logger = logging.getLogger("antiphon.agent")
@@ -140,7 +140,7 @@ async def ask_url(self: Asker, message: str, url: str) -> Consent:
 
     check_url(url)
     channel = _open_channel(self, URL)
-    elicitation_id = v2.ElicitationId(f"elicit_{secrets.token_hex(12)}")  # ELIC-06
+    elicitation_id = v2.ElicitationId(new_id("elicit"))  # ELIC-06
     response, notify = await channel.put(
         v2.ElicitationUrlMode(message=message, url=url, elicitation_id=elicitation_id, **channel.scope)
     )

@@ -3,6 +3,7 @@ headers of those that are reached over HTTP."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -72,29 +73,15 @@ async def using(worker: HandlerWorker, name: str) -> AsyncIterator[McpServer]:
         server.close()
 
 
-OWNED = frozenset(
-    [
-        "accept",
-        "content-type",
-        "last-event-id",
-        "mcp-method",
-        "mcp-name",
-        "mcp-protocol-version",
-        "mcp-session-id",
-    ]
+_OWNED = re.compile(
+    r"accept|content-type|last-event-id|mcp-(method|name|protocol-version|session-id|param-.*)", re.DOTALL
 )
-"""What MCP's streamable HTTP transport defines, of every revision so far, in small letters."""
-OWNED_PREFIX = "mcp-param-"
-"""How the headers begin that carry the parameters of a call."""
+"""The headers that MCP's streamable HTTP transport defines, in every revision so far, in small letters."""
 
 
 def mcp_headers(server: v2.McpServerHttp) -> list[tuple[str, str]]:
-    """The headers to set up a transport with, in the order in which they were given, of one name several
-    perhaps. Those that MCP's transport defines are left out, however they are spelled: it writes its own, and
-    a configured one must not stand in their place (MCPCFG-09)."""
-    return [(header.name, header.value) for header in server.headers if not _is_owned(header.name)]
-
-
-def _is_owned(name: str) -> bool:
-    spelled = name.strip().lower()
-    return spelled in OWNED or spelled.startswith(OWNED_PREFIX)
+    """Return the headers to set up a transport with, in the given order; a name may occur several times. The
+    headers that MCP's transport defines are left out, in any spelling: the transport writes them itself, and
+    a configured one must not replace them (MCPCFG-09)."""
+    given = [(header.name, header.value) for header in server.headers]
+    return [(name, value) for name, value in given if not _OWNED.fullmatch(name.strip().lower())]

@@ -110,6 +110,11 @@ class OpenTurn:
     def cancelling(self) -> bool:
         return self._stage is TurnStage.CANCELLING
 
+    @property
+    def has_handler(self) -> bool:
+        """Whether its work is a task of the session. A block ends with the task that it is in."""
+        return isinstance(self.work, asyncio.Task)
+
     def step(self, input: TurnInput) -> TurnEffect:
         """Apply an input, and return what has to be done. The work is cancelled here."""
         self._stage, effect = LIFE[self._stage, input]

@@ -59,26 +59,20 @@ def declare(
     """Raises `LocalError` for what could not be offered (CONF-V2-04, CONF-02)."""
     kind = None if category is None else v2.SessionConfigOptionCategory(category)
     check_value(kind)
+    common: dict[str, Any] = {
+        "config_id": v2.SessionConfigId(id),
+        "name": name or id,
+        "description": description,
+        "category": kind,
+    }
     shown: v2.SessionConfigOption
     if options is None:
         if not isinstance(default, bool):
             raise LocalError(f"config option {id!r}: without values to choose from, its default is a bool")
-        shown = v2.SessionConfigBoolean(
-            config_id=v2.SessionConfigId(id),
-            name=name or id,
-            description=description,
-            category=kind,
-            current_value=default,
-        )
+        shown = v2.SessionConfigBoolean(**common, current_value=default)
     else:
-        shown = v2.SessionConfigSelect(
-            config_id=v2.SessionConfigId(id),
-            name=name or id,
-            description=description,
-            category=kind,
-            current_value=v2.SessionConfigValueId("" if default is None else str(default)),
-            options=_entries(options),
-        )
+        first = v2.SessionConfigValueId("" if default is None else str(default))
+        shown = v2.SessionConfigSelect(**common, current_value=first, options=_entries(options))
         values = offered_values(shown)
         if default is None and values:  # CONF-02: what is offered first is the default
             shown = with_value(shown, values[0].value)

@@ -90,7 +90,7 @@ class ToolCallWriter:
         """Show it to clients. If a client may cancel it, a cancel cancels `scope`."""
         self._foreground = foreground
         if self._cancellable:
-            self._worker.cancels.calls[self.tool_call_id] = scope.cancel
+            self._worker.cancel_calls[self.tool_call_id] = scope.cancel
         await self._worker.update(self._opening)
         if foreground and self._opening.status == v2.ToolCallStatus.IN_PROGRESS:
             self._worker.questions.call_began(self.tool_call_id)
@@ -183,7 +183,7 @@ class ToolCallWriter:
             process.terminate()
 
         if cancellable:
-            worker.cancels.terminals[terminal_id] = cancel
+            worker.cancel_terminals[terminal_id] = cancel
         try:
             await worker.update(opened)
             await self._append(v2.Terminal(terminal_id=terminal_id))
@@ -192,7 +192,7 @@ class ToolCallWriter:
                 await worker.update(v2.TerminalOutputChunk(terminal_id=terminal_id, data=encoded))
             await process.wait()
         finally:  # a cancelled run leaves no process behind
-            worker.cancels.terminals.pop(terminal_id, None)
+            worker.cancel_terminals.pop(terminal_id, None)
             await process.aclose()
             code = await process.wait()
             signal = signal_name(code)
@@ -224,7 +224,7 @@ class ToolCallWriter:
     async def end(self, status: str) -> None:
         if not self._ended:
             self._ended = True
-            self._worker.cancels.calls.pop(self.tool_call_id, None)
+            self._worker.cancel_calls.pop(self.tool_call_id, None)
             withdrawn = None if self._cancellable else UNSET  # TOOL-V2-11
             await self._patch(status=v2.ToolCallStatus(status), capabilities=withdrawn)
             self._worker.questions.call_ended(self.tool_call_id)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
-import secrets
 import shlex
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -27,6 +26,7 @@ from antiphon.schema import v1, v2
 from antiphon.server.checks import check_path
 from antiphon.server.client_calls import Can, create_terminal, reads, runs, send_release, writes
 from antiphon.server.connection import ClientConnection
+from antiphon.server.ids import new_id
 
 LAST_UPDATES = 2.0
 """Seconds that are waited for the client to have the tool call that shows a terminal, before its release, and
@@ -89,8 +89,8 @@ class ClientTerminal:
             raise LocalError("this terminal was released")
         return await self._connection.call(method, params)
 
-    async def settle(self) -> None:
-        """The block has ended as it should: what was not read yet is shown before it is gone."""
+    async def show_rest(self) -> None:
+        """Show the output that was not read yet, before the terminal is gone."""
         if self._shown is not None and not self._shown.complete and not self._released:
             with contextlib.suppress(CallFailed, InvalidResult, LinkLost):
                 await self.output()
@@ -125,7 +125,7 @@ class Shown:
         self._worker = worker
         self._client = client
         self._call_id = tool_call_id
-        self._id = v2.TerminalId(f"term_{secrets.token_hex(12)}")
+        self._id = v2.TerminalId(new_id("term"))
         self._text = ""
         self.complete = False
         """Whether its end was shown, and so everything was."""
@@ -201,14 +201,16 @@ class TurnClient:
         """The text of a file, unsaved changes included; or `limit` lines of it from the 1-based `line` on."""
         check_path(path)
         params = v1.ReadTextFileRequest(session_id=self._id, path=path, line=line, limit=limit)
-        answer: v1.ReadTextFileResponse = await self._call(reads, "read files", "fs/read_text_file", params)
+        answer: v1.ReadTextFileResponse = await self._able(reads, "read files").ask(
+            "fs/read_text_file", params
+        )
         return answer.content
 
     async def write(self, path: str, text: str) -> None:
         """Write a text to a file, which is created if it does not exist."""
         check_path(path)
         params = v1.WriteTextFileRequest(session_id=self._id, path=path, content=text)
-        await self._call(writes, "write files", "fs/write_text_file", params)
+        await self._able(writes, "write files").ask("fs/write_text_file", params)
 
     @asynccontextmanager
     async def terminal(
@@ -241,7 +243,7 @@ class TurnClient:
             if shown is not None:
                 await shown.opened(command, cwd)
             yield terminal
-            await terminal.settle()
+            await terminal.show_rest()
         except BaseException:
             await terminal.release(wait=False)
             raise
@@ -250,9 +252,6 @@ class TurnClient:
     @property
     def _id(self) -> v1.SessionId:
         return v1.SessionId(self._worker.id)
-
-    async def _call(self, can: Can, what: str, method: str, params: Any) -> Any:
-        return await self._able(can, what).ask(method, params)
 
     def _able(self, can: Can, what: str) -> ClientConnection:
         link = self._find(can)

@@ -18,12 +18,7 @@ from antiphon.agent.questions import TurnQuestions
 from antiphon.agent.scope import Scope
 from antiphon.engine.annotations import Annotation
 from antiphon.engine.configuration import Value
-from antiphon.engine.events import (
-    AnyBody,
-    QuestionClosed,
-    QuestionOpened,
-    Updated,
-)
+from antiphon.engine.events import QuestionClosed, QuestionOpened, Updated
 from antiphon.engine.prompts import Entry, Takes
 from antiphon.engine.session import Session
 from antiphon.engine.turn import INTERRUPTED
@@ -37,7 +32,6 @@ from antiphon.errors import (
     SessionUnknown,
     StoreError,
 )
-from antiphon.live.session import LiveSession
 from antiphon.schema import v2
 from antiphon.schema.antiphon.prompts import Delivery
 from antiphon.schema.v2.prompt import StopReason
@@ -49,14 +43,6 @@ from antiphon.server.session import ServedSession
 logger = logging.getLogger("antiphon.agent")
 
 INTERNAL = v2.Error(code=v2.ErrorCode.INTERNAL_ERROR, message=AntiphonError.summary)
-
-
-class Cancels:
-    """What can be cancelled in a session just now, and how; by the ids of tool calls and terminals."""
-
-    def __init__(self) -> None:
-        self.calls: dict[str, Callable[[], None]] = {}
-        self.terminals: dict[str, Callable[[], None]] = {}
 
 
 class Hooks(Protocol):
@@ -85,8 +71,11 @@ class HandlerWorker:
         self.session = session
         self.registry = registry
         self.offer = offer
+        self.id, self.cwd, self.live = session.id, session.cwd, session.live
         self._emit = session.emit
-        self.cancels = Cancels()
+        self.cancel_calls: dict[str, Callable[[], None]] = {}
+        """What cancels the tool calls that a client may cancel now, by their ids."""
+        self.cancel_terminals: dict[str, Callable[[], None]] = {}
         self.background: dict[str, v2.BackgroundWork] = {}
         """What works outside of turns and is listed on every state update, by the ids of tool calls and
         subagents."""
@@ -96,20 +85,8 @@ class HandlerWorker:
         self.hooks = make_hooks(self)
 
     @property
-    def id(self) -> str:
-        return self.session.id
-
-    @property
-    def live(self) -> LiveSession:
-        return self.session.live
-
-    @property
     def fold(self) -> Session:
         return self.session.fold
-
-    @property
-    def cwd(self) -> str:
-        return self.session.cwd
 
     @property
     def parent(self) -> HandlerWorker | None:
@@ -154,9 +131,6 @@ class HandlerWorker:
         """Nothing depends on them here."""
 
     # --- events ------------------------------------------------------------------------------------
-
-    def emit(self, bodies: Sequence[AnyBody]) -> None:
-        self._emit(bodies)
 
     async def update(self, update: v2.SessionUpdate) -> None:
         """Send an update to every client of the session, now and later."""
@@ -327,10 +301,10 @@ class HandlerWorker:
             self._cancel_turn()
 
     def cancel_tool_call(self, id: str) -> bool:
-        return _call(self.cancels.calls.get(id))
+        return _call(self.cancel_calls.get(id))
 
     def cancel_terminal(self, id: str) -> bool:
-        return _call(self.cancels.terminals.get(id))
+        return _call(self.cancel_terminals.get(id))
 
     def _cancel_turn(self) -> None:
         if self.turn is not None:
@@ -338,34 +312,26 @@ class HandlerWorker:
 
     def interrupt(self) -> None:
         self._takes_prompts = False
-        turn = self.turn
-        if turn is not None and isinstance(
-            turn.work, asyncio.Task
-        ):  # a block ends with the task that it is in
-            turn.step(TurnInput.INTERRUPT)
+        if self.turn is not None and self.turn.has_handler:
+            self.turn.step(TurnInput.INTERRUPT)
 
     async def stop(self) -> None:
         self.interrupt()
-        turn = self.turn
-        if turn is not None and isinstance(turn.work, asyncio.Task):
-            await self._wait_for(turn)
-            self._end_without_handler(turn, StopReason.ERROR, INTERRUPTED)
+        if self.turn is not None and self.turn.has_handler:
+            await self._finish(self.turn, StopReason.ERROR, INTERRUPTED)
 
     async def close(self) -> None:
         self.cancel()
-        turn = self.turn
-        if turn is not None:
-            await self._wait_for(turn)
-            self._end_without_handler(turn, StopReason.CANCELLED, None)
+        if self.turn is not None:
+            await self._finish(self.turn, StopReason.CANCELLED, None)
 
-    async def _wait_for(self, turn: OpenTurn) -> None:
-        with contextlib.suppress(TimeoutError):
+    async def _finish(self, turn: OpenTurn, reason: StopReason, error: v2.Error | None) -> None:
+        """Wait until a turn that was cancelled has ended. After the grace it ends also while its handler is
+        at work (invariant 4)."""
+        try:
             async with asyncio.timeout(self.session.grace):
                 await turn.ended.wait()
-
-    def _end_without_handler(self, turn: OpenTurn, reason: StopReason, error: v2.Error | None) -> None:
-        """End a turn whose handler is at work although it was cancelled (invariant 4)."""
-        if not turn.ended.is_set():
+        except TimeoutError:
             logger.error("prompt handler of session %s does not end; its turn ends without it", self.id)
             self._end(turn, reason, error)
             if isinstance(turn.work, asyncio.Task):
