@@ -33,9 +33,6 @@ from antiphon.agent.logins import (
     run_flow,
 )
 from antiphon.agent.options import Choices, Option
-from antiphon.agent.options import declare as declare_option
-from antiphon.agent.providers import Provider
-from antiphon.agent.providers import declare as declare_provider
 from antiphon.agent.session import AgentSession
 from antiphon.agent.system_prompts import modes
 from antiphon.errors import LocalError, StdioClosed
@@ -44,6 +41,7 @@ from antiphon.schema.antiphon.prompts import Delivery
 from antiphon.schema.wire import Unknown
 from antiphon.server.authentication import Logins
 from antiphon.server.offer import CONTENT, Offer
+from antiphon.server.providers import Provider
 from antiphon.server.registry import SessionRegistry
 from antiphon.server.request import ServerContext
 from antiphon.server.server import Server
@@ -172,7 +170,7 @@ class Agent:
         return handler
 
     def extension(self, method: str) -> Callable[[E], E]:
-        """Decorate what answers requests of a method of your own, such as `_example.com/status`, and hears
+        """Decorate what answers requests of a method of your own, such as `_example.com/status`, and gets
         its notifications. Raise `InvalidParams`, or any `RequestError`, to refuse."""
         if not method.startswith("_") or method.startswith("_antiphon/"):
             raise LocalError(f"{method!r} is no extension method: its name begins with `_` and what is yours")
@@ -205,7 +203,7 @@ class Agent:
         """
         if id in self._declared.options:
             raise LocalError(f"the config option {id!r} is declared already")
-        made = self._declared.options[id] = declare_option(
+        made = self._declared.options[id] = Option(
             id, name=name, options=options, default=default, category=category, description=description
         )
         return made
@@ -237,7 +235,7 @@ class Agent:
         which headers. Without a `base_url` it is disabled at first. Unstable."""
         if id in self._declared.providers:
             raise LocalError(f"the provider {id!r} is declared already")
-        made = self._declared.providers[id] = declare_provider(
+        made = self._declared.providers[id] = Provider(
             id, supports=supports, required=required, api_type=api_type, base_url=base_url, headers=headers
         )
         self._declared.offer.has_providers = True
@@ -318,8 +316,8 @@ class Agent:
         return handler
 
     async def auth_changed(self) -> None:
-        """Who is logged in may be another than before, by no login or logout here (an expired token): ask the
-        status handler again for every connection."""
+        """Ask the status handler again for every connection: call it when a login has changed by itself, such
+        as with an expired token."""
         await self._server.auth_changed()
 
     # --- serving -----------------------------------------------------------------------------------
@@ -358,10 +356,10 @@ class Agent:
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[Agent]:
-        """The agent's life: at its end every session is put away, in the store. Lives may overlap.
+        """Serve inside the block. At its end every session is put away in the store. Blocks may overlap.
 
-        A store that was given is closed then, and the agent cannot be served again; in the memory of its own
-        the sessions stay, and another life finds them.
+        A store that the caller gave is closed then, and the agent cannot be served again. The store that an
+        agent makes itself keeps the sessions for the next block.
         """
         async with self._server.serving():
             yield self

@@ -11,7 +11,6 @@ from msgspec import Struct
 
 from antiphon.agent.open_turn import OpenTurn
 from antiphon.agent.options import Option
-from antiphon.agent.providers import Provider
 from antiphon.agent.session import AgentSession, AgentTurn
 from antiphon.agent.worker import HandlerWorker
 from antiphon.engine.annotations import Annotation
@@ -23,6 +22,7 @@ from antiphon.schema.v2.prompt import StopReason
 from antiphon.schema.version import META_KEY
 from antiphon.server.checks import check_commands
 from antiphon.server.offer import Offer
+from antiphon.server.providers import Provider
 from antiphon.server.registry import SessionRegistry
 from antiphon.server.request import FindSession
 from antiphon.server.session import ServedSession
@@ -93,9 +93,8 @@ class Declarations:
         return await handler(params, handle_of(find()))
 
     async def extension_notified(self, find: FindSession, method: str, params: Any) -> None:
-        handler = self.extensions.get(method)
-        if handler is not None:
-            await handler(params, handle_of(find()))
+        if method in self.extensions:
+            await self.call_extension(find, method, params)
 
     def find_command(self, name: str) -> v2.Command:
         if name not in self.commands:

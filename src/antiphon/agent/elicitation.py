@@ -185,9 +185,8 @@ class SessionChannel:
 
 
 def _action(response: v2.CreateElicitationResponse) -> Action:
-    match response:
-        case v2.ElicitationAcceptAction():
-            return Action.ACCEPT
-        case v2.ElicitationDeclineAction():
-            return Action.DECLINE
-    return Action.CANCEL
+    actions: dict[type, Action] = {
+        v2.ElicitationAcceptAction: Action.ACCEPT,
+        v2.ElicitationDeclineAction: Action.DECLINE,
+    }
+    return actions.get(type(response), Action.CANCEL)

@@ -75,7 +75,7 @@ def struct_form(struct: type[S]) -> StructForm[S]:
 
 
 def _plain(field: inspect.Field) -> tuple[inspect.Type, dict[str, Any]]:
-    """The type of a field without what is around it, and what was said of it."""
+    """Return the type of a field without its annotations, and its annotations."""
     type = field.type
     said: dict[str, Any] = {}
     while True:
@@ -217,11 +217,11 @@ def check_schema(schema: v2.ElicitationSchema | Mapping[str, Any]) -> v2.Elicita
             _check_property(name, property)
         except LocalError as error:
             raise LocalError(f"{name!r}: {error.detail}") from None
-    problems = _unfit_defaults(schema)
+    form = Form(schema)
+    found = form.read(form.defaults).problems
+    problems = [f"the default of {name!r} {found[name]}" for name in found if name in form.defaults]
     if problems:
-        raise LocalError(
-            "; ".join(f"the default of {name!r} {problem}" for name, problem in problems.items())
-        )
+        raise LocalError("; ".join(problems))
     return schema
 
 
@@ -257,12 +257,6 @@ def _check_property(name: str, property: v2.ElicitationPropertySchema) -> None:
 def _check_choices(choices: list[str] | list[v2.EnumOption]) -> None:
     if not choices:
         raise LocalError("there is nothing to choose from")  # ELIC-21
-
-
-def _unfit_defaults(schema: v2.ElicitationSchema) -> dict[str, str]:
-    form = Form(schema)
-    found = form.read(form.defaults).problems
-    return {name: problem for name, problem in found.items() if name in form.defaults}
 
 
 def is_secret(name: str) -> bool:

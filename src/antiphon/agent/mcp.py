@@ -35,17 +35,17 @@ class McpServer:
         on_notification: OnNotification | None = None,
         meta: dict[str, Any] | None = None,
     ) -> Any:
-        """The result of an MCP request, such as `tools/list`. Raises `McpError` where the server answers with
-        an error, and `CallFailed` where it could not be asked. `meta` goes beside the request; the trace of
-        the turn goes with it by itself."""
+        """Return the result of an MCP request, such as `tools/list`. Raises `McpError` if the server answers
+        with an error, and `CallFailed` if it could not be asked. `meta` is the `_meta` of the request around
+        it; the trace of the turn is added to it."""
         if self._closed:
             raise LocalError("this MCP server is used inside its `async with` block")
         inner = with_inner_meta(
             params, info=self._worker.offer.implementation, capabilities=self.capabilities
         )
-        beside = {**self._worker.trace, **(meta or {})}
+        outer = {**self._worker.trace, **(meta or {})}
         return await self._calls.call(
-            self.server_id, method, inner, meta=beside or None, on_notification=on_notification
+            self.server_id, method, inner, meta=outer or None, on_notification=on_notification
         )
 
     def close(self) -> None:

@@ -70,7 +70,7 @@ LIFE: Mapping[tuple[TurnStage, TurnInput], tuple[TurnStage, TurnEffect]] = {
     (_S.INTERRUPTING, _I.CANCEL): (_S.CANCELLING, _E.NOTHING),
     (_S.INTERRUPTING, _I.INTERRUPT): (_S.INTERRUPTING, _E.NOTHING),
     (_S.INTERRUPTING, _I.END): (_S.ENDED, _E.REPORT_END),
-    # A turn ends once: a handler that took too long to end has no say any more.
+    # A turn ends once: what a handler does that took too long to end is ignored.
     (_S.ENDED, _I.BEGIN): (_S.ENDED, _E.NOTHING),
     (_S.ENDED, _I.CANCEL): (_S.ENDED, _E.NOTHING),
     (_S.ENDED, _I.INTERRUPT): (_S.ENDED, _E.NOTHING),

@@ -125,8 +125,8 @@ class ToolCallWriter:
         await self._append(whole_diff(path, old, new))
 
     async def locate(self, path: str | os.PathLike[str], *, line: int | None = None) -> None:
-        """Tell which file it is at, and where in it, counted from 1: clients that follow along open it. A
-        path that is not absolute is one in the session's folder (RPC-43)."""
+        """Show which file it works on, and at which line, counted from 1; clients that follow open it. A
+        relative path is one in the session's folder (RPC-43)."""
         if line is not None and line < 1:
             raise LocalError(f"line must be >= 1, got {line}")  # TOOL-V1-10
         place = v2.ToolCallLocation(path=_absolute(self._worker.cwd, path), line=line)
@@ -135,7 +135,7 @@ class ToolCallWriter:
             await self._patch(locations=list(self._locations))
 
     async def set_raw_output(self, output: Any) -> None:
-        """What the tool itself returned, as any JSON value, beside what is shown of it."""
+        """Set what the tool itself returned, as any JSON value. It does not replace what is shown."""
         await self._patch(raw_output=output)
 
     async def run(

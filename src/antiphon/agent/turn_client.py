@@ -11,7 +11,7 @@ import asyncio
 import base64
 import contextlib
 import shlex
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -62,8 +62,7 @@ class ClientTerminal:
 
     async def output(self) -> ClientOutput:
         """What it shows now."""
-        params = v1.TerminalOutputRequest(session_id=self._session_id, terminal_id=self._terminal_id)
-        answer: v1.TerminalOutputResponse = await self._call("terminal/output", params)
+        answer: v1.TerminalOutputResponse = await self._call("terminal/output", v1.TerminalOutputRequest)
         status = None if answer.exit_status is None else _status(answer.exit_status)
         read = ClientOutput(answer.output, answer.truncated, status)
         if self._shown is not None:
@@ -72,8 +71,7 @@ class ClientTerminal:
 
     async def wait(self) -> v2.TerminalExitStatus:
         """Wait until its command has ended, and say how."""
-        params = v1.WaitForTerminalExitRequest(session_id=self._session_id, terminal_id=self._terminal_id)
-        status = _status(await self._call("terminal/wait_for_exit", params))
+        status = _status(await self._call("terminal/wait_for_exit", v1.WaitForTerminalExitRequest))
         if self._shown is not None:
             await self.output()
             await self._shown.exited(status)
@@ -81,12 +79,12 @@ class ClientTerminal:
 
     async def kill(self) -> None:
         """End its command; what it wrote can still be read."""
-        params = v1.KillTerminalRequest(session_id=self._session_id, terminal_id=self._terminal_id)
-        await self._call("terminal/kill", params)
+        await self._call("terminal/kill", v1.KillTerminalRequest)
 
-    async def _call(self, method: str, params: Any) -> Any:
+    async def _call(self, method: str, request: Callable[..., Any]) -> Any:
         if self._released:
             raise LocalError("this terminal was released")
+        params = request(session_id=self._session_id, terminal_id=self._terminal_id)
         return await self._connection.call(method, params)
 
     async def show_rest(self) -> None:
@@ -96,8 +94,8 @@ class ClientTerminal:
                 await self.output()
 
     async def release(self, *, wait: bool = True) -> None:
-        """TERMV1-07: always, and only once; whatever it runs is killed. Its answer is waited for, but not for
-        long: nothing depends on it."""
+        """Release it, once (TERMV1-07); the client kills what it runs. With `wait`, wait for the answer, but
+        not for long: nothing depends on it."""
         if self._released:
             return
         self._released = True
@@ -155,7 +153,7 @@ class Shown:
             await self._update(exit_status=status)
 
     async def close(self) -> None:
-        """It is about to be released: its client has to have heard of it before (TOOL-V1-05)."""
+        """Show its end, and wait until its client has the tool call that shows it (TOOL-V1-05)."""
         with contextlib.suppress(AntiphonError):  # the session may have ended with its store
             await self.exited(UNKNOWN)
             voice = self._client.voices.get(self._worker.id)

@@ -173,7 +173,7 @@ class HandlerWorker:
     def advance(self) -> None:
         session = self.session
         if not self._takes_prompts or session.gone or session.closing:
-            return  # in a session that is put away, what waits stays
+            return  # prompts of a session that is put away keep waiting
         following = self.fold.prompts.next(self.fold.state)
         if following is None:
             return
@@ -229,7 +229,7 @@ class HandlerWorker:
     def _end(self, turn: OpenTurn, reason: StopReason, error: v2.Error | None) -> None:
         """End a turn, unless it has ended."""
         if turn.cancelling:
-            reason, error = StopReason.CANCELLED, None  # PROMPT-V2-35: whatever the handler made of it
+            reason, error = StopReason.CANCELLED, None  # PROMPT-V2-35: however the handler ended
         if turn.step(TurnInput.END) is not TurnEffect.REPORT_END:
             return
         self.turn = None

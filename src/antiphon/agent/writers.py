@@ -64,7 +64,7 @@ class MessageWriter:
             await self._worker.update(self._chunk(message_id=self.message_id, content=content))
 
     async def replace(self, *content: str | v2.ContentBlock) -> None:
-        """Put this in place of all that was written."""
+        """Replace everything that was written."""
         due, self._due = self._due, None
         message = self._worker.fold.message(self._type, self.message_id)
         blocks = as_blocks(content)

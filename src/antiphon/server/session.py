@@ -35,7 +35,9 @@ class ServedSession:
         grace: float,
     ) -> None:
         """`connections`: all clients of the server. `grace`: seconds that work gets to end in."""
-        self.live = live
+        self.live = self.feed = live
+        """What attachments follow."""
+        self.id = live.session_id
         self._connections = connections
         self.grace = grace
         self.additional_directories: tuple[str, ...] = ()
@@ -69,18 +71,9 @@ class ServedSession:
         self.control = SessionControl(self, self.emit, self.questions, self.worker)
 
     @property
-    def id(self) -> str:
-        return self.live.session_id
-
-    @property
     def fold(self) -> Session:
         """Everything this session holds: messages, tool calls, plans, its queue and its state."""
         return self.live.fold
-
-    @property
-    def feed(self) -> LiveSession:
-        """What attachments follow."""
-        return self.live
 
     @property
     def cwd(self) -> str:

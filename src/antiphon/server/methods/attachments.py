@@ -21,8 +21,8 @@ from antiphon.live.session import LiveSession
 from antiphon.schema.antiphon import sessions as wire
 from antiphon.schema.repair import Malformed
 from antiphon.schema.v2 import permissions
-from antiphon.server.attach import Cursor, join
 from antiphon.server.connection import renamed
+from antiphon.server.methods.entry import Cursor, join
 from antiphon.server.registry import SessionRegistry
 from antiphon.server.request import Request
 from antiphon.server.session import ServedSession

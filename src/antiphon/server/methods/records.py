@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import to_builtins
+from msgspec import structs, to_builtins
 
 from antiphon.engine.snapshot import state_word
 from antiphon.engine.subagents import SUBAGENT_OF
@@ -27,7 +27,7 @@ _FILTER = v2.SessionArchiveFilter
 
 async def list_sessions(request: Request) -> Any:
     client, registry, params = request.client, request.registry, request.params
-    types: Any = v1 if client.v1 else v2
+    types = client.types
     wanted = _FILTER.EXCLUDE if params.archived is None else _FILTER(params.archived)
     records, cursor = await _page(registry.store, params.cwd, params.cursor, wanted, client.policy)
     sessions = [info_of(registry, record, types) for record in records]
@@ -37,9 +37,7 @@ async def list_sessions(request: Request) -> Any:
 async def archive(request: Request) -> Any:
     """Hide a session from the usual list; work in it ends, as by a close (SESS-53)."""
     registry, session_id = request.registry, request.params.session_id
-    session = registry.find(session_id)
-    if session is not None:
-        await registry.close(session)
+    await registry.close_if_open(session_id)
     await _mark_archived(registry.store, session_id, archived=True)
     registry.changed(session_id)
     return {}
@@ -52,13 +50,11 @@ async def unarchive(request: Request) -> Any:
 
 
 async def status(request: Request) -> Any:
-    client, registry = request.client, request.registry
+    client, registry, types = request.client, request.registry, request.client.types
     session = registry.find(request.params.session_id)
     if session is None:
         await record_of(registry.store, request.params.session_id)
-        if client.v1:
-            return v1.SessionStatusResponse(status=v1.SessionStatus.SAVED)
-        return v2.SessionStatusResponse(status=v2.SessionStatus.SAVED)
+        return types.SessionStatusResponse(status=types.SessionStatus.SAVED)
     if client.v1:
         return v1.SessionStatusResponse(status=v1.SessionStatus.OPEN)
     state = session.fold.turns.snapshot()
@@ -71,8 +67,7 @@ async def set_title(request: Request) -> Any:
     async with request.registry.borrow(request.params.session_id) as live:
         await choose_title(live, title)
     request.registry.changed(request.params.session_id)
-    types: Any = v1 if request.client.v1 else v2
-    return types.SetSessionTitleResponse(title=title)
+    return request.client.types.SetSessionTitleResponse(title=title)
 
 
 def info_of(registry: SessionRegistry, record: SessionRecord, types: Any) -> Any:
@@ -143,14 +138,7 @@ def _title(given: str) -> str:
 
 
 def _plain(state: Any) -> Any:
-    """The state as it stands in a result, where it is no update."""
+    """Return a state as a result has it, which is no update."""
     if not isinstance(state, v2.StateUpdate):
         return {key: value for key, value in state.items() if key != "sessionUpdate"}
-    return v2.StateUpdate(
-        state=state.state,
-        stop_reason=state.stop_reason,
-        error=state.error,
-        usage=state.usage,
-        background=state.background,
-        meta=state.meta,
-    )
+    return v2.StateUpdate(**{**structs.asdict(state), "proposed_reason": None})

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from msgspec import structs
 
 from antiphon.connection.sessions import session_of
@@ -60,7 +58,7 @@ _ROWS = (
     ),
     Method("session/load", sessions.load, role=OBSERVER, subagents=True, opens=Opens.EXISTING),
     Method("session/resume", sessions.resume, role=OBSERVER, subagents=True, opens=Opens.EXISTING),
-    # Whoever may not act only leaves by it.
+    # A client that may not act is only detached by it.
     Method("session/close", sessions.close, role=OBSERVER, act=Act.CLOSE, login=False),
     Method(CLOSE_FOR_ALL, sessions.close, act=Act.CLOSE, login=False),
     Method("session/delete", sessions.delete, act=Act.DELETE),
@@ -120,11 +118,7 @@ _ROWS = (
 )
 
 
-def _by_name(rows: Iterable[Method]) -> dict[str, Method]:
-    return {row.name: row for row in rows}
-
-
-METHODS = _by_name(_ROWS)
+METHODS = {row.name: row for row in _ROWS}
 _UNKNOWN = Method("", extensions.call)
 
 
