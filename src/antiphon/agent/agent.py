@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from antiphon.agent.declarations import (
     AnnotationHandler,
@@ -20,7 +20,6 @@ from antiphon.agent.declarations import (
     SessionHandler,
     SlashCommand,
     handle_of,
-    make_command,
 )
 from antiphon.agent.logins import (
     Login,
@@ -40,6 +39,7 @@ from antiphon.schema import v2
 from antiphon.schema.antiphon.prompts import Delivery
 from antiphon.schema.wire import Unknown
 from antiphon.server.authentication import Logins
+from antiphon.server.checks import check_commands
 from antiphon.server.offer import CONTENT, Offer
 from antiphon.server.providers import Provider
 from antiphon.server.registry import SessionRegistry
@@ -213,7 +213,9 @@ class Agent:
         turn and the text behind the name, in place of the prompt handler. `hint` says what to type there."""
         if name in self._declared.commands:
             raise LocalError(f"the command {name!r} is declared already")
-        shown = make_command(name, description, hint)
+        input = None if hint is None else v2.TextCommandInput(hint=hint)
+        shown = v2.Command(name=name, description=description, input=input)
+        check_commands([shown])
 
         def keep(handler: C) -> C:
             self._declared.commands[name] = SlashCommand(shown, handler)
@@ -248,18 +250,13 @@ class Agent:
     ) -> Callable[[LoginHandler], LoginHandler]:
         """Offer a way to log in. The handler's return lets the connection in; raise `AuthRequired` to refuse.
         A type of your own begins with `_`; only v2 clients get to see it."""
-        if type == "agent":
-            offer_login(
-                self._logins,
-                v2.AuthMethodAgent(method_id=v2.AuthMethodId(method_id), name=name, description=description),
-                method_id,
-            )
-        elif type.startswith("_"):  # AUTH-04
-            custom = {"type": type, "methodId": method_id, "name": name}
-            described = {} if description is None else {"description": description}
-            offer_login(self._logins, Unknown({**custom, **described}), method_id)
-        else:
-            raise LocalError(f"{type!r} is no type of login; one of your own begins with `_`")
+        id = v2.AuthMethodId(method_id)
+        method: v2.AuthMethod = v2.AuthMethodAgent(method_id=id, name=name, description=description)
+        if type != "agent":
+            if not type.startswith("_"):  # AUTH-04
+                raise LocalError(f"{type!r} is no type of login; one of your own begins with `_`")
+            method = Unknown({**to_builtins(method), "type": type})
+        offer_login(self._logins, method, method_id)
 
         def decorate(handler: LoginHandler) -> LoginHandler:
             self._logins.handlers[method_id] = handler

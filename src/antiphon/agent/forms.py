@@ -151,16 +151,12 @@ def _check_bounds(type: inspect.IntType | inspect.FloatType) -> None:
 def _choices(
     type: inspect.LiteralType | inspect.EnumType, hint: Any
 ) -> tuple[list[str] | None, list[v2.EnumOption] | None]:
-    """The values to choose from; those of an enum are shown by the names of its members."""
-    values: list[Any]
-    if isinstance(type, inspect.LiteralType):
-        values = _written(hint)  # msgspec has sorted them
-    else:
-        members: list[enum.Enum] = list(type.cls)
-        values = [member.value for member in members]
+    """Return the values to choose from, or those of an enum with the names of its members."""
+    members: list[enum.Enum] = [] if isinstance(type, inspect.LiteralType) else list(type.cls)
+    values: list[Any] = [member.value for member in members] or _written(hint)  # msgspec has sorted literals
     if not values or not all(isinstance(value, str) for value in values):
         raise LocalError("what can be chosen is text")
-    if isinstance(type, inspect.LiteralType):
+    if not members:
         return values, None
     titles = [member.name.replace("_", " ").capitalize() for member in members]
     return None, [

@@ -180,6 +180,7 @@ class TurnClient:
 
     def __init__(self, worker: HandlerWorker, prompter: ClientConnection | None) -> None:
         self._worker = worker
+        self._id = v1.SessionId(worker.id)
         self._prompter = prompter
 
     @property
@@ -246,10 +247,6 @@ class TurnClient:
             await terminal.release(wait=False)
             raise
         await terminal.release()
-
-    @property
-    def _id(self) -> v1.SessionId:
-        return v1.SessionId(self._worker.id)
 
     def _able(self, can: Can, what: str) -> ClientConnection:
         link = self._find(can)

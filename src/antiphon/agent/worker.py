@@ -71,6 +71,8 @@ class HandlerWorker:
         self.session = session
         self.registry = registry
         self.offer = offer
+        self.accepted = offer.accepted
+        self.introduction: dict[str, Any] = {}
         self.id, self.cwd, self.live = session.id, session.cwd, session.live
         self._emit = session.emit
         self.cancel_calls: dict[str, Callable[[], None]] = {}
@@ -100,14 +102,6 @@ class HandlerWorker:
         if self.parent is not None:
             return self.parent.trace
         return {} if self.turn is None else self.turn.trace
-
-    @property
-    def accepted(self) -> tuple[type, ...]:
-        return self.offer.accepted
-
-    @property
-    def introduction(self) -> dict[str, Any]:
-        return {}
 
     async def open(self) -> None:
         """Nothing is kept of a session besides its journal."""
@@ -180,16 +174,17 @@ class HandlerWorker:
         if following.cancel_first:
             self._cancel_turn()
         elif self.turn is None:
-            self._start(self._take(following.entry))
+            prompt = self._take(following.entry)
+            turn = self.turn = OpenTurn(prompt, self.session.prompters.get(prompt.message_id))
+            turn.work = self.session.tasks.start_soon(self._run(turn), name=f"the turn of {self.id}")
             self.advance()  # what interrupts, and waited behind another, interrupts this one
 
-    def _take(self, entry: Entry) -> OpenTurn:
+    def _take(self, entry: Entry) -> Prompt:
         # The answer, the message and the state in one commit, in this order (PROMPT-V2-02, -04, -10).
         self._emit(self.fold.prompts.accept(entry.message_id).events)
         self._emit(self.fold.run())
         sender = None if entry.sender is None else who_of(entry.sender)
-        prompt = Prompt(entry.message_id, entry.content, entry.meta or {}, sender)
-        return OpenTurn(prompt, self.session.prompters.get(entry.message_id))
+        return Prompt(entry.message_id, entry.content, entry.meta or {}, sender)
 
     def take_steering(self) -> list[Prompt]:
         """Take the prompts that were sent to steer the open turn, in order."""
@@ -197,14 +192,8 @@ class HandlerWorker:
         while (following := self.fold.prompts.next(self.fold.state, Takes(steer=True))) is not None:
             if following.cancel_first or following.entry.delivery is not Delivery.STEER:
                 break
-            prompt = self._take(following.entry).prompt
-            assert prompt is not None
-            taken.append(prompt)
+            taken.append(self._take(following.entry))
         return taken
-
-    def _start(self, turn: OpenTurn) -> None:
-        self.turn = turn
-        turn.work = self.session.tasks.start_soon(self._run(turn), name=f"the turn of {self.id}")
 
     async def _run(self, turn: OpenTurn) -> None:
         reason: StopReason = StopReason.END_TURN

@@ -16,6 +16,7 @@ from antiphon.connection import Connection
 from antiphon.errors import McpError
 from antiphon.schema import v1, v2
 from antiphon.schema.mcp_binding import MESSAGE
+from antiphon.server.ids import new_id
 
 logger = logging.getLogger("antiphon.server")
 
@@ -71,10 +72,9 @@ class McpCalls:
     ) -> Any:
         """Call an MCP server, under a new operation id (MCPACP-03). The client learns if the caller gives up
         (MCPACP-07)."""
-        request_id = f"op_{secrets.token_hex(12)}"
         request = v2.MessageMcpRequest(
             server_id=v2.McpServerAcpId(server_id),
-            request_id=v2.McpRequestId(request_id),
+            request_id=v2.McpRequestId(new_id("op")),
             method=method,
             params=params,
             meta=meta,

@@ -86,11 +86,11 @@ def enter(
         return result
     for raw in later:
         voice.send_update(raw)
-    for note in () if start is None else start.notes:
-        voice.notify_at(*note)
-    voice.start(state=again)
     if start is not None:
+        for note in start.notes:
+            voice.notify_at(*note)
         start.followed.set()
+    voice.start(state=again)
     new, session.new = session.new, False
     if new:
         session.worker.begin()

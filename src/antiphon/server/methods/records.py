@@ -13,7 +13,6 @@ from antiphon.live.presence import rfc3339
 from antiphon.schema import v1, v2
 from antiphon.schema.antiphon.hub import Fault, SessionInfoMeta
 from antiphon.schema.version import META_KEY
-from antiphon.server.access import AccessPolicy
 from antiphon.server.registry import SessionRegistry, record_of
 from antiphon.server.request import Request
 from antiphon.server.session_facts import choose_title
@@ -29,7 +28,7 @@ async def list_sessions(request: Request) -> Any:
     client, registry, params = request.client, request.registry, request.params
     types = client.types
     wanted = _FILTER.EXCLUDE if params.archived is None else _FILTER(params.archived)
-    records, cursor = await _page(registry.store, params.cwd, params.cursor, wanted, client.policy)
+    records, cursor = await _page(request, wanted)
     sessions = [info_of(registry, record, types) for record in records]
     return types.ListSessionsResponse(sessions=sessions, next_cursor=cursor)
 
@@ -103,19 +102,14 @@ def is_archived(record: SessionRecord) -> bool:
     return record.meta.get(ARCHIVED) is True
 
 
-async def _page(
-    store: Store,
-    cwd: str | None,
-    cursor: str | None,
-    wanted: v2.SessionArchiveFilter,
-    policy: AccessPolicy,
-) -> tuple[list[SessionRecord], str | None]:
+async def _page(request: Request, wanted: v2.SessionArchiveFilter) -> tuple[list[SessionRecord], str | None]:
     """Return a page of the list and the cursor of the next one. Only the last page may be empty."""
     if not wanted.known:
         raise InvalidParams(f"`archived` cannot be {str(wanted)!r}")  # SESS-54
+    policy, cursor = request.client.policy, request.params.cursor
     found: list[SessionRecord] = []
     while True:
-        listing = await store.list(cwd=cwd, after=cursor, limit=LIST_LIMIT)
+        listing = await request.registry.store.list(cwd=request.params.cwd, after=cursor, limit=LIST_LIMIT)
         cursor = listing.next
         found += [
             record

@@ -87,7 +87,9 @@ def check_setup(
     params: v2.NewSessionRequest | v2.ResumeSessionRequest | v2.ForkSessionRequest,
     offer: Offer,
 ) -> None:
-    _absolute(params.cwd, *params.additional_directories)
+    for path in (params.cwd, *params.additional_directories):
+        if not os.path.isabs(path):  # RPC-43: paths are absolute, and native to the machine of the agent
+            raise InvalidParams(f"{path!r} is not an absolute path")
     offer.check_system_prompt(params.system_prompt)
     names = [getattr(server, "name", None) for server in params.mcp_servers]
     for server in params.mcp_servers:
@@ -95,10 +97,3 @@ def check_setup(
             raise InvalidParams("an MCP server of an unsupported type")  # MCPCFG-05
     if len(set(names)) != len(names):
         raise InvalidParams("two MCP servers of one name")  # MCPCFG-06
-
-
-def _absolute(*paths: str) -> None:
-    """RPC-43: paths are absolute, and native to the machine the agent runs on."""
-    for path in paths:
-        if not os.path.isabs(path):
-            raise InvalidParams(f"{path!r} is not an absolute path")
