@@ -54,11 +54,11 @@ class McpServer:
 
 @asynccontextmanager
 async def using(worker: HandlerWorker, name: str) -> AsyncIterator[McpServer]:
-    """The MCP server of that name, of the client that gave it to the session."""
-    found = [server for server in worker.session.mcp_servers if getattr(server, "name", None) == name]
-    if not found:
+    """Use the MCP server of that name, of the client that gave it to the session."""
+    servers = worker.session.mcp_servers
+    declared = next((server for server in servers if getattr(server, "name", None) == name), None)
+    if declared is None:
         raise LocalError(f"this session was given no MCP server {name!r}")
-    declared = found[0]
     if not isinstance(declared, v2.McpServerAcp):
         raise LocalError(
             f"the MCP server {name!r} is not the client's own: start or reach it as it is described"

@@ -132,12 +132,11 @@ class SessionRegistry:
         if read_meta(OperationMeta, wanted.meta).operation_id is None:
             return await make()
         id = session_id_of(wanted)
-        return await self._starts.share(("make", id), lambda: self._once(id, make))
 
-    async def _once(self, id: str, make: Callable[[], Awaitable[ServedSession]]) -> ServedSession:
-        if await self.store.get(id) is not None:
-            return await self.open(id)
-        return await make()
+        async def open_or_make() -> ServedSession:
+            return await make() if await self.store.get(id) is None else await self.open(id)
+
+        return await self._starts.share(("make", id), open_or_make)
 
     async def create(
         self, params: Wanted, meta: dict[str, Any], *, history: Sequence[Updated] = ()

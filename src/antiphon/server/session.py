@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, final
 
-from antiphon.engine.events import AnyBody, QuestionClosed, QuestionOpened
+from antiphon.engine.events import AnyBody, QuestionClosed, QuestionOpened, SessionCreated
 from antiphon.engine.session import Session
 from antiphon.engine.subagents import SUBAGENT_OF
 from antiphon.live.attachment_writer import AttachmentWriter
@@ -76,22 +76,28 @@ class ServedSession:
         return self.live.fold
 
     @property
-    def cwd(self) -> str:
+    def _created(self) -> SessionCreated:
         assert self.fold.created is not None
-        return self.fold.created.cwd
+        return self.fold.created
+
+    @property
+    def cwd(self) -> str:
+        return self._created.cwd
 
     @property
     def forked_from(self) -> str | None:
         """The id of the session that this one was forked from."""
-        assert self.fold.created is not None
-        forked = self.fold.created.meta.get("forkedFrom")
+        forked = self._created.meta.get("forkedFrom")
         return forked.get("sessionId") if isinstance(forked, dict) else None
 
     @property
     def subagent_of(self) -> str | None:
         """The id of the session that this one works, or has worked, for."""
-        assert self.fold.created is not None
-        return self.fold.created.meta.get(SUBAGENT_OF)
+        return self._created.meta.get(SUBAGENT_OF)
+
+    def restore_directories(self) -> None:
+        """Set the roots that the session was made with: the client that opens it does not set it up."""
+        self.additional_directories = self._created.additional_directories
 
     # --- clients -----------------------------------------------------------------------------------
 

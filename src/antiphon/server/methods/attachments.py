@@ -92,8 +92,8 @@ async def _open(registry: SessionRegistry, session_id: str, voice: AttachmentWri
     except ResourceNotFound as error:
         reason = {"sessionId": session_id, "reason": "unknown_session"}
         raise RequestError(ResourceNotFound.code, str(error), data=reason) from None
-    if not was_open and session.fold.created is not None:
-        session.additional_directories = session.fold.created.additional_directories
+    if not was_open:
+        session.restore_directories()
     return session
 
 

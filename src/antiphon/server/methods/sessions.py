@@ -51,8 +51,8 @@ async def _reopen(request: Request, params: v2.ResumeSessionRequest, *, loaded: 
         cursor.check(session.fold)
     if client.policy.acts:
         await registry.set_up(session, params)
-    elif not session.additional_directories and session.fold.created is not None:
-        session.additional_directories = session.fold.created.additional_directories
+    elif not session.additional_directories:
+        session.restore_directories()
     return await join(request, session, voice, history=history, cursor=cursor, loaded=loaded)
 
 
