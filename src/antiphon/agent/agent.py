@@ -27,7 +27,6 @@ from antiphon.agent.logins import (
     LogoutHandler,
     StatusHandler,
     TerminalFlow,
-    flow_of,
     offer_login,
     run_flow,
 )
@@ -322,9 +321,7 @@ class Agent:
     def run(self, address: str | None = None) -> None:
         """Serve stdin and stdout until the client closes them; or, at a `ws://` address, any client.
         Started for a login in a terminal, it does that instead."""
-        flow = flow_of(self._flows, sys.argv[1:])
-        if flow is not None:
-            run_flow(flow)
+        run_flow(self._flows, sys.argv[1:])
         serving = self._run_stdio() if address is None else self._run_websocket(address)
         try:
             run_until_stopped(serving, grace=self._grace)

@@ -93,7 +93,9 @@ async def resume(request: Request) -> wire.Done:
     return wire.Done()
 
 
-async def _once(session: ServedSession, params: Any, change: Callable[[str], Outcome]) -> wire.InjectResponse:
+async def _once(
+    session: ServedSession, params: wire.QueuedPromptRequest, change: Callable[[str], Outcome]
+) -> wire.InjectResponse:
     """Change an entry, unless that was done before under the same operation id."""
     message_id, operation_id = params.message_id, params.operation_id
     if operation_id in session.fold.operations:
