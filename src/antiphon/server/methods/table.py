@@ -7,7 +7,6 @@ from msgspec import structs
 from antiphon.connection.sessions import session_of
 from antiphon.schema.antiphon.readers import read_meta
 from antiphon.schema.antiphon.sessions import CloseSessionMeta
-from antiphon.schema.methods import OWN
 from antiphon.server.method import Act, Lane, Method, Opens, Role
 from antiphon.server.methods import annotations as annotation_methods
 from antiphon.server.methods import (
@@ -127,9 +126,9 @@ def method_of(name: str) -> Method:
     known = METHODS.get(name)
     if known is not None:
         return known
-    foreign = name.startswith(EXTENSION) and not name.startswith(OWN)
-    act = Act.CALL if name.startswith("_") else Act.READ
-    return structs.replace(METHODS[EXTENSION] if foreign else _UNKNOWN, name=name, act=act)
+    act = Act.CALL if name.startswith(EXTENSION) else Act.READ
+    unknown = structs.replace(_UNKNOWN, name=name, act=act)
+    return structs.replace(METHODS[EXTENSION], name=name) if unknown.is_foreign else unknown
 
 
 def lane_of(name: str, params: object) -> str | None:
