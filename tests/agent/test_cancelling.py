@@ -282,7 +282,7 @@ async def test_background_work_that_is_cancelled_before_it_begins_ends_too() -> 
     @agent.on_prompt
     async def work(turn: AgentTurn) -> None:
         id = await turn.session.background("Index", long, cancellable=True)
-        turn.session._worker.cancels.calls[id]()
+        turn.session._worker.cancel_calls[id]()
 
     async with session(agent) as (talk, id):
         talk.prompt(1, id, "go")

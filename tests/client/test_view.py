@@ -6,7 +6,7 @@ import asyncio
 import gc
 
 from antiphon.agent import Agent, AgentSession, AgentTurn
-from antiphon.agent.writers import ToolCallWriter
+from antiphon.agent.tool_calls import ToolCallWriter
 from antiphon.client import SessionEvent
 from antiphon.schema import v2
 from tests.client.driving import by_hand, driven, kinds, updates_of

@@ -6,11 +6,12 @@ from antiphon.agent.elicitation import Answer, Consent, Email, Uri
 from antiphon.agent.logins import Login
 from antiphon.agent.mcp import mcp_headers
 from antiphon.agent.open_turn import Prompt
-from antiphon.agent.providers import Provider, ProviderSetting
 from antiphon.agent.session import AgentSession, AgentTurn
 from antiphon.agent.system_prompts import SystemPrompt
+from antiphon.agent.tool_calls import ToolCallWriter
 from antiphon.agent.turn_client import ClientOutput, ClientTerminal, TurnClient
-from antiphon.agent.writers import MessageWriter, ToolCallWriter
+from antiphon.agent.writers import MessageWriter
+from antiphon.server.providers import Provider, ProviderSetting
 
 __all__ = [
     "Agent",

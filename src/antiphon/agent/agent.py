@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from antiphon.agent.declarations import (
     AnnotationHandler,
@@ -20,7 +20,6 @@ from antiphon.agent.declarations import (
     SessionHandler,
     SlashCommand,
     handle_of,
-    make_command,
 )
 from antiphon.agent.logins import (
     Login,
@@ -28,14 +27,10 @@ from antiphon.agent.logins import (
     LogoutHandler,
     StatusHandler,
     TerminalFlow,
-    flow_of,
     offer_login,
     run_flow,
 )
 from antiphon.agent.options import Choices, Option
-from antiphon.agent.options import declare as declare_option
-from antiphon.agent.providers import Provider
-from antiphon.agent.providers import declare as declare_provider
 from antiphon.agent.session import AgentSession
 from antiphon.agent.system_prompts import modes
 from antiphon.errors import LocalError, StdioClosed
@@ -43,7 +38,9 @@ from antiphon.schema import v2
 from antiphon.schema.antiphon.prompts import Delivery
 from antiphon.schema.wire import Unknown
 from antiphon.server.authentication import Logins
+from antiphon.server.checks import check_commands
 from antiphon.server.offer import CONTENT, Offer
+from antiphon.server.providers import Provider
 from antiphon.server.registry import SessionRegistry
 from antiphon.server.request import ServerContext
 from antiphon.server.server import Server
@@ -155,27 +152,24 @@ class Agent:
 
     def on_prompt(self, handler: Handler) -> Handler:
         """Run this for every prompt. Its return ends the turn; a stop reason it returns is reported."""
-        if self._declared.handler is not None:
-            raise LocalError("an agent has one prompt handler")
+        _check_unset(self._declared.handler, "on_prompt", "prompt handler")
         self._declared.handler = handler
         return handler
 
     def on_session(self, handler: SessionHandler) -> SessionHandler:
         """Run this for every new session, once its client knows of it."""
-        if self._declared.on_session is not None:
-            raise LocalError("an agent has one session handler")
+        _check_unset(self._declared.on_session, "on_session", "session handler")
         self._declared.on_session = handler
         return handler
 
     def on_annotation(self, handler: AnnotationHandler) -> AnnotationHandler:
         """Run this whenever a client annotates a message or removes an annotation."""
-        if self._declared.on_annotation is not None:
-            raise LocalError("on_annotation was already set; an Agent has exactly one annotation handler")
+        _check_unset(self._declared.on_annotation, "on_annotation", "annotation handler")
         self._declared.on_annotation = handler
         return handler
 
     def extension(self, method: str) -> Callable[[E], E]:
-        """Decorate what answers requests of a method of your own, such as `_example.com/status`, and hears
+        """Decorate what answers requests of a method of your own, such as `_example.com/status`, and gets
         its notifications. Raise `InvalidParams`, or any `RequestError`, to refuse."""
         if not method.startswith("_") or method.startswith("_antiphon/"):
             raise LocalError(f"{method!r} is no extension method: its name begins with `_` and what is yours")
@@ -208,7 +202,7 @@ class Agent:
         """
         if id in self._declared.options:
             raise LocalError(f"the config option {id!r} is declared already")
-        made = self._declared.options[id] = declare_option(
+        made = self._declared.options[id] = Option(
             id, name=name, options=options, default=default, category=category, description=description
         )
         return made
@@ -218,7 +212,9 @@ class Agent:
         turn and the text behind the name, in place of the prompt handler. `hint` says what to type there."""
         if name in self._declared.commands:
             raise LocalError(f"the command {name!r} is declared already")
-        shown = make_command(name, description, hint)
+        input = None if hint is None else v2.TextCommandInput(hint=hint)
+        shown = v2.Command(name=name, description=description, input=input)
+        check_commands([shown])
 
         def keep(handler: C) -> C:
             self._declared.commands[name] = SlashCommand(shown, handler)
@@ -240,7 +236,7 @@ class Agent:
         which headers. Without a `base_url` it is disabled at first. Unstable."""
         if id in self._declared.providers:
             raise LocalError(f"the provider {id!r} is declared already")
-        made = self._declared.providers[id] = declare_provider(
+        made = self._declared.providers[id] = Provider(
             id, supports=supports, required=required, api_type=api_type, base_url=base_url, headers=headers
         )
         self._declared.offer.has_providers = True
@@ -253,18 +249,13 @@ class Agent:
     ) -> Callable[[LoginHandler], LoginHandler]:
         """Offer a way to log in. The handler's return lets the connection in; raise `AuthRequired` to refuse.
         A type of your own begins with `_`; only v2 clients get to see it."""
-        if type == "agent":
-            offer_login(
-                self._logins,
-                v2.AuthMethodAgent(method_id=v2.AuthMethodId(method_id), name=name, description=description),
-                method_id,
-            )
-        elif type.startswith("_"):  # AUTH-04
-            custom = {"type": type, "methodId": method_id, "name": name}
-            described = {} if description is None else {"description": description}
-            offer_login(self._logins, Unknown({**custom, **described}), method_id)
-        else:
-            raise LocalError(f"{type!r} is no type of login; one of your own begins with `_`")
+        id = v2.AuthMethodId(method_id)
+        method: v2.AuthMethod = v2.AuthMethodAgent(method_id=id, name=name, description=description)
+        if type != "agent":
+            if not type.startswith("_"):  # AUTH-04
+                raise LocalError(f"{type!r} is no type of login; one of your own begins with `_`")
+            method = Unknown({**to_builtins(method), "type": type})
+        offer_login(self._logins, method, method_id)
 
         def decorate(handler: LoginHandler) -> LoginHandler:
             self._logins.handlers[method_id] = handler
@@ -308,8 +299,7 @@ class Agent:
 
     def on_logout(self, handler: LogoutHandler) -> LogoutHandler:
         """Run this when a connection logs out; it gets the login that ends, if there was one here."""
-        if self._logins.on_logout is not None:
-            raise LocalError("an agent has one logout handler")
+        _check_unset(self._logins.on_logout, "on_logout", "logout handler")
         self._logins.on_logout = handler
         return handler
 
@@ -317,14 +307,13 @@ class Agent:
         """Ask this who a connection is: it gets the connection's login, if there was one, and returns a state
         (`authenticated`, `unauthenticated`, `not_required`, `unknown`) or a whole status. A connection that
         is `authenticated` without a login, by what an earlier process kept, is let in."""
-        if self._logins.on_status is not None:
-            raise LocalError("an agent has one status handler")
+        _check_unset(self._logins.on_status, "on_auth_status", "status handler")
         self._logins.on_status = handler
         return handler
 
     async def auth_changed(self) -> None:
-        """Who is logged in may be another than before, by no login or logout here (an expired token): ask the
-        status handler again for every connection."""
+        """Ask the status handler again for every connection: call it when a login has changed by itself, such
+        as with an expired token."""
         await self._server.auth_changed()
 
     # --- serving -----------------------------------------------------------------------------------
@@ -332,9 +321,7 @@ class Agent:
     def run(self, address: str | None = None) -> None:
         """Serve stdin and stdout until the client closes them; or, at a `ws://` address, any client.
         Started for a login in a terminal, it does that instead."""
-        flow = flow_of(self._flows, sys.argv[1:])
-        if flow is not None:
-            run_flow(flow)
+        run_flow(self._flows, sys.argv[1:])
         serving = self._run_stdio() if address is None else self._run_websocket(address)
         try:
             run_until_stopped(serving, grace=self._grace)
@@ -363,10 +350,10 @@ class Agent:
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[Agent]:
-        """The agent's life: at its end every session is put away, in the store. Lives may overlap.
+        """Serve inside the block. At its end every session is put away in the store. Blocks may overlap.
 
-        A store that was given is closed then, and the agent cannot be served again; in the memory of its own
-        the sessions stay, and another life finds them.
+        A store that the caller gave is closed then, and the agent cannot be served again. The store that an
+        agent makes itself keeps the sessions for the next block.
         """
         async with self._server.serving():
             yield self
@@ -374,6 +361,11 @@ class Agent:
     def find(self, session_id: str) -> AgentSession | None:
         """Return a session that is open here."""
         return handle_of(self._server.registry.find(session_id))
+
+
+def _check_unset(before: object, decorator: str, what: str) -> None:
+    if before is not None:
+        raise LocalError(f"{decorator} was already set; an Agent has exactly one {what}")
 
 
 def _read_address(address: str) -> tuple[str, int, str]:

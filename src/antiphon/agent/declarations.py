@@ -11,7 +11,6 @@ from msgspec import Struct
 
 from antiphon.agent.open_turn import OpenTurn
 from antiphon.agent.options import Option
-from antiphon.agent.providers import Provider
 from antiphon.agent.session import AgentSession, AgentTurn
 from antiphon.agent.worker import HandlerWorker
 from antiphon.engine.annotations import Annotation
@@ -21,12 +20,13 @@ from antiphon.errors import InvalidParams, LocalError, MethodNotFound, StoreErro
 from antiphon.schema import v2
 from antiphon.schema.v2.prompt import StopReason
 from antiphon.schema.version import META_KEY
-from antiphon.server.checks import check_commands
+from antiphon.server.checks import command_names
 from antiphon.server.offer import Offer
+from antiphon.server.providers import Provider
 from antiphon.server.registry import SessionRegistry
 from antiphon.server.request import FindSession
 from antiphon.server.session import ServedSession
-from antiphon.server.session_facts import commands_of
+from antiphon.server.session_facts import commands_of, options_of
 
 CommandHandler: TypeAlias = Callable[[AgentTurn, str], Awaitable[StopReason | str | None]]
 
@@ -36,18 +36,7 @@ _CALLED = re.compile(r"/(\S+)(?:\s+(.*))?", re.DOTALL)
 
 class SlashCommand(Struct, frozen=True):
     shown: v2.Command
-    handler: Any
-
-
-def make_command(name: str, description: str, hint: str | None) -> v2.Command:
-    """Return the command. Raises `LocalError` for a name that users cannot type."""
-    command = v2.Command(
-        name=name,
-        description=description,
-        input=None if hint is None else v2.TextCommandInput(hint=hint),
-    )
-    check_commands([command])
-    return command
+    handler: CommandHandler
 
 
 def called(text: str) -> tuple[str, str] | None:
@@ -93,9 +82,8 @@ class Declarations:
         return await handler(params, handle_of(find()))
 
     async def extension_notified(self, find: FindSession, method: str, params: Any) -> None:
-        handler = self.extensions.get(method)
-        if handler is not None:
-            await handler(params, handle_of(find()))
+        if method in self.extensions:
+            await self.call_extension(find, method, params)
 
     def find_command(self, name: str) -> v2.Command:
         if name not in self.commands:
@@ -115,13 +103,11 @@ class SessionHooks:
         """Return the declared options and commands, where the session has others. It keeps the values that
         are still offered, and the commands that it was given for itself."""
         updates: list[v2.SessionUpdate] = []
-        facts, options = self._worker.fold.facts, self._declared.options
-        if options:
-            before = () if facts.config is None else facts.config.latest.config_options
-            now = [option.restored(find_option(before, id)) for id, option in options.items()]
-            if now != list(before):
-                updates.append(v2.ConfigOptionUpdate(config_options=now))
-        known = facts.commands
+        options, before = self._declared.options, options_of(self._worker.fold)
+        now = [option.restored(find_option(before, id)) for id, option in options.items()]
+        if options and now != before:
+            updates.append(v2.ConfigOptionUpdate(config_options=now))
+        known = self._worker.fold.facts.commands
         own = known is not None and META_KEY in (known.latest.meta or {})
         if self._declared.commands and not own:
             commands: list[v2.AvailableCommand] = [each.shown for each in self._declared.commands.values()]
@@ -130,24 +116,14 @@ class SessionHooks:
         return [Updated.of(update) for update in updates]
 
     async def run(self, turn: OpenTurn) -> StopReason | str | None:
-        handled = AgentTurn(self.session, turn)
-        command = self._called(handled)
-        if command is not None:
-            handler, rest = command
-            return await handler(handled, rest)
+        handled, commands = AgentTurn(self.session, turn), self._declared.commands
+        name, rest = (called(handled.prompt.text) if commands else None) or ("", "")
+        # A session may offer only some of the declared commands.
+        if name in commands and name in command_names(commands_of(self.session.fold)):
+            return await commands[name].handler(handled, rest)
         if self._declared.handler is None:
             raise LocalError("this agent has no prompt handler: decorate one with `@agent.on_prompt`")
         return await self._declared.handler(handled)
-
-    def _called(self, turn: AgentTurn) -> tuple[CommandHandler, str] | None:
-        """Return the handler of the command that opened a turn, and its input; `None` where none did."""
-        commands = self._declared.commands
-        named = called(turn.prompt.text) if commands else None
-        if named is None or named[0] not in commands:
-            return None
-        if named[0] not in _names(commands_of(self.session.fold)):
-            return None  # this session does not offer it
-        return commands[named[0]].handler, named[1]
 
     async def configure(self, id: str, value: Value) -> None:
         option = self._declared.options.get(id)
@@ -177,7 +153,3 @@ def handle_of(session: ServedSession | None) -> AgentSession | None:
     worker = None if session is None else session.worker
     hooks = worker.hooks if isinstance(worker, HandlerWorker) else None
     return hooks.session if isinstance(hooks, SessionHooks) else None
-
-
-def _names(commands: list[v2.AvailableCommand]) -> list[object]:
-    return [command.get("name") if isinstance(command, dict) else command.name for command in commands]

@@ -11,10 +11,11 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from antiphon.agent.worker import HandlerWorker
-from antiphon.engine.annotations import Annotation
 from antiphon.engine.revisions import Revision, Version, VersionSearch, meta_patch, revision_in
+from antiphon.engine.session import Session
 from antiphon.engine.transcript import WHOLE, Message, MessageType
 from antiphon.errors import LocalError
+from antiphon.live.session import LiveSession
 from antiphon.schema import v2
 
 
@@ -39,98 +40,77 @@ def as_blocks(content: Sequence[str | v2.ContentBlock]) -> list[v2.ContentBlock]
     return [v2.TextContent(text=one) if isinstance(one, str) else one for one in content]
 
 
-_CHUNK: dict[MessageType, type[v2.UserMessageChunk | v2.AgentMessageChunk | v2.AgentThoughtChunk]] = {
+CHUNK: dict[MessageType, type[v2.UserMessageChunk | v2.AgentMessageChunk | v2.AgentThoughtChunk]] = {
     MessageType.USER: v2.UserMessageChunk,
     MessageType.AGENT: v2.AgentMessageChunk,
     MessageType.THOUGHT: v2.AgentThoughtChunk,
 }
 
 
-class MessageEdits:
-    """Changes messages of a session by their ids.
+def get_message(fold: Session, message_id: str, role: str | None) -> Message:
+    message = _find(fold, message_id, role)
+    if message is None:
+        raise LocalError(f"this session has no message with the id {message_id!r}")
+    return message
 
-    `role` tells messages apart that share an id: `user`, `agent` or `thought`. Without it the agent's message
-    is meant, then the user's, then the thought."""
 
-    def __init__(self, worker: HandlerWorker) -> None:
-        self._worker = worker
+def _find(fold: Session, message_id: str, role: str | None) -> Message | None:
+    if role is None:
+        return fold.transcript.find(message_id)
+    return fold.message(MessageType(role), message_id)
 
-    async def replace(
-        self, message_id: str, *content: str | v2.ContentBlock, role: str | None = None
-    ) -> None:
-        """Replace the content of a message that was sent before, in whatever turn. An id that is not known is
-        that of a new message of the agent's."""
-        message = self._find(message_id, role)
-        type = MessageType(role or MessageType.AGENT) if message is None else message.type
-        await self._worker.update(replacement(message, type, message_id, as_blocks(content)))
 
-    async def append(self, message_id: str, *content: str | v2.ContentBlock, role: str | None = None) -> None:
-        """Append to a message that was sent before, as one edit that can be undone."""
-        message = self._get(message_id, role)
-        meta = meta_patch(message, revision_in(message.meta).next())
-        await self._worker.update(WHOLE[message.type](message_id=message.id, meta=meta))
-        for block in as_blocks(content):
-            await self._worker.update(_CHUNK[message.type](message_id=message.id, content=block))
+async def replace_content(
+    worker: HandlerWorker, message_id: str, role: str | None, content: Sequence[str | v2.ContentBlock]
+) -> None:
+    message = _find(worker.fold, message_id, role)
+    type = MessageType(role or MessageType.AGENT) if message is None else message.type
+    await worker.update(replacement(message, type, message_id, as_blocks(content)))
 
-    async def delete(self, message_id: str, *, role: str | None = None) -> None:
-        """Delete a message: its content is gone for every client, and a mark stays in its place."""
-        message = self._get(message_id, role)
-        if not message.deleted:
-            await self._show(message, revision_in(message.meta).next(), Version([], deleted=True))
 
-    async def undo(self, message_id: str, *, role: str | None = None) -> bool:
-        """Undo the last edit of a message, also a deletion; whether there was one. The version before it is
-        read from the journal. A fork has no versions older than itself."""
-        return await self._go(message_id, role, -1)
+async def append_content(
+    worker: HandlerWorker, message: Message, content: Sequence[str | v2.ContentBlock]
+) -> None:
+    meta = meta_patch(message, revision_in(message.meta).next())
+    await worker.update(WHOLE[message.type](message_id=message.id, meta=meta))
+    for block in as_blocks(content):
+        await worker.update(CHUNK[message.type](message_id=message.id, content=block))
 
-    async def redo(self, message_id: str, *, role: str | None = None) -> bool:
-        """Redo the edit that was undone last, unless the message was edited since; whether there was one."""
-        return await self._go(message_id, role, 1)
 
-    def annotations(self, message_id: str, *, role: str | None = None) -> list[Annotation]:
-        """The reactions and notes that clients have put on a message."""
-        return self._get(message_id, role).annotations
+async def delete_content(worker: HandlerWorker, message: Message) -> None:
+    if not message.deleted:
+        await _show(worker, message, revision_in(message.meta).next(), Version([], deleted=True))
 
-    # --- how it is done ----------------------------------------------------------------------------
 
-    async def _go(self, message_id: str, role: str | None, step: int) -> bool:
-        message = self._get(message_id, role)
-        while True:
-            revision = revision_in(message.meta)
-            wanted = Revision(revision.at + step, revision.last)
-            if not 0 <= wanted.at <= wanted.last:
-                return False
-            version = await self._version(message, wanted.at)
-            if revision_in(message.meta) != revision:
-                continue  # it was edited while the journal was read
-            if version is None:
-                return False
-            await self._show(message, wanted, version)
-            return True
+async def change_revision(worker: HandlerWorker, message: Message, step: int) -> bool:
+    """Undo the last edit of a message (-1), or redo the one that was undone last (1). Return whether there
+    was one."""
+    while True:
+        revision = revision_in(message.meta)
+        wanted = Revision(revision.at + step, revision.last)
+        if not 0 <= wanted.at <= wanted.last:
+            return False
+        version = await _read_version(worker.live, message, wanted.at)
+        if revision_in(message.meta) != revision:
+            continue  # it was edited while the journal was read
+        if version is None:
+            return False
+        await _show(worker, message, wanted, version)
+        return True
 
-    async def _version(self, message: Message, number: int) -> Version | None:
-        search = VersionSearch(message.type, message.id, number)
-        cursor, last = message.position - 1, self._worker.fold.last_seq
-        await self._worker.live.durable(last)
-        while cursor < last:
-            events = await self._worker.live.after(cursor)
-            for event in events:
-                search.read(event)
-            cursor = events[-1].seq
-        return search.found
 
-    async def _show(self, message: Message, revision: Revision, version: Version) -> None:
-        meta = meta_patch(message, revision, deleted=version.deleted)
-        upsert = WHOLE[message.type](message_id=message.id, content=version.content, meta=meta)
-        await self._worker.update(upsert)
+async def _show(worker: HandlerWorker, message: Message, revision: Revision, version: Version) -> None:
+    meta = meta_patch(message, revision, deleted=version.deleted)
+    await worker.update(WHOLE[message.type](message_id=message.id, content=version.content, meta=meta))
 
-    def _find(self, message_id: str, role: str | None) -> Message | None:
-        if role is None:
-            return self._worker.fold.transcript.find(message_id)
-        return self._worker.fold.message(MessageType(role), message_id)
 
-    def _get(self, message_id: str, role: str | None) -> Message:
-        message = self._find(message_id, role)
-        if message is None:
-            raise LocalError(f"this session has no message with the id {message_id!r}")
-        return message
+async def _read_version(live: LiveSession, message: Message, number: int) -> Version | None:
+    search = VersionSearch(message.type, message.id, number)
+    cursor, last = message.position - 1, live.fold.last_seq
+    await live.durable(last)
+    while cursor < last:
+        events = await live.after(cursor)
+        for event in events:
+            search.read(event)
+        cursor = events[-1].seq
+    return search.found

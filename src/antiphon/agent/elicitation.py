@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import secrets
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Generic, Literal, Protocol, TypeAlias, TypeVar, overload
@@ -15,6 +14,7 @@ from antiphon.engine.events import QuestionEnd
 from antiphon.engine.questions import CREATE_ELICITATION, FORM, URL, Elicited, read_response
 from antiphon.errors import CannotAsk, LocalError
 from antiphon.schema import v2
+from antiphon.server.ids import new_id
 from antiphon.server.questions import CANCEL, COMPLETE, Channel, Notify
 
 logger = logging.getLogger("antiphon.agent")
@@ -36,11 +36,10 @@ class Action(StrEnum):
     """Dismissed it, or did not get to it; an answer that does not fit counts as this too."""
 
 
-class Answer(Struct, Generic[T], frozen=True):
-    """What the user made of a form. `value` is there exactly where it was accepted."""
+class Response(Struct):
+    """How the user responded to a question."""
 
     action: Action
-    value: T | None = None
 
     @property
     def accepted(self) -> bool:
@@ -53,36 +52,29 @@ class Answer(Struct, Generic[T], frozen=True):
 
     @property
     def cancelled(self) -> bool:
-        """The user did not choose."""
+        """Whether the user did not choose."""
         return self.action is Action.CANCEL
 
 
-class Consent:
-    """Whether the user agreed to visit an address. That is all an accept says: whether something was done
-    there is for the agent to find out, from there (ELIC-10)."""
+class Answer(Response, Generic[T]):
+    """The response to a form. `value` is there exactly if it was accepted."""
 
-    def __init__(self, action: Action, elicitation_id: str, notify: Notify | None) -> None:
-        self.action = action
-        self.elicitation_id = elicitation_id
-        self._notify = notify
+    value: T | None = None
 
-    @property
-    def accepted(self) -> bool:
-        return self.action is Action.ACCEPT
 
-    @property
-    def declined(self) -> bool:
-        return self.action is Action.DECLINE
+class Consent(Response):
+    """Whether the user agreed to visit an address. That is all an accept says: the agent finds out from the
+    address whether something was done there (ELIC-10)."""
 
-    @property
-    def cancelled(self) -> bool:
-        return self.action is Action.CANCEL
+    elicitation_id: str
+    _notify: Notify | None
+    """Notifies the client that agreed; `None` once that is done, or if that client is gone."""
 
     async def complete(self) -> None:
-        """Tell the client that agreed, and no other, that what was to be done there is done (ELIC-11). Once;
-        nothing where that client is gone."""
+        """Notify the client that agreed, and no other, that the user is done there (ELIC-11). Only the first
+        call notifies it; nothing is sent if that client is gone."""
         if not self.accepted:
-            raise LocalError("nothing was agreed to that could be complete")
+            raise LocalError(f"only an accepted consent can be completed, the user chose {self.action}")
         notify, self._notify = self._notify, None
         if notify is not None:
             done = v2.CompleteElicitationNotification(elicitation_id=v2.ElicitationId(self.elicitation_id))
@@ -148,7 +140,7 @@ async def ask_url(self: Asker, message: str, url: str) -> Consent:
 
     check_url(url)
     channel = _open_channel(self, URL)
-    elicitation_id = v2.ElicitationId(f"elicit_{secrets.token_hex(12)}")  # ELIC-06
+    elicitation_id = v2.ElicitationId(new_id("elicit"))  # ELIC-06
     response, notify = await channel.put(
         v2.ElicitationUrlMode(message=message, url=url, elicitation_id=elicitation_id, **channel.scope)
     )
@@ -193,9 +185,8 @@ class SessionChannel:
 
 
 def _action(response: v2.CreateElicitationResponse) -> Action:
-    match response:
-        case v2.ElicitationAcceptAction():
-            return Action.ACCEPT
-        case v2.ElicitationDeclineAction():
-            return Action.DECLINE
-    return Action.CANCEL
+    actions: dict[type, Action] = {
+        v2.ElicitationAcceptAction: Action.ACCEPT,
+        v2.ElicitationDeclineAction: Action.DECLINE,
+    }
+    return actions.get(type(response), Action.CANCEL)

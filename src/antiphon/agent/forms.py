@@ -75,7 +75,7 @@ def struct_form(struct: type[S]) -> StructForm[S]:
 
 
 def _plain(field: inspect.Field) -> tuple[inspect.Type, dict[str, Any]]:
-    """The type of a field without what is around it, and what was said of it."""
+    """Return the type of a field without its annotations, and its annotations."""
     type = field.type
     said: dict[str, Any] = {}
     while True:
@@ -151,16 +151,12 @@ def _check_bounds(type: inspect.IntType | inspect.FloatType) -> None:
 def _choices(
     type: inspect.LiteralType | inspect.EnumType, hint: Any
 ) -> tuple[list[str] | None, list[v2.EnumOption] | None]:
-    """The values to choose from; those of an enum are shown by the names of its members."""
-    values: list[Any]
-    if isinstance(type, inspect.LiteralType):
-        values = _written(hint)  # msgspec has sorted them
-    else:
-        members: list[enum.Enum] = list(type.cls)
-        values = [member.value for member in members]
+    """Return the values to choose from, or those of an enum with the names of its members."""
+    members: list[enum.Enum] = [] if isinstance(type, inspect.LiteralType) else list(type.cls)
+    values: list[Any] = [member.value for member in members] or _written(hint)  # msgspec has sorted literals
     if not values or not all(isinstance(value, str) for value in values):
         raise LocalError("what can be chosen is text")
-    if isinstance(type, inspect.LiteralType):
+    if not members:
         return values, None
     titles = [member.name.replace("_", " ").capitalize() for member in members]
     return None, [
@@ -217,11 +213,11 @@ def check_schema(schema: v2.ElicitationSchema | Mapping[str, Any]) -> v2.Elicita
             _check_property(name, property)
         except LocalError as error:
             raise LocalError(f"{name!r}: {error.detail}") from None
-    problems = _unfit_defaults(schema)
+    form = Form(schema)
+    found = form.read(form.defaults).problems
+    problems = [f"the default of {name!r} {found[name]}" for name in found if name in form.defaults]
     if problems:
-        raise LocalError(
-            "; ".join(f"the default of {name!r} {problem}" for name, problem in problems.items())
-        )
+        raise LocalError("; ".join(problems))
     return schema
 
 
@@ -257,12 +253,6 @@ def _check_property(name: str, property: v2.ElicitationPropertySchema) -> None:
 def _check_choices(choices: list[str] | list[v2.EnumOption]) -> None:
     if not choices:
         raise LocalError("there is nothing to choose from")  # ELIC-21
-
-
-def _unfit_defaults(schema: v2.ElicitationSchema) -> dict[str, str]:
-    form = Form(schema)
-    found = form.read(form.defaults).problems
-    return {name: problem for name, problem in found.items() if name in form.defaults}
 
 
 def is_secret(name: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from antiphon.agent.elicitation import ask, ask_url, can_ask
 from antiphon.errors import LocalError
@@ -42,16 +42,12 @@ def offer_login(logins: Logins, method: v2.AuthMethod, method_id: str) -> None:
     logins.methods[method_id] = method  # AUTH-05
 
 
-def flow_of(flows: dict[tuple[str, ...], TerminalFlow], arguments: Sequence[str]) -> TerminalFlow | None:
-    """Return the login that this process was started for, if it was: clients append its arguments."""
-    for args, flow in flows.items():
-        if tuple(arguments[-len(args) :]) == args:
-            return flow
-    return None
-
-
-def run_flow(flow: TerminalFlow) -> NoReturn:
-    """Log in in this terminal, and exit: with 0 where it worked (AUTH-15)."""
+def run_flow(flows: dict[tuple[str, ...], TerminalFlow], arguments: Sequence[str]) -> None:
+    """If this process was started for a login in a terminal, log in and exit: with 0 if it worked (AUTH-15).
+    Clients append the arguments of the login."""
+    flow = next((flow for args, flow in flows.items() if tuple(arguments[-len(args) :]) == args), None)
+    if flow is None:
+        return
     try:
         asyncio.run(flow())
     except KeyboardInterrupt:

@@ -3,6 +3,7 @@ headers of those that are reached over HTTP."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -34,17 +35,17 @@ class McpServer:
         on_notification: OnNotification | None = None,
         meta: dict[str, Any] | None = None,
     ) -> Any:
-        """The result of an MCP request, such as `tools/list`. Raises `McpError` where the server answers with
-        an error, and `CallFailed` where it could not be asked. `meta` goes beside the request; the trace of
-        the turn goes with it by itself."""
+        """Return the result of an MCP request, such as `tools/list`. Raises `McpError` if the server answers
+        with an error, and `CallFailed` if it could not be asked. `meta` is the `_meta` of the request around
+        it; the trace of the turn is added to it."""
         if self._closed:
             raise LocalError("this MCP server is used inside its `async with` block")
         inner = with_inner_meta(
             params, info=self._worker.offer.implementation, capabilities=self.capabilities
         )
-        beside = {**self._worker.trace, **(meta or {})}
+        outer = {**self._worker.trace, **(meta or {})}
         return await self._calls.call(
-            self.server_id, method, inner, meta=beside or None, on_notification=on_notification
+            self.server_id, method, inner, meta=outer or None, on_notification=on_notification
         )
 
     def close(self) -> None:
@@ -53,11 +54,11 @@ class McpServer:
 
 @asynccontextmanager
 async def using(worker: HandlerWorker, name: str) -> AsyncIterator[McpServer]:
-    """The MCP server of that name, of the client that gave it to the session."""
-    found = [server for server in worker.session.mcp_servers if getattr(server, "name", None) == name]
-    if not found:
+    """Use the MCP server of that name, of the client that gave it to the session."""
+    servers = worker.session.mcp_servers
+    declared = next((server for server in servers if getattr(server, "name", None) == name), None)
+    if declared is None:
         raise LocalError(f"this session was given no MCP server {name!r}")
-    declared = found[0]
     if not isinstance(declared, v2.McpServerAcp):
         raise LocalError(
             f"the MCP server {name!r} is not the client's own: start or reach it as it is described"
@@ -72,29 +73,15 @@ async def using(worker: HandlerWorker, name: str) -> AsyncIterator[McpServer]:
         server.close()
 
 
-OWNED = frozenset(
-    [
-        "accept",
-        "content-type",
-        "last-event-id",
-        "mcp-method",
-        "mcp-name",
-        "mcp-protocol-version",
-        "mcp-session-id",
-    ]
+_OWNED = re.compile(
+    r"accept|content-type|last-event-id|mcp-(method|name|protocol-version|session-id|param-.*)", re.DOTALL
 )
-"""What MCP's streamable HTTP transport defines, of every revision so far, in small letters."""
-OWNED_PREFIX = "mcp-param-"
-"""How the headers begin that carry the parameters of a call."""
+"""The headers that MCP's streamable HTTP transport defines, in every revision so far, in small letters."""
 
 
 def mcp_headers(server: v2.McpServerHttp) -> list[tuple[str, str]]:
-    """The headers to set up a transport with, in the order in which they were given, of one name several
-    perhaps. Those that MCP's transport defines are left out, however they are spelled: it writes its own, and
-    a configured one must not stand in their place (MCPCFG-09)."""
-    return [(header.name, header.value) for header in server.headers if not _is_owned(header.name)]
-
-
-def _is_owned(name: str) -> bool:
-    spelled = name.strip().lower()
-    return spelled in OWNED or spelled.startswith(OWNED_PREFIX)
+    """Return the headers to set up a transport with, in the given order; a name may occur several times. The
+    headers that MCP's transport defines are left out, in any spelling: the transport writes them itself, and
+    a configured one must not replace them (MCPCFG-09)."""
+    given = [(header.name, header.value) for header in server.headers]
+    return [(name, value) for name, value in given if not _OWNED.fullmatch(name.strip().lower())]

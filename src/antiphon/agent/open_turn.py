@@ -10,7 +10,6 @@ from typing import Any
 from msgspec import Struct
 
 from antiphon.agent.scope import Scope
-from antiphon.errors import LocalError
 from antiphon.schema import v2
 from antiphon.schema.antiphon.clients import Who
 from antiphon.server.connection import ClientConnection
@@ -71,7 +70,7 @@ LIFE: Mapping[tuple[TurnStage, TurnInput], tuple[TurnStage, TurnEffect]] = {
     (_S.INTERRUPTING, _I.CANCEL): (_S.CANCELLING, _E.NOTHING),
     (_S.INTERRUPTING, _I.INTERRUPT): (_S.INTERRUPTING, _E.NOTHING),
     (_S.INTERRUPTING, _I.END): (_S.ENDED, _E.REPORT_END),
-    # A turn ends once: a handler that took too long to end has no say any more.
+    # A turn ends once: what a handler does that took too long to end is ignored.
     (_S.ENDED, _I.BEGIN): (_S.ENDED, _E.NOTHING),
     (_S.ENDED, _I.CANCEL): (_S.ENDED, _E.NOTHING),
     (_S.ENDED, _I.INTERRUPT): (_S.ENDED, _E.NOTHING),
@@ -111,6 +110,11 @@ class OpenTurn:
     def cancelling(self) -> bool:
         return self._stage is TurnStage.CANCELLING
 
+    @property
+    def has_handler(self) -> bool:
+        """Whether its work is a task of the session. A block ends with the task that it is in."""
+        return isinstance(self.work, asyncio.Task)
+
     def step(self, input: TurnInput) -> TurnEffect:
         """Apply an input, and return what has to be done. The work is cancelled here."""
         self._stage, effect = LIFE[self._stage, input]
@@ -125,31 +129,6 @@ class OpenTurn:
         meta = {} if self.prompt is None else self.prompt.meta
         return {key: meta[key] for key in TRACE if key in meta}
 
-    def count_tokens(
-        self,
-        *,
-        input: int,
-        output: int,
-        thought: int | None,
-        cached_read: int | None,
-        cached_write: int | None,
-        total: int | None,
-    ) -> None:
-        """Add tokens to the usage. `total` is the sum of the others unless it is given."""
-        for tokens in (input, output, thought, cached_read, cached_write, total):
-            if tokens is not None and tokens < 0:
-                raise LocalError(f"token count must be >= 0, got {tokens}")
-        parts = input + output + (thought or 0) + (cached_read or 0) + (cached_write or 0)
-        so_far = self.usage or v2.Usage(total_tokens=0, input_tokens=0, output_tokens=0)
-        self.usage = v2.Usage(
-            total_tokens=so_far.total_tokens + (parts if total is None else total),
-            input_tokens=so_far.input_tokens + input,
-            output_tokens=so_far.output_tokens + output,
-            thought_tokens=_sum(so_far.thought_tokens, thought),
-            cached_read_tokens=_sum(so_far.cached_read_tokens, cached_read),
-            cached_write_tokens=_sum(so_far.cached_write_tokens, cached_write),
-        )
-
 
 class StopTurn(Exception):
     """Ends the turn with a stop reason, from however deep in the handler it is raised (`turn.stop`)."""
@@ -158,7 +137,3 @@ class StopTurn(Exception):
         super().__init__(str(reason))
         self.reason = reason
         self.turn = turn
-
-
-def _sum(before: int | None, more: int | None) -> int | None:
-    return before if more is None else (before or 0) + more

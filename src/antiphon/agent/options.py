@@ -28,11 +28,44 @@ H = TypeVar("H", bound=OptionHandler)
 class Option:
     """What `agent.config(...)` gives. Decorate with it the handler that is asked about changes."""
 
-    def __init__(self, shown: v2.SessionConfigOption, id: str) -> None:
-        self.shown = shown
-        """The option with its default."""
+    def __init__(
+        self,
+        id: str,
+        *,
+        name: str | None,
+        options: Choices | None,
+        default: str | bool | None,
+        category: str | None,
+        description: str | None,
+    ) -> None:
+        """Raises `LocalError` for what could not be offered (CONF-V2-04, CONF-02)."""
         self.id = id
         self.handler: OptionHandler | None = None
+        self.shown: v2.SessionConfigOption
+        """The option with its default."""
+        kind = None if category is None else v2.SessionConfigOptionCategory(category)
+        check_value(kind)
+        common: dict[str, Any] = {
+            "config_id": v2.SessionConfigId(id),
+            "name": name or id,
+            "description": description,
+            "category": kind,
+        }
+        if options is None:
+            if not isinstance(default, bool):
+                raise LocalError(
+                    f"config option {id!r}: without values to choose from, its default is a bool"
+                )
+            self.shown = v2.SessionConfigBoolean(**common, current_value=default)
+        else:
+            first = v2.SessionConfigValueId("" if default is None else str(default))
+            self.shown = v2.SessionConfigSelect(**common, current_value=first, options=_entries(options))
+            values = offered_values(self.shown)
+            if default is None and values:  # CONF-02: what is offered first is the default
+                self.shown = with_value(self.shown, values[0].value)
+        wrong = fault([self.shown])
+        if wrong is not None:
+            raise LocalError(wrong)
 
     def __call__(self, handler: H) -> H:
         if self.handler is not None:
@@ -45,47 +78,6 @@ class Option:
         if before is None or isinstance(before, dict) or not takes(self.shown, before.current_value):
             return self.shown
         return with_value(self.shown, before.current_value)
-
-
-def declare(
-    id: str,
-    *,
-    name: str | None,
-    options: Choices | None,
-    default: str | bool | None,
-    category: str | None,
-    description: str | None,
-) -> Option:
-    """Raises `LocalError` for what could not be offered (CONF-V2-04, CONF-02)."""
-    kind = None if category is None else v2.SessionConfigOptionCategory(category)
-    check_value(kind)
-    shown: v2.SessionConfigOption
-    if options is None:
-        if not isinstance(default, bool):
-            raise LocalError(f"config option {id!r}: without values to choose from, its default is a bool")
-        shown = v2.SessionConfigBoolean(
-            config_id=v2.SessionConfigId(id),
-            name=name or id,
-            description=description,
-            category=kind,
-            current_value=default,
-        )
-    else:
-        shown = v2.SessionConfigSelect(
-            config_id=v2.SessionConfigId(id),
-            name=name or id,
-            description=description,
-            category=kind,
-            current_value=v2.SessionConfigValueId("" if default is None else str(default)),
-            options=_entries(options),
-        )
-        values = offered_values(shown)
-        if default is None and values:  # CONF-02: what is offered first is the default
-            shown = with_value(shown, values[0].value)
-    wrong = fault([shown])
-    if wrong is not None:
-        raise LocalError(wrong)
-    return Option(shown, id)
 
 
 def _entries(options: Choices) -> v2.SessionConfigSelectOptions:

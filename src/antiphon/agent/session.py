@@ -12,19 +12,27 @@ from typing import Any, NoReturn
 
 from msgspec import UNSET, UnsetType
 
-from antiphon.agent.background import Work, start_background
-from antiphon.agent.edits import MessageEdits
+from antiphon.agent.edits import (
+    append_content,
+    as_blocks,
+    change_revision,
+    delete_content,
+    get_message,
+    replace_content,
+)
 from antiphon.agent.elicitation import SessionChannel, ask, ask_url, can_ask
 from antiphon.agent.mcp import McpServer, using
 from antiphon.agent.open_turn import OpenTurn, Prompt, StopTurn
 from antiphon.agent.subagents import run_subagent
 from antiphon.agent.system_prompts import SystemPrompt, read_system_prompt
+from antiphon.agent.tool_calls import ToolCallWriter, Work, run_in_turn, start_background
 from antiphon.agent.turn_client import TurnClient
 from antiphon.agent.worker import HandlerWorker
-from antiphon.agent.writers import CompactionWriter, MessageWriter, Referable, ToolCallWriter, tool_call
+from antiphon.agent.writers import CompactionWriter, MessageWriter, Referable
 from antiphon.engine.annotations import Annotation
 from antiphon.engine.configuration import Value, find_option, set_value, takes
 from antiphon.engine.session import Session
+from antiphon.engine.transcript import Message
 from antiphon.errors import LocalError
 from antiphon.live.session import LiveSession
 from antiphon.schema import v2
@@ -45,7 +53,6 @@ class AgentSession:
         """`find_command` returns a declared command by its name, or raises `LocalError`."""
         self._worker = worker
         self._find_command = find_command
-        self._edits = MessageEdits(worker)
 
     @property
     def id(self) -> str:
@@ -156,7 +163,9 @@ class AgentSession:
         """Start work that outlives the turn; return the id of its tool call. It is listed on every state
         update while it runs, a cancel does not touch it, closing the session ends it (PROMPT-V2-40, -44..46,
         SESS-39). Where it is `cancellable`, a v2 client may cancel it alone."""
-        return await start_background(self._worker, title, work, kind=kind, cancellable=cancellable)
+        call = ToolCallWriter(self._worker, title, kind=kind, cancellable=cancellable)
+        await start_background(self._worker, call, work)
+        return call.tool_call_id
 
     @asynccontextmanager
     async def subagent(
@@ -226,15 +235,11 @@ class AgentSession:
             return  # USAGE-02
         total = v2.Cost(amount=cost, currency=currency) if isinstance(cost, int | float) else cost
         before = self.fold.facts.usage
-        if (
-            isinstance(total, v2.Cost)
-            and before is not None
-            and before.cost is not None
-            and before.cost.currency == total.currency
-            and total.amount < before.cost.amount
-        ):
-            # USAGE-03
-            raise LocalError(f"the total cost cannot fall, got {total.amount} after {before.cost.amount}")
+        spent = None if before is None else before.cost
+        if isinstance(total, v2.Cost) and spent is not None:
+            falls = total.amount < spent.amount and total.currency == spent.currency
+            if falls:  # USAGE-03
+                raise LocalError(f"the total cost cannot fall, got {total.amount} after {spent.amount}")
         await self.update(v2.UsageUpdate(used=used, size=size, cost=total))
 
     # --- notices and compactions -------------------------------------------------------------------
@@ -246,13 +251,10 @@ class AgentSession:
             v2.Notice(severity=v2.NoticeSeverity(severity), title=title, description=description)
         )
 
-    @asynccontextmanager
-    async def compaction(self) -> AsyncIterator[CompactionWriter]:
+    def compaction(self) -> AbstractAsyncContextManager[CompactionWriter]:
         """The context is being compacted inside the block, and what is written there is the summary, for
         people to read: completed after it, failed if it raises, cancelled with its task."""
-        writer = CompactionWriter(self._worker)
-        async with writer.running():
-            yield writer
+        return CompactionWriter(self._worker).running()
 
     # --- messages by their ids ---------------------------------------------------------------------
     # `role` tells messages apart that share an id: `user`, `agent` or `thought`. Without it the agent's
@@ -263,31 +265,34 @@ class AgentSession:
     ) -> None:
         """Replace the content of a message that was sent before, in whatever turn. An unknown id is that of a
         new message of the agent."""
-        await self._edits.replace(message_id, *content, role=role)
+        await replace_content(self._worker, message_id, role, content)
 
     async def append_message(
         self, message_id: str, *content: str | v2.ContentBlock, role: str | None = None
     ) -> None:
         """Append to a message that was sent before, as one edit that can be undone."""
-        await self._edits.append(message_id, *content, role=role)
+        await append_content(self._worker, self._message(message_id, role), content)
 
     async def delete_message(self, message_id: str, *, role: str | None = None) -> None:
         """Delete a message: its content is gone for every client, and a mark stays in its place."""
-        await self._edits.delete(message_id, role=role)
+        await delete_content(self._worker, self._message(message_id, role))
 
     async def undo_edit(self, message_id: str, *, role: str | None = None) -> bool:
         """Undo the last edit of a message, also a deletion; return whether there was one. The version before
         it is read from the journal. A fork has no versions older than itself."""
-        return await self._edits.undo(message_id, role=role)
+        return await change_revision(self._worker, self._message(message_id, role), -1)
 
     async def redo_edit(self, message_id: str, *, role: str | None = None) -> bool:
         """Redo the edit that was undone last, unless the message was edited since; return whether there was
         one."""
-        return await self._edits.redo(message_id, role=role)
+        return await change_revision(self._worker, self._message(message_id, role), 1)
 
     def annotations(self, message_id: str, *, role: str | None = None) -> list[Annotation]:
         """Return the reactions and notes that clients have put on a message."""
-        return self._edits.annotations(message_id, role=role)
+        return self._message(message_id, role).annotations
+
+    def _message(self, message_id: str, role: str | None) -> Message:
+        return get_message(self.fold, message_id, role)
 
 
 class AgentTurn:
@@ -348,8 +353,7 @@ class AgentTurn:
         await writer.replace(text)
         return writer.message_id
 
-    @asynccontextmanager
-    async def tool_call(
+    def tool_call(
         self,
         title: str,
         *,
@@ -359,13 +363,13 @@ class AgentTurn:
         cancellable: bool = False,
         pending: bool = False,
         about: Referable | None = None,
-    ) -> AsyncIterator[ToolCallWriter]:
+    ) -> AbstractAsyncContextManager[ToolCallWriter]:
         """A tool call: in progress inside the block, completed after it, failed if the block raises. One that
         is `pending` does not run yet; `call.resume()` begins it. `about` names the message that triggered it.
 
         Where it is `cancellable`, a v2 client may cancel it alone: the block is cancelled, as a task is, and
         the turn continues behind it, with `call.cancelled` set."""
-        opened = tool_call(
+        call = ToolCallWriter(
             self._worker,
             title,
             kind=kind,
@@ -375,8 +379,7 @@ class AgentTurn:
             pending=pending,
             about=about,
         )
-        async with opened as call:
-            yield call
+        return run_in_turn(call)
 
     def subagent(
         self, title: str, *, description: str | None = None, cancellable: bool = False, cwd: str | None = None
@@ -388,17 +391,12 @@ class AgentTurn:
 
     async def plan(self, entries: Iterable[str | v2.PlanEntry], *, plan_id: str = "main") -> None:
         """Show the plan, whole; a later call with the same id replaces it."""
-        items: Sequence[v2.PlanEntry] = [
-            entry
-            if isinstance(entry, v2.PlanEntry)
-            else v2.PlanEntry(
-                content=entry,
-                priority=v2.PlanEntryPriority.MEDIUM,
-                status=v2.PlanEntryStatus.PENDING,
-            )
+        medium, pending = v2.PlanEntryPriority.MEDIUM, v2.PlanEntryStatus.PENDING
+        items = [
+            v2.PlanEntry(content=entry, priority=medium, status=pending) if isinstance(entry, str) else entry
             for entry in entries
         ]
-        content = v2.PlanItems(plan_id=v2.PlanId(plan_id), entries=list(items))
+        content = v2.PlanItems(plan_id=v2.PlanId(plan_id), entries=items)
         await self._worker.update(v2.PlanUpdate(plan=content))
 
     def stop(self, reason: str) -> NoReturn:
@@ -423,14 +421,20 @@ class AgentTurn:
         cached_write: int | None = None,
         total: int | None = None,
     ) -> None:
-        """Add what a request to a model used to the turn's `usage`."""
-        self._turn.count_tokens(
-            input=input,
-            output=output,
-            thought=thought,
-            cached_read=cached_read,
-            cached_write=cached_write,
-            total=total,
+        """Add what a request to a model used to the turn's `usage`. `total` is by default the sum of the
+        others."""
+        parts = (input, output, thought, cached_read, cached_write)
+        for tokens in (*parts, total):
+            if tokens is not None and tokens < 0:
+                raise LocalError(f"token count must be >= 0, got {tokens}")
+        so_far = self.usage or v2.Usage(total_tokens=0, input_tokens=0, output_tokens=0)
+        self.usage = v2.Usage(
+            total_tokens=so_far.total_tokens + (sum(part or 0 for part in parts) if total is None else total),
+            input_tokens=so_far.input_tokens + input,
+            output_tokens=so_far.output_tokens + output,
+            thought_tokens=_sum(so_far.thought_tokens, thought),
+            cached_read_tokens=_sum(so_far.cached_read_tokens, cached_read),
+            cached_write_tokens=_sum(so_far.cached_write_tokens, cached_write),
         )
 
     def steered(self) -> list[Prompt]:
@@ -479,8 +483,12 @@ class Subagent(AgentTurn):
             message_id=v2.MessageId(new_id("msg")),
             sender_session_id=v2.SessionId(sender),
             recipient_session_id=v2.SessionId(recipient),
-            content=[v2.TextContent(text=one) if isinstance(one, str) else one for one in content],
+            content=as_blocks(content),
         )
         await self._parent.update(message)
         await self.session.update(message)
         return message.message_id
+
+
+def _sum(before: int | None, more: int | None) -> int | None:
+    return before if more is None else (before or 0) + more

@@ -18,49 +18,43 @@ from antiphon.server.subagents import follow
 async def run_subagent(
     parent: HandlerWorker, title: str, *, description: str | None, cancellable: bool, cwd: str | None
 ) -> AsyncIterator[tuple[HandlerWorker, OpenTurn]]:
-    """Run a child inside the block. Cancelled alone, it ends there, and the parent continues."""
+    """Run a child inside the block. Cancelled alone, it ends there, and the parent continues.
+
+    The parent announces it before anything names it, and announces its end after its last update.
+    """
     registry = parent.registry
     session = await registry.create_subagent(parent.session, cwd or parent.cwd)
     child = session.worker
     assert isinstance(child, HandlerWorker)
-    try:
-        session.parent, session.cancellable = parent.session, cancellable
-        announced = _announced(parent, child, title, description=description, cancellable=cancellable)
-        async with announced, child.open_turn() as turn:
-            yield child, turn
-    finally:
-        registry.retire(session)
-
-
-@asynccontextmanager
-async def _announced(
-    parent: HandlerWorker, child: HandlerWorker, title: str, *, description: str | None, cancellable: bool
-) -> AsyncIterator[None]:
-    """Announce the child in the parent before anything names it, and its end after its last update."""
     id = v2.SessionId(child.id)
     cancel = v2.SubagentSessionCapabilities(cancel=v2.SessionCancelCapabilities())
-    await parent.update(
-        v2.SubagentUpdate(
-            session_id=id,
-            title=title,
-            description=UNSET if description is None else description,
-            capabilities=cancel if cancellable else UNSET,
-            state=v2.StateUpdate(state=v2.State.RUNNING),
-            cwd=child.cwd,
-        )
-    )
-    announced = parent.fold.last_seq
-    behind = parent.fold.turn is None
-    if behind:  # PROMPT-V2-44
-        parent.report_background(child.id, v2.BackgroundSubagent(session_id=id))
-    for client in parent.session.clients():
-        follow(parent.registry, client, parent.session, child.session, announced)
     try:
-        yield
+        session.parent, session.cancellable = parent.session, cancellable
+        await parent.update(
+            v2.SubagentUpdate(
+                session_id=id,
+                title=title,
+                description=UNSET if description is None else description,
+                capabilities=cancel if cancellable else UNSET,
+                state=v2.StateUpdate(state=v2.State.RUNNING),
+                cwd=child.cwd,
+            )
+        )
+        announced = parent.fold.last_seq
+        in_background = parent.fold.turn is None
+        if in_background:  # PROMPT-V2-44
+            parent.report_background(child.id, v2.BackgroundSubagent(session_id=id))
+        for client in parent.session.clients():
+            follow(registry, client, parent.session, session, announced)
+        try:
+            async with child.open_turn() as turn:
+                yield child, turn
+        finally:
+            parent.emit_update(v2.SubagentUpdate(session_id=id, state=_end_of(child.fold)))
+            if in_background:  # PROMPT-V2-46
+                parent.report_background(child.id, None)
     finally:
-        parent.emit_update(v2.SubagentUpdate(session_id=id, state=_end_of(child.fold)))
-        if behind:  # PROMPT-V2-46
-            parent.report_background(child.id, None)
+        registry.retire(session)
 
 
 def _end_of(fold: Session) -> v2.StateUpdate:

@@ -14,7 +14,7 @@ class SystemPrompt(Struct, frozen=True):
 
     text: str
     override: bool
-    """Whether it stands in place of the agent's own, and not behind it."""
+    """Whether it replaces the agent's own, and is not appended to it."""
 
 
 def modes(given: bool | str) -> frozenset[v2.SystemPromptMode]:

@@ -10,16 +10,15 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
-import secrets
 import shlex
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 from msgspec import Struct
 
+from antiphon.agent.tool_calls import ToolCallWriter
 from antiphon.agent.worker import HandlerWorker
-from antiphon.agent.writers import ToolCallWriter
 from antiphon.bridge.dialects import V1Writer
 from antiphon.connection import Connection
 from antiphon.errors import AntiphonError, CallFailed, InvalidResult, LinkLost, LocalError
@@ -27,6 +26,7 @@ from antiphon.schema import v1, v2
 from antiphon.server.checks import check_path
 from antiphon.server.client_calls import Can, create_terminal, reads, runs, send_release, writes
 from antiphon.server.connection import ClientConnection
+from antiphon.server.ids import new_id
 
 LAST_UPDATES = 2.0
 """Seconds that are waited for the client to have the tool call that shows a terminal, before its release, and
@@ -62,8 +62,7 @@ class ClientTerminal:
 
     async def output(self) -> ClientOutput:
         """What it shows now."""
-        params = v1.TerminalOutputRequest(session_id=self._session_id, terminal_id=self._terminal_id)
-        answer: v1.TerminalOutputResponse = await self._call("terminal/output", params)
+        answer: v1.TerminalOutputResponse = await self._call("terminal/output", v1.TerminalOutputRequest)
         status = None if answer.exit_status is None else _status(answer.exit_status)
         read = ClientOutput(answer.output, answer.truncated, status)
         if self._shown is not None:
@@ -72,8 +71,7 @@ class ClientTerminal:
 
     async def wait(self) -> v2.TerminalExitStatus:
         """Wait until its command has ended, and say how."""
-        params = v1.WaitForTerminalExitRequest(session_id=self._session_id, terminal_id=self._terminal_id)
-        status = _status(await self._call("terminal/wait_for_exit", params))
+        status = _status(await self._call("terminal/wait_for_exit", v1.WaitForTerminalExitRequest))
         if self._shown is not None:
             await self.output()
             await self._shown.exited(status)
@@ -81,23 +79,23 @@ class ClientTerminal:
 
     async def kill(self) -> None:
         """End its command; what it wrote can still be read."""
-        params = v1.KillTerminalRequest(session_id=self._session_id, terminal_id=self._terminal_id)
-        await self._call("terminal/kill", params)
+        await self._call("terminal/kill", v1.KillTerminalRequest)
 
-    async def _call(self, method: str, params: Any) -> Any:
+    async def _call(self, method: str, request: Callable[..., Any]) -> Any:
         if self._released:
             raise LocalError("this terminal was released")
+        params = request(session_id=self._session_id, terminal_id=self._terminal_id)
         return await self._connection.call(method, params)
 
-    async def settle(self) -> None:
-        """The block has ended as it should: what was not read yet is shown before it is gone."""
+    async def show_rest(self) -> None:
+        """Show the output that was not read yet, before the terminal is gone."""
         if self._shown is not None and not self._shown.complete and not self._released:
             with contextlib.suppress(CallFailed, InvalidResult, LinkLost):
                 await self.output()
 
     async def release(self, *, wait: bool = True) -> None:
-        """TERMV1-07: always, and only once; whatever it runs is killed. Its answer is waited for, but not for
-        long: nothing depends on it."""
+        """Release it, once (TERMV1-07); the client kills what it runs. With `wait`, wait for the answer, but
+        not for long: nothing depends on it."""
         if self._released:
             return
         self._released = True
@@ -125,7 +123,7 @@ class Shown:
         self._worker = worker
         self._client = client
         self._call_id = tool_call_id
-        self._id = v2.TerminalId(f"term_{secrets.token_hex(12)}")
+        self._id = v2.TerminalId(new_id("term"))
         self._text = ""
         self.complete = False
         """Whether its end was shown, and so everything was."""
@@ -155,7 +153,7 @@ class Shown:
             await self._update(exit_status=status)
 
     async def close(self) -> None:
-        """It is about to be released: its client has to have heard of it before (TOOL-V1-05)."""
+        """Show its end, and wait until its client has the tool call that shows it (TOOL-V1-05)."""
         with contextlib.suppress(AntiphonError):  # the session may have ended with its store
             await self.exited(UNKNOWN)
             voice = self._client.voices.get(self._worker.id)
@@ -182,6 +180,7 @@ class TurnClient:
 
     def __init__(self, worker: HandlerWorker, prompter: ClientConnection | None) -> None:
         self._worker = worker
+        self._id = v1.SessionId(worker.id)
         self._prompter = prompter
 
     @property
@@ -201,14 +200,16 @@ class TurnClient:
         """The text of a file, unsaved changes included; or `limit` lines of it from the 1-based `line` on."""
         check_path(path)
         params = v1.ReadTextFileRequest(session_id=self._id, path=path, line=line, limit=limit)
-        answer: v1.ReadTextFileResponse = await self._call(reads, "read files", "fs/read_text_file", params)
+        answer: v1.ReadTextFileResponse = await self._able(reads, "read files").ask(
+            "fs/read_text_file", params
+        )
         return answer.content
 
     async def write(self, path: str, text: str) -> None:
         """Write a text to a file, which is created if it does not exist."""
         check_path(path)
         params = v1.WriteTextFileRequest(session_id=self._id, path=path, content=text)
-        await self._call(writes, "write files", "fs/write_text_file", params)
+        await self._able(writes, "write files").ask("fs/write_text_file", params)
 
     @asynccontextmanager
     async def terminal(
@@ -241,18 +242,11 @@ class TurnClient:
             if shown is not None:
                 await shown.opened(command, cwd)
             yield terminal
-            await terminal.settle()
+            await terminal.show_rest()
         except BaseException:
             await terminal.release(wait=False)
             raise
         await terminal.release()
-
-    @property
-    def _id(self) -> v1.SessionId:
-        return v1.SessionId(self._worker.id)
-
-    async def _call(self, can: Can, what: str, method: str, params: Any) -> Any:
-        return await self._able(can, what).ask(method, params)
 
     def _able(self, can: Can, what: str) -> ClientConnection:
         link = self._find(can)

@@ -18,12 +18,7 @@ from antiphon.agent.questions import TurnQuestions
 from antiphon.agent.scope import Scope
 from antiphon.engine.annotations import Annotation
 from antiphon.engine.configuration import Value
-from antiphon.engine.events import (
-    AnyBody,
-    QuestionClosed,
-    QuestionOpened,
-    Updated,
-)
+from antiphon.engine.events import QuestionClosed, QuestionOpened, Updated
 from antiphon.engine.prompts import Entry, Takes
 from antiphon.engine.session import Session
 from antiphon.engine.turn import INTERRUPTED
@@ -37,7 +32,6 @@ from antiphon.errors import (
     SessionUnknown,
     StoreError,
 )
-from antiphon.live.session import LiveSession
 from antiphon.schema import v2
 from antiphon.schema.antiphon.prompts import Delivery
 from antiphon.schema.v2.prompt import StopReason
@@ -49,14 +43,6 @@ from antiphon.server.session import ServedSession
 logger = logging.getLogger("antiphon.agent")
 
 INTERNAL = v2.Error(code=v2.ErrorCode.INTERNAL_ERROR, message=AntiphonError.summary)
-
-
-class Cancels:
-    """What can be cancelled in a session just now, and how; by the ids of tool calls and terminals."""
-
-    def __init__(self) -> None:
-        self.calls: dict[str, Callable[[], None]] = {}
-        self.terminals: dict[str, Callable[[], None]] = {}
 
 
 class Hooks(Protocol):
@@ -85,8 +71,13 @@ class HandlerWorker:
         self.session = session
         self.registry = registry
         self.offer = offer
+        self.accepted = offer.accepted
+        self.introduction: dict[str, Any] = {}
+        self.id, self.cwd, self.live = session.id, session.cwd, session.live
         self._emit = session.emit
-        self.cancels = Cancels()
+        self.cancel_calls: dict[str, Callable[[], None]] = {}
+        """What cancels the tool calls that a client may cancel now, by their ids."""
+        self.cancel_terminals: dict[str, Callable[[], None]] = {}
         self.background: dict[str, v2.BackgroundWork] = {}
         """What works outside of turns and is listed on every state update, by the ids of tool calls and
         subagents."""
@@ -96,20 +87,8 @@ class HandlerWorker:
         self.hooks = make_hooks(self)
 
     @property
-    def id(self) -> str:
-        return self.session.id
-
-    @property
-    def live(self) -> LiveSession:
-        return self.session.live
-
-    @property
     def fold(self) -> Session:
         return self.session.fold
-
-    @property
-    def cwd(self) -> str:
-        return self.session.cwd
 
     @property
     def parent(self) -> HandlerWorker | None:
@@ -123,14 +102,6 @@ class HandlerWorker:
         if self.parent is not None:
             return self.parent.trace
         return {} if self.turn is None else self.turn.trace
-
-    @property
-    def accepted(self) -> tuple[type, ...]:
-        return self.offer.accepted
-
-    @property
-    def introduction(self) -> dict[str, Any]:
-        return {}
 
     async def open(self) -> None:
         """Nothing is kept of a session besides its journal."""
@@ -154,9 +125,6 @@ class HandlerWorker:
         """Nothing depends on them here."""
 
     # --- events ------------------------------------------------------------------------------------
-
-    def emit(self, bodies: Sequence[AnyBody]) -> None:
-        self._emit(bodies)
 
     async def update(self, update: v2.SessionUpdate) -> None:
         """Send an update to every client of the session, now and later."""
@@ -199,23 +167,24 @@ class HandlerWorker:
     def advance(self) -> None:
         session = self.session
         if not self._takes_prompts or session.gone or session.closing:
-            return  # in a session that is put away, what waits stays
+            return  # prompts of a session that is put away keep waiting
         following = self.fold.prompts.next(self.fold.state)
         if following is None:
             return
         if following.cancel_first:
             self._cancel_turn()
         elif self.turn is None:
-            self._start(self._take(following.entry))
+            prompt = self._take(following.entry)
+            turn = self.turn = OpenTurn(prompt, self.session.prompters.get(prompt.message_id))
+            turn.work = self.session.tasks.start_soon(self._run(turn), name=f"the turn of {self.id}")
             self.advance()  # what interrupts, and waited behind another, interrupts this one
 
-    def _take(self, entry: Entry) -> OpenTurn:
+    def _take(self, entry: Entry) -> Prompt:
         # The answer, the message and the state in one commit, in this order (PROMPT-V2-02, -04, -10).
         self._emit(self.fold.prompts.accept(entry.message_id).events)
         self._emit(self.fold.run())
         sender = None if entry.sender is None else who_of(entry.sender)
-        prompt = Prompt(entry.message_id, entry.content, entry.meta or {}, sender)
-        return OpenTurn(prompt, self.session.prompters.get(entry.message_id))
+        return Prompt(entry.message_id, entry.content, entry.meta or {}, sender)
 
     def take_steering(self) -> list[Prompt]:
         """Take the prompts that were sent to steer the open turn, in order."""
@@ -223,14 +192,8 @@ class HandlerWorker:
         while (following := self.fold.prompts.next(self.fold.state, Takes(steer=True))) is not None:
             if following.cancel_first or following.entry.delivery is not Delivery.STEER:
                 break
-            prompt = self._take(following.entry).prompt
-            assert prompt is not None
-            taken.append(prompt)
+            taken.append(self._take(following.entry))
         return taken
-
-    def _start(self, turn: OpenTurn) -> None:
-        self.turn = turn
-        turn.work = self.session.tasks.start_soon(self._run(turn), name=f"the turn of {self.id}")
 
     async def _run(self, turn: OpenTurn) -> None:
         reason: StopReason = StopReason.END_TURN
@@ -255,7 +218,7 @@ class HandlerWorker:
     def _end(self, turn: OpenTurn, reason: StopReason, error: v2.Error | None) -> None:
         """End a turn, unless it has ended."""
         if turn.cancelling:
-            reason, error = StopReason.CANCELLED, None  # PROMPT-V2-35: whatever the handler made of it
+            reason, error = StopReason.CANCELLED, None  # PROMPT-V2-35: however the handler ended
         if turn.step(TurnInput.END) is not TurnEffect.REPORT_END:
             return
         self.turn = None
@@ -327,10 +290,10 @@ class HandlerWorker:
             self._cancel_turn()
 
     def cancel_tool_call(self, id: str) -> bool:
-        return _call(self.cancels.calls.get(id))
+        return _call(self.cancel_calls.get(id))
 
     def cancel_terminal(self, id: str) -> bool:
-        return _call(self.cancels.terminals.get(id))
+        return _call(self.cancel_terminals.get(id))
 
     def _cancel_turn(self) -> None:
         if self.turn is not None:
@@ -338,34 +301,26 @@ class HandlerWorker:
 
     def interrupt(self) -> None:
         self._takes_prompts = False
-        turn = self.turn
-        if turn is not None and isinstance(
-            turn.work, asyncio.Task
-        ):  # a block ends with the task that it is in
-            turn.step(TurnInput.INTERRUPT)
+        if self.turn is not None and self.turn.has_handler:
+            self.turn.step(TurnInput.INTERRUPT)
 
     async def stop(self) -> None:
         self.interrupt()
-        turn = self.turn
-        if turn is not None and isinstance(turn.work, asyncio.Task):
-            await self._wait_for(turn)
-            self._end_without_handler(turn, StopReason.ERROR, INTERRUPTED)
+        if self.turn is not None and self.turn.has_handler:
+            await self._finish(self.turn, StopReason.ERROR, INTERRUPTED)
 
     async def close(self) -> None:
         self.cancel()
-        turn = self.turn
-        if turn is not None:
-            await self._wait_for(turn)
-            self._end_without_handler(turn, StopReason.CANCELLED, None)
+        if self.turn is not None:
+            await self._finish(self.turn, StopReason.CANCELLED, None)
 
-    async def _wait_for(self, turn: OpenTurn) -> None:
-        with contextlib.suppress(TimeoutError):
+    async def _finish(self, turn: OpenTurn, reason: StopReason, error: v2.Error | None) -> None:
+        """Wait until a turn that was cancelled has ended. After the grace it ends also while its handler is
+        at work (invariant 4)."""
+        try:
             async with asyncio.timeout(self.session.grace):
                 await turn.ended.wait()
-
-    def _end_without_handler(self, turn: OpenTurn, reason: StopReason, error: v2.Error | None) -> None:
-        """End a turn whose handler is at work although it was cancelled (invariant 4)."""
-        if not turn.ended.is_set():
+        except TimeoutError:
             logger.error("prompt handler of session %s does not end; its turn ends without it", self.id)
             self._end(turn, reason, error)
             if isinstance(turn.work, asyncio.Task):

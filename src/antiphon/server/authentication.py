@@ -38,11 +38,6 @@ class LoginAttempt(Struct, kw_only=True):
     """Asks the user, for as long as the client waits for its login."""
 
 
-LoginHandler = Callable[[Any], Awaitable[None]]
-LogoutHandler = Callable[[Any], Awaitable[None]]
-StatusHandler = Callable[[Any], Awaitable[v2.AuthStatusResponse | str]]
-
-
 class Logins:
     """The ways to log in that a server offers, and what handles them."""
 
@@ -52,11 +47,11 @@ class Logins:
         self.required = required
         self.attempt = attempt
         self.methods: dict[str, v2.AuthMethod] = {}
-        self.handlers: dict[str, LoginHandler] = {}
+        self.handlers: dict[str, Callable[[Any], Awaitable[None]]] = {}
         self.logs_out = True
         """Whether there is a logout where there are logins; v2 has it always (AUTH-09)."""
-        self.on_logout: LogoutHandler | None = None
-        self.on_status: StatusHandler | None = None
+        self.on_logout: Callable[[Any], Awaitable[None]] | None = None
+        self.on_status: Callable[[Any], Awaitable[v2.AuthStatusResponse | str]] | None = None
 
     def offered(self, client: ClientCapabilities) -> list[v2.AuthMethod]:
         """Return the ways to log in that a client gets to see."""
@@ -196,9 +191,8 @@ class Authentication:
         return status
 
     def _with_accounts(self, state: v2.AuthState) -> v2.AuthStatusResponse:
-        known = self._login is not None and state == v2.AuthState.AUTHENTICATED
-        accounts = self._login.accounts if self._login is not None and known else []
-        return v2.AuthStatusResponse(state=state, accounts=list(accounts))
+        login = self._login if state == v2.AuthState.AUTHENTICATED else None
+        return v2.AuthStatusResponse(state=state, accounts=[] if login is None else list(login.accounts))
 
     async def report(self) -> v2.AuthStatusResponse:
         """Return the status for the client, which knows it from here on."""

@@ -83,9 +83,13 @@ def check_question(request: v2.RequestPermissionRequest) -> None:
         check_path(request.subject.cwd)
 
 
+def command_names(commands: Sequence[v2.AvailableCommand]) -> list[object]:
+    return [command.get("name") if isinstance(command, dict) else command.name for command in commands]
+
+
 def check_commands(commands: Sequence[v2.AvailableCommand]) -> None:
     """CMD-V2-01."""
-    names = [command.get("name") if isinstance(command, dict) else command.name for command in commands]
+    names = command_names(commands)
     for name in names:
         if not isinstance(name, str) or not name or name.startswith("/") or re.search(r"\s", name):
             raise LocalError(f"{name!r} is no name of a command: it has no slash before it and no spaces")

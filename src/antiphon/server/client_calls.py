@@ -28,11 +28,11 @@ def runs(able: v1.ClientCapabilities) -> bool:
 
 
 async def create_terminal(connection: Connection, params: v1.CreateTerminalRequest) -> v1.TerminalId:
-    """`terminal/create`. Whoever gives up on it leaves no terminal behind: one that is made all the same is
-    released (TERMV1-07)."""
+    """Call `terminal/create`. If the caller gives up, a terminal that is made nevertheless is released
+    (TERMV1-07)."""
     made: asyncio.Future[v1.TerminalId] = asyncio.get_running_loop().create_future()
 
-    def settled(outcome: Any) -> None:
+    def answered(outcome: Any) -> None:
         if made.cancelled():
             if isinstance(outcome, v1.CreateTerminalResponse):
                 send_release(connection, params.session_id, outcome.terminal_id)
@@ -41,14 +41,14 @@ async def create_terminal(connection: Connection, params: v1.CreateTerminalReque
         else:
             made.set_result(outcome.terminal_id)
 
-    connection.begin("terminal/create", params, settled)
+    connection.begin("terminal/create", params, answered)
     return await made
 
 
 def send_release(
     connection: Connection, session_id: v1.SessionId, terminal_id: v1.TerminalId
 ) -> asyncio.Event:
-    """`terminal/release`; the event is set when it was answered, whatever the answer is."""
+    """Call `terminal/release`. The event is set when it was answered, whatever the answer is."""
     params = v1.ReleaseTerminalRequest(session_id=session_id, terminal_id=terminal_id)
     answered = asyncio.Event()
     try:

@@ -147,6 +147,11 @@ class ClientConnection:
         return self.wire.agreement.version == V1
 
     @property
+    def types(self) -> Any:
+        """The module with the types of the version that the client speaks."""
+        return v1 if self.v1 else v2
+
+    @property
     def extras(self) -> Extras:
         """What the client asked for beyond its version, and gets; nothing before `initialize`."""
         return Extras() if self.wire.agreement is None else self.wire.agreement.extras
@@ -195,15 +200,14 @@ class ClientConnection:
         now = await self.authentication.changed()
         if now is None:
             return
-        types: Any = v1 if self.v1 else v2
         status: Any = status_v1(now) if self.v1 else now
-        update = types.AuthStatusUpdateNotification(
+        update = self.types.AuthStatusUpdateNotification(
             state=status.state, accounts=status.accounts, meta=status.meta
         )
         await self.wire.notify("auth/status_update", update)
 
 
 def _extensions(extras: Extras) -> frozenset[str]:
-    """Return the updates of our own that stand in the journal and that a client asked for."""
+    """Return the updates of our own protocol in the journal that a client asked for."""
     asked = ANNOTATION_UPDATES if extras.annotations else frozenset()
     return asked | {MESSAGE_DELETED} if extras.message_deleted else asked

@@ -16,6 +16,7 @@ from antiphon.connection import Connection
 from antiphon.errors import McpError
 from antiphon.schema import v1, v2
 from antiphon.schema.mcp_binding import MESSAGE
+from antiphon.server.ids import new_id
 
 logger = logging.getLogger("antiphon.server")
 
@@ -26,8 +27,8 @@ _declarations = itertools.count()
 OnNotification = Callable[[str, dict[str, Any]], Awaitable[None]]
 """Called with the method and the params of a notification of an MCP server while a request is under way."""
 
-Heard = Callable[[Any], Awaitable[None]]
-"""The same with the params of `mcp/message` as they came."""
+OnMessage = Callable[[Any], Awaitable[None]]
+"""The same with the params of `mcp/message`, unchanged."""
 
 
 class McpCalls:
@@ -71,10 +72,9 @@ class McpCalls:
     ) -> Any:
         """Call an MCP server, under a new operation id (MCPACP-03). The client learns if the caller gives up
         (MCPACP-07)."""
-        request_id = f"op_{secrets.token_hex(12)}"
         request = v2.MessageMcpRequest(
             server_id=v2.McpServerAcpId(server_id),
-            request_id=v2.McpRequestId(request_id),
+            request_id=v2.McpRequestId(new_id("op")),
             method=method,
             params=params,
             meta=meta,
@@ -82,13 +82,13 @@ class McpCalls:
         if on_notification is None:
             return _result(await self._connection().call(MESSAGE, request))
 
-        async def heard(message: Any) -> None:
+        async def on_message(message: Any) -> None:
             await on_notification(message.method, message.params or {})
 
-        return _result(await self.ask(request, heard))
+        return _result(await self.ask(request, on_message))
 
-    async def ask(self, request: v1.MessageMcpRequest | v2.MessageMcpRequest, heard: Heard) -> Any:
-        """Return the answer to an operation unchanged. `heard` gets the notifications before it.
+    async def ask(self, request: v1.MessageMcpRequest | v2.MessageMcpRequest, on_message: OnMessage) -> Any:
+        """Return the answer to an operation unchanged. `on_message` gets the notifications before it.
 
         Agents choose the ids of operations: one that another agent has in use here is sent under another."""
         connection = self._connection()
@@ -97,46 +97,33 @@ class McpCalls:
             other: Any = f"{given}~{secrets.token_hex(3)}"
             request = structs.replace(request, request_id=other)
 
-        async def named(message: Any) -> None:
-            await heard(structs.replace(message, request_id=given))
+        outcome: Any = None
 
-        answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-
-        def settled(outcome: Any) -> None:
+        def answered(result: Any) -> None:
+            nonlocal outcome
+            outcome = result
             # Notifications before the answer are before it in the lane, and later ones behind it.
-            connection.behind(None, partial(self._close, key))
-            if not answered.done():
-                answered.set_result(outcome)
+            connection.behind(None, partial(self._end_route, key))
 
-        call = connection.begin(MESSAGE, request, settled)
+        call = connection.begin(MESSAGE, request, answered)
         route = self._routes[key] = asyncio.Queue()
         try:
-            telling = asyncio.get_running_loop().create_task(_tell(route, named))
-            try:
-                outcome = await answered
-                await telling
-            finally:
-                telling.cancel()
-                await asyncio.wait([telling])
+            while (message := await route.get()) is not None:
+                try:
+                    await on_message(structs.replace(message, request_id=given))
+                except Exception:
+                    logger.exception("notification of an MCP server could not be handled")
         finally:
-            self._close(key)
-            connection.abandon(call)  # MCPACP-07: nothing, where it was answered
+            self._end_route(key)
+            connection.abandon(call)  # MCPACP-07: does nothing if it was answered
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
 
-    def _close(self, key: tuple[str, str]) -> None:
+    def _end_route(self, key: tuple[str, str]) -> None:
         route = self._routes.pop(key, None)
         if route is not None:
             route.put_nowait(None)
-
-
-async def _tell(route: asyncio.Queue[Any], heard: Heard) -> None:
-    while (message := await route.get()) is not None:
-        try:
-            await heard(message)
-        except Exception:
-            logger.exception("notification of an MCP server could not be handled")
 
 
 def _result(answer: Any) -> Any:

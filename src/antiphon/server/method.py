@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from antiphon.schema.methods import OWN
+
 if TYPE_CHECKING:  # `antiphon tokens` needs `Role`, and none of the types of the protocol
     from antiphon.server.offer import Offer
-
-OURS = "_antiphon/"
-"""How the names of our own methods begin."""
 
 
 class Role(StrEnum):
@@ -104,4 +103,4 @@ class Method(Struct, frozen=True):
     @property
     def is_foreign(self) -> bool:
         """Whether it is an extension method that is not ours."""
-        return self.name.startswith("_") and not self.name.startswith(OURS)
+        return self.name.startswith("_") and not self.name.startswith(OWN)

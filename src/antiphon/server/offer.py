@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from antiphon.errors import InvalidParams
 from antiphon.schema import v1, v2
+from antiphon.schema.antiphon.clients import AgentCapabilitiesMeta, InitializeMeta
 from antiphon.schema.antiphon.prompts import Delivery
+from antiphon.schema.antiphon.sessions import HistoryPolicy
 from antiphon.schema.version import EXTRAS, META_KEY, V1, Agreement, Extras, OptIns
 from antiphon.schema.version import Offer as ClientOffer
 
@@ -17,51 +20,51 @@ CONTENT: dict[str, type] = {
     "audio": v2.AudioContent,
     "embedded_context": v2.EmbeddedResource,
 }
-"""The content that prompts may hold besides text and links, by the names of the capabilities."""
+"""The content that prompts may hold in addition to text and links, by the names of the capabilities."""
 ALWAYS: tuple[type, ...] = (v2.TextContent, v2.ResourceLink)
 """The content that every agent accepts in prompts (CONT-02)."""
 APPEND, OVERRIDE = v2.SystemPromptMode.APPEND, v2.SystemPromptMode.OVERRIDE
-ABLE = {
-    "delivery": ["queue", "steer", "interrupt"],
-    "inject": {"modes": ["queue", "steer"]},
-    "replayAfter": True,
-    "forkAt": True,
-    "operations": ["prompt", "inject", "cancel", "new", "fork", "answer"],
-    "attach": {"historyPolicy": ["full", "pending_only", "none", "after_message", "after"]},
-}
+ABLE = AgentCapabilitiesMeta(
+    delivery=[Delivery.QUEUE, Delivery.STEER, Delivery.INTERRUPT],
+    inject={"modes": [Delivery.QUEUE, Delivery.STEER]},
+    replay_after=True,
+    fork_at=True,
+    operations=["prompt", "inject", "cancel", "new", "fork", "answer"],
+    attach={"historyPolicy": list(HistoryPolicy)},
+)
 """What our own part of the capabilities says to everyone."""
 OPT_INS = OptIns(turn_complete=True, prompt_lifecycle=True, message_update=True)
 
 
-class Offer:
+class Offer(Struct):
     """What a server offers. A hub changes it as it learns what its agents can do."""
 
-    def __init__(self, name: str, version: str, *, busy: Delivery, turn_complete: bool, keeps: bool) -> None:
-        """`busy`: what a plain prompt does while the session works. `turn_complete` sends that signal to
-        every v1 client. `keeps`: whether sessions outlive the process."""
-        self.name = name
-        self.version = version
-        self.busy = busy
-        self.turn_complete = turn_complete
-        self.keeps = keeps
-        self.accepts: frozenset[str] = frozenset()
-        """The kinds of content that prompts may hold besides text and links."""
-        self.system_prompts: frozenset[v2.SystemPromptMode] = frozenset()
-        self.mcp_over_acp = False
-        """Whether clients may offer MCP servers of their own over their connection."""
-        self.provisional = False
-        """Whether more may be offered later: nothing is refused then because it is not offered now."""
-        self.mcp_kinds = frozenset({"stdio", "http"})
-        """The kinds of MCP servers that a session may be given, other than clients' own."""
-        self.takes_directories = True
-        """Whether a session may have further roots."""
-        self.has_providers = False
-        self.announces: dict[str, Any] = {}
-        """Goes into the `_meta` of the capabilities: extensions, under names that are not ours."""
-        self.ours: dict[str, Any] = {}
-        """Goes under `_meta["antiphon"]` of the capabilities, over what every server says there."""
-        self.extras: Extras = EXTRAS
-        """What clients may ask for beyond their version, and get."""
+    name: str
+    version: str
+    busy: Delivery
+    """What a plain prompt does while the session works."""
+    turn_complete: bool
+    """Whether every v1 client gets that update, also one that does not ask for it."""
+    keeps: bool
+    """Whether sessions outlive the process."""
+    accepts: frozenset[str] = frozenset()
+    """The kinds of content that prompts may hold in addition to text and links."""
+    system_prompts: frozenset[v2.SystemPromptMode] = frozenset()
+    mcp_over_acp: bool = False
+    """Whether clients may offer MCP servers of their own over their connection."""
+    provisional: bool = False
+    """Whether more may be offered later: nothing is refused then because it is not offered now."""
+    mcp_kinds: frozenset[str] = frozenset({"stdio", "http"})
+    """The kinds of MCP servers that a session may be given, other than clients' own."""
+    takes_directories: bool = True
+    """Whether a session may have further roots."""
+    has_providers: bool = False
+    announces: dict[str, Any] = {}
+    """Goes into the `_meta` of the capabilities: extensions, under names that are not ours."""
+    ours: dict[str, Any] = {}
+    """Goes under `_meta["antiphon"]` of the capabilities, over what every server says there."""
+    extras: Extras = EXTRAS
+    """What clients may ask for beyond their version, and get."""
 
     @property
     def implementation(self) -> dict[str, Any]:
@@ -105,16 +108,8 @@ def _in_v2(offer: Offer, agreement: Agreement, *, proposed: bool) -> v2.Initiali
         info=v2.Implementation(name=offer.name, version=offer.version),
         capabilities=v2.AgentCapabilities(
             session=v2.SessionCapabilities(
+                **_session_capabilities(offer, v2),
                 prompt=_prompt_capabilities(offer.accepts) if offer.accepts else None,
-                additional_directories=v2.SessionAdditionalDirectoriesCapabilities()
-                if offer.takes_directories
-                else None,
-                delete=v2.SessionDeleteCapabilities(),
-                fork=v2.SessionForkCapabilities(),
-                archive=v2.SessionArchiveCapabilities(),
-                status=v2.SessionStatusCapabilities(),
-                title=v2.SessionTitleCapabilities(),
-                system_prompt=_system_prompts(offer.system_prompts, v2),
                 mcp=v2.McpCapabilities(
                     stdio=v2.McpStdioCapabilities() if "stdio" in offer.mcp_kinds else None,
                     http=v2.McpHttpCapabilities() if "http" in offer.mcp_kinds else None,
@@ -122,16 +117,15 @@ def _in_v2(offer: Offer, agreement: Agreement, *, proposed: bool) -> v2.Initiali
                 ),
             ),
             providers=v2.ProvidersCapabilities() if offer.has_providers else None,
-            meta={**offer.announces, META_KEY: {**_ours(offer), **agreement.extras.to_meta()}},
+            meta=_meta(offer, agreement.extras.to_meta()),
         ),
-        meta={META_KEY: {"dialect": "proposed"}} if proposed else None,
+        meta={META_KEY: to_builtins(InitializeMeta(dialect="proposed"))} if proposed else None,
     )
 
 
 def _in_v1(offer: Offer, agreement: Agreement) -> v1.InitializeResponse:
-    # TC-05: the marker stands exactly where the update will be sent.
+    # TC-05: the marker is sent exactly on connections where the update will be sent.
     marker: Any = {} if agreement.opt_ins.turn_complete else None
-    confirmed = agreement.opt_ins.to_meta() | agreement.extras.to_meta()
     return v1.InitializeResponse(
         protocol_version=v1.ProtocolVersion(1),
         agent_info=v1.Implementation(name=offer.name, version=offer.version),
@@ -144,30 +138,37 @@ def _in_v1(offer: Offer, agreement: Agreement) -> v1.InitializeResponse:
             ),
             mcp_capabilities=v1.McpCapabilities(http="http" in offer.mcp_kinds, acp=offer.mcp_over_acp),
             session_capabilities=v1.SessionCapabilities(
+                **_session_capabilities(offer, v1),
                 list=v1.SessionListCapabilities(),
-                delete=v1.SessionDeleteCapabilities(),
-                fork=v1.SessionForkCapabilities(),
-                archive=v1.SessionArchiveCapabilities(),
-                status=v1.SessionStatusCapabilities(),
-                title=v1.SessionTitleCapabilities(),
-                system_prompt=_system_prompts(offer.system_prompts, v1),
                 resume=v1.SessionResumeCapabilities(),
                 close=v1.SessionCloseCapabilities(),
-                additional_directories=v1.SessionAdditionalDirectoriesCapabilities()
-                if offer.takes_directories
-                else None,
                 turn_complete=marker,
             ),
             providers=v1.ProvidersCapabilities() if offer.has_providers else None,
-            meta={**offer.announces, META_KEY: {**_ours(offer), **confirmed}},
+            meta=_meta(offer, agreement.opt_ins.to_meta() | agreement.extras.to_meta()),
         ),
     )
 
 
-def _ours(offer: Offer) -> dict[str, Any]:
-    """`keeps` is said where sessions do not outlive the process: a client that could stop it should know."""
-    kept = {} if offer.keeps else {"keeps": False}
-    return {**ABLE, **kept, **offer.ours}
+def _session_capabilities(offer: Offer, types: Any) -> dict[str, Any]:
+    """Return what both versions say of sessions, in the types of one."""
+    directories = types.SessionAdditionalDirectoriesCapabilities()
+    return {
+        "delete": types.SessionDeleteCapabilities(),
+        "fork": types.SessionForkCapabilities(),
+        "archive": types.SessionArchiveCapabilities(),
+        "status": types.SessionStatusCapabilities(),
+        "title": types.SessionTitleCapabilities(),
+        "system_prompt": _system_prompts(offer.system_prompts, types),
+        "additional_directories": directories if offer.takes_directories else None,
+    }
+
+
+def _meta(offer: Offer, confirmed: dict[str, Any]) -> dict[str, Any]:
+    """Return the `_meta` of the capabilities. It says if sessions end with the process, which a client might
+    otherwise stop."""
+    able = to_builtins(replace(ABLE, keeps=offer.keeps))
+    return {**offer.announces, META_KEY: {**able, **offer.ours, **confirmed}}
 
 
 def _prompt_capabilities(accepts: frozenset[str]) -> v2.PromptCapabilities:

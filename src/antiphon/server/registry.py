@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -131,12 +131,11 @@ class SessionRegistry:
         if read_meta(OperationMeta, wanted.meta).operation_id is None:
             return await make()
         id = session_id_of(wanted)
-        return await self._starts.share(("make", id), lambda: self._once(id, make))
 
-    async def _once(self, id: str, make: Callable[[], Awaitable[ServedSession]]) -> ServedSession:
-        if await self.store.get(id) is not None:
-            return await self.open(id)
-        return await make()
+        async def open_or_make() -> ServedSession:
+            return await make() if await self.store.get(id) is None else await self.open(id)
+
+        return await self._starts.share(("make", id), open_or_make)
 
     async def create(
         self, params: Wanted, meta: dict[str, Any], *, history: Sequence[Updated] = ()
@@ -236,16 +235,13 @@ class SessionRegistry:
 
         Where this call opens it, `voice` gets the replay while it is read, and is pinned to the session.
         """
-        session = await self._open_once(session_id, voice)
-        session.worker.used()
-        return session
-
-    async def _open_once(self, session_id: str, voice: AttachmentWriter | None) -> ServedSession:
         await self.wait_closed(session_id)
         session = self.find(session_id)
-        if session is not None:
-            return session
-        return await self._starts.share(("open", session_id), lambda: self._reopen(session_id, voice))
+        if session is None:
+            begin = partial(self._reopen, session_id, voice)
+            session = await self._starts.share(("open", session_id), begin)
+        session.worker.used()
+        return session
 
     async def _reopen(self, session_id: str, voice: AttachmentWriter | None) -> ServedSession:
         with self.opening():
@@ -273,10 +269,19 @@ class SessionRegistry:
         if session_id in self._sessions or self._starts.is_shared(("open", session_id)):
             yield (await self.open(session_id)).live
             return
-        done = self._blocked[session_id] = asyncio.Event()
-        try:
+        with self._block(session_id):
             async with await self._read(session_id, None) as live:
                 yield live
+
+    @contextmanager
+    def _block(self, session_id: str) -> Iterator[None]:
+        """Let every open of a session wait until the end of the block, or of one that began before."""
+        if session_id in self._blocked:
+            yield
+            return
+        done = self._blocked[session_id] = asyncio.Event()
+        try:
+            yield
         finally:
             del self._blocked[session_id]
             done.set()
@@ -364,20 +369,23 @@ class SessionRegistry:
         if self._sessions.get(session.id) is not session:
             return  # it was closed, or put away, meanwhile
         session.closing = True
-        closed = self._blocked.setdefault(session.id, asyncio.Event())
-        await self._ends.share(session, lambda: self._close(session, closed))
+        blocked = ExitStack()
+        blocked.enter_context(self._block(session.id))  # now, and not when the task begins
+        await self._ends.share(session, lambda: self._close(session, blocked))
 
-    async def _close(self, session: ServedSession, closed: asyncio.Event) -> None:
-        try:
+    async def close_if_open(self, session_id: str) -> None:
+        session = self.find(session_id)
+        if session is not None:
+            await self.close(session)
+
+    async def _close(self, session: ServedSession, blocked: ExitStack) -> None:
+        with blocked:
             try:
                 await session.close()
             finally:
                 clients = tuple(self.connections)
                 await asyncio.gather(*(self._dismiss(client, session.id) for client in clients))
                 await self.release(session)
-        finally:
-            self._blocked.pop(session.id, None)
-            closed.set()
 
     async def wait_closed(self, session_id: str) -> None:
         """Wait until a session that is being closed, or put away, is."""
@@ -392,18 +400,11 @@ class SessionRegistry:
         self.changed(session.id)
         stack = self._open.pop(session.id)
         session.gone = True
-        closed = (
-            None if session.id in self._blocked else self._blocked.setdefault(session.id, asyncio.Event())
-        )
-        try:
+        with self._block(session.id):
             await session.stop()
             await stack.aclose()
             if not session.live.failed:  # then its attachment notifies every client
                 await asyncio.gather(*(self.detach(client, session.id) for client in tuple(self.connections)))
-        finally:
-            if closed is not None:
-                del self._blocked[session.id]
-                closed.set()
 
     def retire(self, subagent: ServedSession) -> None:
         """Put a subagent away whose work is done, once the clients that follow it have the last of it."""

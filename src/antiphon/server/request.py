@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
@@ -13,29 +13,11 @@ from antiphon.schema import v2
 from antiphon.server.authentication import Logins
 from antiphon.server.connection import ClientConnection
 from antiphon.server.offer import Offer
+from antiphon.server.providers import Provider
 from antiphon.server.registry import SessionRegistry
 from antiphon.server.session import ServedSession
 
-
-class ModelProvider(Protocol):
-    """How an agent reaches its models, as far as clients may set it (PROV-01)."""
-
-    @property
-    def id(self) -> v2.ProviderId: ...
-    @property
-    def supported(self) -> Sequence[v2.LlmProtocol]: ...
-    @property
-    def required(self) -> bool: ...
-    @property
-    def setting(self) -> tuple[v2.LlmProtocol, str] | None:
-        """The protocol and the address that are in use; `None` where it is disabled."""
-
-    async def set(self, api_type: v2.LlmProtocol, base_url: str, headers: dict[str, str]) -> None:
-        """Replace what was set before. Raises `InvalidParams`."""
-
-    async def disable(self) -> None:
-        """Raises `InvalidParams` where the agent cannot do without it."""
-
+T = TypeVar("T")
 
 CreateSession = Callable[[v2.NewSessionRequest, ClientConnection], Awaitable[ServedSession]]
 """Makes a session for the client that asked for it."""
@@ -60,22 +42,17 @@ class ServerContext(Struct, frozen=True, kw_only=True):
     """Answers an extension method (EXT-01). Raises `MethodNotFound`."""
     extension_notified: ExtensionHandler
     """Handles an extension notification; an unknown one is ignored (EXT-02)."""
-    providers: Mapping[str, ModelProvider] = {}
+    providers: Mapping[str, Provider] = {}
     trusts_named_authors: bool = False
     """Whether a client may name another one as the author of an annotation, as a hub does for its clients."""
 
 
-class Request:
-    __slots__ = ("_inbound", "client", "params", "server")
-
-    def __init__(
-        self, server: ServerContext, client: ClientConnection, params: Any, inbound: Inbound | None = None
-    ) -> None:
-        """`inbound` is `None` for a notification."""
-        self.server = server
-        self.client = client
-        self.params = params
-        self._inbound = inbound
+class Request(Struct, frozen=True):
+    server: ServerContext
+    client: ClientConnection
+    params: Any
+    received: Inbound | None = None
+    """`None` for a notification."""
 
     @property
     def registry(self) -> SessionRegistry:
@@ -83,8 +60,15 @@ class Request:
 
     @property
     def inbound(self) -> Inbound:
-        assert self._inbound is not None
-        return self._inbound
+        assert self.received is not None
+        return self.received
+
+    def upgraded(self, upgrade: Callable[..., T]) -> T:
+        """Return the params in v2: those of a v1 client are upgraded."""
+        if self.client.v1:
+            return upgrade(self.params, report=self.client.losses)
+        params: T = self.params
+        return params
 
     def answer(self, result: Any) -> None:
         """Answer now, in the order of what is sent; the result of the handler is then not sent."""

@@ -10,7 +10,7 @@ from antiphon.bridge.losses import LossCounter
 from antiphon.errors import LocalError
 from antiphon.server.access import EVERYTHING, AccessPolicy
 from antiphon.server.connection import ClientConnection
-from antiphon.server.dispatch import method_handlers
+from antiphon.server.methods.dispatch import method_handlers
 from antiphon.server.request import ServerContext
 from antiphon.transports.base import Transport
 

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, final
 
-from antiphon.engine.events import AnyBody, QuestionClosed, QuestionOpened
+from antiphon.engine.events import AnyBody, QuestionClosed, QuestionOpened, SessionCreated
 from antiphon.engine.session import Session
 from antiphon.engine.subagents import SUBAGENT_OF
 from antiphon.live.attachment_writer import AttachmentWriter
@@ -35,7 +35,9 @@ class ServedSession:
         grace: float,
     ) -> None:
         """`connections`: all clients of the server. `grace`: seconds that work gets to end in."""
-        self.live = live
+        self.live = self.feed = live
+        """What attachments follow."""
+        self.id = live.session_id
         self._connections = connections
         self.grace = grace
         self.additional_directories: tuple[str, ...] = ()
@@ -69,36 +71,33 @@ class ServedSession:
         self.control = SessionControl(self, self.emit, self.questions, self.worker)
 
     @property
-    def id(self) -> str:
-        return self.live.session_id
-
-    @property
     def fold(self) -> Session:
         """Everything this session holds: messages, tool calls, plans, its queue and its state."""
         return self.live.fold
 
     @property
-    def feed(self) -> LiveSession:
-        """What attachments follow."""
-        return self.live
+    def _created(self) -> SessionCreated:
+        assert self.fold.created is not None
+        return self.fold.created
 
     @property
     def cwd(self) -> str:
-        assert self.fold.created is not None
-        return self.fold.created.cwd
+        return self._created.cwd
 
     @property
     def forked_from(self) -> str | None:
         """The id of the session that this one was forked from."""
-        assert self.fold.created is not None
-        forked = self.fold.created.meta.get("forkedFrom")
+        forked = self._created.meta.get("forkedFrom")
         return forked.get("sessionId") if isinstance(forked, dict) else None
 
     @property
     def subagent_of(self) -> str | None:
         """The id of the session that this one works, or has worked, for."""
-        assert self.fold.created is not None
-        return self.fold.created.meta.get(SUBAGENT_OF)
+        return self._created.meta.get(SUBAGENT_OF)
+
+    def restore_directories(self) -> None:
+        """Set the roots that the session was made with: the client that opens it does not set it up."""
+        self.additional_directories = self._created.additional_directories
 
     # --- clients -----------------------------------------------------------------------------------
 

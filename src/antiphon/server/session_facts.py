@@ -4,7 +4,7 @@ to `session/new` or `session/fork` says."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
 from msgspec import Struct, field
@@ -65,10 +65,6 @@ class ConfigValues(Mapping[str, Any]):
         return f"ConfigValues({dict(self)})"
 
 
-Note = tuple[int, str, Any]
-"""A notification, and the event that it comes behind."""
-
-
 class SessionStart(Struct, frozen=True):
     """Where the client that begins a session starts to follow it. Everything after `seq` is sent to it: an
     agent may speak before that client is attached."""
@@ -76,8 +72,8 @@ class SessionStart(Struct, frozen=True):
     seq: int
     config_options: Sequence[v2.SessionConfigOption]
     commands: Sequence[v2.AvailableCommand]
-    notes: list[Note] = field(default_factory=list)
-    """The extension notifications that came since."""
+    notes: list[tuple[int, str, Any]] = field(default_factory=list)
+    """The extension notifications that came since: the event that each follows, its method and params."""
     followed: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once a client follows the session."""
 
@@ -89,7 +85,3 @@ class SessionStart(Struct, frozen=True):
     def note(self, seq: int, method: str, params: Any) -> None:
         if len(self.notes) < MOST:
             self.notes.append((seq, method, params))
-
-    def send_notes(self, notify_at: Callable[[int, str, Any], None]) -> None:
-        for seq, method, params in self.notes:
-            notify_at(seq, method, params)

@@ -34,31 +34,24 @@ def follow(
 ) -> None:
     """Attach a client to a subagent, once it has been sent everything of the parent up to `announced`."""
     voice = client.voices.get(parent.id)
-    if voice is not None and takes_subagents(client) and child.id not in client.voices:
-        joined: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        child.joining.add(joined)
-        client.wire.start_soon(_follow(registry, client, parent.id, voice, child, announced, joined))
+    if voice is None or not takes_subagents(client) or child.id in client.voices:
+        return
+    joined: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    child.joining.add(joined)
 
+    async def attach() -> None:
+        try:
+            await voice.reached(announced)
+            if client.voices.get(parent.id) is not voice or child.id in client.voices or child.gone:
+                return  # it left, or follows already
+            attached = client.voices[child.id] = registry.new_voice(client, child.id)
+            attached.pin(child.feed, child.control.answer, history=True)
+            attached.start(state=True)
+        finally:
+            child.joining.discard(joined)
+            joined.set_result(None)
 
-async def _follow(
-    registry: SessionRegistry,
-    client: ClientConnection,
-    parent_id: str,
-    voice: AttachmentWriter,
-    child: ServedSession,
-    announced: int,
-    joined: asyncio.Future[None],
-) -> None:
-    try:
-        await voice.reached(announced)
-        if client.voices.get(parent_id) is not voice or child.id in client.voices or child.gone:
-            return  # it left, or follows already
-        own = client.voices[child.id] = registry.new_voice(client, child.id)
-        own.pin(child.feed, child.control.answer, history=True)
-        own.start(state=True)
-    finally:
-        child.joining.discard(joined)
-        joined.set_result(None)
+    client.wire.start_soon(attach())
 
 
 def announcements(session: ServedSession, voice: AttachmentWriter) -> list[bytes]:

@@ -69,30 +69,28 @@ class InjectResponse(Wire, frozen=True, kw_only=True):
     message_id: EntryId
 
 
-class ReplaceInjectRequest(Wire, frozen=True, kw_only=True):
+class QueuedPromptRequest(Wire, frozen=True, kw_only=True):
+    """The base of the requests that change a queued prompt."""
+
+    session_id: AttachedSession
+    message_id: EntryId
+    operation_id: OperationId | None = None
+
+
+class ReplaceInjectRequest(QueuedPromptRequest, frozen=True, kw_only=True):
     """Replace the content of a queued prompt."""
 
-    session_id: AttachedSession
-    message_id: EntryId
     content: Blocks
-    operation_id: OperationId | None = None
 
 
-class RevokeInjectRequest(Wire, frozen=True, kw_only=True):
+class RevokeInjectRequest(QueuedPromptRequest, frozen=True, kw_only=True):
     """Remove a queued prompt."""
 
-    session_id: AttachedSession
-    message_id: EntryId
-    operation_id: OperationId | None = None
 
-
-class MoveInjectRequest(Wire, frozen=True, kw_only=True):
+class MoveInjectRequest(QueuedPromptRequest, frozen=True, kw_only=True):
     """Move a queued prompt."""
 
-    session_id: AttachedSession
-    message_id: EntryId
     before: str | None = None  #: The entry that it is put before; without it, the end of the queue.
-    operation_id: OperationId | None = None
 
 
 class ListInjectRequest(Wire, frozen=True, kw_only=True):

@@ -21,8 +21,8 @@ from antiphon.live.session import LiveSession
 from antiphon.schema.antiphon import sessions as wire
 from antiphon.schema.repair import Malformed
 from antiphon.schema.v2 import permissions
-from antiphon.server.attach import Cursor, join
 from antiphon.server.connection import renamed
+from antiphon.server.methods.entry import Cursor, join
 from antiphon.server.registry import SessionRegistry
 from antiphon.server.request import Request
 from antiphon.server.session import ServedSession
@@ -92,8 +92,8 @@ async def _open(registry: SessionRegistry, session_id: str, voice: AttachmentWri
     except ResourceNotFound as error:
         reason = {"sessionId": session_id, "reason": "unknown_session"}
         raise RequestError(ResourceNotFound.code, str(error), data=reason) from None
-    if not was_open and session.fold.created is not None:
-        session.additional_directories = session.fold.created.additional_directories
+    if not was_open:
+        session.restore_directories()
     return session
 
 

@@ -25,17 +25,20 @@ async def log_in(request: Request) -> Any:
     client.authentication.check_has_login(request.inbound.method)
     channel = RequestChannel(client, request.inbound)
     await client.authentication.log_in(params.method_id, params.meta, channel)
-    request.answer({})
-    await client.report_auth()
-    return {}
+    return await _done(request)
 
 
 async def log_out(request: Request) -> Any:
     client = request.client
     client.authentication.check_has_login(request.inbound.method)
     await client.authentication.log_out()
+    return await _done(request)
+
+
+async def _done(request: Request) -> Any:
+    """Answer, then report the new status: a client must not get it before the answer."""
     request.answer({})
-    await client.report_auth()
+    await request.client.report_auth()
     return {}
 
 

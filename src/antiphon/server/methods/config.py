@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from antiphon.bridge.upgrade import requests as upward
@@ -12,6 +13,8 @@ from antiphon.schema.version import without_ours
 from antiphon.server.request import Request
 from antiphon.server.session import ServedSession
 from antiphon.server.session_facts import options_of
+
+Wanted = v2.SetSessionConfigOptionId | v2.SetSessionConfigOptionBoolean
 
 
 async def set_option(request: Request) -> Any:
@@ -28,22 +31,22 @@ async def set_option(request: Request) -> Any:
 
 
 async def set_mode(request: Request) -> Any:
-    _, session = request.attached(request.params.session_id)
-    await _set(session, upward.set_mode(request.params, options_of(session.fold)))
-    await _as_written(request, session)
+    await _set_v1(request, upward.set_mode)
     return v1.SetSessionModeResponse()
 
 
 async def set_model(request: Request) -> Any:
-    _, session = request.attached(request.params.session_id)
-    await _set(session, upward.set_model(request.params, options_of(session.fold)))
-    await _as_written(request, session)
+    await _set_v1(request, upward.set_model)
     return SetSessionModelResponse()
 
 
-async def _set(
-    session: ServedSession, wanted: v2.SetSessionConfigOptionId | v2.SetSessionConfigOptionBoolean
-) -> None:
+async def _set_v1(request: Request, upgrade: Callable[[Any, list[v2.SessionConfigOption]], Wanted]) -> None:
+    _, session = request.attached(request.params.session_id)
+    await _set(session, upgrade(request.params, options_of(session.fold)))
+    await _as_written(request, session)
+
+
+async def _set(session: ServedSession, wanted: Wanted) -> None:
     await session.control.configure(wanted.config_id, wanted.value, without_ours(wanted.meta))
 
 

@@ -7,11 +7,10 @@ from typing import Any
 
 from antiphon.bridge.upgrade import requests as upward
 from antiphon.engine.events import RequestId
-from antiphon.engine.prompts import Entry
+from antiphon.engine.prompts import Entry, Outcome
 from antiphon.errors import InvalidParams, RequestCancelled, RequestError
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.live.attachment_writer import AttachmentWriter
-from antiphon.schema import v2
 from antiphon.schema.antiphon.prompts import CancelMeta, Delivery, PromptMeta
 from antiphon.schema.antiphon.readers import read_meta
 from antiphon.schema.version import without_ours
@@ -30,9 +29,7 @@ async def prompt(request: Request) -> Any:
         return None
     voice, session = request.attached(request.params.session_id)
     control = session.control
-    wanted: v2.PromptRequest = (
-        upward.prompt(request.params, report=client.losses) if client.v1 else request.params
-    )
+    wanted = request.upgraded(upward.prompt)
     accepted = session.worker.accepted
     for block in wanted.prompt:
         if not isinstance(block, accepted):
@@ -50,11 +47,9 @@ async def prompt(request: Request) -> Any:
         request_id=_kept_id(inbound.id),
         policy=client.policy,
     )
-    if outcome.refusal is not None or outcome.entry is None:
-        refused = InvalidParams().to_wire() if outcome.refusal is None else outcome.refusal.to_wire()
-        raise RequestError(refused.code, refused.message, data=refused.data)
-    message_id = outcome.entry.message_id
-    if outcome.entry.settled and await _answered_again(session, voice, outcome.entry, inbound):
+    entry = accepted_entry(outcome)
+    message_id = entry.message_id
+    if entry.settled and await _answered_again(session, voice, entry, inbound):
         return None
     answered = voice.prompted(message_id, inbound)
     session.prompters[message_id] = client
@@ -77,6 +72,15 @@ async def prompt(request: Request) -> Any:
     finally:
         session.prompters.pop(message_id, None)
     return None
+
+
+def accepted_entry(outcome: Outcome) -> Entry:
+    """Return the entry that a command on the queue led to. Raises `RequestError` for a refusal."""
+    if outcome.refusal is not None:
+        error = outcome.refusal.to_wire()
+        raise RequestError(error.code, error.message, data=error.data)
+    assert outcome.entry is not None
+    return outcome.entry
 
 
 def cancel(request: Request) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from antiphon.errors import InvalidParams
-from antiphon.schema import v1, v2
-from antiphon.server.request import ModelProvider, Request
+from antiphon.schema import v2
+from antiphon.server.providers import Provider
+from antiphon.server.request import Request
 
 
 async def list_providers(request: Request) -> Any:
-    types: Any = v1 if request.client.v1 else v2
-    providers = request.server.providers.values()
+    types, providers = request.client.types, request.server.providers.values()
     return types.ListProvidersResponse(providers=[_info(provider, types) for provider in providers])
 
 
@@ -26,20 +26,22 @@ async def disable(request: Request) -> Any:
     return {}
 
 
-def _find(request: Request) -> ModelProvider:
+def _find(request: Request) -> Provider:
     id, providers = request.params.provider_id, request.server.providers
     if id not in providers:
         raise InvalidParams(f"there is no provider {id!r}")
     return providers[id]
 
 
-def _info(provider: ModelProvider, types: Any) -> Any:
-    setting = provider.setting
+def _info(provider: Provider, types: Any) -> Any:
+    current = provider.current
     return types.ProviderInfo(
         provider_id=types.ProviderId(provider.id),
         supported=list(map(types.LlmProtocol, provider.supported)),
         required=provider.required,
         current=None
-        if setting is None
-        else types.ProviderCurrentConfig(api_type=types.LlmProtocol(setting[0]), base_url=setting[1]),
+        if current is None
+        else types.ProviderCurrentConfig(
+            api_type=types.LlmProtocol(current.api_type), base_url=current.base_url
+        ),
     )

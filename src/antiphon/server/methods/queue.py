@@ -14,12 +14,13 @@ from msgspec import Raw
 
 from antiphon.engine.json_values import CONTENT, encode
 from antiphon.engine.prompts import Outcome
-from antiphon.errors import InvalidParams, RequestError
+from antiphon.errors import InvalidParams
 from antiphon.live.queue_feed import shown_entry
 from antiphon.schema.antiphon import prompts as wire
 from antiphon.schema.antiphon.prompts import Delivery
 from antiphon.schema.repair import Malformed
 from antiphon.schema.wire import Unknown
+from antiphon.server.methods.prompts import accepted_entry
 from antiphon.server.request import Request
 from antiphon.server.session import ServedSession
 
@@ -41,7 +42,7 @@ async def inject(request: Request) -> wire.InjectResponse:
         policy=request.client.policy,
     )
     session.control.advance()
-    return await _settle(session, outcome)
+    return await _respond(session, outcome)
 
 
 async def replace(request: Request) -> wire.InjectResponse:
@@ -92,7 +93,9 @@ async def resume(request: Request) -> wire.Done:
     return wire.Done()
 
 
-async def _once(session: ServedSession, params: Any, change: Callable[[str], Outcome]) -> wire.InjectResponse:
+async def _once(
+    session: ServedSession, params: wire.QueuedPromptRequest, change: Callable[[str], Outcome]
+) -> wire.InjectResponse:
     """Change an entry, unless that was done before under the same operation id."""
     message_id, operation_id = params.message_id, params.operation_id
     if operation_id in session.fold.operations:
@@ -101,17 +104,13 @@ async def _once(session: ServedSession, params: Any, change: Callable[[str], Out
     outcome = change(message_id)
     if outcome.refusal is None:
         session.control.emit((*outcome.events, *session.fold.operations.done(operation_id)))
-    return await _settle(session, outcome)
+    return await _respond(session, outcome)
 
 
-async def _settle(session: ServedSession, outcome: Outcome) -> wire.InjectResponse:
-    """Wait until the outcome is in the store, also a refusal (invariant 1)."""
+async def _respond(session: ServedSession, outcome: Outcome) -> wire.InjectResponse:
+    """Return the response once the outcome is in the store, also a refusal (invariant 1)."""
     await session.feed.durable()
-    if outcome.refusal is not None or outcome.entry is None:
-        assert outcome.refusal is not None
-        error = outcome.refusal.to_wire()
-        raise RequestError(error.code, error.message, data=error.data)
-    return wire.InjectResponse(message_id=outcome.entry.message_id)
+    return wire.InjectResponse(message_id=accepted_entry(outcome).message_id)
 
 
 def _content(content: list[Any]) -> Raw:

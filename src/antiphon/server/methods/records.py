@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import to_builtins
+from msgspec import structs, to_builtins
 
 from antiphon.engine.snapshot import state_word
 from antiphon.engine.subagents import SUBAGENT_OF
@@ -13,7 +13,6 @@ from antiphon.live.presence import rfc3339
 from antiphon.schema import v1, v2
 from antiphon.schema.antiphon.hub import Fault, SessionInfoMeta
 from antiphon.schema.version import META_KEY
-from antiphon.server.access import AccessPolicy
 from antiphon.server.registry import SessionRegistry, record_of
 from antiphon.server.request import Request
 from antiphon.server.session_facts import choose_title
@@ -27,9 +26,9 @@ _FILTER = v2.SessionArchiveFilter
 
 async def list_sessions(request: Request) -> Any:
     client, registry, params = request.client, request.registry, request.params
-    types: Any = v1 if client.v1 else v2
+    types = client.types
     wanted = _FILTER.EXCLUDE if params.archived is None else _FILTER(params.archived)
-    records, cursor = await _page(registry.store, params.cwd, params.cursor, wanted, client.policy)
+    records, cursor = await _page(request, wanted)
     sessions = [info_of(registry, record, types) for record in records]
     return types.ListSessionsResponse(sessions=sessions, next_cursor=cursor)
 
@@ -37,9 +36,7 @@ async def list_sessions(request: Request) -> Any:
 async def archive(request: Request) -> Any:
     """Hide a session from the usual list; work in it ends, as by a close (SESS-53)."""
     registry, session_id = request.registry, request.params.session_id
-    session = registry.find(session_id)
-    if session is not None:
-        await registry.close(session)
+    await registry.close_if_open(session_id)
     await _mark_archived(registry.store, session_id, archived=True)
     registry.changed(session_id)
     return {}
@@ -52,13 +49,11 @@ async def unarchive(request: Request) -> Any:
 
 
 async def status(request: Request) -> Any:
-    client, registry = request.client, request.registry
+    client, registry, types = request.client, request.registry, request.client.types
     session = registry.find(request.params.session_id)
     if session is None:
         await record_of(registry.store, request.params.session_id)
-        if client.v1:
-            return v1.SessionStatusResponse(status=v1.SessionStatus.SAVED)
-        return v2.SessionStatusResponse(status=v2.SessionStatus.SAVED)
+        return types.SessionStatusResponse(status=types.SessionStatus.SAVED)
     if client.v1:
         return v1.SessionStatusResponse(status=v1.SessionStatus.OPEN)
     state = session.fold.turns.snapshot()
@@ -71,8 +66,7 @@ async def set_title(request: Request) -> Any:
     async with request.registry.borrow(request.params.session_id) as live:
         await choose_title(live, title)
     request.registry.changed(request.params.session_id)
-    types: Any = v1 if request.client.v1 else v2
-    return types.SetSessionTitleResponse(title=title)
+    return request.client.types.SetSessionTitleResponse(title=title)
 
 
 def info_of(registry: SessionRegistry, record: SessionRecord, types: Any) -> Any:
@@ -108,19 +102,14 @@ def is_archived(record: SessionRecord) -> bool:
     return record.meta.get(ARCHIVED) is True
 
 
-async def _page(
-    store: Store,
-    cwd: str | None,
-    cursor: str | None,
-    wanted: v2.SessionArchiveFilter,
-    policy: AccessPolicy,
-) -> tuple[list[SessionRecord], str | None]:
+async def _page(request: Request, wanted: v2.SessionArchiveFilter) -> tuple[list[SessionRecord], str | None]:
     """Return a page of the list and the cursor of the next one. Only the last page may be empty."""
     if not wanted.known:
         raise InvalidParams(f"`archived` cannot be {str(wanted)!r}")  # SESS-54
+    policy, cursor = request.client.policy, request.params.cursor
     found: list[SessionRecord] = []
     while True:
-        listing = await store.list(cwd=cwd, after=cursor, limit=LIST_LIMIT)
+        listing = await request.registry.store.list(cwd=request.params.cwd, after=cursor, limit=LIST_LIMIT)
         cursor = listing.next
         found += [
             record
@@ -143,14 +132,7 @@ def _title(given: str) -> str:
 
 
 def _plain(state: Any) -> Any:
-    """The state as it stands in a result, where it is no update."""
+    """Return a state as a result has it, which is no update."""
     if not isinstance(state, v2.StateUpdate):
         return {key: value for key, value in state.items() if key != "sessionUpdate"}
-    return v2.StateUpdate(
-        state=state.state,
-        stop_reason=state.stop_reason,
-        error=state.error,
-        usage=state.usage,
-        background=state.background,
-        meta=state.meta,
-    )
+    return v2.StateUpdate(**{**structs.asdict(state), "proposed_reason": None})

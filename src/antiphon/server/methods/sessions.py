@@ -10,7 +10,7 @@ from antiphon.errors import InvalidParams, SessionClaimed
 from antiphon.schema import v2
 from antiphon.schema.antiphon.readers import read_meta
 from antiphon.schema.antiphon.sessions import CloseSessionMeta, ForkSessionMeta
-from antiphon.server.attach import enter, join, read_cursor
+from antiphon.server.methods.entry import enter, join, read_cursor
 from antiphon.server.offer import Offer
 from antiphon.server.registry import open_elsewhere
 from antiphon.server.request import Request
@@ -18,39 +18,26 @@ from antiphon.server.subagents import delete_subagents
 
 
 async def new(request: Request) -> Any:
-    client, registry = request.client, request.registry
-    wanted: v2.NewSessionRequest = (
-        upward.new_session(request.params, report=client.losses) if client.v1 else request.params
-    )
+    wanted = request.upgraded(upward.new_session)
     check_setup(wanted, request.server.offer)
-    session = await registry.begin(wanted, lambda: request.server.create(wanted, client))
+    session = await request.registry.begin(wanted, lambda: request.server.create(wanted, request.client))
     return enter(request, session, v2.NewSessionResponse)
 
 
 async def fork(request: Request) -> Any:
-    client, registry = request.client, request.registry
-    wanted: v2.ForkSessionRequest = (
-        upward.fork_session(request.params, report=client.losses) if client.v1 else request.params
-    )
+    wanted = request.upgraded(upward.fork_session)
     check_setup(wanted, request.server.offer)
     at = read_meta(ForkSessionMeta, wanted.meta).message_id
-    session = await registry.begin(wanted, lambda: request.server.fork(wanted, at, client))
+    session = await request.registry.begin(wanted, lambda: request.server.fork(wanted, at, request.client))
     return enter(request, session, v2.ForkSessionResponse)
 
 
 async def load(request: Request) -> Any:
-    return await _reopen(
-        request, upward.load_session(request.params, report=request.client.losses), loaded=True
-    )
+    return await _reopen(request, request.upgraded(upward.load_session), loaded=True)
 
 
 async def resume(request: Request) -> Any:
-    params = (
-        upward.resume_session(request.params, report=request.client.losses)
-        if request.client.v1
-        else request.params
-    )
-    return await _reopen(request, params, loaded=False)
+    return await _reopen(request, request.upgraded(upward.resume_session), loaded=False)
 
 
 async def _reopen(request: Request, params: v2.ResumeSessionRequest, *, loaded: bool) -> Any:
@@ -64,8 +51,8 @@ async def _reopen(request: Request, params: v2.ResumeSessionRequest, *, loaded: 
         cursor.check(session.fold)
     if client.policy.acts:
         await registry.set_up(session, params)
-    elif not session.additional_directories and session.fold.created is not None:
-        session.additional_directories = session.fold.created.additional_directories
+    elif not session.additional_directories:
+        session.restore_directories()
     return await join(request, session, voice, history=history, cursor=cursor, loaded=loaded)
 
 
@@ -85,9 +72,7 @@ async def close(request: Request) -> Any:
 
 async def delete(request: Request) -> Any:
     registry, session_id = request.registry, request.params.session_id
-    session = registry.find(session_id)
-    if session is not None:
-        await registry.close(session)
+    await registry.close_if_open(session_id)
     await registry.wait_closed(session_id)
     await delete_subagents(registry.store, session_id)
     try:
@@ -102,7 +87,9 @@ def check_setup(
     params: v2.NewSessionRequest | v2.ResumeSessionRequest | v2.ForkSessionRequest,
     offer: Offer,
 ) -> None:
-    _absolute(params.cwd, *params.additional_directories)
+    for path in (params.cwd, *params.additional_directories):
+        if not os.path.isabs(path):  # RPC-43: paths are absolute, and native to the machine of the agent
+            raise InvalidParams(f"{path!r} is not an absolute path")
     offer.check_system_prompt(params.system_prompt)
     names = [getattr(server, "name", None) for server in params.mcp_servers]
     for server in params.mcp_servers:
@@ -110,10 +97,3 @@ def check_setup(
             raise InvalidParams("an MCP server of an unsupported type")  # MCPCFG-05
     if len(set(names)) != len(names):
         raise InvalidParams("two MCP servers of one name")  # MCPCFG-06
-
-
-def _absolute(*paths: str) -> None:
-    """RPC-43: paths are absolute, and native to the machine the agent runs on."""
-    for path in paths:
-        if not os.path.isabs(path):
-            raise InvalidParams(f"{path!r} is not an absolute path")

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from msgspec import structs
 
 from antiphon.connection.sessions import session_of
 from antiphon.schema.antiphon.readers import read_meta
 from antiphon.schema.antiphon.sessions import CloseSessionMeta
-from antiphon.schema.methods import OWN
 from antiphon.server.method import Act, Lane, Method, Opens, Role
 from antiphon.server.methods import annotations as annotation_methods
 from antiphon.server.methods import (
@@ -60,7 +57,7 @@ _ROWS = (
     ),
     Method("session/load", sessions.load, role=OBSERVER, subagents=True, opens=Opens.EXISTING),
     Method("session/resume", sessions.resume, role=OBSERVER, subagents=True, opens=Opens.EXISTING),
-    # Whoever may not act only leaves by it.
+    # A client that may not act is only detached by it.
     Method("session/close", sessions.close, role=OBSERVER, act=Act.CLOSE, login=False),
     Method(CLOSE_FOR_ALL, sessions.close, act=Act.CLOSE, login=False),
     Method("session/delete", sessions.delete, act=Act.DELETE),
@@ -120,11 +117,7 @@ _ROWS = (
 )
 
 
-def _by_name(rows: Iterable[Method]) -> dict[str, Method]:
-    return {row.name: row for row in rows}
-
-
-METHODS = _by_name(_ROWS)
+METHODS = {row.name: row for row in _ROWS}
 _UNKNOWN = Method("", extensions.call)
 
 
@@ -133,9 +126,9 @@ def method_of(name: str) -> Method:
     known = METHODS.get(name)
     if known is not None:
         return known
-    foreign = name.startswith(EXTENSION) and not name.startswith(OWN)
-    act = Act.CALL if name.startswith("_") else Act.READ
-    return structs.replace(METHODS[EXTENSION] if foreign else _UNKNOWN, name=name, act=act)
+    act = Act.CALL if name.startswith(EXTENSION) else Act.READ
+    unknown = structs.replace(_UNKNOWN, name=name, act=act)
+    return structs.replace(METHODS[EXTENSION], name=name) if unknown.is_foreign else unknown
 
 
 def lane_of(name: str, params: object) -> str | None:

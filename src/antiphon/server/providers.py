@@ -43,29 +43,36 @@ class Provider:
         self,
         id: str,
         *,
-        supported: tuple[v2.LlmProtocol, ...],
+        supports: Collection[str],
         required: bool,
-        current: ProviderSetting | None,
+        api_type: str | None,
+        base_url: str | None,
+        headers: dict[str, str] | None,
     ) -> None:
+        """Raises `LocalError` for what could not be offered."""
         self.id = v2.ProviderId(id)
-        self.supported = supported
+        self.supported = tuple(map(v2.LlmProtocol, supports))
         self.required = required
         """Whether the agent cannot do without it: then it cannot be disabled."""
-        self.current = current
+        self.current: ProviderSetting | None = None
         """How it is reached now; `None` where it is disabled."""
         self._handler: ProviderHandler | None = None
         self._one_at_a_time = asyncio.Lock()
+        if not id or not self.supported:
+            raise LocalError("a provider has an id and supports some protocol")
+        if base_url is not None:
+            protocol = v2.LlmProtocol(api_type or self.supported[0])
+            self.current = ProviderSetting(api_type=protocol, base_url=base_url, headers=headers or {})
+            try:
+                self._check(self.current)
+            except InvalidParams as error:
+                raise LocalError(error.detail) from None
 
     def __call__(self, handler: H) -> H:
         if self._handler is not None:
             raise LocalError(f"the provider {self.id!r} has one handler")
         self._handler = handler
         return handler
-
-    @property
-    def setting(self) -> tuple[v2.LlmProtocol, str] | None:
-        """The protocol and the address that are in use; `None` where it is disabled."""
-        return None if self.current is None else (self.current.api_type, self.current.base_url)
 
     async def set(self, api_type: v2.LlmProtocol, base_url: str, headers: dict[str, str]) -> None:
         """Replace what was set before. Raises `InvalidParams`."""
@@ -79,7 +86,7 @@ class Provider:
         if wanted is None and self.required:
             raise InvalidParams(f"the provider {self.id!r} is required")
         if wanted is not None:
-            _check(wanted, self.supported)
+            self._check(wanted)
         async with self._one_at_a_time:
             if self._handler is not None:
                 try:
@@ -88,38 +95,12 @@ class Provider:
                     raise InvalidParams(f"the agent refuses this setting of {self.id!r}") from None
             self.current = wanted
 
-
-def declare(
-    id: str,
-    *,
-    supports: Collection[str],
-    required: bool,
-    api_type: str | None,
-    base_url: str | None,
-    headers: dict[str, str] | None,
-) -> Provider:
-    """Raises `LocalError` for what could not be offered."""
-    supported = tuple(map(v2.LlmProtocol, supports))
-    if not id or not supported:
-        raise LocalError("a provider has an id and supports some protocol")
-    current = None
-    if base_url is not None:
-        current = ProviderSetting(
-            api_type=v2.LlmProtocol(api_type or supported[0]), base_url=base_url, headers=headers or {}
-        )
+    def _check(self, setting: ProviderSetting) -> None:
+        if setting.api_type not in self.supported:
+            raise InvalidParams(f"the provider does not support the protocol {str(setting.api_type)!r}")
         try:
-            _check(current, supported)
-        except InvalidParams as error:
-            raise LocalError(error.detail) from None
-    return Provider(id, supported=supported, required=required, current=current)
-
-
-def _check(setting: ProviderSetting, supported: Collection[v2.LlmProtocol]) -> None:
-    if setting.api_type not in supported:
-        raise InvalidParams(f"the provider does not support the protocol {str(setting.api_type)!r}")
-    try:
-        address = urlsplit(setting.base_url)
-    except ValueError:
-        address = urlsplit("")
-    if address.scheme not in ("http", "https") or not address.netloc:
-        raise InvalidParams("a base URL is an `http:` or `https:` address")
+            address = urlsplit(setting.base_url)
+        except ValueError:
+            address = urlsplit("")
+        if address.scheme not in ("http", "https") or not address.netloc:
+            raise InvalidParams("a base URL is an `http:` or `https:` address")

@@ -26,7 +26,7 @@ def method_handlers(server: ServerContext, client: ClientConnection) -> MethodHa
     request, notified = partial(dispatch, server, client), partial(_notified, server, client)
     offered = [row for row in METHODS.values() if row.offered is None or row.offered(server.offer)]
     return MethodHandlers(
-        requests={row.name: request for row in offered if row.handler is not None and not _is_extension(row)},
+        requests={row.name: request for row in offered if row.handler not in (None, extensions.call)},
         notifications={row.name: partial(notified, row) for row in offered if row.notified is not None},
         options=ConnectionOptions(
             on_extension=request,
@@ -34,10 +34,6 @@ def method_handlers(server: ServerContext, client: ClientConnection) -> MethodHa
             lane_of=lane_of,
         ),
     )
-
-
-def _is_extension(row: Method) -> bool:
-    return row.handler is extensions.call
 
 
 async def dispatch(server: ServerContext, client: ClientConnection, params: Any, inbound: Inbound) -> Any:

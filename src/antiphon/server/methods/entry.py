@@ -33,8 +33,8 @@ class Cursor(Struct, frozen=True):
         if self.after > fold.last_seq:
             raise InvalidParams(f"the cursor names event {self.after}, but the last one is {fold.last_seq}")
 
-    def own(self, voice: AttachmentWriter, fold: Session) -> None:
-        """A v1 client is not shown its own prompts: also not those that were taken while it was away."""
+    def recognize_prompts(self, voice: AttachmentWriter, fold: Session) -> None:
+        """A v1 client does not get its own prompts: also not those that were taken while it was away."""
         for operation_id in self.operations:
             entry = fold.prompts.of_operation(operation_id)
             if entry is not None:
@@ -87,10 +87,10 @@ def enter(
     for raw in later:
         voice.send_update(raw)
     if start is not None:
-        start.send_notes(voice.notify_at)
-    voice.start(state=again)
-    if start is not None:
+        for note in start.notes:
+            voice.notify_at(*note)
         start.followed.set()
+    voice.start(state=again)
     new, session.new = session.new, False
     if new:
         session.worker.begin()
@@ -122,7 +122,7 @@ async def join(
         if not voice.pinned:
             voice.pin(session.feed, session.control.answer, history=history, items=items, after=after)
         if cursor is not None:
-            cursor.own(voice, session.fold)
+            cursor.recognize_prompts(voice, session.fold)
         client.voices[session.id] = voice
         if session.start is not None:  # the client that began the session was lost before it followed
             session.start.followed.set()
@@ -151,7 +151,7 @@ async def join(
         if not answered.done():  # its request may have been cancelled meanwhile
             answered.set_result(given)
 
-    # SESS-21: the state closes every resume; a v1 client has no word for it.
+    # SESS-21: the state closes every resume; v1 has no state update.
     voice.start(state=True, then=then)
     # Moved by another resume, closed, or lost with its store before the replay was through: it says so.
     await voice.ended_or(answered)
