@@ -104,7 +104,7 @@ class SessionFactory:
         else:
             worker.provide(provision)
             upstream, at_agent = there
-            at_agent.early.drop_replay()
+            at_agent.feed.drop_replay()
             await worker.bind(upstream, at_agent, again=False, begun=worker.note_start)
         return session
 
@@ -116,4 +116,4 @@ class SessionFactory:
             raise to_request_error(error) from error
         if lost:
             raise refusal(lost)
-        fork.early.answer_with_options(fork.config_options)
+        fork.feed.answer_with_options(fork.config_options)

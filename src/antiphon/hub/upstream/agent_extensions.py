@@ -13,7 +13,8 @@ from typing import Any
 
 from antiphon.client.protocol.agent_connection import AgentConnection
 from antiphon.errors import CallFailed, MethodNotFound, RequestError
-from antiphon.hub.upstream.session import LONGEST_WAIT, UpstreamSession
+from antiphon.hub.upstream.session import UpstreamSession
+from antiphon.hub.upstream.worker_feed import LONGEST_WAIT, Notified
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.schema.methods import OWN
@@ -37,16 +38,16 @@ class AgentExtensions:
     @property
     def _open(self) -> list[UpstreamSession]:
         """The sessions of the agent that the hub has not left."""
-        return [session for session in self._agent.sessions.values() if session.ended is None]
+        return [session for session in self._agent.sessions.values() if session.feed.ended is None]
 
     def _find(self, session_id: str) -> UpstreamSession | None:
         session = self._agent.find(session_id)
-        return None if session is None or session.ended is not None else session
+        return None if session is None or session.feed.ended is not None else session
 
     @property
     def _served(self) -> list[ServedSession]:
         """The hub sessions that the agent works for."""
-        return [session.worker.session for session in self._open if session.worker is not None]
+        return [session.feed.worker.session for session in self._open if session.feed.worker is not None]
 
     async def _asked(self, params: Any, inbound: Inbound) -> Any:
         named, here, links = await self._clients(inbound.method, params)
@@ -68,7 +69,7 @@ class AgentExtensions:
             return
         found = self._find(named)
         if found is not None:
-            found.notified(method, params)
+            found.feed.add(Notified(method, params))
         else:
             self._agent.opener.keep(named, lambda: self._notified(method, params))
 
@@ -83,7 +84,7 @@ class AgentExtensions:
         if places:
             return
         for found in self._open:  # the client that begins one may not be there yet
-            found.notified(method, params)
+            found.feed.add(Notified(method, params))
         if not self._open:
             self._agent.opener.keep_unnamed(lambda: self._tell_all(method, params))
 
@@ -100,7 +101,7 @@ class AgentExtensions:
             return None, None, _unique(self._served)
         await self._wait_for_clients(lambda: _present(self._find(named)))
         found = self._find(named)
-        session = None if found is None or found.worker is None else found.worker.session
+        session = None if found is None or found.feed.worker is None else found.feed.worker.session
         if session is None:
             raise MethodNotFound(method)  # no attached client could know it
         return named, session.id, session.askable()
@@ -112,7 +113,7 @@ class AgentExtensions:
             async with asyncio.timeout(LONGEST_WAIT):
                 await self._agent.opener.wait_until(lambda: bool(opened()))
                 for found in opened():
-                    await found.followed()
+                    await found.feed.followed()
 
 
 def _present(found: UpstreamSession | None) -> list[UpstreamSession]:

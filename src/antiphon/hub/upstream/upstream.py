@@ -32,8 +32,9 @@ from antiphon.hub.upstream.agent_extensions import AgentExtensions
 from antiphon.hub.upstream.agent_reader import AgentReader
 from antiphon.hub.upstream.files import EditorWorkspace, Files
 from antiphon.hub.upstream.mcp import McpOffers, McpRelay
-from antiphon.hub.upstream.session import UpstreamListener, UpstreamSession
+from antiphon.hub.upstream.session import UpstreamSession
 from antiphon.hub.upstream.target import Target
+from antiphon.hub.upstream.worker_feed import UpstreamListener
 from antiphon.schema import v2
 from antiphon.schema.mcp_binding import MESSAGE
 from antiphon.schema.version import Extras
@@ -250,28 +251,28 @@ class Upstream:
 
     def _make_session(self, session_id: str, dialect: AgentDialect, request: Setup) -> UpstreamSession:
         before = self.agent.find(session_id)
-        if before is not None and before.worker is not None and before.ended is None:
+        if before is not None and before.feed.worker is not None and before.feed.ended is None:
             self.mixes = True
-            before.left("it has given the session's id to another one")
+            before.feed.end("it has given the session's id to another one")
         return UpstreamSession(self.agent, session_id, dialect, request, self, self._answer_memory)
 
     async def _session(self, session_id: str) -> ServedSession | None:
         session = self.agent.find(session_id)
-        if session is None or session.ended is not None:
+        if session is None or session.feed.ended is not None:
             return None
-        await session.wait_for_client()
-        worker = session.top.worker  # a session that works for another one asks through it
+        await session.feed.wait_for_client()
+        worker = session.top.feed.worker  # a session that works for another one asks through it
         return None if worker is None else worker.session
 
     def cut_children(self, session: UpstreamSession) -> None:
         """Hand on nothing of what worked for a session before it was brought back."""
         for child in self.agent.sessions.values():
             if child.parent is session:
-                child.cut()
+                child.feed.cut()
 
     def leave(self, session: UpstreamSession) -> None:
         """Leave a session. If other sessions use the agent, this one is ended there."""
-        session.cut()
+        session.feed.cut()
         if self.users > 1 and self.alive and self.agent.find(session.id) is session:
             ended = self._ending[session.id] = asyncio.Event()
             self.agent.connection.start_soon(self._end_session(session, ended))
@@ -306,7 +307,7 @@ class Upstream:
     def end(self, reason: str) -> None:
         """End the agent, for all sessions that it works for."""
         for session in tuple(self.agent.sessions.values()) if self.ready else ():
-            session.left(reason)
+            session.feed.end(reason)
         self.stop()
 
     def stop(self) -> asyncio.Task[None]:
@@ -327,7 +328,7 @@ class Upstream:
         """The worker that is asked, and the session that asks: one that works for another one asks through
         it. An agent may ask before the worker is there."""
         session = self.agent.find(session_id)
-        worker = None if session is None else await session.top.led()
+        worker = None if session is None else await session.top.feed.led()
         return None if session is None or worker is None else (worker, session)
 
     async def decide_permission(

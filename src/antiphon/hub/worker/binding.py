@@ -119,7 +119,7 @@ class Binding:
             notice = RETOLD if forked else LOST  # an imported copy has no chain either
             if lossy:
                 self.is_untold, self.mark = True, f"~{secrets.token_hex(3)}"
-            session.early.answer_with_options(session.config_options)
+            session.feed.answer_with_options(session.config_options)
             await self._bind(upstream, session, again=again is not None)
             notices = [notice] if lossy else []
             notices += [warning(lost)] if lost else []
@@ -199,7 +199,7 @@ class Binding:
         at_agent, upstream = self.at_agent, self.upstream
         self.at_agent = self.upstream = None
         if at_agent is not None:
-            at_agent.cut()
+            at_agent.feed.cut()
         if upstream is not None and at_agent is not None:
             upstream.leave(at_agent)
             self._hub.upstreams.let_go(upstream)

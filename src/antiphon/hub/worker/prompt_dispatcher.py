@@ -33,7 +33,8 @@ from antiphon.errors import (
     StoreError,
 )
 from antiphon.hub.upstream.errors import to_request_error
-from antiphon.hub.upstream.session import SentPrompt, UpstreamSession
+from antiphon.hub.upstream.session import UpstreamSession
+from antiphon.hub.upstream.worker_feed import SentPrompt
 from antiphon.hub.worker.binding import Binding
 from antiphon.hub.worker.prompt_messages import Held, PromisedIds, PromptAttribution, PromptEcho, UserUpdate
 from antiphon.hub.worker.story import is_command, story

@@ -25,8 +25,8 @@ from antiphon.engine.session import Session
 from antiphon.engine.turn import TurnState
 from antiphon.errors import AntiphonError
 from antiphon.hub.context import HubContext
-from antiphon.hub.upstream.session import UpstreamSession
 from antiphon.hub.upstream.upstream import CANCEL, tell_done
+from antiphon.hub.upstream.worker_feed import AskingSession
 from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.schema import v2
 from antiphon.schema.antiphon.clients import Who
@@ -155,7 +155,7 @@ class UpstreamQuestions:
     # --- what is answered --------------------------------------------------------------------------
 
     async def permission(
-        self, question_id: str, request: v2.RequestPermissionRequest, asking: UpstreamSession
+        self, question_id: str, request: v2.RequestPermissionRequest, asking: AskingSession
     ) -> v2.RequestPermissionResponse | None:
         """Decide on a permission request. `asking` is the session at the agent. None cancels."""
         if (decided := self._decide_alone(request, asking)) is not None:
@@ -174,7 +174,7 @@ class UpstreamQuestions:
         offered = [option.option_id for option in request.options]
         return _selected(outcome.option_id, outcome.meta) if outcome.option_id in offered else None  # OBS-02
 
-    async def elicitation(self, elicitation: Elicitation, asking: UpstreamSession) -> Any:
+    async def elicitation(self, elicitation: Elicitation, asking: AskingSession) -> Any:
         voices = self._asked_now()
         able = any(elicitation.mode in voice.modes for voice in voices)
         alone = not voices and self._session.start is None
@@ -231,7 +231,7 @@ class UpstreamQuestions:
         ]
 
     def _decide_alone(
-        self, request: v2.RequestPermissionRequest, asking: UpstreamSession
+        self, request: v2.RequestPermissionRequest, asking: AskingSession
     ) -> v2.PermissionOption | None:
         """Return the option where no client is there that may decide; `None` where one is to be waited for:
         also the client that begins the session and is about to follow it."""

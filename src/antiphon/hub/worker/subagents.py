@@ -83,7 +83,7 @@ class UpstreamSubagents:
             child = await self._registry.create_subagent(parent, cwd, session_id=id)
         except RequestError as error:  # the hub has no room for it: clients do not see it
             logger.warning("subagent of %s is not followed: %s", parent.id, error)
-            at_agent.cut()
+            at_agent.feed.cut()
             return
         if upstream is not self._upstream:  # the agent was lost
             self._registry.retire(child)

@@ -46,8 +46,9 @@ from antiphon.hub.context import HubContext
 from antiphon.hub.records import HUB
 from antiphon.hub.upstream.errors import to_request_error
 from antiphon.hub.upstream.mcp import Provision
-from antiphon.hub.upstream.session import SentPrompt, UpstreamSession
+from antiphon.hub.upstream.session import UpstreamSession
 from antiphon.hub.upstream.upstream import Upstream
+from antiphon.hub.upstream.worker_feed import AskingSession, SentPrompt
 from antiphon.hub.worker.binding import Binding
 from antiphon.hub.worker.canceller import UpstreamCanceller
 from antiphon.hub.worker.place import Place, go_on, news
@@ -180,7 +181,7 @@ class UpstreamWorker:
         self.dispatcher.promised.learn(self.fold.messages)
         self.questions.forget()
         self.subagents.stand(upstream, at_agent)
-        at_agent.lead(self, early=not again, mark=binding.mark, begun=begun)
+        at_agent.feed.lead(self, early=not again, mark=binding.mark, begun=begun)
         if again:
             upstream.cut_children(at_agent)
             for update in news(at_agent, self.fold):
@@ -337,7 +338,7 @@ class UpstreamWorker:
         if at_agent is not None and at_agent.abilities.close:
             with suppress(AntiphonError, TimeoutError):
                 async with asyncio.timeout(CLOSE_GRACE):
-                    at_agent.cut()
+                    at_agent.feed.cut()
                     await at_agent.agent.close(at_agent)
                     closed = True
         self._lose_agent()
@@ -393,11 +394,11 @@ class UpstreamWorker:
             await self.session.start.followed.wait()
 
     async def decide_permission(
-        self, question_id: str, request: v2.RequestPermissionRequest, asking: UpstreamSession
+        self, question_id: str, request: v2.RequestPermissionRequest, asking: AskingSession
     ) -> v2.RequestPermissionResponse | None:
         return await self.questions.permission(question_id, request, asking)
 
-    async def decide_elicitation(self, elicitation: Elicitation, asking: UpstreamSession) -> Any:
+    async def decide_elicitation(self, elicitation: Elicitation, asking: AskingSession) -> Any:
         return await self.questions.elicitation(elicitation, asking)
 
     def agent_left(self, reason: str) -> None:
@@ -494,4 +495,4 @@ def _join_parent(
     worker = worker_of(child)
     worker.binding.at_agent = at_agent
     worker.subagents.stand(upstream, at_agent, names)
-    at_agent.lead(worker, early=True)
+    at_agent.feed.lead(worker, early=True)
