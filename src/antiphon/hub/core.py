@@ -44,7 +44,7 @@ from antiphon.hub.upstream.known_agents import KnownAgents
 from antiphon.hub.upstream.logins import AgentLogins
 from antiphon.hub.upstream.pool import UpstreamPool
 from antiphon.hub.upstream.target import Target, default_agent_name, read_target
-from antiphon.hub.upstream.upstream import Upstream
+from antiphon.hub.upstream.upstream import Upstream, UpstreamSettings
 from antiphon.hub.worker.worker import UpstreamWorker, worker_of
 from antiphon.schema import v2
 from antiphon.schema.antiphon.clients import Present
@@ -100,7 +100,7 @@ class HubCore:
         named = agents if isinstance(agents, Mapping) else {default_agent_name(agents): agents}
         self.agents = {name: read_target(target) for name, target in named.items()}
         self.default = next(iter(self.agents), "")
-        self.cwd = _own_folder()
+        self.cwd = _current_folder()
         """Where it runs: what a client offers for a new session that knows no folder of its machine."""
         self.token = access.token or new_token()
         self.questions = questions.asked
@@ -159,7 +159,10 @@ class HubCore:
             questions=questions,
         )
         relay = ExtensionRelay(
-            self.upstreams, self.default, self._answer_own, lambda session: worker_of(session).binding.bring()
+            self.upstreams,
+            self.default,
+            self._answer_ours,
+            lambda session: worker_of(session).binding.bring(),
         )
         changes = SessionChanges()
         self.registry = SessionRegistry(
@@ -230,7 +233,7 @@ class HubCore:
                 if self._server.serving_last:
                     await self._put_away()
 
-    async def settle(self) -> None:
+    async def wind_down(self) -> None:
         """Take nothing new, and wait until what is at work has ended, but not for long."""
         self._context.stopping = True
         await asyncio.gather(*(worker_of(session).rest(self._options.grace) for session in self.live))
@@ -274,7 +277,7 @@ class HubCore:
         await self._learn()
         await self._server.serve(transport, policy or HubPolicy(self, OWNER))
 
-    async def _answer_own(self, method: str, params: Any) -> Any:
+    async def _answer_ours(self, method: str, params: Any) -> Any:
         """Answer a method of our own, which no agent has anything to do with."""
         match method:
             case "_antiphon/link":
@@ -319,11 +322,13 @@ class HubCore:
         return Upstream(
             name,
             self.agents[name],
-            env=env,
-            version=version,
-            files=Files(self._options.files),
-            start=self._options.start,
-            promise=self._completion_promises[name],
+            settings=UpstreamSettings(
+                env=env,
+                version=version,
+                files=Files(self._options.files),
+                start=self._options.start,
+                promise=self._completion_promises[name],
+            ),
             report=self.losses,
             auth_changed=lambda: self._server.auth_changed(),
         )
@@ -363,7 +368,7 @@ class HubCore:
         self._context.learn(spare)
 
 
-def _own_folder() -> str | None:
+def _current_folder() -> str | None:
     with contextlib.suppress(OSError):  # it was removed
         return os.getcwd()
     return None

@@ -65,7 +65,7 @@ class AgentExtensions:
             return
         named = params.get("sessionId") if isinstance(params, dict) else None
         if not isinstance(named, str):
-            self._tell_all(method, params)
+            self._notify_all(method, params)
             return
         found = self._find(named)
         if found is not None:
@@ -73,7 +73,7 @@ class AgentExtensions:
         else:
             self._agent.opener.keep(named, lambda: self._notified(method, params))
 
-    def _tell_all(self, method: str, params: Any) -> None:
+    def _notify_all(self, method: str, params: Any) -> None:
         """Notify every client once, after the committed events of each session that it follows."""
         places: dict[ClientConnection, list[tuple[AttachmentWriter, int]]] = {}
         for session in self._served:
@@ -86,7 +86,7 @@ class AgentExtensions:
         for found in self._open:  # the client that begins one may not be there yet
             found.feed.add(Notified(method, params))
         if not self._open:
-            self._agent.opener.keep_unnamed(lambda: self._tell_all(method, params))
+            self._agent.opener.keep_unnamed(lambda: self._notify_all(method, params))
 
     async def _clients(
         self, method: str, params: Any

@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, suppress
 from typing import Any
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from antiphon.bridge.losses import Report
 from antiphon.client import ClientOptions, ProcessOptions, ProtocolVersion
@@ -51,6 +51,19 @@ CANCEL = v2.ElicitationCancelAction()
 LAST_LINES = 20
 
 
+class UpstreamSettings(Struct, frozen=True, kw_only=True):
+    """How the processes of an agent are started, and what they are offered."""
+
+    env: Mapping[str, str]
+    version: ProtocolVersion | None
+    files: Files
+    """Whose files and terminals an agent of v1 may use."""
+    start: float
+    """Seconds until it has to be initialized."""
+    promise: CompletionPromise
+    """Whether it keeps its promise of `turn_complete`, shared by all processes of the agent."""
+
+
 class Upstream:
     """An agent that was started, owned by one task from its start to its end. Implements `Decider`."""
 
@@ -59,26 +72,15 @@ class Upstream:
         name: str,
         target: Target,
         *,
-        env: Mapping[str, str],
-        version: ProtocolVersion | None,
-        files: Files,
-        start: float,
-        promise: CompletionPromise,
+        settings: UpstreamSettings,
         report: Report,
         auth_changed: Callable[[], Coroutine[Any, Any, None]],
     ) -> None:
-        """files: whose files and terminals an agent of v1 may use.
-        start: seconds that it has until it is initialized.
-        promise: whether it keeps its promise of `turn_complete`, shared by all processes of the agent.
-        report: called with what the bridge loses, if it speaks v1.
-        auth_changed: called when it reports another login status."""
+        """`report` is called with what the bridge loses, if the agent speaks v1; `auth_changed` when the
+        agent reports another login status."""
         self.name = name
         self._target = target
-        self._env = env
-        self._version = version
-        self._files = files
-        self._start = start
-        self._promise = promise
+        self._settings = settings
         self._report = report
         self._auth_changed = auth_changed
         self.users = 0
@@ -134,7 +136,7 @@ class Upstream:
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
-        late = loop.call_later(self._start, self._too_late)
+        late = loop.call_later(self._settings.start, self._too_late)
         slow = loop.call_later(SLOW, self._log_slow)
         try:
             async with AsyncExitStack() as stack:
@@ -163,7 +165,7 @@ class Upstream:
 
     async def _connect(self, stack: AsyncExitStack) -> None:
         """Start the agent, or reach it, and initialize the connection."""
-        process = ProcessOptions(env=self._env, on_stderr=self._log)
+        process = ProcessOptions(env=self._settings.env, on_stderr=self._log)
         transport = await open_target(self._target, stack, process=process)
         stack.push_async_callback(transport.aclose)  # also if it cannot be initialized
         workspace = WorkspaceOffer(
@@ -195,7 +197,7 @@ class Upstream:
             notifications={"auth/status_update": self._auth_status_updated, **elicitations.notifications},
             on_left=lambda session: workspace.release(session.id),
             on_lost=link_lost,
-            promise=self._promise,
+            promise=self._settings.promise,
             report=self._report,
         )
         await stack.enter_async_context(self.agent.connection)
@@ -205,12 +207,12 @@ class Upstream:
         AgentExtensions(self.agent)
 
     def _offer(self, elicitations: ElicitationRequests, workspace: WorkspaceOffer) -> ClientOffer:
-        proposed, options = self._version == "v2-proposed", ClientOptions(name="antiphon-hub")
+        proposed, options = self._settings.version == "v2-proposed", ClientOptions(name="antiphon-hub")
         return ClientOffer(
             name=options.name,
             client_version=options.client_version,
             client_id=new_id("client"),
-            version=version_number(self._version),
+            version=version_number(self._settings.version),
             proposed=proposed,
             opt_ins=options.opt_ins,
             # A hub has clients, a queue and questions of its own.
@@ -226,7 +228,7 @@ class Upstream:
         self.agent.connection.start_soon(self._auth_changed())
 
     def _workspace(self) -> Workspace | None:
-        match self._files:
+        match self._settings.files:
             case Files.EDITOR:
                 return EditorWorkspace(self._session)
             case Files.HUB:
@@ -237,14 +239,16 @@ class Upstream:
     def _too_late(self) -> None:
         """Fail what waits for the agent at once, however long it takes to end it."""
         if not self._ready.done():
-            silent = LinkLost(f"it did not answer `initialize` within {self._start:g} s", stderr=self._stderr)
+            silent = LinkLost(
+                f"it did not answer `initialize` within {self._settings.start:g} s", stderr=self._stderr
+            )
             self._ready.set_exception(silent)
             self._ready.exception()
             self._task.cancel()
 
     def _log_slow(self) -> None:
         if not self._ready.done():
-            limit = f"within {self._start:g} s"
+            limit = f"within {self._settings.start:g} s"
             logger.warning(
                 "agent %s is still starting after %g s; it has to start %s", self.name, SLOW, limit
             )
@@ -359,14 +363,14 @@ class Upstream:
         to = self.asks
         if to is None or not to.takes(elicitation.mode):
             return CANCEL
-        response, tell = await to.put(structs.replace(elicitation.request, **to.scope))
-        if tell is not None and isinstance(elicitation.request, v2.ElicitationUrlMode):
-            self.agent.connection.start_soon(tell_done(elicitation, tell))
+        response, notify = await to.put(structs.replace(elicitation.request, **to.scope))
+        if notify is not None and isinstance(elicitation.request, v2.ElicitationUrlMode):
+            self.agent.connection.start_soon(notify_completed(elicitation, notify))
         return response
 
 
-async def tell_done(elicitation: Elicitation, tell: Notify) -> None:
+async def notify_completed(elicitation: Elicitation, notify: Notify) -> None:
     """Notify a client once the agent reports that the user is done at an address (ELIC-11)."""
     visit = elicitation.request
     if isinstance(visit, v2.ElicitationUrlMode) and await elicitation.completed():
-        await tell(COMPLETE, v2.CompleteElicitationNotification(elicitation_id=visit.elicitation_id))
+        await notify(COMPLETE, v2.CompleteElicitationNotification(elicitation_id=visit.elicitation_id))

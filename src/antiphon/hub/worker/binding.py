@@ -23,7 +23,7 @@ from antiphon.hub.worker.place import Place, go_on, open_again
 from antiphon.hub.worker.story import LOST, RETOLD
 from antiphon.schema import v2
 from antiphon.schema.antiphon.prompts import Delivery
-from antiphon.schema.version import META_KEY
+from antiphon.schema.version import with_ours
 from antiphon.server.session import ServedSession
 from antiphon.server.session_facts import options_of
 
@@ -162,13 +162,12 @@ class Binding:
             there_at = None if at is None else agents_id(at)
             if at is not None and there_at is None:
                 return None
-            servers = upstream.mcp_offers.tell(wanted.mcp_servers, provision)
             there = v2.ForkSessionRequest(
                 session_id=v2.SessionId(at_agent.id),
                 cwd=wanted.cwd,
-                mcp_servers=list(servers),
+                mcp_servers=upstream.mcp_offers.add(wanted.mcp_servers, provision),
                 additional_directories=wanted.additional_directories,
-                meta=None if there_at is None else {META_KEY: {"messageId": there_at}},
+                meta=None if there_at is None else with_ours(None, messageId=there_at),
             )
             fork = await upstream.agent.create(there, prepare=lambda made: go_on(made, self._session.fold))
         except (CallFailed, InvalidResult, LinkLost, LocalError, RequestError) as error:

@@ -55,7 +55,7 @@ async def open_again(upstream: Upstream, session_id: str, place: Place) -> Upstr
 def _setup(upstream: Upstream, place: Place) -> tuple[str, list[str], list[v2.McpServer]]:
     """The absolute folders (RPC-43) and the MCP servers of a request. Raises `LocalError` for those that the
     agent cannot take."""
-    servers = list(upstream.mcp_offers.tell(place.mcp_servers, place.provision))
+    servers = upstream.mcp_offers.add(place.mcp_servers, place.provision)
     directories = [os.path.abspath(directory) for directory in place.additional_directories]
     upstream.agent.abilities.check_setup(servers, directories)
     return os.path.abspath(place.cwd), directories, servers

@@ -7,8 +7,9 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any
 
-from msgspec import UNSET, structs
+from msgspec import UNSET, structs, to_builtins
 
+from antiphon.bridge.upgrade.turns import WAITING_FOR
 from antiphon.client.elicitation import Elicitation
 from antiphon.client.protocol.questions import first_option, tool_kind
 from antiphon.engine.events import NOTHING, QuestionClosed, QuestionEnd, QuestionOpened, Updated
@@ -25,11 +26,13 @@ from antiphon.engine.session import Session
 from antiphon.engine.turn import TurnState
 from antiphon.errors import AntiphonError
 from antiphon.hub.context import HubContext
-from antiphon.hub.upstream.upstream import CANCEL, tell_done
+from antiphon.hub.upstream.upstream import CANCEL, notify_completed
 from antiphon.hub.upstream.worker_feed import AskingSession
 from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.schema import v2
 from antiphon.schema.antiphon.clients import Who
+from antiphon.schema.antiphon.readers import read_meta
+from antiphon.schema.antiphon.sessions import UpdateMeta
 from antiphon.schema.codec import codec
 from antiphon.schema.version import META_KEY, ours_in, without_ours
 from antiphon.server.checks import check_question
@@ -136,10 +139,8 @@ class UpstreamQuestions:
     def name_in(self, meta: dict[str, Any] | None) -> dict[str, Any] | None:
         """Return the `_meta` of a `requires_action` with the ids of the questions that it waits for: none
         while the agent has not asked. Ids that the agent gives are its own, and are left out."""
-        waited_for = self._waited_for()
-        ours = {key: value for key, value in ours_in(meta).items() if key != "waitingFor"}
-        if waited_for:
-            ours["waitingFor"] = waited_for
+        ours = {key: value for key, value in ours_in(meta).items() if key != WAITING_FOR}
+        ours |= to_builtins(UpdateMeta(waiting_for=self._waited_for() or None))
         return {**(without_ours(meta) or {}), **({META_KEY: ours} if ours else {})} or None
 
     def _name_waited_for(self) -> None:
@@ -149,7 +150,7 @@ class UpstreamQuestions:
         if self._fold.state is not TurnState.REQUIRES_ACTION or not isinstance(state, v2.SessionStateUpdate):
             return
         waited_for = self._waited_for()
-        if waited_for and ours_in(state.meta).get("waitingFor") != waited_for:
+        if waited_for and read_meta(UpdateMeta, state.meta).waiting_for != waited_for:
             self._session.emit([Updated.of(structs.replace(state, meta=self.name_in(state.meta)))])
 
     # --- what is answered --------------------------------------------------------------------------
@@ -189,7 +190,7 @@ class UpstreamQuestions:
             return CANCEL
         response = read_response(bytes(reply.closed.result))
         if isinstance(response, v2.ElicitationAcceptAction) and reply.voice is not None:
-            self._session.tasks.start_soon(tell_done(elicitation, reply.voice.notify))
+            self._session.tasks.start_soon(notify_completed(elicitation, reply.voice.notify))
         return response
 
     async def _pose(self, method: str, params: Any) -> Reply:

@@ -52,8 +52,8 @@ from antiphon.hub.upstream.worker_feed import AskingSession, SentPrompt
 from antiphon.hub.worker.binding import Binding
 from antiphon.hub.worker.canceller import UpstreamCanceller
 from antiphon.hub.worker.place import Place, go_on, news
-from antiphon.hub.worker.prompt_dispatcher import PromptDispatcher, attempt
-from antiphon.hub.worker.prompt_messages import as_shown
+from antiphon.hub.worker.prompt_acceptance import PromptAcceptance, attempt
+from antiphon.hub.worker.prompt_dispatcher import PromptDispatcher
 from antiphon.hub.worker.questions import UpstreamQuestions
 from antiphon.hub.worker.subagents import UpstreamSubagents
 from antiphon.live.session import LiveSession
@@ -90,8 +90,9 @@ class UpstreamWorker:
             session, registry, join=_join_parent, leave=lambda child: worker_of(child).subagents.end()
         )
         self.binding = Binding(session, hub, place=lambda: self.place, bind=self.bind)
-        self.dispatcher = PromptDispatcher(session, self.binding, self)
-        self._canceller = UpstreamCanceller(session, self.binding)
+        self._acceptance = PromptAcceptance(session, self.binding, self)
+        self.dispatcher = PromptDispatcher(session, self.binding, self._acceptance, self)
+        self._canceller = UpstreamCanceller(session, self.binding, self.dispatcher)
         self._ended = asyncio.Event()
         self._ended.set()
 
@@ -178,9 +179,9 @@ class UpstreamWorker:
             go_on(at_agent, self.fold)
         self.session.opened_meta = without_ours(at_agent.opened_meta) or {}  # OBS-02
         binding.upstream, binding.at_agent = upstream, at_agent
-        self.dispatcher.promised.learn(self.fold.messages)
+        self._acceptance.promised.learn(self.fold.messages)
         self.questions.forget()
-        self.subagents.stand(upstream, at_agent)
+        self.subagents.follow(upstream, at_agent)
         at_agent.feed.lead(self, early=not again, mark=binding.mark, begun=begun)
         if again:
             upstream.cut_children(at_agent)
@@ -196,10 +197,10 @@ class UpstreamWorker:
 
     def _lose_agent(self) -> None:
         self.leave_agent()
-        self.dispatcher.lost()
+        self._acceptance.agent_lost()
 
     def agents_message_id(self, message_id: str) -> str | None:
-        id, mark = self.dispatcher.promised.agents(message_id), self.binding.mark
+        id, mark = self._acceptance.promised.agents(message_id), self.binding.mark
         return id.removesuffix(mark) if id.endswith(mark) else None
 
     def annotated(self, annotation: Annotation, *, removed: bool) -> None:
@@ -248,7 +249,7 @@ class UpstreamWorker:
         if not following.cancel_first:
             self.dispatcher.begin(following)
         else:
-            self._cancel_turn()
+            self._canceller.cancel_turn()
 
     def prompt_left(self) -> None:
         if not self._at_work:
@@ -262,33 +263,13 @@ class UpstreamWorker:
     # --- control -----------------------------------------------------------------------------------
 
     def cancel(self, *, message_id: str | None = None, meta: dict[str, Any] | None = None) -> None:
-        sent = [entry.message_id for entry in self.fold.prompts.sent]
-        others = self.fold.turn is not None and bool(self.fold.turn.prompts)
-        if others and message_id in sent and self.take_back(str(message_id)) is not None:
-            return  # the open turn is another prompt's, and continues
-        cancelled = self.fold.cancel(message_id=message_id)
-        self.emit(cancelled.events)
-        # Only the agent can give back a prompt that it has not answered (PROMPT-V2-33).
-        meant = bool(sent) if message_id is None else message_id in sent
-        about_to_begin = self.fold.turns.due and not cancelled.ignored
-        if cancelled.turn is not None or about_to_begin or meant:
-            self._cancel_turn(meta)
-        elif message_id is None:
-            # It may work without reporting its state: a v1 agent has none for a turn of its own, and an agent
-            # ignores a cancel while it is idle (PROMPT-V2-43).
-            self._canceller.notify_agent(meta)
-
-    def _cancel_turn(self, meta: dict[str, Any] | None = None) -> None:
-        if self._canceller.active:
-            return  # a second cancel would cut short what the agent does to end
-        self.dispatcher.withdraw()
-        self._canceller.turn(meta)
+        self._canceller.cancel(message_id, meta)
 
     def cancel_tool_call(self, id: str) -> bool:
-        return self._canceller.tool_call(id)
+        return self._canceller.cancel_tool_call(id)
 
     def cancel_terminal(self, id: str) -> bool:
-        return self._canceller.terminal(id)
+        return self._canceller.cancel_terminal(id)
 
     async def configure(self, id: str, value: Value, meta: dict[str, Any] | None) -> None:
         """Set an option at the agent, which decides; its updates report the result."""
@@ -350,7 +331,7 @@ class UpstreamWorker:
     # --- what the agent sends ----------------------------------------------------------------------
 
     def agent_accepted(self, prompt: SentPrompt) -> None:
-        self.dispatcher.taken(prompt)
+        self._acceptance.agent_accepted(prompt)
 
     def agent_sent(
         self, update: v2.SessionUpdate, original: bytes | None, meta: dict[str, Any] | None
@@ -371,13 +352,13 @@ class UpstreamWorker:
             logger.warning("question dropped in session %s: %s", self.id, error)
 
     def agent_streamed(self, chunk: MessageChunk) -> None:
-        if self.dispatcher.unsettled:
-            self.dispatcher.before(None)
-        self.live.stream(chunk if chunk.meta is None else self.dispatcher.promised.about(chunk))
+        if self._acceptance.is_pending:
+            self._acceptance.show_before(None)
+        self.live.stream(chunk if chunk.meta is None else self._acceptance.promised.about(chunk))
 
     def agent_streamed_text(self, chunks: Sequence[TextChunk]) -> None:
-        if self.dispatcher.unsettled:
-            self.dispatcher.before(None)
+        if self._acceptance.is_pending:
+            self._acceptance.show_before(None)
         self.live.stream_text(chunks)
 
     def agent_notified(self, method: str, params: Any) -> None:
@@ -418,16 +399,16 @@ class UpstreamWorker:
     ) -> None:
         """Commit an update of the agent. `original` is what a v1 agent wrote, `meta` the `_meta` of its
         notification."""
-        self.dispatcher.named()
+        self._acceptance.accept_named()
         here = self.subagents.update(update)
-        here = self.dispatcher.promised.about(here)
+        here = self._acceptance.promised.about(here)
         if here is not update:
             update, original = here, None
         if isinstance(update, v2.UserMessage | v2.UserMessageChunk):
-            if self.dispatcher.holds(update, original, meta):
+            if self._acceptance.holds_back(update, original, meta):
                 return
-        elif self.dispatcher.unsettled:
-            self.dispatcher.before(update)
+        elif self._acceptance.is_pending:
+            self._acceptance.show_before(update)
         if is_state(update):
             self._apply_state(update)
             return
@@ -440,10 +421,8 @@ class UpstreamWorker:
         match update:
             case Unknown() if str(update.get("sessionUpdate")).startswith("_antiphon_") and original is None:
                 return  # about the agent's own queue: this session has another one
-            case v2.UserMessage():
-                update, original = as_shown(update, self.dispatcher.shown(update), original)
-            case v2.UserMessageChunk():
-                update, original = as_shown(update, self.dispatcher.shown_in_part(update), original)
+            case v2.UserMessage() | v2.UserMessageChunk():
+                update, original = self._acceptance.shown(update, original)
             case v2.SessionInfoUpdate() if update.title is not UNSET and is_title_chosen(self.fold):
                 update, original = structs.replace(update, title=UNSET), None  # SESS-57
         if original is None and meta is None:
@@ -451,7 +430,7 @@ class UpstreamWorker:
         else:
             self.live.emit((Translated.make(update, origin=original, meta=meta),))
         if isinstance(update, v2.SubagentUpdate):
-            self.subagents.told(update)
+            self.subagents.committed(update)
 
     def _apply_state(self, update: Any) -> None:
         if isinstance(update, v2.SessionStateUpdate) and update.state is v2.State.REQUIRES_ACTION:
@@ -459,7 +438,7 @@ class UpstreamWorker:
         was = self.fold.turn
         idle = isinstance(update, v2.StateUpdate) and update.state is v2.State.IDLE
         if idle:
-            self.dispatcher.turn_ends(update)
+            self._acceptance.turn_ends(update)
         if self.fold.turns.due and idle and getattr(update, "stop_reason", None) is not None:
             self.emit(self.fold.update(BEGUN))  # an agent that only reports ends
             was = self.fold.turn
@@ -473,7 +452,7 @@ class UpstreamWorker:
             self._idle()
         elif was is None and self.fold.turn is not None:
             if self._canceller.active:
-                attempt(self._canceller.opened)
+                attempt(self._canceller.turn_opened)
             attempt(self.advance)  # a steering prompt waits for a turn to join
 
     def _idle(self) -> None:
@@ -494,5 +473,5 @@ def _join_parent(
 ) -> None:
     worker = worker_of(child)
     worker.binding.at_agent = at_agent
-    worker.subagents.stand(upstream, at_agent, names)
+    worker.subagents.follow(upstream, at_agent, names)
     at_agent.feed.lead(worker, early=True)
