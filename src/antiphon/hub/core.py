@@ -58,6 +58,7 @@ from antiphon.server.registry import LAST_UPDATES, SessionRegistry
 from antiphon.server.request import ServerContext
 from antiphon.server.server import Server
 from antiphon.server.session import ServedSession
+from antiphon.server.tasks import Tasks
 from antiphon.stores.base import Store
 from antiphon.stores.memory import MemoryStore
 from antiphon.transports.base import Transport
@@ -129,6 +130,7 @@ class HubCore:
         self._completion_promises = {name: CompletionPromise() for name in self.agents}
         self.upstreams = UpstreamPool(self.agents, self._start, share=options.share)
         self.known_agents = KnownAgents(options.known_agents, self.agents)
+        self._tasks = Tasks("the hub", grace=STOP_GRACE)
         self._learning: asyncio.Task[None] | None = None
         self.reports = Reports(self.store, self._attached)
         self.offer = Offer(
@@ -222,9 +224,9 @@ class HubCore:
             await self._store_check.begin()
             await self._end_what_was_cut()
         async with self._server.serving():
-            self.idle_reaper.begin()
-            self._session_list.begin()
             if first:
+                self._tasks.start_soon(self.idle_reaper.run())
+                self._tasks.start_soon(self._session_list.run())
                 self._offer_what_is_known()
                 self._begin_learning()
             try:
@@ -247,13 +249,9 @@ class HubCore:
 
     async def _put_away(self) -> None:
         self._context.stopping = True
+        await self._tasks.aclose()
         await self._store_check.aclose()
-        await self.idle_reaper.end()
         await self.reports.aclose()
-        await self._session_list.aclose()
-        if self._learning is not None:
-            self._learning.cancel()
-            await asyncio.wait([self._learning])
         for session in self.live:
             await self.registry.release(session)
         await self.upstreams.aclose()
@@ -346,7 +344,7 @@ class HubCore:
         if not self.default or self.stopping or self.known_agents.is_current(self.default):
             return None
         if self._learning is None or self._learning.done():
-            self._learning = asyncio.get_running_loop().create_task(self._learn_now())
+            self._learning = self._tasks.start_soon(self._learn_now())
         return self._learning
 
     async def _learn(self) -> None:

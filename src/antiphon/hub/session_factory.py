@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from antiphon.errors import AntiphonError, InvalidParams, LinkLost, RequestError, StoreError
+from antiphon.errors import AntiphonError, InvalidParams, LinkLost, StoreError
 from antiphon.hub.context import HubContext
 from antiphon.hub.upstream.errors import to_request_error
 from antiphon.hub.upstream.mcp import Provision
@@ -28,13 +28,9 @@ class SessionFactory:
         self._context = context
 
     async def create(self, params: v2.NewSessionRequest, maker: ClientConnection) -> ServedSession:
-        self._check_taking()
+        self._context.check_taking()
         with self._registry.opening():
             return await self._create(params, maker)
-
-    def _check_taking(self) -> None:
-        if self._context.stopping:
-            raise RequestError(AntiphonError.code, "The hub is about to end", data={"reason": "shutdown"})
 
     async def _create(self, params: v2.NewSessionRequest, maker: ClientConnection) -> ServedSession:
         context, name = self._context, self._chosen(params.meta)
@@ -75,7 +71,7 @@ class SessionFactory:
     async def fork(
         self, params: v2.ForkSessionRequest, at: str | None, maker: ClientConnection
     ) -> ServedSession:
-        self._check_taking()
+        self._context.check_taking()
         with self._registry.opening():
             return await self._fork(params, at, maker)
 

@@ -39,23 +39,16 @@ class SessionChanges:
 
     def __init__(self) -> None:
         self._ids: set[str] = set()
-        self._noted = asyncio.Event()
+        self.noted = asyncio.Event()
+        """Set while there are changes that were not taken."""
 
     def note(self, session_id: str) -> None:
         self._ids.add(session_id)
-        self._noted.set()
-
-    async def wait(self) -> None:
-        """Wait until a change is noted that was not taken."""
-        await self._noted.wait()
-
-    @property
-    def waiting(self) -> bool:
-        return self._noted.is_set()
+        self.noted.set()
 
     def take(self) -> set[str]:
         ids, self._ids = self._ids, set()
-        self._noted.clear()
+        self.noted.clear()
         return ids
 
 
@@ -67,24 +60,14 @@ class SessionListNotifier:
         """The entries that were sent last, without the times at which the sessions last changed."""
         self._behind: dict[ClientConnection, set[str]] = {}
         """The changes that clients were not sent, because they do not read."""
-        self._task: asyncio.Task[None] | None = None
 
-    def begin(self) -> None:
-        if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._run())
-
-    async def aclose(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
-            self._task = None
-
-    async def _run(self) -> None:
+    async def run(self) -> None:
+        """Send changes as they come, until this is cancelled."""
         while True:
-            await self._changes.wait()
+            await self._changes.noted.wait()
             await asyncio.sleep(SOON)
             try:
-                while self._changes.waiting or self._behind:
+                while self._changes.noted.is_set() or self._behind:
                     await self._notify_clients()
                     await asyncio.sleep(PACE)
             except Exception:

@@ -31,7 +31,7 @@ LINK_SECONDS = 300.0
 NO_STORE = {"Cache-Control": "no-store"}
 
 
-class Place(Protocol):
+class HubAddress(Protocol):
     """The address of a hub."""
 
     @property
@@ -45,8 +45,8 @@ class Place(Protocol):
 class BrowserLogin:
     """Issues login links, cookies and tickets."""
 
-    def __init__(self, place: Place, admission: Admission, audit: Audit) -> None:
-        self._place = place
+    def __init__(self, address: HubAddress, admission: Admission, audit: Audit) -> None:
+        self._address = address
         self._admission = admission
         self._audit = audit
         self._codes: Tickets[Invitation] = Tickets(LINK_SECONDS)
@@ -63,7 +63,7 @@ class BrowserLogin:
 
     def answer_link(self, params: LinkRequest) -> LinkResponse:
         """Answer `_antiphon/link`."""
-        public = self._place.public_url
+        public = self._address.public_url
         code = self.invite(Role(params.role), sessions=params.sessions)
         url = None if public is None else f"{public}/"
         return LinkResponse(code=code, seconds=LINK_SECONDS, url=url)
@@ -106,12 +106,12 @@ class BrowserLogin:
     @property
     def _name(self) -> str:
         """Cookies ignore ports: the name keeps two hubs of one machine apart."""
-        return f"antiphon-{self._place.port}"
+        return f"antiphon-{self._address.port}"
 
     def _cookie(self, head: Head, value: str, seconds: float) -> str:
         """Write a `Set-Cookie` header, `Secure` if the page came over HTTPS, also that of a proxy
         (`Origin`)."""
-        https = self._place.secure or head.headers.get("Origin", "").lower().startswith("https:")
+        https = self._address.secure or head.headers.get("Origin", "").lower().startswith("https:")
         secure = "; Secure" if https else ""
         return f"{self._name}={value}; Path=/; Max-Age={seconds:.0f}; HttpOnly; SameSite=Strict{secure}"
 

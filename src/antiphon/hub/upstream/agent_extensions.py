@@ -12,7 +12,8 @@ from contextlib import suppress
 from typing import Any
 
 from antiphon.client.protocol.agent_connection import AgentConnection
-from antiphon.errors import CallFailed, MethodNotFound, RequestError
+from antiphon.errors import CallFailed, MethodNotFound
+from antiphon.hub.upstream.errors import to_request_error
 from antiphon.hub.upstream.session import UpstreamSession
 from antiphon.hub.upstream.worker_feed import LONGEST_WAIT, Notified
 from antiphon.jsonrpc.peer import Inbound
@@ -54,7 +55,7 @@ class AgentExtensions:
         try:
             result = await ask_first(links, here, inbound.method, renamed(params, here))
         except CallFailed as error:
-            raise RequestError(error.error.code, error.error.message, data=error.error.data) from error
+            raise to_request_error(error) from error
         result = renamed(result, named, only=here)
         self._agent.connection.answer(inbound, result)
         return result
@@ -99,7 +100,7 @@ class AgentExtensions:
             if not _unique(self._served):
                 await self._wait_for_clients(lambda: self._open)
             return None, None, _unique(self._served)
-        await self._wait_for_clients(lambda: _present(self._find(named)))
+        await self._wait_for_clients(lambda: [*filter(None, [self._find(named)])])
         found = self._find(named)
         session = None if found is None or found.feed.worker is None else found.feed.worker.session
         if session is None:
@@ -114,10 +115,6 @@ class AgentExtensions:
                 await self._agent.opener.wait_until(lambda: bool(opened()))
                 for found in opened():
                     await found.feed.followed()
-
-
-def _present(found: UpstreamSession | None) -> list[UpstreamSession]:
-    return [] if found is None else [found]
 
 
 def _notify_behind(places: Sequence[tuple[AttachmentWriter, int]], method: str, params: Any) -> None:

@@ -49,7 +49,7 @@ class ExtensionRelay:
             result = await connection.call(method, renamed(params, there))
         except (AntiphonError, OSError) as error:
             raise to_request_error(error) from error
-        return renamed(result, _back(params, there))
+        return renamed(result, None if there is None else params["sessionId"])
 
     async def notified(self, find: FindSession, method: str, params: Any) -> None:
         if not method.startswith(OWN):
@@ -62,7 +62,3 @@ class ExtensionRelay:
             at_agent = await self._bring(named)
             return at_agent.agent.connection, at_agent.id
         return (await self._upstreams.spare(self._default)).agent.connection, None
-
-
-def _back(params: Any, there: str | None) -> str | None:
-    return None if there is None else params["sessionId"]

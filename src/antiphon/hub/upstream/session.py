@@ -334,18 +334,6 @@ class UpstreamSession:
         with suppress(LinkLost):
             await self.agent.connection.notify("session/cancel", params)
 
-    async def cancel_tool_call(self, tool_call_id: str) -> None:
-        params = v2.CancelToolCallRequest(
-            session_id=v2.SessionId(self.id), tool_call_id=v2.ToolCallId(tool_call_id)
-        )
-        await self.agent.connection.call("tool_call/cancel", params)
-
-    async def cancel_terminal(self, terminal_id: str) -> None:
-        params = v2.CancelTerminalRequest(
-            session_id=v2.SessionId(self.id), terminal_id=v2.TerminalId(terminal_id)
-        )
-        await self.agent.connection.call("terminal/cancel", params)
-
     async def annotate(self, message_id: str, annotation: Annotation, *, removed_id: str | None) -> None:
         """Pass on an annotation of a client, or with `removed_id` its removal."""
         by = {} if annotation.by is None else {"by": annotation.by.to_meta()}

@@ -31,7 +31,7 @@ from antiphon.errors import AntiphonError, LinkLost
 from antiphon.hub.upstream.agent_extensions import AgentExtensions
 from antiphon.hub.upstream.agent_reader import AgentReader
 from antiphon.hub.upstream.files import EditorWorkspace, Files
-from antiphon.hub.upstream.mcp import McpOffers, McpRelay
+from antiphon.hub.upstream.mcp import McpRelay
 from antiphon.hub.upstream.session import UpstreamSession
 from antiphon.hub.upstream.target import Target
 from antiphon.hub.upstream.worker_feed import UpstreamListener
@@ -98,7 +98,7 @@ class Upstream:
         self._answer_memory = AnswerMemory()
         self._ending: dict[str, asyncio.Event] = {}
         """The sessions that were left and are being ended."""
-        self.mcp_offers = McpOffers()
+        self.mcp = McpRelay(lambda: self.agent.connection)
         """The MCP servers of clients that it may use."""
         self._stderr: deque[str] = deque(maxlen=LAST_LINES)
         self._stop = asyncio.Event()
@@ -183,18 +183,20 @@ class Upstream:
             agent_name=lambda: self.agent.agent_name,
         )
 
+        def auth_status_updated(_: Any) -> None:
+            self.agent.connection.start_soon(self._auth_changed())
+
         def link_lost(_: LinkLost) -> None:
             workspace.link_lost()
             elicitations.link_lost()
 
-        mcp = McpRelay(self.mcp_offers, lambda: self.agent.connection)
         self.agent = AgentConnection(
             transport,
             self._offer(elicitations, workspace),
             self._make_session,
-            requests={**elicitations.handlers, **workspace.handlers, MESSAGE: mcp.serve},
+            requests={**elicitations.handlers, **workspace.handlers, MESSAGE: self.mcp.serve},
             unbegun=elicitations.unbegun,
-            notifications={"auth/status_update": self._auth_status_updated, **elicitations.notifications},
+            notifications={"auth/status_update": auth_status_updated, **elicitations.notifications},
             on_left=lambda session: workspace.release(session.id),
             on_lost=link_lost,
             promise=self._settings.promise,
@@ -223,9 +225,6 @@ class Upstream:
             workspace=workspace.capabilities,
             terminal_login=False,
         )
-
-    def _auth_status_updated(self, _: Any) -> None:
-        self.agent.connection.start_soon(self._auth_changed())
 
     def _workspace(self) -> Workspace | None:
         match self._settings.files:

@@ -10,6 +10,7 @@ from typing import Any
 from antiphon.errors import AntiphonError
 from antiphon.hub.worker.binding import Binding
 from antiphon.hub.worker.prompt_dispatcher import PromptDispatcher
+from antiphon.schema import v2
 from antiphon.server.session import ServedSession
 
 logger = logging.getLogger("antiphon.hub")
@@ -79,7 +80,7 @@ class UpstreamCanceller:
     def _notify_agent(self, meta: dict[str, Any] | None = None) -> None:
         """Send the cancel to the agent, if one is there."""
         if self._binding.at_agent is not None:
-            self._session.tasks.start_soon(_quietly(self._binding.at_agent.cancel(meta)))
+            self._start(self._binding.at_agent.cancel(meta))
 
     def _end(self) -> None:
         upstream = self._binding.upstream
@@ -95,7 +96,10 @@ class UpstreamCanceller:
         able = None if call is None or call.final else getattr(call.capabilities, "cancel", None)
         if at_agent is None or able is None:
             return False
-        self._session.tasks.start_soon(_quietly(at_agent.cancel_tool_call(id)))
+        params = v2.CancelToolCallRequest(
+            session_id=v2.SessionId(at_agent.id), tool_call_id=v2.ToolCallId(id)
+        )
+        self._start(at_agent.agent.connection.call("tool_call/cancel", params))
         return True
 
     def cancel_terminal(self, id: str) -> bool:
@@ -105,11 +109,17 @@ class UpstreamCanceller:
         if at_agent is None or able is None:
             return False
         if terminal is not None and not terminal.exited:
-            self._session.tasks.start_soon(_quietly(at_agent.cancel_terminal(id)))
+            params = v2.CancelTerminalRequest(
+                session_id=v2.SessionId(at_agent.id), terminal_id=v2.TerminalId(id)
+            )
+            self._start(at_agent.agent.connection.call("terminal/cancel", params))
         return True
 
+    def _start(self, call: Awaitable[Any]) -> None:
+        """Await a call in a task. A refusal is ignored: the updates of the agent report what happened."""
 
-async def _quietly(work: Awaitable[None]) -> None:
-    """Await something and ignore a refusal: the updates of the agent report what happened."""
-    with suppress(AntiphonError):
-        await work
+        async def run() -> None:
+            with suppress(AntiphonError):
+                await call
+
+        self._session.tasks.start_soon(run())

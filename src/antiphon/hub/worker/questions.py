@@ -161,13 +161,7 @@ class UpstreamQuestions:
         """Decide on a permission request. `asking` is the session at the agent. None cancels."""
         if (decided := self._decide_alone(request, asking)) is not None:
             return _selected(decided.option_id) if decided.option_id else None
-        if asking.parent is not None:  # it works for this session, which asks for it
-            here = structs.replace(request, session_id=v2.SessionId(self._session.id))
-            check_question(here)
-            reply: Reply | None = await self._pose(REQUEST_PERMISSION, here)
-        else:
-            reply = await self._reply(question_id)
-        if reply is None or reply.closed.end is not QuestionEnd.ANSWERED:
+        if (reply := await self._answer(REQUEST_PERMISSION, question_id, request, asking)) is None:
             return None
         outcome = codec(2).result(REQUEST_PERMISSION, reply.closed.result).outcome
         if not isinstance(outcome, v2.SelectedPermissionOutcome):
@@ -181,29 +175,38 @@ class UpstreamQuestions:
         alone = not voices and self._session.start is None
         if (voices and not able) or (alone and self._hub.unattended == "reject"):
             return CANCEL  # ELIC-02: no attached client could answer
-        if asking.parent is not None:
-            here = structs.replace(elicitation.request, session_id=v2.SessionId(self._session.id))
-            reply: Reply | None = await self._pose(CREATE_ELICITATION, here)
-        else:
-            reply = await self._reply(elicitation.question_id)
-        if reply is None or reply.closed.end is not QuestionEnd.ANSWERED:
+        asked = CREATE_ELICITATION, elicitation.question_id, elicitation.request
+        if (reply := await self._answer(*asked, asking)) is None:
             return CANCEL
         response = read_response(bytes(reply.closed.result))
         if isinstance(response, v2.ElicitationAcceptAction) and reply.voice is not None:
             self._session.tasks.start_soon(notify_completed(elicitation, reply.voice.notify))
         return response
 
-    async def _pose(self, method: str, params: Any) -> Reply:
+    async def _answer(
+        self, method: str, question_id: str, request: Any, asking: AskingSession
+    ) -> Reply | None:
+        """Wait for a client's answer; `None` if the question ends without one."""
+        if asking.parent is None:
+            reply = await self._reply(question_id)
+        else:
+            reply = await self._ask_for_subagent(method, request)
+        return reply if reply is not None and reply.closed.end is QuestionEnd.ANSWERED else None
+
+    async def _ask_for_subagent(self, method: str, request: Any) -> Reply:
         """Ask a question of a session that works for this one."""
+        here = structs.replace(request, session_id=v2.SessionId(self._session.id))
+        if method == REQUEST_PERMISSION:
+            check_question(here)
         questions, id = self._session.questions, new_id("question")
         try:
-            questions.open(id, method, params)
+            questions.open(id, method, here)
             return await questions.reply(id)
         finally:
             questions.drop(id)
 
     async def _reply(self, question_id: str) -> Reply | None:
-        """Wait for the reply to a question of the agent."""
+        """Wait for the reply to a question that was opened in the agent's lane."""
         questions, id = self._session.questions, self._ids.get(question_id)
         if id is None or not questions.is_open(id):
             return None

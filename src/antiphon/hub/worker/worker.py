@@ -14,19 +14,15 @@ from typing import Any
 
 from msgspec import UNSET, structs
 
-from antiphon.client.elicitation import Elicitation
 from antiphon.client.protocol.dialect import STREAMED
 from antiphon.engine.annotations import Annotation
 from antiphon.engine.configuration import Value
 from antiphon.engine.events import (
     AnyBody,
-    QuestionClosed,
-    QuestionOpened,
     Translated,
     Updated,
 )
 from antiphon.engine.fold import is_state
-from antiphon.engine.prompts import Entry
 from antiphon.engine.questions import Question
 from antiphon.engine.session import Session
 from antiphon.engine.transcript import MessageChunk
@@ -38,7 +34,6 @@ from antiphon.errors import (
     InvalidParams,
     LinkLost,
     LocalError,
-    RequestError,
     SessionUnknown,
     StoreError,
 )
@@ -48,7 +43,6 @@ from antiphon.hub.upstream.errors import to_request_error
 from antiphon.hub.upstream.mcp import Provision
 from antiphon.hub.upstream.session import UpstreamSession
 from antiphon.hub.upstream.upstream import Upstream
-from antiphon.hub.upstream.worker_feed import AskingSession, SentPrompt
 from antiphon.hub.worker.binding import Binding
 from antiphon.hub.worker.canceller import UpstreamCanceller
 from antiphon.hub.worker.place import Place, go_on, news
@@ -95,6 +89,15 @@ class UpstreamWorker:
         self._canceller = UpstreamCanceller(session, self.binding, self.dispatcher)
         self._ended = asyncio.Event()
         self._ended.set()
+        # Calls of `Worker` and `UpstreamListener` that one part answers alone.
+        self.queued = self.dispatcher.submitted
+        self.take_back = self.dispatcher.take_back
+        self.cancel_tool_call = self._canceller.cancel_tool_call
+        self.cancel_terminal = self._canceller.cancel_terminal
+        self.questions_changed = self.questions.changed
+        self.decide_permission = self.questions.permission
+        self.decide_elicitation = self.questions.elicitation
+        self.agent_accepted = self._acceptance.agent_accepted
 
     @property
     def id(self) -> str:
@@ -223,21 +226,10 @@ class UpstreamWorker:
     # --- prompts -----------------------------------------------------------------------------------
 
     def admit(self, delivery: Delivery) -> Delivery:
-        self.check_taking()
+        self._hub.check_taking()
         if delivery is Delivery.AGENT and not self.inserts:
             return Delivery.QUEUE  # a v1 agent takes nothing while it works
         return delivery
-
-    def check_taking(self) -> None:
-        """Raise `RequestError` if the hub takes no prompts any more."""
-        if self._hub.stopping:
-            raise RequestError(AntiphonError.code, "The hub is about to end", data={"reason": "shutdown"})
-
-    def queued(self, entry: Entry) -> None:
-        self.dispatcher.submitted(entry)
-
-    def take_back(self, message_id: str, *, cancel_turn: bool = False) -> asyncio.Future[None] | None:
-        return self.dispatcher.take_back(message_id, cancel_turn=cancel_turn)
 
     def advance(self) -> None:
         session = self.session
@@ -265,12 +257,6 @@ class UpstreamWorker:
     def cancel(self, *, message_id: str | None = None, meta: dict[str, Any] | None = None) -> None:
         self._canceller.cancel(message_id, meta)
 
-    def cancel_tool_call(self, id: str) -> bool:
-        return self._canceller.cancel_tool_call(id)
-
-    def cancel_terminal(self, id: str) -> bool:
-        return self._canceller.cancel_terminal(id)
-
     async def configure(self, id: str, value: Value, meta: dict[str, Any] | None) -> None:
         """Set an option at the agent, which decides; its updates report the result."""
         at_agent = await self.binding.bring(may_lose_options=True)
@@ -285,9 +271,6 @@ class UpstreamWorker:
         """Ask the other clients, in case the client that was to answer has left."""
         if self.fold.questions.open:
             asyncio.get_running_loop().call_soon(self.session.questions.ask_again)
-
-    def questions_changed(self, bodies: Sequence[QuestionOpened | QuestionClosed]) -> None:
-        self.questions.changed(bodies)
 
     # --- the end -----------------------------------------------------------------------------------
 
@@ -330,9 +313,6 @@ class UpstreamWorker:
 
     # --- what the agent sends ----------------------------------------------------------------------
 
-    def agent_accepted(self, prompt: SentPrompt) -> None:
-        self._acceptance.agent_accepted(prompt)
-
     def agent_sent(
         self, update: v2.SessionUpdate, original: bytes | None, meta: dict[str, Any] | None
     ) -> None:
@@ -373,14 +353,6 @@ class UpstreamWorker:
         """Wait for the client that begins the session, if it does not follow the session yet."""
         if self.session.start is not None:
             await self.session.start.followed.wait()
-
-    async def decide_permission(
-        self, question_id: str, request: v2.RequestPermissionRequest, asking: AskingSession
-    ) -> v2.RequestPermissionResponse | None:
-        return await self.questions.permission(question_id, request, asking)
-
-    async def decide_elicitation(self, elicitation: Elicitation, asking: AskingSession) -> Any:
-        return await self.questions.elicitation(elicitation, asking)
 
     def agent_left(self, reason: str) -> None:
         if self.session.parent is None:
