@@ -102,7 +102,7 @@ class HubCore:
         self.agents = {name: read_target(target) for name, target in named.items()}
         self.default = next(iter(self.agents), "")
         self.cwd = _current_folder()
-        """Where it runs: what a client offers for a new session that knows no folder of its machine."""
+        """The folder that clients on other machines offer for a new session."""
         self.token = access.token or new_token()
         self.questions = questions.asked
         self.http: HttpServer | None = None
@@ -236,7 +236,7 @@ class HubCore:
                     await self._put_away()
 
     async def wind_down(self) -> None:
-        """Take nothing new, and wait until what is at work has ended, but not for long."""
+        """Take nothing new, and give running turns the grace time to end."""
         self._context.stopping = True
         await asyncio.gather(*(worker_of(session).rest(self._options.grace) for session in self.live))
         at_work = [session for session in self.live if session.fold.turn is not None]
@@ -257,7 +257,7 @@ class HubCore:
         await self.upstreams.aclose()
 
     async def _end_what_was_cut(self) -> None:
-        """After a kill: what the last life had at work ends as interrupted (invariant 4)."""
+        """End turns as interrupted that were open when an earlier process was killed (invariant 4)."""
         cursor: str | None = None
         while True:
             listing = await self.store.list(after=cursor)
@@ -309,7 +309,7 @@ class HubCore:
 
     @property
     def clients(self) -> int:
-        """How many are connected just now."""
+        """How many clients are connected just now."""
         return len(self.registry.connections)
 
     # --- agents ------------------------------------------------------------------------------------
@@ -340,7 +340,7 @@ class HubCore:
 
     def _begin_learning(self) -> asyncio.Task[None] | None:
         """Start the first agent, unless that was done, to learn what it can do; `None` where that is known.
-        One that could not be started is tried again."""
+        An agent that could not be started is tried again."""
         if not self.default or self.stopping or self.known_agents.is_current(self.default):
             return None
         if self._learning is None or self._learning.done():
@@ -348,8 +348,8 @@ class HubCore:
         return self._learning
 
     async def _learn(self) -> None:
-        """What the agent can do is known before a client asks (invariant 10): from the last time, or by
-        waiting for as long as the agent may take to start."""
+        """Learn what the agent can do before a client asks (invariant 10). If nothing is known from the last
+        time, wait for as long as the agent may take to start."""
         failed = self._learning is not None and self._learning.done()
         learning = self._begin_learning()
         if learning is not None and self.known_agents.get(self.default) is None:

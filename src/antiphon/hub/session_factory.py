@@ -51,9 +51,7 @@ class SessionFactory:
             if session is not None:
                 await self._registry.release(session)
             elif upstream is not None:
-                if opened is not None:
-                    upstream.leave(opened)
-                context.upstreams.let_go(upstream)
+                context.upstreams.let_go(upstream, opened)
             if isinstance(error, AntiphonError | OSError) and not isinstance(error, StoreError):
                 raise to_request_error(error) from error
             raise
@@ -90,8 +88,7 @@ class SessionFactory:
         except BaseException:
             provision.end()
             if there is not None:
-                there[0].leave(there[1])
-                upstreams.let_go(there[0])
+                upstreams.let_go(*there)
             raise
         worker = worker_of(session)
         worker.binding.agent, worker.binding.mark = source.binding.agent, source.binding.mark

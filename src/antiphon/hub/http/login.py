@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
+from msgspec import Struct
 
 from antiphon.errors import LocalError
 from antiphon.hub.access import cookies
@@ -121,13 +122,15 @@ class BrowserLogin:
         return next((value for name, _, value in pairs if name == self._name), "")
 
 
+class _LoginBody(Struct):
+    code: str = ""
+
+
 def _code(body: bytes) -> str:
     try:
-        given: Any = msgspec.json.decode(body)
+        return msgspec.json.decode(body, type=_LoginBody).code
     except UNREADABLE:
         return ""
-    code = given.get("code") if isinstance(given, dict) else None
-    return code if isinstance(code, str) else ""
 
 
 class _Action:

@@ -45,7 +45,7 @@ from antiphon.server.session import ServedSession
 logger = logging.getLogger("antiphon.hub")
 
 SLOW = 5.0
-"""Seconds after which the log says that an agent is still starting."""
+"""Seconds after which the log reports that an agent is still starting."""
 CLOSE_GRACE = 5.0
 CANCEL = v2.ElicitationCancelAction()
 LAST_LINES = 20
@@ -164,7 +164,7 @@ class Upstream:
                 self._ready.cancel()
 
     async def _connect(self, stack: AsyncExitStack) -> None:
-        """Start the agent, or reach it, and initialize the connection."""
+        """Start the agent or connect to it, and initialize the connection."""
         process = ProcessOptions(env=self._settings.env, on_stderr=self._log)
         transport = await open_target(self._target, stack, process=process)
         stack.push_async_callback(transport.aclose)  # also if it cannot be initialized
@@ -268,7 +268,7 @@ class Upstream:
         return None if worker is None else worker.session
 
     def cut_children(self, session: UpstreamSession) -> None:
-        """Hand on nothing of what worked for a session before it was brought back."""
+        """Hand on nothing of the subagents that a session had before it was reopened."""
         for child in self.agent.sessions.values():
             if child.parent is session:
                 child.feed.cut()

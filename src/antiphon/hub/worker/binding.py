@@ -108,8 +108,7 @@ class Binding:
             forgotten = not again and bool(self._session.fold.messages)
             forked = self._session.forked_from is not None and not self.chain
             if lost and forked and not may_lose_options:
-                upstream.leave(session)
-                self._hub.upstreams.let_go(upstream)
+                self._hub.upstreams.let_go(upstream, session)
                 raise refusal(lost)
             notices = [warning(lost)] if lost else []
             if forgotten:
@@ -197,5 +196,4 @@ class Binding:
         if at_agent is not None:
             at_agent.feed.cut()
         if upstream is not None and at_agent is not None:
-            upstream.leave(at_agent)
-            self._hub.upstreams.let_go(upstream)
+            self._hub.upstreams.let_go(upstream, at_agent)

@@ -67,7 +67,7 @@ class UpstreamCanceller:
         self._later(CANCEL_AGAIN, self._notify_agent)
 
     def _later(self, seconds: float, act: Callable[[], None]) -> None:
-        """Do something if what is cancelled now has not ended by then, at the same agent."""
+        """Call `act` after some seconds, if what is cancelled now has not ended then, at the same agent."""
         serial, at_agent = self._serial, self._binding.at_agent
 
         def due() -> None:
