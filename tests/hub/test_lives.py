@@ -249,7 +249,7 @@ async def test_a_turn_that_takes_too_long_at_the_end_is_cut_and_its_clients_are_
         address = f"ws://127.0.0.1:{hub.port}/acp"
         async with connect(address, token=hub.token) as client:
             session, turn = await begun(client)
-            await hub._core.settle()
+            await hub._core.wind_down()
             end = await turn.drained()
             assert end.cut is None
             assert end.error is not None

@@ -10,7 +10,7 @@ import pytest
 from antiphon.client import connect
 from antiphon.client.session import tracker
 from antiphon.hub import Hub
-from antiphon.hub.worker import prompt_dispatcher
+from antiphon.hub.worker import prompt_acceptance
 from tests.hub.habits import Frame, Habit, end_turn
 from tests.hub.running import DEADLINE
 from tests.hub.test_first_words import DIALECTS
@@ -32,7 +32,7 @@ ORDER = pytest.mark.parametrize("order", ORDERS)
 @pytest.fixture(autouse=True)
 def concluded_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer behind the end of a turn is the last of these agents' frames: nothing is to be waited for."""
-    for module in (prompt_dispatcher, tracker):
+    for module in (prompt_acceptance, tracker):
         monkeypatch.setattr(module, "CONCLUDE_AFTER", 0.05)
 
 

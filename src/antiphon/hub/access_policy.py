@@ -1,4 +1,4 @@
-"""HubPolicy: what the client of one connection may do, by the token that it came with.
+"""HubPolicy: what the client of one connection may do, by its token.
 
 Every refusal reads the same, whether a session is there or not.
 """
@@ -28,7 +28,7 @@ from antiphon.server.session import ServedSession
 from antiphon.stores.base import Store
 
 MOST_PARENTS = 64
-"""How many sessions up is looked for one that a token covers."""
+"""How many parents of a subagent are looked at for one that a token covers."""
 
 ANSWER = method_of("_antiphon/answer")
 
@@ -48,7 +48,7 @@ class PolicySource(Protocol):
 
 class HubPolicy(AccessPolicy):
     def __init__(self, hub: PolicySource, grant: Grant, *, peer: str = "") -> None:
-        """`peer` is the address that it came from."""
+        """`peer` is the address of the client."""
         self._hub = hub
         self.grant = grant
         self.credential = grant.name
@@ -120,7 +120,7 @@ class HubPolicy(AccessPolicy):
         return self._hub.admission.tokens.is_valid(self.grant)
 
     def _allows(self, method: Method) -> bool:
-        """By its role, for as long as it has it: who is to be sent away does nothing more meanwhile."""
+        """Whether the role includes the method and the token is valid: it may have been revoked since."""
         return self.grant.role.includes(method.role) and self.is_valid()
 
     def _covers(self, method: Method, session_id: str | None) -> bool:
@@ -138,7 +138,7 @@ class HubPolicy(AccessPolicy):
         return self.grant.covers(session_id if session is None else session.id)
 
     async def _covers_parent(self, method: Method, session_id: str | None) -> bool:
-        """The same of a session that is not open, and worked for another one."""
+        """Whether the token covers a parent of a session that is not open."""
         for _ in range(MOST_PARENTS):  # an imported or damaged record may lead in a circle
             if session_id is None or self._hub.find(session_id) is not None:
                 return False

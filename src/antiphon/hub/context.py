@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from antiphon.errors import AntiphonError, RequestError
 from antiphon.hub.access.audit import Audit
 from antiphon.hub.options import QuestionOptions
 from antiphon.hub.upstream.known_agents import KnownAgent, KnownAgents, announce, describe
@@ -46,7 +47,12 @@ class HubContext:
         """The MCP servers of sessions that were put away: a client that only joins one brings none. They may
         hold secrets, so they are kept only in memory."""
         self.stopping = False
-        """Whether nothing new is taken any more."""
+        """Whether the hub takes nothing new, because it is about to end."""
+
+    def check_taking(self) -> None:
+        """Raise `RequestError` if the hub is about to end and takes nothing new."""
+        if self.stopping:
+            raise RequestError(AntiphonError.code, "The hub is about to end", data={"reason": "shutdown"})
 
     def learn(self, upstream: Upstream) -> None:
         """Offer what an agent can do to clients that come from here on (invariant 10)."""

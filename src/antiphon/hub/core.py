@@ -44,7 +44,7 @@ from antiphon.hub.upstream.known_agents import KnownAgents
 from antiphon.hub.upstream.logins import AgentLogins
 from antiphon.hub.upstream.pool import UpstreamPool
 from antiphon.hub.upstream.target import Target, default_agent_name, read_target
-from antiphon.hub.upstream.upstream import Upstream
+from antiphon.hub.upstream.upstream import Upstream, UpstreamSettings
 from antiphon.hub.worker.worker import UpstreamWorker, worker_of
 from antiphon.schema import v2
 from antiphon.schema.antiphon.clients import Present
@@ -58,6 +58,7 @@ from antiphon.server.registry import LAST_UPDATES, SessionRegistry
 from antiphon.server.request import ServerContext
 from antiphon.server.server import Server
 from antiphon.server.session import ServedSession
+from antiphon.server.tasks import Tasks
 from antiphon.stores.base import Store
 from antiphon.stores.memory import MemoryStore
 from antiphon.transports.base import Transport
@@ -100,8 +101,8 @@ class HubCore:
         named = agents if isinstance(agents, Mapping) else {default_agent_name(agents): agents}
         self.agents = {name: read_target(target) for name, target in named.items()}
         self.default = next(iter(self.agents), "")
-        self.cwd = _own_folder()
-        """Where it runs: what a client offers for a new session that knows no folder of its machine."""
+        self.cwd = _current_folder()
+        """The folder that clients on other machines offer for a new session."""
         self.token = access.token or new_token()
         self.questions = questions.asked
         self.http: HttpServer | None = None
@@ -129,6 +130,7 @@ class HubCore:
         self._completion_promises = {name: CompletionPromise() for name in self.agents}
         self.upstreams = UpstreamPool(self.agents, self._start, share=options.share)
         self.known_agents = KnownAgents(options.known_agents, self.agents)
+        self._tasks = Tasks("the hub", grace=STOP_GRACE)
         self._learning: asyncio.Task[None] | None = None
         self.reports = Reports(self.store, self._attached)
         self.offer = Offer(
@@ -159,7 +161,10 @@ class HubCore:
             questions=questions,
         )
         relay = ExtensionRelay(
-            self.upstreams, self.default, self._answer_own, lambda session: worker_of(session).binding.bring()
+            self.upstreams,
+            self.default,
+            self._answer_ours,
+            lambda session: worker_of(session).binding.bring(),
         )
         changes = SessionChanges()
         self.registry = SessionRegistry(
@@ -219,9 +224,9 @@ class HubCore:
             await self._store_check.begin()
             await self._end_what_was_cut()
         async with self._server.serving():
-            self.idle_reaper.begin()
-            self._session_list.begin()
             if first:
+                self._tasks.start_soon(self.idle_reaper.run())
+                self._tasks.start_soon(self._session_list.run())
                 self._offer_what_is_known()
                 self._begin_learning()
             try:
@@ -230,8 +235,8 @@ class HubCore:
                 if self._server.serving_last:
                     await self._put_away()
 
-    async def settle(self) -> None:
-        """Take nothing new, and wait until what is at work has ended, but not for long."""
+    async def wind_down(self) -> None:
+        """Take nothing new, and give running turns the grace time to end."""
         self._context.stopping = True
         await asyncio.gather(*(worker_of(session).rest(self._options.grace) for session in self.live))
         at_work = [session for session in self.live if session.fold.turn is not None]
@@ -244,19 +249,15 @@ class HubCore:
 
     async def _put_away(self) -> None:
         self._context.stopping = True
+        await self._tasks.aclose()
         await self._store_check.aclose()
-        await self.idle_reaper.end()
         await self.reports.aclose()
-        await self._session_list.aclose()
-        if self._learning is not None:
-            self._learning.cancel()
-            await asyncio.wait([self._learning])
         for session in self.live:
             await self.registry.release(session)
         await self.upstreams.aclose()
 
     async def _end_what_was_cut(self) -> None:
-        """After a kill: what the last life had at work ends as interrupted (invariant 4)."""
+        """End turns as interrupted that were open when an earlier process was killed (invariant 4)."""
         cursor: str | None = None
         while True:
             listing = await self.store.list(after=cursor)
@@ -274,7 +275,7 @@ class HubCore:
         await self._learn()
         await self._server.serve(transport, policy or HubPolicy(self, OWNER))
 
-    async def _answer_own(self, method: str, params: Any) -> Any:
+    async def _answer_ours(self, method: str, params: Any) -> Any:
         """Answer a method of our own, which no agent has anything to do with."""
         match method:
             case "_antiphon/link":
@@ -308,7 +309,7 @@ class HubCore:
 
     @property
     def clients(self) -> int:
-        """How many are connected just now."""
+        """How many clients are connected just now."""
         return len(self.registry.connections)
 
     # --- agents ------------------------------------------------------------------------------------
@@ -319,11 +320,13 @@ class HubCore:
         return Upstream(
             name,
             self.agents[name],
-            env=env,
-            version=version,
-            files=Files(self._options.files),
-            start=self._options.start,
-            promise=self._completion_promises[name],
+            settings=UpstreamSettings(
+                env=env,
+                version=version,
+                files=Files(self._options.files),
+                start=self._options.start,
+                promise=self._completion_promises[name],
+            ),
             report=self.losses,
             auth_changed=lambda: self._server.auth_changed(),
         )
@@ -337,16 +340,16 @@ class HubCore:
 
     def _begin_learning(self) -> asyncio.Task[None] | None:
         """Start the first agent, unless that was done, to learn what it can do; `None` where that is known.
-        One that could not be started is tried again."""
+        An agent that could not be started is tried again."""
         if not self.default or self.stopping or self.known_agents.is_current(self.default):
             return None
         if self._learning is None or self._learning.done():
-            self._learning = asyncio.get_running_loop().create_task(self._learn_now())
+            self._learning = self._tasks.start_soon(self._learn_now())
         return self._learning
 
     async def _learn(self) -> None:
-        """What the agent can do is known before a client asks (invariant 10): from the last time, or by
-        waiting for as long as the agent may take to start."""
+        """Learn what the agent can do before a client asks (invariant 10). If nothing is known from the last
+        time, wait for as long as the agent may take to start."""
         failed = self._learning is not None and self._learning.done()
         learning = self._begin_learning()
         if learning is not None and self.known_agents.get(self.default) is None:
@@ -363,7 +366,7 @@ class HubCore:
         self._context.learn(spare)
 
 
-def _own_folder() -> str | None:
+def _current_folder() -> str | None:
     with contextlib.suppress(OSError):  # it was removed
         return os.getcwd()
     return None

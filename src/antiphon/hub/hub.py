@@ -114,7 +114,7 @@ class Hub:
             async with self.listening(host, port, tls=tls, insecure=insecure):
                 on_ready()
                 await stopped.wait()
-                await self._core.settle()
+                await self._core.wind_down()
 
         run_until_signal(main(), on_signal=stop)
 

@@ -20,33 +20,22 @@ LONGEST_LOOK = 30.0
 
 
 class IdleReaper:
-    """`idle` is how many seconds nothing happens before that; 0 for never."""
-
     def __init__(self, registry: SessionRegistry, hub: HubContext, idle: float) -> None:
+        """`idle`: seconds without an event after which an agent is stopped; 0 for never."""
         self._registry = registry
         self._hub = hub
         self._idle = idle
         self._quiet: dict[ServedSession, tuple[tuple[int, int], float]] = {}
         """Since when nothing has happened, and what had happened by then: events and uses."""
-        self._looking: asyncio.Task[None] | None = None
 
-    def begin(self) -> None:
-        if self._idle and self._looking is None:
-            self._looking = asyncio.get_running_loop().create_task(self._look_after_them())
-
-    async def end(self) -> None:
-        if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.wait([self._looking])
-            self._looking = None
-
-    async def _look_after_them(self) -> None:
-        while True:
+    async def run(self) -> None:
+        """Look at the sessions from time to time, until this is cancelled."""
+        while self._idle:
             await asyncio.sleep(min(self._idle / 4, LONGEST_LOOK))
             await self.look(time.monotonic())
 
     async def look(self, now: float) -> None:
-        """Let go of what has rested for long enough by `now`."""
+        """Stop and release what has been idle for long enough by `now`."""
         sessions = [session for session in self._registry.sessions if session.parent is None]
         before, self._quiet = self._quiet, {}
         for session in sessions:
@@ -84,7 +73,7 @@ def _happened(session: ServedSession) -> tuple[int, int]:
 
 
 def is_quiet(session: ServedSession) -> bool:
-    """Whether nothing of it is open."""
+    """Whether nothing of a session is open."""
     fold, worker = session.fold, worker_of(session)
     return not (
         fold.turn is not None
@@ -94,6 +83,6 @@ def is_quiet(session: ServedSession) -> bool:
         or fold.prompts.sent
         or worker.dispatcher.busy
         or worker.binding.busy
-        or any(told.working for told in fold.subagents)
+        or any(subagent.working for subagent in fold.subagents)
         or any(not terminal.exited for terminal in fold.terminals)
     )

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from msgspec import structs
 
-from antiphon.stores.base import RecordPatch, SessionRecord, Store
+from antiphon.stores.base import SessionRecord
 
 HUB = "hub"
 """The key in the `meta` of a session's record that says which agent it has, and which sessions there."""
-
-
-async def keep_binding(store: Store, session_id: str, binding: dict[str, Any]) -> None:
-    """Store which agent a session has, and which sessions there."""
-    record = await store.get(session_id)
-    if record is not None:
-        await store.update(session_id, RecordPatch(meta={**record.meta, HUB: binding}))
 
 
 def imported_record(record: SessionRecord, *, agent: str | None = None, copy: bool = False) -> SessionRecord:

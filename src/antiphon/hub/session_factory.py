@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from antiphon.errors import AntiphonError, InvalidParams, LinkLost, RequestError, StoreError
+from antiphon.errors import AntiphonError, InvalidParams, LinkLost, StoreError
 from antiphon.hub.context import HubContext
 from antiphon.hub.upstream.errors import to_request_error
 from antiphon.hub.upstream.mcp import Provision
@@ -28,13 +28,9 @@ class SessionFactory:
         self._context = context
 
     async def create(self, params: v2.NewSessionRequest, maker: ClientConnection) -> ServedSession:
-        self._check_taking()
+        self._context.check_taking()
         with self._registry.opening():
             return await self._create(params, maker)
-
-    def _check_taking(self) -> None:
-        if self._context.stopping:
-            raise RequestError(AntiphonError.code, "The hub is about to end", data={"reason": "shutdown"})
 
     async def _create(self, params: v2.NewSessionRequest, maker: ClientConnection) -> ServedSession:
         context, name = self._context, self._chosen(params.meta)
@@ -55,9 +51,7 @@ class SessionFactory:
             if session is not None:
                 await self._registry.release(session)
             elif upstream is not None:
-                if opened is not None:
-                    upstream.leave(opened)
-                context.upstreams.let_go(upstream)
+                context.upstreams.let_go(upstream, opened)
             if isinstance(error, AntiphonError | OSError) and not isinstance(error, StoreError):
                 raise to_request_error(error) from error
             raise
@@ -75,7 +69,7 @@ class SessionFactory:
     async def fork(
         self, params: v2.ForkSessionRequest, at: str | None, maker: ClientConnection
     ) -> ServedSession:
-        self._check_taking()
+        self._context.check_taking()
         with self._registry.opening():
             return await self._fork(params, at, maker)
 
@@ -94,8 +88,7 @@ class SessionFactory:
         except BaseException:
             provision.end()
             if there is not None:
-                there[0].leave(there[1])
-                upstreams.let_go(there[0])
+                upstreams.let_go(*there)
             raise
         worker = worker_of(session)
         worker.binding.agent, worker.binding.mark = source.binding.agent, source.binding.mark
@@ -104,7 +97,7 @@ class SessionFactory:
         else:
             worker.provide(provision)
             upstream, at_agent = there
-            at_agent.early.drop_replay()
+            at_agent.feed.drop_replay()
             await worker.bind(upstream, at_agent, again=False, begun=worker.note_start)
         return session
 
@@ -116,4 +109,4 @@ class SessionFactory:
             raise to_request_error(error) from error
         if lost:
             raise refusal(lost)
-        fork.early.answer_with_options(fork.config_options)
+        fork.feed.answer_with_options(fork.config_options)

@@ -1,7 +1,7 @@
-"""`_antiphon/sessions`: clients that asked for it are told which sessions came, changed or went.
+"""`_antiphon/sessions`: notifies clients that asked for it which sessions came, changed or went.
 
-What changed is gathered for a moment and told together. A client that does not read is told once it does,
-what is true by then.
+Changes are gathered for a moment and sent together. A client that does not read gets the entries once it
+reads, as they are by then.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from antiphon.engine.subagents import SUBAGENT_OF
 from antiphon.errors import StoreError
 from antiphon.jsonrpc.frames import encode_notification
 from antiphon.schema import v1, v2
+from antiphon.schema.antiphon.hub import SessionsNotification
 from antiphon.server.connection import ClientConnection
 from antiphon.server.methods.records import info_of
 from antiphon.server.registry import SessionRegistry
@@ -27,7 +28,7 @@ logger = logging.getLogger("antiphon.hub")
 METHOD = "_antiphon/sessions"
 SOON = 0.05
 PACE = 0.25
-"""Seconds between two tellings."""
+"""Seconds between two notifications."""
 
 Infos = tuple[Any, Any]
 """A session as lists of v1 and of v2 have it."""
@@ -38,23 +39,16 @@ class SessionChanges:
 
     def __init__(self) -> None:
         self._ids: set[str] = set()
-        self._noted = asyncio.Event()
+        self.noted = asyncio.Event()
+        """Set while there are changes that were not taken."""
 
     def note(self, session_id: str) -> None:
         self._ids.add(session_id)
-        self._noted.set()
-
-    async def wait(self) -> None:
-        """Wait until a change is noted that was not taken."""
-        await self._noted.wait()
-
-    @property
-    def waiting(self) -> bool:
-        return self._noted.is_set()
+        self.noted.set()
 
     def take(self) -> set[str]:
         ids, self._ids = self._ids, set()
-        self._noted.clear()
+        self.noted.clear()
         return ids
 
 
@@ -63,33 +57,23 @@ class SessionListNotifier:
         self._changes = changes
         self._registry = registry
         self._known: dict[str, bytes] = {}
-        """What was told of sessions, without the times at which they last changed."""
+        """The entries that were sent last, without the times at which the sessions last changed."""
         self._behind: dict[ClientConnection, set[str]] = {}
-        """What clients have not been told yet, as they do not read."""
-        self._task: asyncio.Task[None] | None = None
+        """The changes that clients were not sent, because they do not read."""
 
-    def begin(self) -> None:
-        if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._run())
-
-    async def aclose(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
-            self._task = None
-
-    async def _run(self) -> None:
+    async def run(self) -> None:
+        """Send changes as they come, until this is cancelled."""
         while True:
-            await self._changes.wait()
+            await self._changes.noted.wait()
             await asyncio.sleep(SOON)
             try:
-                while self._changes.waiting or self._behind:
-                    await self._tell_now()
+                while self._changes.noted.is_set() or self._behind:
+                    await self._notify_clients()
                     await asyncio.sleep(PACE)
             except Exception:
                 logger.exception("session list notification failed")  # the next change may be sent
 
-    async def _tell_now(self) -> None:
+    async def _notify_clients(self) -> None:
         changed = self._changes.take()
         wanting = [link for link in self._registry.connections if _wants(link)]
         self._behind = {link: ids for link, ids in self._behind.items() if link in wanting}
@@ -99,8 +83,8 @@ class SessionListNotifier:
         looked = await self._look(changed.union(*self._behind.values()))
         news = {id for id in looked if id in changed and self._is_news(id, looked[id])}
         for link in wanting:
-            untold = news | (self._behind.pop(link, set()) & looked.keys())
-            ids = {id for id in untold if link.policy.shows(id)}
+            unsent = news | (self._behind.pop(link, set()) & looked.keys())
+            ids = {id for id in unsent if link.policy.shows(id)}
             if not ids:
                 continue
             if link.wire.congested:
@@ -109,8 +93,8 @@ class SessionListNotifier:
                 link.wire.send(_frame(link, {id: looked[id] for id in ids}))
 
     async def _look(self, ids: Iterable[str]) -> dict[str, Infos | None]:
-        """What lists tell of these now: nothing of those that are gone. Those that are in no list are left
-        out."""
+        """Return the entries of these sessions: `None` for those that are gone. Sessions that are in no list
+        are left out."""
         found: dict[str, Infos | None] = {}
         for id in ids:
             try:
@@ -128,9 +112,9 @@ class SessionListNotifier:
         if now is None:
             self._known.pop(session_id, None)
             return True
-        told = msgspec.json.encode(structs.replace(now[1], updated_at=None))
-        before, self._known[session_id] = self._known.get(session_id), told
-        return told != before
+        entry = msgspec.json.encode(structs.replace(now[1], updated_at=None))
+        before, self._known[session_id] = self._known.get(session_id), entry
+        return entry != before
 
 
 def _wants(link: ClientConnection) -> bool:
@@ -138,6 +122,6 @@ def _wants(link: ClientConnection) -> bool:
 
 
 def _frame(link: ClientConnection, sessions: dict[str, Infos | None]) -> bytes:
-    told = [both[0] if link.v1 else both[1] for both in sessions.values() if both is not None]
+    entries = [both[0] if link.v1 else both[1] for both in sessions.values() if both is not None]
     gone = [id for id, both in sessions.items() if both is None]
-    return encode_notification(METHOD, msgspec.json.encode({"sessions": told, "gone": gone}))
+    return encode_notification(METHOD, msgspec.json.encode(SessionsNotification(sessions=entries, gone=gone)))

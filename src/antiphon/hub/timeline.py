@@ -1,7 +1,7 @@
 """Timeline: what happened in a session, and when: its turns, prompts, tool calls and questions.
 
-A fold of the journal that keeps no content, so that a long one is cheap to go through, and goes on from where
-it was when there is more of it.
+A fold of the journal that keeps no content, so that a long journal is cheap to fold. It continues where it
+was when the journal grows.
 """
 
 from __future__ import annotations
@@ -38,25 +38,19 @@ FINAL = frozenset({"completed", "failed", "cancelled"})
 Key = tuple[str, str]
 
 
-class _Tag(Struct, gc=False):
-    kind: str = msgspec.field(name="sessionUpdate", default="")
+class _Update(Struct, rename="camel"):
+    """The fields of an update that a timeline needs. An agent may have written anything in them."""
 
-
-class _State(Struct, rename="camel"):
+    session_update: Any = None
     state: Any = None
     stop_reason: Any = None
     proposed: Any = msgspec.field(name="stop_reason", default=None)
-
-
-class _Call(Struct, rename="camel"):
-    tool_call_id: str
+    tool_call_id: Any = None
     title: Any = None
     status: Any = None
 
 
-_tag = msgspec.json.Decoder(_Tag).decode
-_state = msgspec.json.Decoder(_State).decode
-_call = msgspec.json.Decoder(_Call).decode
+_update = msgspec.json.Decoder(_Update).decode
 _plain = msgspec.json.Decoder().decode
 
 
@@ -77,11 +71,11 @@ class Timeline:
         of other times, which nobody knows."""
 
     def items(self) -> list[TimelineItem]:
-        """The first ones first."""
+        """Return the items, the oldest first."""
         return list(self._items.values())
 
     def add(self, events: Iterable[Event]) -> None:
-        """The next events."""
+        """Fold the next events."""
         for event in events:
             self.last = event.seq
             body = event.body
@@ -115,23 +109,24 @@ class Timeline:
     # --- updates -----------------------------------------------------------------------------------
 
     def _updated(self, body: Updated, event: Event) -> None:
-        handle = _UPDATES.get(_read(_tag, body.raw, _Tag()).kind)
-        if handle is not None:
-            handle(self, body.raw, event)
+        update: _Update = _read(_update, body.raw, _Update())
+        if update.session_update in ("state_update", "state_change"):
+            self._state_changed(update, event)
+        elif update.session_update == "tool_call_update" and isinstance(update.tool_call_id, str):
+            self._tool_called(update, update.tool_call_id, event)
 
-    def _stated(self, raw: Raw, event: Event) -> None:
+    def _state_changed(self, update: _Update, event: Event) -> None:
         self._copied = -1
-        told = _read(_state, raw, _State())
-        if told.state == "idle":
+        if update.state == "idle":
             if self._turn is not None:
-                reason = told.stop_reason or told.proposed
+                reason = update.stop_reason or update.proposed
                 self._turn.end, self._turn.status = event.at, _line(reason) or "ended"
             self._turn = self._accepted = None
-        elif told.state in ("running", "requires_action"):
+        elif update.state in ("running", "requires_action"):
             if self._turn is None:
                 self._turn = self._begin("turn", str(event.seq), event)
                 self._name_turn()
-            self._turn.status = told.state
+            self._turn.status = update.state
 
     def _name_turn(self) -> None:
         turn, prompt = self._turn, self._accepted
@@ -139,18 +134,16 @@ class Timeline:
             turn.title, turn.by, turn.message_id = prompt.title, prompt.by, prompt.message_id or prompt.id
             turn.prompt_request_id = prompt.prompt_request_id
 
-    def _called(self, raw: Raw, event: Event) -> None:
-        told = _read(_call, raw, None)
-        if told is None or event.at == self._copied:
+    def _tool_called(self, update: _Update, id: str, event: Event) -> None:
+        if event.at == self._copied:
             return
-        id = told.tool_call_id
         item = self._items.get(("tool", id))
         if item is None:
             item = self._begin("tool", id, event, status="pending", tool_call_id=id)
-        item.title = _line(told.title) or item.title
-        if isinstance(told.status, str):
-            item.status = _line(told.status)
-            item.end = event.at if told.status in FINAL else None
+        item.title = _line(update.title) or item.title
+        if isinstance(update.status, str):
+            item.status = _line(update.status)
+            item.end = event.at if update.status in FINAL else None
 
     # --- prompts -----------------------------------------------------------------------------------
 
@@ -164,27 +157,17 @@ class Timeline:
         if item is not None:
             item.title = _said(body.raw_content)
 
-    def _sent(self, body: PromptSent, event: Event) -> None:
-        self._moved(body.message_id, "sent")
-
-    def _withdrawn(self, body: PromptWithdrawn, event: Event) -> None:
-        self._moved(body.message_id, "withdrawn", event.at)
-
-    def _rejected(self, body: PromptRejected, event: Event) -> None:
-        self._moved(body.message_id, "rejected", event.at)
-
-    def _taken(self, body: PromptAccepted, event: Event) -> None:
-        item = self._moved(body.message_id, "accepted", event.at)
-        if item is not None:
+    def _moved(self, body: Any, event: Event) -> None:
+        """Set the status of a prompt by the kind of its event."""
+        item = self._items.get(("prompt", body.message_id))
+        if item is None:
+            return
+        item.status = _PROMPT_STATUS[type(body)]
+        item.end = None if isinstance(body, PromptSent) else event.at
+        if isinstance(body, PromptAccepted):
             item.message_id = body.became or body.message_id
             self._accepted = item
             self._name_turn()
-
-    def _moved(self, id: str, status: str, end: int | None = None) -> TimelineItem | None:
-        item = self._items.get(("prompt", id))
-        if item is not None:
-            item.status, item.end = status, end
-        return item
 
     # --- questions ---------------------------------------------------------------------------------
 
@@ -210,27 +193,25 @@ class Timeline:
         item.outcome = _line(given.get("action") or names.get(str(chosen))) or None
 
 
-_UPDATES: dict[str, Callable[[Timeline, Raw, Event], None]] = {
-    "state_update": Timeline._stated,
-    "state_change": Timeline._stated,
-    "tool_call_update": Timeline._called,
+_PROMPT_STATUS: dict[type, str] = {
+    PromptSent: "sent",
+    PromptWithdrawn: "withdrawn",
+    PromptRejected: "rejected",
+    PromptAccepted: "accepted",
 }
 _HANDLERS: dict[type, Callable[[Timeline, Any, Event], None]] = {
     Updated: Timeline._updated,
     Translated: Timeline._updated,
     PromptQueued: Timeline._queued,
     PromptEdited: Timeline._edited,
-    PromptSent: Timeline._sent,
-    PromptWithdrawn: Timeline._withdrawn,
-    PromptRejected: Timeline._rejected,
-    PromptAccepted: Timeline._taken,
+    **dict.fromkeys(_PROMPT_STATUS, Timeline._moved),
     QuestionOpened: Timeline._opened,
     QuestionClosed: Timeline._closed,
 }
 
 
 def _read(decode: Callable[[Any], Any], raw: Raw, otherwise: Any) -> Any:
-    """What an agent of another hand wrote may be anything."""
+    """Decode what an agent wrote, which may be anything."""
     try:
         return decode(raw)
     except UNREADABLE:
@@ -242,7 +223,7 @@ def _object(value: Any) -> dict[str, Any]:
 
 
 def _line(text: Any) -> str:
-    """As one short line; nothing for what is no text."""
+    """Return a text as one short line; an empty one for anything else."""
     return " ".join(text[: 8 * TITLE].split())[:TITLE] if isinstance(text, str) else ""
 
 

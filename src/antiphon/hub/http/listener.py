@@ -34,7 +34,7 @@ class Listening(PolicySource, Source, Protocol):
 
 
 def check_address(host: str, *, tls: ssl.SSLContext | None, insecure: bool) -> None:
-    """Raises `LocalError` where others could read along, and nobody said that they may."""
+    """Raise `LocalError` for an address that other machines reach without TLS, unless `insecure`."""
     if tls is None and not insecure and not is_loopback(host):
         raise LocalError(f"{host} is reached from elsewhere: that needs TLS, or to be `insecure`")
 

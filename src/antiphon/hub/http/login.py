@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
+from msgspec import Struct
 
 from antiphon.errors import LocalError
 from antiphon.hub.access import cookies
@@ -31,7 +32,7 @@ LINK_SECONDS = 300.0
 NO_STORE = {"Cache-Control": "no-store"}
 
 
-class Place(Protocol):
+class HubAddress(Protocol):
     """The address of a hub."""
 
     @property
@@ -45,8 +46,8 @@ class Place(Protocol):
 class BrowserLogin:
     """Issues login links, cookies and tickets."""
 
-    def __init__(self, place: Place, admission: Admission, audit: Audit) -> None:
-        self._place = place
+    def __init__(self, address: HubAddress, admission: Admission, audit: Audit) -> None:
+        self._address = address
         self._admission = admission
         self._audit = audit
         self._codes: Tickets[Invitation] = Tickets(LINK_SECONDS)
@@ -63,7 +64,7 @@ class BrowserLogin:
 
     def answer_link(self, params: LinkRequest) -> LinkResponse:
         """Answer `_antiphon/link`."""
-        public = self._place.public_url
+        public = self._address.public_url
         code = self.invite(Role(params.role), sessions=params.sessions)
         url = None if public is None else f"{public}/"
         return LinkResponse(code=code, seconds=LINK_SECONDS, url=url)
@@ -106,12 +107,12 @@ class BrowserLogin:
     @property
     def _name(self) -> str:
         """Cookies ignore ports: the name keeps two hubs of one machine apart."""
-        return f"antiphon-{self._place.port}"
+        return f"antiphon-{self._address.port}"
 
     def _cookie(self, head: Head, value: str, seconds: float) -> str:
         """Write a `Set-Cookie` header, `Secure` if the page came over HTTPS, also that of a proxy
         (`Origin`)."""
-        https = self._place.secure or head.headers.get("Origin", "").lower().startswith("https:")
+        https = self._address.secure or head.headers.get("Origin", "").lower().startswith("https:")
         secure = "; Secure" if https else ""
         return f"{self._name}={value}; Path=/; Max-Age={seconds:.0f}; HttpOnly; SameSite=Strict{secure}"
 
@@ -121,13 +122,15 @@ class BrowserLogin:
         return next((value for name, _, value in pairs if name == self._name), "")
 
 
+class _LoginBody(Struct):
+    code: str = ""
+
+
 def _code(body: bytes) -> str:
     try:
-        given: Any = msgspec.json.decode(body)
+        return msgspec.json.decode(body, type=_LoginBody).code
     except UNREADABLE:
         return ""
-    code = given.get("code") if isinstance(given, dict) else None
-    return code if isinstance(code, str) else ""
 
 
 class _Action:

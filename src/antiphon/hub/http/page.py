@@ -49,9 +49,6 @@ class PageRoutes(Mapping[str, Handler]):
     def __getitem__(self, path: str) -> Handler:
         return _File(self._admission, *self._page[path])
 
-    def __contains__(self, path: object) -> bool:
-        return path in self._page
-
     def __iter__(self) -> Iterator[str]:
         return iter(self._page)
 

@@ -12,8 +12,10 @@ from contextlib import suppress
 from typing import Any
 
 from antiphon.client.protocol.agent_connection import AgentConnection
-from antiphon.errors import CallFailed, MethodNotFound, RequestError
-from antiphon.hub.upstream.session import LONGEST_WAIT, UpstreamSession
+from antiphon.errors import CallFailed, MethodNotFound
+from antiphon.hub.upstream.errors import to_request_error
+from antiphon.hub.upstream.session import UpstreamSession
+from antiphon.hub.upstream.worker_feed import LONGEST_WAIT, Notified
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.schema.methods import OWN
@@ -37,23 +39,23 @@ class AgentExtensions:
     @property
     def _open(self) -> list[UpstreamSession]:
         """The sessions of the agent that the hub has not left."""
-        return [session for session in self._agent.sessions.values() if session.ended is None]
+        return [session for session in self._agent.sessions.values() if session.feed.ended is None]
 
     def _find(self, session_id: str) -> UpstreamSession | None:
         session = self._agent.find(session_id)
-        return None if session is None or session.ended is not None else session
+        return None if session is None or session.feed.ended is not None else session
 
     @property
     def _served(self) -> list[ServedSession]:
         """The hub sessions that the agent works for."""
-        return [session.worker.session for session in self._open if session.worker is not None]
+        return [session.feed.worker.session for session in self._open if session.feed.worker is not None]
 
     async def _asked(self, params: Any, inbound: Inbound) -> Any:
         named, here, links = await self._clients(inbound.method, params)
         try:
             result = await ask_first(links, here, inbound.method, renamed(params, here))
         except CallFailed as error:
-            raise RequestError(error.error.code, error.error.message, data=error.error.data) from error
+            raise to_request_error(error) from error
         result = renamed(result, named, only=here)
         self._agent.connection.answer(inbound, result)
         return result
@@ -64,15 +66,15 @@ class AgentExtensions:
             return
         named = params.get("sessionId") if isinstance(params, dict) else None
         if not isinstance(named, str):
-            self._tell_all(method, params)
+            self._notify_all(method, params)
             return
         found = self._find(named)
         if found is not None:
-            found.notified(method, params)
+            found.feed.add(Notified(method, params))
         else:
             self._agent.opener.keep(named, lambda: self._notified(method, params))
 
-    def _tell_all(self, method: str, params: Any) -> None:
+    def _notify_all(self, method: str, params: Any) -> None:
         """Notify every client once, after the committed events of each session that it follows."""
         places: dict[ClientConnection, list[tuple[AttachmentWriter, int]]] = {}
         for session in self._served:
@@ -83,9 +85,9 @@ class AgentExtensions:
         if places:
             return
         for found in self._open:  # the client that begins one may not be there yet
-            found.notified(method, params)
+            found.feed.add(Notified(method, params))
         if not self._open:
-            self._agent.opener.keep_unnamed(lambda: self._tell_all(method, params))
+            self._agent.opener.keep_unnamed(lambda: self._notify_all(method, params))
 
     async def _clients(
         self, method: str, params: Any
@@ -98,9 +100,9 @@ class AgentExtensions:
             if not _unique(self._served):
                 await self._wait_for_clients(lambda: self._open)
             return None, None, _unique(self._served)
-        await self._wait_for_clients(lambda: _present(self._find(named)))
+        await self._wait_for_clients(lambda: [*filter(None, [self._find(named)])])
         found = self._find(named)
-        session = None if found is None or found.worker is None else found.worker.session
+        session = None if found is None or found.feed.worker is None else found.feed.worker.session
         if session is None:
             raise MethodNotFound(method)  # no attached client could know it
         return named, session.id, session.askable()
@@ -112,11 +114,7 @@ class AgentExtensions:
             async with asyncio.timeout(LONGEST_WAIT):
                 await self._agent.opener.wait_until(lambda: bool(opened()))
                 for found in opened():
-                    await found.followed()
-
-
-def _present(found: UpstreamSession | None) -> list[UpstreamSession]:
-    return [] if found is None else [found]
+                    await found.feed.followed()
 
 
 def _notify_behind(places: Sequence[tuple[AttachmentWriter, int]], method: str, params: Any) -> None:

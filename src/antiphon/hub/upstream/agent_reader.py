@@ -31,7 +31,7 @@ class AgentReader:
         if session is None or not session.receive_text(chunks):
             for chunk in chunks:  # the session may be opening, be a subagent's, or replay
                 self._agent.receive(self._notification(session_id, chunk))
-        return None if session is None else session.pace()
+        return None if session is None else session.feed.pace()
 
     def _notification(self, session_id: str, chunk: TextChunk) -> Any:
         if self._agent.speaks_v1:

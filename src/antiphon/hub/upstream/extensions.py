@@ -19,7 +19,7 @@ from antiphon.schema.methods import OWN
 from antiphon.server.request import FindSession
 from antiphon.server.session import ServedSession
 
-OwnMethods = Callable[[str, Any], Awaitable[Any]]
+AnswerOurs = Callable[[str, Any], Awaitable[Any]]
 """Answers a method of our own, which no agent has anything to do with. Raises `MethodNotFound`."""
 
 
@@ -30,26 +30,26 @@ class ExtensionRelay:
         self,
         upstreams: UpstreamPool,
         default: str,
-        own: OwnMethods,
+        answer_ours: AnswerOurs,
         bring: Callable[[ServedSession], Awaitable[UpstreamSession]],
     ) -> None:
         """`default`: the agent for what names no session. `bring` returns a session at its
         agent, which is started if it does not run."""
         self._upstreams = upstreams
         self._default = default
-        self._own = own
+        self._answer_ours = answer_ours
         self._bring = bring
 
     async def call(self, find: FindSession, method: str, params: Any) -> Any:
         if method.startswith(OWN):
-            return await self._own(method, params)
+            return await self._answer_ours(method, params)
         named = find()
         try:
             connection, there = await self._reach(named)
             result = await connection.call(method, renamed(params, there))
         except (AntiphonError, OSError) as error:
             raise to_request_error(error) from error
-        return renamed(result, _back(params, there))
+        return renamed(result, None if there is None else params["sessionId"])
 
     async def notified(self, find: FindSession, method: str, params: Any) -> None:
         if not method.startswith(OWN):
@@ -62,7 +62,3 @@ class ExtensionRelay:
             at_agent = await self._bring(named)
             return at_agent.agent.connection, at_agent.id
         return (await self._upstreams.spare(self._default)).agent.connection, None
-
-
-def _back(params: Any, there: str | None) -> str | None:
-    return None if there is None else params["sessionId"]

@@ -12,14 +12,8 @@ from msgspec import structs
 
 from antiphon.bridge.dialects import V1Writer
 from antiphon.client.workspace import READ, TERMINALS, WRITE, SessionWorkspace, TerminalObserver, Workspace
-from antiphon.errors import (
-    AntiphonError,
-    CallFailed,
-    LinkLost,
-    MethodNotFound,
-    RequestError,
-    ResourceNotFound,
-)
+from antiphon.errors import AntiphonError, CallFailed, LinkLost, MethodNotFound, ResourceNotFound
+from antiphon.hub.upstream.errors import to_request_error
 from antiphon.schema import v1
 from antiphon.server.client_calls import Can, create_terminal, reads, runs, send_release, writes
 from antiphon.server.connection import ClientConnection
@@ -59,7 +53,7 @@ class EditorWorkspace(Workspace):
 
 
 class EditorFiles(SessionWorkspace):
-    """Of one session at an agent. A terminal stays where it was made."""
+    """The files and terminals of one session at an agent. A terminal stays where it was made."""
 
     def __init__(
         self,
@@ -91,7 +85,7 @@ class EditorFiles(SessionWorkspace):
             return await link.ask(method, wanted)
         except CallFailed as error:
             if error.error.code != MethodNotFound.code:
-                raise _passed_on(error) from None
+                raise to_request_error(error) from None
         except LinkLost:
             pass  # it has left
         return await super().serve(method, params)
@@ -152,7 +146,7 @@ class EditorTerminal:
                 self._show(answer)
             return answer
         except CallFailed as error:
-            raise _passed_on(error) from None
+            raise to_request_error(error) from None
         except LinkLost:
             self._exited(v1.TerminalExitStatus())
             raise ResourceNotFound(
@@ -160,7 +154,7 @@ class EditorTerminal:
             ) from None
 
     async def _last(self, method: str, params: Any) -> Any:
-        """Nothing comes behind it that would be read: what it shows is read for the others."""
+        """Wait for the exit or release the terminal, after its last output was read for the other clients."""
         answer = await self._client.ask(WAIT, params) if method == WAIT else None
         if not self._over:
             asked = v1.TerminalOutputRequest(session_id=self._session_id, terminal_id=self._terminal_id)
@@ -190,15 +184,11 @@ class EditorTerminal:
         self._over = True
 
     def leave(self) -> None:
-        """The session has ended at the agent: what the editor runs for it does, too."""
+        """Release the terminal, because the session has ended at the agent."""
         send_release(self._client.wire, self._session_id, self._terminal_id)
 
 
 def _editor(session: ServedSession, can: Can) -> ClientConnection | None:
-    """The client that came last of those that offer it."""
+    """Return the client that attached last of those that offer it."""
     links = reversed(session.askable())
     return next((link for link in links if link.v1_client is not None and can(link.v1_client)), None)
-
-
-def _passed_on(error: CallFailed) -> RequestError:
-    return RequestError(error.error.code, error.error.message, data=error.error.data)

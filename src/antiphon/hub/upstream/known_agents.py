@@ -109,27 +109,21 @@ class KnownAgents:
 
 def _read(path: Path) -> dict[str, _Entry]:
     try:
-        raw = path.read_bytes()
-    except FileNotFoundError:
-        return {}
-    except OSError as error:
-        logger.warning("known agents in %s ignored: %s", path, error)
-        return {}
-    try:
-        found = msgspec.json.decode(raw, type=_File)
+        found = msgspec.json.decode(path.read_bytes(), type=_File)
+        if found.format != FORMAT:
+            raise ValueError(f"format {found.format} instead of {FORMAT}")
         for entry in found.agents.values():
             entry.agent.read_logins()
-    except (msgspec.MsgspecError, UnicodeDecodeError, InvalidResult) as error:
-        logger.warning("known agents in %s ignored: %s", path, error)
+    except FileNotFoundError:
         return {}
-    if found.format != FORMAT:
-        logger.warning("known agents in %s ignored: format %s instead of %s", path, found.format, FORMAT)
+    except (OSError, ValueError, msgspec.MsgspecError, InvalidResult) as error:
+        logger.warning("known agents in %s ignored: %s", path, error)
         return {}
     return found.agents
 
 
 def _hash(target: Target | None) -> str:
-    """Commands may hold secrets, and are not kept. An agent in this process has none."""
+    """Return a hash of the target: a command may hold secrets, and is not kept."""
     words = target if isinstance(target, list | str) else type(target).__qualname__
     return hashlib.sha256(msgspec.json.encode(words)).hexdigest()
 

@@ -16,6 +16,7 @@ from msgspec import structs
 
 from antiphon.connection import Connection
 from antiphon.errors import CallFailed, LinkLost, RequestError
+from antiphon.hub.upstream.errors import to_request_error
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.schema import v2
 from antiphon.schema.mcp_binding import MESSAGE, BindingError
@@ -60,58 +61,49 @@ class Offer(NamedTuple):
     """As the client declared it."""
 
 
-class McpOffers:
-    def __init__(self) -> None:
+class McpRelay:
+    """Offers the MCP servers of clients to an agent, and passes on what it sends to them."""
+
+    def __init__(self, connection: Callable[[], Connection]) -> None:
+        """`connection` returns the connection to the agent."""
+        self._connection = connection
         self._offers: dict[str, Offer] = {}
         """By the ids that the agent knows."""
 
-    def tell(self, servers: Iterable[v2.McpServer], provision: Provision) -> tuple[v2.McpServer, ...]:
+    def offer(self, servers: Iterable[v2.McpServer], provision: Provision) -> list[v2.McpServer]:
         """Return the servers with the ids for the agent, which may use them from here on."""
-        self._offers = {told: offer for told, offer in self._offers.items() if not offer.provision.over}
-        return tuple(
-            self._told(server, provision) if isinstance(server, v2.McpServerAcp) else server
+        self._offers = {id: offer for id, offer in self._offers.items() if not offer.provision.over}
+        return [
+            self._offer(server, provision) if isinstance(server, v2.McpServerAcp) else server
             for server in servers
-        )
+        ]
 
-    def _told(self, server: v2.McpServerAcp, provision: Provision) -> v2.McpServerAcp:
+    def _offer(self, server: v2.McpServerAcp, provision: Provision) -> v2.McpServerAcp:
         id = server.server_id
         while (known := self._offers.get(id)) is not None and known != (provision, server.server_id):
             id = v2.McpServerAcpId(f"{server.server_id}~{secrets.token_hex(3)}")
         self._offers[id] = Offer(provision, server.server_id)
         return structs.replace(server, server_id=id)
 
-    def find(self, told: str) -> Offer | None:
-        """Return the server that the agent knows by an id, if there is one."""
-        return self._offers.get(told)
-
-
-class McpRelay:
-    """Serves an agent the MCP servers of clients."""
-
-    def __init__(self, offers: McpOffers, connection: Callable[[], Connection]) -> None:
-        """`connection` returns the connection to the agent."""
-        self._offers = offers
-        self._connection = connection
-
     async def serve(self, params: Any, inbound: Inbound) -> Any:
-        told = params.server_id
-        offer = self._offers.find(told)
+        agents_id = params.server_id
+        offer = self._offers.get(agents_id)
         link = None if offer is None else offer.provision.provider(offer.server_id)
         if offer is None or link is None:
             raise RequestError(
-                BindingError.UNKNOWN_SERVER, "No such MCP server is offered", data={"serverId": told}
+                BindingError.UNKNOWN_SERVER, "No such MCP server is offered", data={"serverId": agents_id}
             )
 
-        async def tell(notification: Any) -> None:
-            await self._connection().notify(MESSAGE, structs.replace(notification, server_id=told))
+        async def notify(notification: Any) -> None:
+            await self._connection().notify(MESSAGE, structs.replace(notification, server_id=agents_id))
 
         try:
-            answer = await link.mcp.ask(structs.replace(params, server_id=offer.server_id), tell)
+            answer = await link.mcp.ask(structs.replace(params, server_id=offer.server_id), notify)
             if not link.policy.is_valid():
                 raise LinkLost("its client may not answer any more")
             return answer
         except CallFailed as error:
-            raise RequestError(error.error.code, error.error.message, data=error.error.data) from error
+            raise to_request_error(error) from error
         except LinkLost as error:
             gone = "The client that offers the MCP server has gone"
             raise RequestError(BindingError.BACKEND_FAILED, gone) from error

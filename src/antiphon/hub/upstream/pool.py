@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from antiphon.errors import InvalidParams, RequestError
+from antiphon.hub.upstream.session import UpstreamSession
 from antiphon.hub.upstream.target import Target
 from antiphon.hub.upstream.upstream import Upstream
 
@@ -81,11 +82,13 @@ class UpstreamPool:
                 self._end(upstream)
 
     def join(self, upstream: Upstream) -> None:
-        """Count one more session: a fork of one that it works for."""
+        """Count one more session of a process: a fork of a session that it works for."""
         upstream.users += 1
 
-    def let_go(self, upstream: Upstream) -> None:
-        """Count one session less, and end the agent after the last one."""
+    def let_go(self, upstream: Upstream, session: UpstreamSession | None = None) -> None:
+        """Count one session less, leave it if it was opened, and end the agent after the last one."""
+        if session is not None:
+            upstream.leave(session)
         upstream.users -= 1
         if not upstream.users:
             self._end(upstream)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, suppress
 from typing import Any
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from antiphon.bridge.losses import Report
 from antiphon.client import ClientOptions, ProcessOptions, ProtocolVersion
@@ -31,9 +31,10 @@ from antiphon.errors import AntiphonError, LinkLost
 from antiphon.hub.upstream.agent_extensions import AgentExtensions
 from antiphon.hub.upstream.agent_reader import AgentReader
 from antiphon.hub.upstream.files import EditorWorkspace, Files
-from antiphon.hub.upstream.mcp import McpOffers, McpRelay
-from antiphon.hub.upstream.session import UpstreamListener, UpstreamSession
+from antiphon.hub.upstream.mcp import McpRelay
+from antiphon.hub.upstream.session import UpstreamSession
 from antiphon.hub.upstream.target import Target
+from antiphon.hub.upstream.worker_feed import UpstreamListener
 from antiphon.schema import v2
 from antiphon.schema.mcp_binding import MESSAGE
 from antiphon.schema.version import Extras
@@ -44,10 +45,23 @@ from antiphon.server.session import ServedSession
 logger = logging.getLogger("antiphon.hub")
 
 SLOW = 5.0
-"""Seconds after which the log says that an agent is still starting."""
+"""Seconds after which the log reports that an agent is still starting."""
 CLOSE_GRACE = 5.0
 CANCEL = v2.ElicitationCancelAction()
 LAST_LINES = 20
+
+
+class UpstreamSettings(Struct, frozen=True, kw_only=True):
+    """How the processes of an agent are started, and what they are offered."""
+
+    env: Mapping[str, str]
+    version: ProtocolVersion | None
+    files: Files
+    """Whose files and terminals an agent of v1 may use."""
+    start: float
+    """Seconds until it has to be initialized."""
+    promise: CompletionPromise
+    """Whether it keeps its promise of `turn_complete`, shared by all processes of the agent."""
 
 
 class Upstream:
@@ -58,26 +72,15 @@ class Upstream:
         name: str,
         target: Target,
         *,
-        env: Mapping[str, str],
-        version: ProtocolVersion | None,
-        files: Files,
-        start: float,
-        promise: CompletionPromise,
+        settings: UpstreamSettings,
         report: Report,
         auth_changed: Callable[[], Coroutine[Any, Any, None]],
     ) -> None:
-        """files: whose files and terminals an agent of v1 may use.
-        start: seconds that it has until it is initialized.
-        promise: whether it keeps its promise of `turn_complete`, shared by all processes of the agent.
-        report: called with what the bridge loses, if it speaks v1.
-        auth_changed: called when it reports another login status."""
+        """`report` is called with what the bridge loses, if the agent speaks v1; `auth_changed` when the
+        agent reports another login status."""
         self.name = name
         self._target = target
-        self._env = env
-        self._version = version
-        self._files = files
-        self._start = start
-        self._promise = promise
+        self._settings = settings
         self._report = report
         self._auth_changed = auth_changed
         self.users = 0
@@ -95,7 +98,7 @@ class Upstream:
         self._answer_memory = AnswerMemory()
         self._ending: dict[str, asyncio.Event] = {}
         """The sessions that were left and are being ended."""
-        self.mcp_offers = McpOffers()
+        self.mcp = McpRelay(lambda: self.agent.connection)
         """The MCP servers of clients that it may use."""
         self._stderr: deque[str] = deque(maxlen=LAST_LINES)
         self._stop = asyncio.Event()
@@ -133,7 +136,7 @@ class Upstream:
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
-        late = loop.call_later(self._start, self._too_late)
+        late = loop.call_later(self._settings.start, self._too_late)
         slow = loop.call_later(SLOW, self._log_slow)
         try:
             async with AsyncExitStack() as stack:
@@ -161,8 +164,8 @@ class Upstream:
                 self._ready.cancel()
 
     async def _connect(self, stack: AsyncExitStack) -> None:
-        """Start the agent, or reach it, and initialize the connection."""
-        process = ProcessOptions(env=self._env, on_stderr=self._log)
+        """Start the agent or connect to it, and initialize the connection."""
+        process = ProcessOptions(env=self._settings.env, on_stderr=self._log)
         transport = await open_target(self._target, stack, process=process)
         stack.push_async_callback(transport.aclose)  # also if it cannot be initialized
         workspace = WorkspaceOffer(
@@ -180,21 +183,23 @@ class Upstream:
             agent_name=lambda: self.agent.agent_name,
         )
 
+        def auth_status_updated(_: Any) -> None:
+            self.agent.connection.start_soon(self._auth_changed())
+
         def link_lost(_: LinkLost) -> None:
             workspace.link_lost()
             elicitations.link_lost()
 
-        mcp = McpRelay(self.mcp_offers, lambda: self.agent.connection)
         self.agent = AgentConnection(
             transport,
             self._offer(elicitations, workspace),
             self._make_session,
-            requests={**elicitations.handlers, **workspace.handlers, MESSAGE: mcp.serve},
+            requests={**elicitations.handlers, **workspace.handlers, MESSAGE: self.mcp.serve},
             unbegun=elicitations.unbegun,
-            notifications={"auth/status_update": self._auth_status_updated, **elicitations.notifications},
+            notifications={"auth/status_update": auth_status_updated, **elicitations.notifications},
             on_left=lambda session: workspace.release(session.id),
             on_lost=link_lost,
-            promise=self._promise,
+            promise=self._settings.promise,
             report=self._report,
         )
         await stack.enter_async_context(self.agent.connection)
@@ -204,12 +209,12 @@ class Upstream:
         AgentExtensions(self.agent)
 
     def _offer(self, elicitations: ElicitationRequests, workspace: WorkspaceOffer) -> ClientOffer:
-        proposed, options = self._version == "v2-proposed", ClientOptions(name="antiphon-hub")
+        proposed, options = self._settings.version == "v2-proposed", ClientOptions(name="antiphon-hub")
         return ClientOffer(
             name=options.name,
             client_version=options.client_version,
             client_id=new_id("client"),
-            version=version_number(self._version),
+            version=version_number(self._settings.version),
             proposed=proposed,
             opt_ins=options.opt_ins,
             # A hub has clients, a queue and questions of its own.
@@ -221,11 +226,8 @@ class Upstream:
             terminal_login=False,
         )
 
-    def _auth_status_updated(self, _: Any) -> None:
-        self.agent.connection.start_soon(self._auth_changed())
-
     def _workspace(self) -> Workspace | None:
-        match self._files:
+        match self._settings.files:
             case Files.EDITOR:
                 return EditorWorkspace(self._session)
             case Files.HUB:
@@ -236,42 +238,44 @@ class Upstream:
     def _too_late(self) -> None:
         """Fail what waits for the agent at once, however long it takes to end it."""
         if not self._ready.done():
-            silent = LinkLost(f"it did not answer `initialize` within {self._start:g} s", stderr=self._stderr)
+            silent = LinkLost(
+                f"it did not answer `initialize` within {self._settings.start:g} s", stderr=self._stderr
+            )
             self._ready.set_exception(silent)
             self._ready.exception()
             self._task.cancel()
 
     def _log_slow(self) -> None:
         if not self._ready.done():
-            limit = f"within {self._start:g} s"
+            limit = f"within {self._settings.start:g} s"
             logger.warning(
                 "agent %s is still starting after %g s; it has to start %s", self.name, SLOW, limit
             )
 
     def _make_session(self, session_id: str, dialect: AgentDialect, request: Setup) -> UpstreamSession:
         before = self.agent.find(session_id)
-        if before is not None and before.worker is not None and before.ended is None:
+        if before is not None and before.feed.worker is not None and before.feed.ended is None:
             self.mixes = True
-            before.left("it has given the session's id to another one")
+            before.feed.end("it has given the session's id to another one")
         return UpstreamSession(self.agent, session_id, dialect, request, self, self._answer_memory)
 
     async def _session(self, session_id: str) -> ServedSession | None:
         session = self.agent.find(session_id)
-        if session is None or session.ended is not None:
+        if session is None or session.feed.ended is not None:
             return None
-        await session.wait_for_client()
-        worker = session.top.worker  # a session that works for another one asks through it
+        await session.feed.wait_for_client()
+        worker = session.top.feed.worker  # a session that works for another one asks through it
         return None if worker is None else worker.session
 
     def cut_children(self, session: UpstreamSession) -> None:
-        """Hand on nothing of what worked for a session before it was brought back."""
+        """Hand on nothing of the subagents that a session had before it was reopened."""
         for child in self.agent.sessions.values():
             if child.parent is session:
-                child.cut()
+                child.feed.cut()
 
     def leave(self, session: UpstreamSession) -> None:
         """Leave a session. If other sessions use the agent, this one is ended there."""
-        session.cut()
+        session.feed.cut()
         if self.users > 1 and self.alive and self.agent.find(session.id) is session:
             ended = self._ending[session.id] = asyncio.Event()
             self.agent.connection.start_soon(self._end_session(session, ended))
@@ -306,7 +310,7 @@ class Upstream:
     def end(self, reason: str) -> None:
         """End the agent, for all sessions that it works for."""
         for session in tuple(self.agent.sessions.values()) if self.ready else ():
-            session.left(reason)
+            session.feed.end(reason)
         self.stop()
 
     def stop(self) -> asyncio.Task[None]:
@@ -327,7 +331,7 @@ class Upstream:
         """The worker that is asked, and the session that asks: one that works for another one asks through
         it. An agent may ask before the worker is there."""
         session = self.agent.find(session_id)
-        worker = None if session is None else await session.top.led()
+        worker = None if session is None else await session.top.feed.led()
         return None if session is None or worker is None else (worker, session)
 
     async def decide_permission(
@@ -358,14 +362,14 @@ class Upstream:
         to = self.asks
         if to is None or not to.takes(elicitation.mode):
             return CANCEL
-        response, tell = await to.put(structs.replace(elicitation.request, **to.scope))
-        if tell is not None and isinstance(elicitation.request, v2.ElicitationUrlMode):
-            self.agent.connection.start_soon(tell_done(elicitation, tell))
+        response, notify = await to.put(structs.replace(elicitation.request, **to.scope))
+        if notify is not None and isinstance(elicitation.request, v2.ElicitationUrlMode):
+            self.agent.connection.start_soon(notify_completed(elicitation, notify))
         return response
 
 
-async def tell_done(elicitation: Elicitation, tell: Notify) -> None:
+async def notify_completed(elicitation: Elicitation, notify: Notify) -> None:
     """Notify a client once the agent reports that the user is done at an address (ELIC-11)."""
     visit = elicitation.request
     if isinstance(visit, v2.ElicitationUrlMode) and await elicitation.completed():
-        await tell(COMPLETE, v2.CompleteElicitationNotification(elicitation_id=visit.elicitation_id))
+        await notify(COMPLETE, v2.CompleteElicitationNotification(elicitation_id=visit.elicitation_id))

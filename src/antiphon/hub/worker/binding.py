@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from antiphon.engine.events import Updated
 from antiphon.errors import AntiphonError, CallFailed, InvalidResult, LinkLost, LocalError, RequestError
 from antiphon.hub.context import HubContext
-from antiphon.hub.records import keep_binding
+from antiphon.hub.records import HUB
 from antiphon.hub.upstream.errors import to_request_error
 from antiphon.hub.upstream.mcp import Provision
 from antiphon.hub.upstream.session import UpstreamSession
@@ -23,9 +23,10 @@ from antiphon.hub.worker.place import Place, go_on, open_again
 from antiphon.hub.worker.story import LOST, RETOLD
 from antiphon.schema import v2
 from antiphon.schema.antiphon.prompts import Delivery
-from antiphon.schema.version import META_KEY
+from antiphon.schema.version import with_ours
 from antiphon.server.session import ServedSession
 from antiphon.server.session_facts import options_of
+from antiphon.stores.base import RecordPatch
 
 logger = logging.getLogger("antiphon.hub")
 
@@ -62,10 +63,6 @@ class Binding:
         self._failures = 0
         self._lost_at = 0.0
 
-    def to_keep(self) -> dict[str, Any]:
-        """Return what the session's record keeps of it."""
-        return {"agent": self.agent, "sessions": self.chain, "untold": self.is_untold, "mark": self.mark}
-
     def restore(self, kept: dict[str, Any]) -> None:
         """Take over what a record keeps, as far as it is valid: an imported one may hold anything."""
         agent, chain, mark = kept.get("agent"), kept.get("sessions"), kept.get("mark")
@@ -93,15 +90,13 @@ class Binding:
             if self._failures:
                 delay = min(BACKOFF * 2 ** (self._failures - 1), LONGEST_BACKOFF)
                 await asyncio.sleep(max(0.0, self._lost_at + delay - time.monotonic()))
-            upstream, again = None, None
+            upstream = None
             try:
                 upstream = await self._hub.upstreams.take(self.agent)
-                if self.chain:
-                    again = await self._open_again(upstream)
-                session = again or await self._hub.open_new(upstream, self._place())
-                lost = await restore_options(
-                    session, options_of(self._session.fold), reopened=again is not None
-                )
+                reopened = await self._open_again(upstream) if self.chain else None
+                session = reopened or await self._hub.open_new(upstream, self._place())
+                again, options = reopened is not None, options_of(self._session.fold)
+                lost = await restore_options(session, options, reopened=again)
             except (AntiphonError, OSError, asyncio.CancelledError) as error:
                 if upstream is None or not upstream.wants_login:
                     self.fail()
@@ -110,21 +105,19 @@ class Binding:
                 if isinstance(error, asyncio.CancelledError):
                     raise
                 raise to_request_error(error) from error
-            lossy = again is None and bool(self._session.fold.messages)
+            forgotten = not again and bool(self._session.fold.messages)
             forked = self._session.forked_from is not None and not self.chain
             if lost and forked and not may_lose_options:
-                upstream.leave(session)
-                self._hub.upstreams.let_go(upstream)
+                self._hub.upstreams.let_go(upstream, session)
                 raise refusal(lost)
-            notice = RETOLD if forked else LOST  # an imported copy has no chain either
-            if lossy:
+            notices = [warning(lost)] if lost else []
+            if forgotten:
                 self.is_untold, self.mark = True, f"~{secrets.token_hex(3)}"
-            session.early.answer_with_options(session.config_options)
-            await self._bind(upstream, session, again=again is not None)
-            notices = [notice] if lossy else []
-            notices += [warning(lost)] if lost else []
+                notices.insert(0, RETOLD if forked else LOST)  # an imported copy has no chain either
+            session.feed.answer_with_options(session.config_options)
+            await self._bind(upstream, session, again=again)
             if notices:
-                self._session.emit([Updated.of(each) for each in notices])
+                self._session.emit([*map(Updated.of, notices)])
             if self.at_agent is None:
                 reason = {"reason": "interrupted"}
                 raise RequestError(AntiphonError.code, "The agent ended as it began", data=reason)
@@ -162,13 +155,12 @@ class Binding:
             there_at = None if at is None else agents_id(at)
             if at is not None and there_at is None:
                 return None
-            servers = upstream.mcp_offers.tell(wanted.mcp_servers, provision)
             there = v2.ForkSessionRequest(
                 session_id=v2.SessionId(at_agent.id),
                 cwd=wanted.cwd,
-                mcp_servers=list(servers),
+                mcp_servers=upstream.mcp.offer(wanted.mcp_servers, provision),
                 additional_directories=wanted.additional_directories,
-                meta=None if there_at is None else {META_KEY: {"messageId": there_at}},
+                meta=None if there_at is None else with_ours(None, messageId=there_at),
             )
             fork = await upstream.agent.create(there, prepare=lambda made: go_on(made, self._session.fold))
         except (CallFailed, InvalidResult, LinkLost, LocalError, RequestError) as error:
@@ -183,7 +175,10 @@ class Binding:
 
     async def keep(self) -> None:
         """Store which agent the session has, and which sessions there."""
-        await keep_binding(self._hub.store, self._session.id, self.to_keep())
+        kept = {"agent": self.agent, "sessions": self.chain, "untold": self.is_untold, "mark": self.mark}
+        store, record = self._hub.store, await self._hub.store.get(self._session.id)
+        if record is not None:
+            await store.update(self._session.id, RecordPatch(meta={**record.meta, HUB: kept}))
 
     def fail(self) -> None:
         """Note that the agent was lost or did not start: the next attempt is delayed."""
@@ -199,7 +194,6 @@ class Binding:
         at_agent, upstream = self.at_agent, self.upstream
         self.at_agent = self.upstream = None
         if at_agent is not None:
-            at_agent.cut()
+            at_agent.feed.cut()
         if upstream is not None and at_agent is not None:
-            upstream.leave(at_agent)
-            self._hub.upstreams.let_go(upstream)
+            self._hub.upstreams.let_go(upstream, at_agent)

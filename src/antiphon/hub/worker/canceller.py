@@ -1,4 +1,4 @@
-"""UpstreamCanceller: cancels what the agent of a session works on: its turn, or one thing of it."""
+"""UpstreamCanceller: cancels what the agent of a session works on: its turn, a prompt, or one thing of it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 
 from antiphon.errors import AntiphonError
 from antiphon.hub.worker.binding import Binding
+from antiphon.hub.worker.prompt_dispatcher import PromptDispatcher
+from antiphon.schema import v2
 from antiphon.server.session import ServedSession
 
 logger = logging.getLogger("antiphon.hub")
@@ -20,29 +22,52 @@ CANCEL_GRACE = 30.0
 
 
 class UpstreamCanceller:
-    def __init__(self, session: ServedSession, binding: Binding) -> None:
+    def __init__(self, session: ServedSession, binding: Binding, dispatcher: PromptDispatcher) -> None:
         self._session = session
         self._binding = binding
+        self._dispatcher = dispatcher
         self.active = False
         """Whether what is open was cancelled and has not ended."""
         self._serial = 0
         """How many cancels the agent was sent."""
 
-    def turn(self, meta: dict[str, Any] | None = None) -> None:
-        """Cancel the turn. `meta` is the `_meta` of the client's cancel (OBS-02)."""
+    def cancel(self, message_id: str | None, meta: dict[str, Any] | None) -> None:
+        """Cancel the open turn or, with a message id, only the turn that took that prompt. `meta` is the
+        `_meta` of the client's cancel (OBS-02)."""
+        fold = self._session.fold
+        sent = [entry.message_id for entry in fold.prompts.sent]
+        others = fold.turn is not None and bool(fold.turn.prompts)
+        if others and message_id in sent and self._dispatcher.take_back(str(message_id)) is not None:
+            return  # the open turn is another prompt's, and continues
+        cancelled = fold.cancel(message_id=message_id)
+        self._session.emit(cancelled.events)
+        # Only the agent can give back a prompt that it has not answered (PROMPT-V2-33).
+        meant = bool(sent) if message_id is None else message_id in sent
+        about_to_begin = fold.turns.due and not cancelled.ignored
+        if cancelled.turn is not None or about_to_begin or meant:
+            self.cancel_turn(meta)
+        elif message_id is None:
+            # It may work without reporting its state: a v1 agent has none for a turn of its own, and an agent
+            # ignores a cancel while it is idle (PROMPT-V2-43).
+            self._notify_agent(meta)
+
+    def cancel_turn(self, meta: dict[str, Any] | None = None) -> None:
+        if self.active:
+            return  # a second cancel would cut short what the agent does to end
+        self._dispatcher.note_cancel()
         self.active = True
         self._serial += 1
-        self.notify_agent(meta)
+        self._notify_agent(meta)
         if self._binding.at_agent is not None and self._session.parent is None:
             self._later(CANCEL_GRACE, self._end)
 
-    def opened(self) -> None:
+    def turn_opened(self) -> None:
         """A turn has begun whose prompt was cancelled before the agent accepted it. The agent may have been
         idle when it read the cancel, and have ignored it (PROMPT-V2-43); or it is about to end the turn."""
-        self._later(CANCEL_AGAIN, self.notify_agent)
+        self._later(CANCEL_AGAIN, self._notify_agent)
 
     def _later(self, seconds: float, act: Callable[[], None]) -> None:
-        """Do something if what is cancelled now has not ended by then, at the same agent."""
+        """Call `act` after some seconds, if what is cancelled now has not ended then, at the same agent."""
         serial, at_agent = self._serial, self._binding.at_agent
 
         def due() -> None:
@@ -52,10 +77,10 @@ class UpstreamCanceller:
 
         self._session.tasks.call_later(seconds, due)
 
-    def notify_agent(self, meta: dict[str, Any] | None = None) -> None:
+    def _notify_agent(self, meta: dict[str, Any] | None = None) -> None:
         """Send the cancel to the agent, if one is there."""
         if self._binding.at_agent is not None:
-            self._session.tasks.start_soon(_quietly(self._binding.at_agent.cancel(meta)))
+            self._start(self._binding.at_agent.cancel(meta))
 
     def _end(self) -> None:
         upstream = self._binding.upstream
@@ -65,27 +90,36 @@ class UpstreamCanceller:
             )
             upstream.end(f"it did not stop within {CANCEL_GRACE:g} s")
 
-    def tool_call(self, id: str) -> bool:
+    def cancel_tool_call(self, id: str) -> bool:
         """Cancel one tool call; return whether the agent offers that."""
         call, at_agent = self._session.fold.tools.get(id), self._binding.at_agent
         able = None if call is None or call.final else getattr(call.capabilities, "cancel", None)
         if at_agent is None or able is None:
             return False
-        self._session.tasks.start_soon(_quietly(at_agent.cancel_tool_call(id)))
+        params = v2.CancelToolCallRequest(
+            session_id=v2.SessionId(at_agent.id), tool_call_id=v2.ToolCallId(id)
+        )
+        self._start(at_agent.agent.connection.call("tool_call/cancel", params))
         return True
 
-    def terminal(self, id: str) -> bool:
+    def cancel_terminal(self, id: str) -> bool:
         """Cancel one terminal; return whether the agent offers that."""
         terminal, at_agent = self._session.fold.terminals.get(id), self._binding.at_agent
         able = None if terminal is None else getattr(terminal.capabilities, "cancel", None)
         if at_agent is None or able is None:
             return False
         if terminal is not None and not terminal.exited:
-            self._session.tasks.start_soon(_quietly(at_agent.cancel_terminal(id)))
+            params = v2.CancelTerminalRequest(
+                session_id=v2.SessionId(at_agent.id), terminal_id=v2.TerminalId(id)
+            )
+            self._start(at_agent.agent.connection.call("terminal/cancel", params))
         return True
 
+    def _start(self, call: Awaitable[Any]) -> None:
+        """Await a call in a task. A refusal is ignored: the updates of the agent report what happened."""
 
-async def _quietly(work: Awaitable[None]) -> None:
-    """Await something and ignore a refusal: the updates of the agent report what happened."""
-    with suppress(AntiphonError):
-        await work
+        async def run() -> None:
+            with suppress(AntiphonError):
+                await call
+
+        self._session.tasks.start_soon(run())

@@ -28,13 +28,7 @@ class Place(Struct, frozen=True):
 
 
 async def open_new(upstream: Upstream, place: Place) -> UpstreamSession:
-    cwd, directories, servers = _setup(upstream, place)
-    request = v2.NewSessionRequest(
-        cwd=cwd,
-        additional_directories=directories,
-        mcp_servers=servers,
-        meta=place.meta,
-    )
+    request = v2.NewSessionRequest(**_setup(upstream, place), meta=place.meta)
     return await upstream.agent.create(request)
 
 
@@ -42,23 +36,18 @@ async def open_again(upstream: Upstream, session_id: str, place: Place) -> Upstr
     """Resume or load a session, whichever the agent has. What the agent sends until it answers is its replay,
     and is not passed on."""
     await upstream.left_behind(session_id)
-    cwd, directories, servers = _setup(upstream, place)
-    request = v2.ResumeSessionRequest(
-        session_id=v2.SessionId(session_id),
-        cwd=cwd,
-        additional_directories=directories,
-        mcp_servers=servers,
-    )
+    request = v2.ResumeSessionRequest(session_id=v2.SessionId(session_id), **_setup(upstream, place))
     return await upstream.agent.reopen(request)
 
 
-def _setup(upstream: Upstream, place: Place) -> tuple[str, list[str], list[v2.McpServer]]:
-    """The absolute folders (RPC-43) and the MCP servers of a request. Raises `LocalError` for those that the
-    agent cannot take."""
-    servers = list(upstream.mcp_offers.tell(place.mcp_servers, place.provision))
+def _setup(upstream: Upstream, place: Place) -> dict[str, Any]:
+    """Return the fields of a request for the absolute folders (RPC-43) and the MCP servers. Raises
+    `LocalError` for those that the agent cannot take."""
+    servers = upstream.mcp.offer(place.mcp_servers, place.provision)
     directories = [os.path.abspath(directory) for directory in place.additional_directories]
     upstream.agent.abilities.check_setup(servers, directories)
-    return os.path.abspath(place.cwd), directories, servers
+    cwd = os.path.abspath(place.cwd)
+    return {"cwd": cwd, "additional_directories": directories, "mcp_servers": servers}
 
 
 def go_on(session: UpstreamSession, fold: Session) -> None:
@@ -70,13 +59,13 @@ def go_on(session: UpstreamSession, fold: Session) -> None:
 
 def news(session: UpstreamSession, fold: Session) -> list[v2.SessionUpdate]:
     """Return updates for what a reopened session reports differently than the hub's fold."""
-    told: list[v2.SessionUpdate] = []
+    updates: list[v2.SessionUpdate] = []
     config, commands = fold.facts.config, fold.facts.commands
     options: Any = session.config_options
     if options and (config is None or options != config.latest.config_options):
-        told.append(v2.ConfigOptionUpdate(config_options=options))
+        updates.append(v2.ConfigOptionUpdate(config_options=options))
     if session.commands and (commands is None or session.commands != commands.latest.available_commands):
-        told.append(v2.AvailableCommandsUpdate(available_commands=session.commands))
+        updates.append(v2.AvailableCommandsUpdate(available_commands=session.commands))
     if session.fold.turn is not None:
-        told.append(session.fold.turns.snapshot())  # the agent still works: it may be a hub
-    return told
+        updates.append(session.fold.turns.snapshot())  # the agent still works: it may be a hub
+    return updates

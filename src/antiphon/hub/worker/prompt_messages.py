@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, structs
@@ -27,33 +27,22 @@ from antiphon.schema import v2
 from antiphon.schema.version import META_KEY, ours_in, with_ours
 
 UserUpdate = v2.UserMessage | v2.UserMessageChunk
+ReceivedMessage = tuple[UserUpdate, bytes | None, dict[str, Any] | None]
+"""An update, its original if a v1 agent wrote it, and the `_meta` of its notification."""
 AGENT_ID = "agentMessageId"
 """The key under which a user message has the agent's id for it, in `_meta["antiphon"]`."""
 OF_THE_AGENT = (v2.AgentMessage, v2.AgentMessageChunk, v2.AgentThought, v2.AgentThoughtChunk)
 """Updates whose message id is not a user message's."""
 
 
-class Held(NamedTuple):
-    """An update with its original and the `_meta` of its notification."""
-
-    update: UserUpdate
-    original: bytes | None
-    meta: dict[str, Any] | None
-
-
 class PromptEcho:
     def __init__(self) -> None:
-        self._held: list[Held] = []
-
-    def __bool__(self) -> bool:
-        return bool(self._held)
+        self.held: list[ReceivedMessage] = []
+        """The updates of one user message."""
 
     @property
     def message_id(self) -> str | None:
-        return self._held[0].update.message_id if self._held else None
-
-    def hold(self, held: Held) -> None:
-        self._held.append(held)
+        return self.held[0][0].message_id if self.held else None
 
     def repeats(self, written: Sequence[v2.ContentBlock]) -> bool:
         """Whether what is held says all of a prompt."""
@@ -63,13 +52,13 @@ class PromptEcho:
         """Whether what is held says a part of a prompt."""
         return self._said().is_part_of(message_text(written))
 
-    def release(self) -> list[Held]:
-        held, self._held = self._held, []
+    def release(self) -> list[ReceivedMessage]:
+        held, self.held = self.held, []
         return held
 
     def _said(self) -> MessageText:
         blocks: list[Any] = []
-        for update, *_ in self._held:
+        for update, *_ in self.held:
             if isinstance(update, v2.UserMessageChunk):
                 blocks.append(update.content)
             elif update.content is not UNSET and update.content is not None:
@@ -167,14 +156,8 @@ class PromisedIds:
         return structs.replace(update, meta=meta)
 
 
-def as_shown(update: UserUpdate, shown: Any, original: bytes | None) -> tuple[Any, bytes | None]:
-    """A user message as clients see it, and as a v1 agent wrote it with the id that they see."""
-    if original is not None and shown.message_id != update.message_id:
-        original = _renamed_original(original, shown.message_id)
-    return shown, original
-
-
-def _renamed_original(original: bytes, message_id: str) -> bytes:
+def rename_original(original: bytes, message_id: str) -> bytes:
+    """Return what a v1 agent wrote of a message with another id."""
     written = msgspec.json.decode(original)
     if not isinstance(written, dict) or "messageId" not in written:
         return original

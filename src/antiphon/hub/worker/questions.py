@@ -7,8 +7,9 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any
 
-from msgspec import UNSET, structs
+from msgspec import UNSET, structs, to_builtins
 
+from antiphon.bridge.upgrade.turns import WAITING_FOR
 from antiphon.client.elicitation import Elicitation
 from antiphon.client.protocol.questions import first_option, tool_kind
 from antiphon.engine.events import NOTHING, QuestionClosed, QuestionEnd, QuestionOpened, Updated
@@ -25,11 +26,13 @@ from antiphon.engine.session import Session
 from antiphon.engine.turn import TurnState
 from antiphon.errors import AntiphonError
 from antiphon.hub.context import HubContext
-from antiphon.hub.upstream.session import UpstreamSession
-from antiphon.hub.upstream.upstream import CANCEL, tell_done
+from antiphon.hub.upstream.upstream import CANCEL, notify_completed
+from antiphon.hub.upstream.worker_feed import AskingSession
 from antiphon.live.attachment_writer import AttachmentWriter
 from antiphon.schema import v2
 from antiphon.schema.antiphon.clients import Who
+from antiphon.schema.antiphon.readers import read_meta
+from antiphon.schema.antiphon.sessions import UpdateMeta
 from antiphon.schema.codec import codec
 from antiphon.schema.version import META_KEY, ours_in, without_ours
 from antiphon.server.checks import check_question
@@ -136,10 +139,8 @@ class UpstreamQuestions:
     def name_in(self, meta: dict[str, Any] | None) -> dict[str, Any] | None:
         """Return the `_meta` of a `requires_action` with the ids of the questions that it waits for: none
         while the agent has not asked. Ids that the agent gives are its own, and are left out."""
-        waited_for = self._waited_for()
-        ours = {key: value for key, value in ours_in(meta).items() if key != "waitingFor"}
-        if waited_for:
-            ours["waitingFor"] = waited_for
+        ours = {key: value for key, value in ours_in(meta).items() if key != WAITING_FOR}
+        ours |= to_builtins(UpdateMeta(waiting_for=self._waited_for() or None))
         return {**(without_ours(meta) or {}), **({META_KEY: ours} if ours else {})} or None
 
     def _name_waited_for(self) -> None:
@@ -149,24 +150,18 @@ class UpstreamQuestions:
         if self._fold.state is not TurnState.REQUIRES_ACTION or not isinstance(state, v2.SessionStateUpdate):
             return
         waited_for = self._waited_for()
-        if waited_for and ours_in(state.meta).get("waitingFor") != waited_for:
+        if waited_for and read_meta(UpdateMeta, state.meta).waiting_for != waited_for:
             self._session.emit([Updated.of(structs.replace(state, meta=self.name_in(state.meta)))])
 
     # --- what is answered --------------------------------------------------------------------------
 
     async def permission(
-        self, question_id: str, request: v2.RequestPermissionRequest, asking: UpstreamSession
+        self, question_id: str, request: v2.RequestPermissionRequest, asking: AskingSession
     ) -> v2.RequestPermissionResponse | None:
         """Decide on a permission request. `asking` is the session at the agent. None cancels."""
         if (decided := self._decide_alone(request, asking)) is not None:
             return _selected(decided.option_id) if decided.option_id else None
-        if asking.parent is not None:  # it works for this session, which asks for it
-            here = structs.replace(request, session_id=v2.SessionId(self._session.id))
-            check_question(here)
-            reply: Reply | None = await self._pose(REQUEST_PERMISSION, here)
-        else:
-            reply = await self._reply(question_id)
-        if reply is None or reply.closed.end is not QuestionEnd.ANSWERED:
+        if (reply := await self._answer(REQUEST_PERMISSION, question_id, request, asking)) is None:
             return None
         outcome = codec(2).result(REQUEST_PERMISSION, reply.closed.result).outcome
         if not isinstance(outcome, v2.SelectedPermissionOutcome):
@@ -174,35 +169,44 @@ class UpstreamQuestions:
         offered = [option.option_id for option in request.options]
         return _selected(outcome.option_id, outcome.meta) if outcome.option_id in offered else None  # OBS-02
 
-    async def elicitation(self, elicitation: Elicitation, asking: UpstreamSession) -> Any:
+    async def elicitation(self, elicitation: Elicitation, asking: AskingSession) -> Any:
         voices = self._asked_now()
         able = any(elicitation.mode in voice.modes for voice in voices)
         alone = not voices and self._session.start is None
         if (voices and not able) or (alone and self._hub.unattended == "reject"):
             return CANCEL  # ELIC-02: no attached client could answer
-        if asking.parent is not None:
-            here = structs.replace(elicitation.request, session_id=v2.SessionId(self._session.id))
-            reply: Reply | None = await self._pose(CREATE_ELICITATION, here)
-        else:
-            reply = await self._reply(elicitation.question_id)
-        if reply is None or reply.closed.end is not QuestionEnd.ANSWERED:
+        asked = CREATE_ELICITATION, elicitation.question_id, elicitation.request
+        if (reply := await self._answer(*asked, asking)) is None:
             return CANCEL
         response = read_response(bytes(reply.closed.result))
         if isinstance(response, v2.ElicitationAcceptAction) and reply.voice is not None:
-            self._session.tasks.start_soon(tell_done(elicitation, reply.voice.notify))
+            self._session.tasks.start_soon(notify_completed(elicitation, reply.voice.notify))
         return response
 
-    async def _pose(self, method: str, params: Any) -> Reply:
+    async def _answer(
+        self, method: str, question_id: str, request: Any, asking: AskingSession
+    ) -> Reply | None:
+        """Wait for a client's answer; `None` if the question ends without one."""
+        if asking.parent is None:
+            reply = await self._reply(question_id)
+        else:
+            reply = await self._ask_for_subagent(method, request)
+        return reply if reply is not None and reply.closed.end is QuestionEnd.ANSWERED else None
+
+    async def _ask_for_subagent(self, method: str, request: Any) -> Reply:
         """Ask a question of a session that works for this one."""
+        here = structs.replace(request, session_id=v2.SessionId(self._session.id))
+        if method == REQUEST_PERMISSION:
+            check_question(here)
         questions, id = self._session.questions, new_id("question")
         try:
-            questions.open(id, method, params)
+            questions.open(id, method, here)
             return await questions.reply(id)
         finally:
             questions.drop(id)
 
     async def _reply(self, question_id: str) -> Reply | None:
-        """Wait for the reply to a question of the agent."""
+        """Wait for the reply to a question that was opened in the agent's lane."""
         questions, id = self._session.questions, self._ids.get(question_id)
         if id is None or not questions.is_open(id):
             return None
@@ -231,7 +235,7 @@ class UpstreamQuestions:
         ]
 
     def _decide_alone(
-        self, request: v2.RequestPermissionRequest, asking: UpstreamSession
+        self, request: v2.RequestPermissionRequest, asking: AskingSession
     ) -> v2.PermissionOption | None:
         """Return the option where no client is there that may decide; `None` where one is to be waited for:
         also the client that begins the session and is about to follow it."""

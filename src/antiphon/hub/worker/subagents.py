@@ -15,7 +15,7 @@ from antiphon.schema import v2
 from antiphon.server.ids import new_id
 from antiphon.server.registry import SessionRegistry
 from antiphon.server.session import ServedSession
-from antiphon.server.subagents import follow
+from antiphon.server.subagents import follow as attach_client
 
 logger = logging.getLogger("antiphon.hub")
 
@@ -41,9 +41,9 @@ class UpstreamSubagents:
         self._upstream: Upstream | None = None
         self._names: dict[str, str] = {}
         """The sessions here by their ids at the agent: this one, those that work for it, and so on."""
-        self._own: dict[str, ServedSession] = {}
+        self._children: dict[str, ServedSession] = {}
 
-    def stand(
+    def follow(
         self, upstream: Upstream, at_agent: UpstreamSession, names: dict[str, str] | None = None
     ) -> None:
         """Follow the subagents of a session at an agent; those of an earlier one are over."""
@@ -66,14 +66,17 @@ class UpstreamSubagents:
             cwd = update.cwd if isinstance(update.cwd, str) else self._session.cwd
             self._session.tasks.start_soon(self._begin(update.session_id, id, cwd))
 
-    def told(self, update: v2.SubagentUpdate) -> None:
+    def committed(self, update: v2.SubagentUpdate) -> None:
         """Note that an announcement was committed."""
-        child, info = self._own.get(update.session_id), self._session.fold.subagents.get(update.session_id)
+        child, info = (
+            self._children.get(update.session_id),
+            self._session.fold.subagents.get(update.session_id),
+        )
         if child is not None and info is not None:
             child.cancellable = info.can_cancel
 
     async def _begin(self, there: str, id: str, cwd: str) -> None:
-        """What came of it meanwhile is kept by its at_agent."""
+        """Make the session of a subagent. Its feed keeps what the agent sends meanwhile."""
         parent, upstream = self._session, self._upstream
         at_agent = None if upstream is None else upstream.agent.find(there)
         if upstream is None or at_agent is None:
@@ -83,22 +86,22 @@ class UpstreamSubagents:
             child = await self._registry.create_subagent(parent, cwd, session_id=id)
         except RequestError as error:  # the hub has no room for it: clients do not see it
             logger.warning("subagent of %s is not followed: %s", parent.id, error)
-            at_agent.cut()
+            at_agent.feed.cut()
             return
         if upstream is not self._upstream:  # the agent was lost
             self._registry.retire(child)
             return
         info = parent.fold.subagents.get(id)
         child.parent, child.cancellable = parent, info is not None and info.can_cancel
-        self._own[id] = child
+        self._children[id] = child
         self._join(child, upstream, at_agent, self._names)
         for client in parent.clients():
-            follow(self._registry, client, parent, child, announced)
+            attach_client(self._registry, client, parent, child, announced)
 
     def end(self) -> None:
         """Retire the subagents: the agent is gone."""
         self._upstream = None
-        children, self._own = self._own, {}
+        children, self._children = self._children, {}
         for child in children.values():
             self._leave(child)
             self._registry.retire(child)

@@ -14,19 +14,15 @@ from typing import Any
 
 from msgspec import UNSET, structs
 
-from antiphon.client.elicitation import Elicitation
 from antiphon.client.protocol.dialect import STREAMED
 from antiphon.engine.annotations import Annotation
 from antiphon.engine.configuration import Value
 from antiphon.engine.events import (
     AnyBody,
-    QuestionClosed,
-    QuestionOpened,
     Translated,
     Updated,
 )
 from antiphon.engine.fold import is_state
-from antiphon.engine.prompts import Entry
 from antiphon.engine.questions import Question
 from antiphon.engine.session import Session
 from antiphon.engine.transcript import MessageChunk
@@ -38,7 +34,6 @@ from antiphon.errors import (
     InvalidParams,
     LinkLost,
     LocalError,
-    RequestError,
     SessionUnknown,
     StoreError,
 )
@@ -46,13 +41,13 @@ from antiphon.hub.context import HubContext
 from antiphon.hub.records import HUB
 from antiphon.hub.upstream.errors import to_request_error
 from antiphon.hub.upstream.mcp import Provision
-from antiphon.hub.upstream.session import SentPrompt, UpstreamSession
+from antiphon.hub.upstream.session import UpstreamSession
 from antiphon.hub.upstream.upstream import Upstream
 from antiphon.hub.worker.binding import Binding
 from antiphon.hub.worker.canceller import UpstreamCanceller
 from antiphon.hub.worker.place import Place, go_on, news
-from antiphon.hub.worker.prompt_dispatcher import PromptDispatcher, attempt
-from antiphon.hub.worker.prompt_messages import as_shown
+from antiphon.hub.worker.prompt_acceptance import PromptAcceptance, attempt
+from antiphon.hub.worker.prompt_dispatcher import PromptDispatcher
 from antiphon.hub.worker.questions import UpstreamQuestions
 from antiphon.hub.worker.subagents import UpstreamSubagents
 from antiphon.live.session import LiveSession
@@ -89,10 +84,20 @@ class UpstreamWorker:
             session, registry, join=_join_parent, leave=lambda child: worker_of(child).subagents.end()
         )
         self.binding = Binding(session, hub, place=lambda: self.place, bind=self.bind)
-        self.dispatcher = PromptDispatcher(session, self.binding, self)
-        self._canceller = UpstreamCanceller(session, self.binding)
+        self._acceptance = PromptAcceptance(session, self.binding, self)
+        self.dispatcher = PromptDispatcher(session, self.binding, self._acceptance, self)
+        self._canceller = UpstreamCanceller(session, self.binding, self.dispatcher)
         self._ended = asyncio.Event()
         self._ended.set()
+        # Calls of `Worker` and `UpstreamListener` that one part answers alone.
+        self.queued = self.dispatcher.submitted
+        self.take_back = self.dispatcher.take_back
+        self.cancel_tool_call = self._canceller.cancel_tool_call
+        self.cancel_terminal = self._canceller.cancel_terminal
+        self.questions_changed = self.questions.changed
+        self.decide_permission = self.questions.permission
+        self.decide_elicitation = self.questions.elicitation
+        self.agent_accepted = self._acceptance.agent_accepted
 
     @property
     def id(self) -> str:
@@ -177,10 +182,10 @@ class UpstreamWorker:
             go_on(at_agent, self.fold)
         self.session.opened_meta = without_ours(at_agent.opened_meta) or {}  # OBS-02
         binding.upstream, binding.at_agent = upstream, at_agent
-        self.dispatcher.promised.learn(self.fold.messages)
+        self._acceptance.promised.learn(self.fold.messages)
         self.questions.forget()
-        self.subagents.stand(upstream, at_agent)
-        at_agent.lead(self, early=not again, mark=binding.mark, begun=begun)
+        self.subagents.follow(upstream, at_agent)
+        at_agent.feed.lead(self, early=not again, mark=binding.mark, begun=begun)
         if again:
             upstream.cut_children(at_agent)
             for update in news(at_agent, self.fold):
@@ -195,10 +200,10 @@ class UpstreamWorker:
 
     def _lose_agent(self) -> None:
         self.leave_agent()
-        self.dispatcher.lost()
+        self._acceptance.agent_lost()
 
     def agents_message_id(self, message_id: str) -> str | None:
-        id, mark = self.dispatcher.promised.agents(message_id), self.binding.mark
+        id, mark = self._acceptance.promised.agents(message_id), self.binding.mark
         return id.removesuffix(mark) if id.endswith(mark) else None
 
     def annotated(self, annotation: Annotation, *, removed: bool) -> None:
@@ -221,21 +226,10 @@ class UpstreamWorker:
     # --- prompts -----------------------------------------------------------------------------------
 
     def admit(self, delivery: Delivery) -> Delivery:
-        self.check_taking()
+        self._hub.check_taking()
         if delivery is Delivery.AGENT and not self.inserts:
             return Delivery.QUEUE  # a v1 agent takes nothing while it works
         return delivery
-
-    def check_taking(self) -> None:
-        """Raise `RequestError` if the hub takes no prompts any more."""
-        if self._hub.stopping:
-            raise RequestError(AntiphonError.code, "The hub is about to end", data={"reason": "shutdown"})
-
-    def queued(self, entry: Entry) -> None:
-        self.dispatcher.submitted(entry)
-
-    def take_back(self, message_id: str, *, cancel_turn: bool = False) -> asyncio.Future[None] | None:
-        return self.dispatcher.take_back(message_id, cancel_turn=cancel_turn)
 
     def advance(self) -> None:
         session = self.session
@@ -247,7 +241,7 @@ class UpstreamWorker:
         if not following.cancel_first:
             self.dispatcher.begin(following)
         else:
-            self._cancel_turn()
+            self._canceller.cancel_turn()
 
     def prompt_left(self) -> None:
         if not self._at_work:
@@ -261,33 +255,7 @@ class UpstreamWorker:
     # --- control -----------------------------------------------------------------------------------
 
     def cancel(self, *, message_id: str | None = None, meta: dict[str, Any] | None = None) -> None:
-        sent = [entry.message_id for entry in self.fold.prompts.sent]
-        others = self.fold.turn is not None and bool(self.fold.turn.prompts)
-        if others and message_id in sent and self.take_back(str(message_id)) is not None:
-            return  # the open turn is another prompt's, and continues
-        cancelled = self.fold.cancel(message_id=message_id)
-        self.emit(cancelled.events)
-        # Only the agent can give back a prompt that it has not answered (PROMPT-V2-33).
-        meant = bool(sent) if message_id is None else message_id in sent
-        about_to_begin = self.fold.turns.due and not cancelled.ignored
-        if cancelled.turn is not None or about_to_begin or meant:
-            self._cancel_turn(meta)
-        elif message_id is None:
-            # It may work without reporting its state: a v1 agent has none for a turn of its own, and an agent
-            # ignores a cancel while it is idle (PROMPT-V2-43).
-            self._canceller.notify_agent(meta)
-
-    def _cancel_turn(self, meta: dict[str, Any] | None = None) -> None:
-        if self._canceller.active:
-            return  # a second cancel would cut short what the agent does to end
-        self.dispatcher.withdraw()
-        self._canceller.turn(meta)
-
-    def cancel_tool_call(self, id: str) -> bool:
-        return self._canceller.tool_call(id)
-
-    def cancel_terminal(self, id: str) -> bool:
-        return self._canceller.terminal(id)
+        self._canceller.cancel(message_id, meta)
 
     async def configure(self, id: str, value: Value, meta: dict[str, Any] | None) -> None:
         """Set an option at the agent, which decides; its updates report the result."""
@@ -303,9 +271,6 @@ class UpstreamWorker:
         """Ask the other clients, in case the client that was to answer has left."""
         if self.fold.questions.open:
             asyncio.get_running_loop().call_soon(self.session.questions.ask_again)
-
-    def questions_changed(self, bodies: Sequence[QuestionOpened | QuestionClosed]) -> None:
-        self.questions.changed(bodies)
 
     # --- the end -----------------------------------------------------------------------------------
 
@@ -337,7 +302,7 @@ class UpstreamWorker:
         if at_agent is not None and at_agent.abilities.close:
             with suppress(AntiphonError, TimeoutError):
                 async with asyncio.timeout(CLOSE_GRACE):
-                    at_agent.cut()
+                    at_agent.feed.cut()
                     await at_agent.agent.close(at_agent)
                     closed = True
         self._lose_agent()
@@ -347,9 +312,6 @@ class UpstreamWorker:
                     await upstream.work_ended(at_agent.id)
 
     # --- what the agent sends ----------------------------------------------------------------------
-
-    def agent_accepted(self, prompt: SentPrompt) -> None:
-        self.dispatcher.taken(prompt)
 
     def agent_sent(
         self, update: v2.SessionUpdate, original: bytes | None, meta: dict[str, Any] | None
@@ -370,13 +332,13 @@ class UpstreamWorker:
             logger.warning("question dropped in session %s: %s", self.id, error)
 
     def agent_streamed(self, chunk: MessageChunk) -> None:
-        if self.dispatcher.unsettled:
-            self.dispatcher.before(None)
-        self.live.stream(chunk if chunk.meta is None else self.dispatcher.promised.about(chunk))
+        if self._acceptance.is_pending:
+            self._acceptance.show_before(None)
+        self.live.stream(chunk if chunk.meta is None else self._acceptance.promised.about(chunk))
 
     def agent_streamed_text(self, chunks: Sequence[TextChunk]) -> None:
-        if self.dispatcher.unsettled:
-            self.dispatcher.before(None)
+        if self._acceptance.is_pending:
+            self._acceptance.show_before(None)
         self.live.stream_text(chunks)
 
     def agent_notified(self, method: str, params: Any) -> None:
@@ -391,14 +353,6 @@ class UpstreamWorker:
         """Wait for the client that begins the session, if it does not follow the session yet."""
         if self.session.start is not None:
             await self.session.start.followed.wait()
-
-    async def decide_permission(
-        self, question_id: str, request: v2.RequestPermissionRequest, asking: UpstreamSession
-    ) -> v2.RequestPermissionResponse | None:
-        return await self.questions.permission(question_id, request, asking)
-
-    async def decide_elicitation(self, elicitation: Elicitation, asking: UpstreamSession) -> Any:
-        return await self.questions.elicitation(elicitation, asking)
 
     def agent_left(self, reason: str) -> None:
         if self.session.parent is None:
@@ -417,16 +371,16 @@ class UpstreamWorker:
     ) -> None:
         """Commit an update of the agent. `original` is what a v1 agent wrote, `meta` the `_meta` of its
         notification."""
-        self.dispatcher.named()
+        self._acceptance.accept_named()
         here = self.subagents.update(update)
-        here = self.dispatcher.promised.about(here)
+        here = self._acceptance.promised.about(here)
         if here is not update:
             update, original = here, None
         if isinstance(update, v2.UserMessage | v2.UserMessageChunk):
-            if self.dispatcher.holds(update, original, meta):
+            if self._acceptance.holds_back(update, original, meta):
                 return
-        elif self.dispatcher.unsettled:
-            self.dispatcher.before(update)
+        elif self._acceptance.is_pending:
+            self._acceptance.show_before(update)
         if is_state(update):
             self._apply_state(update)
             return
@@ -439,10 +393,8 @@ class UpstreamWorker:
         match update:
             case Unknown() if str(update.get("sessionUpdate")).startswith("_antiphon_") and original is None:
                 return  # about the agent's own queue: this session has another one
-            case v2.UserMessage():
-                update, original = as_shown(update, self.dispatcher.shown(update), original)
-            case v2.UserMessageChunk():
-                update, original = as_shown(update, self.dispatcher.shown_in_part(update), original)
+            case v2.UserMessage() | v2.UserMessageChunk():
+                update, original = self._acceptance.shown(update, original)
             case v2.SessionInfoUpdate() if update.title is not UNSET and is_title_chosen(self.fold):
                 update, original = structs.replace(update, title=UNSET), None  # SESS-57
         if original is None and meta is None:
@@ -450,7 +402,7 @@ class UpstreamWorker:
         else:
             self.live.emit((Translated.make(update, origin=original, meta=meta),))
         if isinstance(update, v2.SubagentUpdate):
-            self.subagents.told(update)
+            self.subagents.committed(update)
 
     def _apply_state(self, update: Any) -> None:
         if isinstance(update, v2.SessionStateUpdate) and update.state is v2.State.REQUIRES_ACTION:
@@ -458,7 +410,7 @@ class UpstreamWorker:
         was = self.fold.turn
         idle = isinstance(update, v2.StateUpdate) and update.state is v2.State.IDLE
         if idle:
-            self.dispatcher.turn_ends(update)
+            self._acceptance.turn_ends(update)
         if self.fold.turns.due and idle and getattr(update, "stop_reason", None) is not None:
             self.emit(self.fold.update(BEGUN))  # an agent that only reports ends
             was = self.fold.turn
@@ -472,7 +424,7 @@ class UpstreamWorker:
             self._idle()
         elif was is None and self.fold.turn is not None:
             if self._canceller.active:
-                attempt(self._canceller.opened)
+                attempt(self._canceller.turn_opened)
             attempt(self.advance)  # a steering prompt waits for a turn to join
 
     def _idle(self) -> None:
@@ -493,5 +445,5 @@ def _join_parent(
 ) -> None:
     worker = worker_of(child)
     worker.binding.at_agent = at_agent
-    worker.subagents.stand(upstream, at_agent, names)
-    at_agent.lead(worker, early=True)
+    worker.subagents.follow(upstream, at_agent, names)
+    at_agent.feed.lead(worker, early=True)
