@@ -20,7 +20,7 @@ from antiphon.schema.v1.models import SetSessionModelRequest
 
 class ConfigOptions:
     def __init__(
-        self, session_id: str, connection: Connection, dialect: AgentDialect, tracker: TrackedSession
+        self, session_id: str, connection: Connection, dialect: AgentDialect, tracker: TrackedSession[Any]
     ) -> None:
         self._session_id = session_id
         self._connection = connection

@@ -192,7 +192,7 @@ class AgentDialectV1:
         self._insertions = Insertions()
         self.upgrade = Upgrade(self.upgrade.opt_ins, report=self._report)
 
-    def permission_asked(self, params: v1.RequestPermissionRequest, question_id: str) -> PermissionQuestion:
+    def permission_asked(self, params: v1.RequestPermissionRequest) -> PermissionQuestion:
         lifted = permission(params, self.upgrade)
         return PermissionQuestion(
             lifted.params,

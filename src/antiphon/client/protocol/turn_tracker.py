@@ -83,7 +83,7 @@ class TurnTracker(Generic[T, E]):
     def prompt_sent(self) -> None:
         self._unanswered += 1
 
-    def prompt_settled(self) -> None:
+    def prompt_answered(self) -> None:
         """A prompt that was sent is accepted, refused or withdrawn."""
         self._unanswered -= 1
         if not self._unanswered:

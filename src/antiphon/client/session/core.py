@@ -35,7 +35,6 @@ from antiphon.errors import LinkLost, LocalError
 from antiphon.schema import v2
 from antiphon.schema.antiphon.messages import AnnotateResponse, AnnotationKind
 from antiphon.schema.antiphon.prompts import Delivery
-from antiphon.schema.version import V1
 
 
 class CoreClient(Protocol):
@@ -102,7 +101,6 @@ class SessionCore(Generic[V]):
             client._decider,
             client._answer_memory,
             self.prompts.handle,
-            v1=self._agent.agreement.version == V1,
         )
         self.canceller = Canceller(
             session_id,

@@ -11,6 +11,7 @@ from msgspec import Raw, structs
 
 from antiphon.engine.events import NO_RESULT
 from antiphon.engine.json_values import encode
+from antiphon.engine.recent import Recent
 from antiphon.engine.who import ID_LIMIT, UNNAMED, clean_name, clean_who
 from antiphon.schema import v2
 from antiphon.schema.antiphon.clients import PresenceUpdate, Present
@@ -27,7 +28,7 @@ REMEMBERED = 64
 class OtherClients:
     def __init__(self) -> None:
         self.attached: list[Present] = []
-        self._ended: dict[str, QuestionUpdate] = {}
+        self._ended: Recent[str, QuestionUpdate] = Recent(REMEMBERED)
 
     def read(self, update: Unknown) -> dict[str, Any]:
         """Read an update of ours; returns what it reports as fields of a `SessionEvent`."""
@@ -41,8 +42,6 @@ class OtherClients:
         news = structs.replace(news, by=clean_who(news.by))
         if news.state != "opened":
             self._ended[news.question_id] = news
-            if len(self._ended) > REMEMBERED:
-                del self._ended[next(iter(self._ended))]
         return {"news": news}
 
     def take_end(self, question_id: str | None) -> QuestionUpdate | None:

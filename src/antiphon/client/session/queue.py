@@ -156,7 +156,7 @@ class PromptQueue:
             queued.exception()
         finally:
             self._unanswered -= 1
-            self._tracker.turns.prompt_settled()
+            self._tracker.turns.prompt_answered()
 
     def _accept(self, prompt: QueuedPrompt) -> None:
         self._tracker.accept(prompt.turn, joins=prompt.steers)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Any, Protocol
 from weakref import WeakSet
@@ -80,7 +80,7 @@ class TrackerListener(Protocol):
 
 
 class SessionTracker:
-    """Implements `PromptSink` and `TrackedSession`."""
+    """Implements `TrackedSession`."""
 
     def __init__(self, listener: TrackerListener, make: Callable[[], ClientTurn], *, serial: bool) -> None:
         """`make` creates the handle of a turn that no prompt of this client opened. `serial`: the agent works
@@ -286,15 +286,7 @@ class SessionTracker:
     def prompt_refused(self, prompt: ClientTurn, end: TurnEnd) -> None:
         prompt._finish(end)
 
-    def prompt_settled(self) -> None:
-        self.turns.prompt_settled()
-
-    def other_turn_ended(self, end: TurnEnd, prompts: Iterable[ClientTurn]) -> None:
-        turn = self.turns.turn
-        if turn is not None and all(turn is not each for each in prompts):
-            self.prompt_ended(turn, end)
-
-    def too_late(self, prompt: ClientTurn) -> None:
+    def prompt_too_late(self, prompt: ClientTurn) -> None:
         self._listener.prompt_too_late(prompt)
 
     def _conclude_later(self, end: TurnEnd) -> None:

@@ -15,6 +15,7 @@ from antiphon.client.protocol.dialect import USER_UPDATES
 from antiphon.client.protocol.turn_end import TurnEnd
 from antiphon.client.session.event_log import EventLog
 from antiphon.engine.questions import Question
+from antiphon.engine.recent import Recent
 from antiphon.engine.session import Session
 from antiphon.engine.transcript import TYPE_OF, Message, MessageType
 from antiphon.errors import LocalError
@@ -235,7 +236,7 @@ class TurnsByRequest:
 
     def __init__(self) -> None:
         self._turns: WeakValueDictionary[str, ClientTurn] = WeakValueDictionary()
-        self._ends: dict[str, TurnEnd] = {}
+        self._ends: Recent[str, TurnEnd] = Recent(REMEMBERED)
 
     def add(self, turn: ClientTurn, request_id: int) -> None:
         turn.request_id = request_id
@@ -243,8 +244,6 @@ class TurnsByRequest:
 
     def end(self, request_id: int, end: TurnEnd) -> None:
         self._ends[str(request_id)] = end
-        if len(self._ends) > REMEMBERED:
-            del self._ends[next(iter(self._ends))]
 
     def turn(self, request_id: int | str) -> ClientTurn:
         """Raises `LocalError` for an unknown request, and for an ended turn that nobody holds any more."""

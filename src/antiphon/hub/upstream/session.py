@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -45,7 +45,7 @@ from antiphon.schema import v2
 from antiphon.schema.antiphon.clients import Who
 from antiphon.schema.antiphon.prompts import Delivery
 from antiphon.schema.updates import TextChunk, written
-from antiphon.schema.version import V1, with_ours, without_ours
+from antiphon.schema.version import with_ours, without_ours
 from antiphon.server.ids import new_id
 from antiphon.server.session import ServedSession
 
@@ -96,7 +96,7 @@ class SentPrompt:
 
 
 class UpstreamSession:
-    """Implements `SessionAtAgent`, `PromptSink` and `TrackedSession`."""
+    """Implements `SessionAtAgent` and `TrackedSession`."""
 
     def __init__(
         self,
@@ -132,7 +132,6 @@ class UpstreamSession:
             decider,
             memory,
             self.prompts.handle,
-            v1=agent.agreement.version == V1,
         )
         self.config = ConfigOptions(session_id, connection, dialect, self)
         self._originals = Originals() if isinstance(dialect, AgentDialectV1) else None
@@ -428,15 +427,7 @@ class UpstreamSession:
     def prompt_refused(self, prompt: SentPrompt, end: TurnEnd) -> None:
         prompt.ended = True
 
-    def prompt_settled(self) -> None:
-        self.turns.prompt_settled()
-
-    def other_turn_ended(self, end: TurnEnd, prompts: Iterable[SentPrompt]) -> None:
-        turn = self.turns.turn
-        if turn is not None and all(turn is not each for each in prompts):
-            self.prompt_ended(turn, end)
-
-    def too_late(self, prompt: SentPrompt) -> None:
+    def prompt_too_late(self, prompt: SentPrompt) -> None:
         """Do nothing: the worker waits for the answer, and cancels the turn by itself."""
 
     def conclude(self) -> None:
