@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from secrets import token_hex
-from typing import Any, TypeVar
+from typing import Any
 
 from antiphon.bridge.authentication import status_v2
 from antiphon.bridge.losses import LossCounter
@@ -22,7 +22,7 @@ from antiphon.client.mcp.servers import AnyMcpServer, McpServers
 from antiphon.client.options import ClientOptions, ProtocolVersion
 from antiphon.client.permissions import PermissionDecider, Permissions
 from antiphon.client.protocol.abilities import Abilities
-from antiphon.client.protocol.agent_connection import NOT_INITIALIZED, AgentConnection
+from antiphon.client.protocol.agent_connection import AgentConnection, AgentHandlers
 from antiphon.client.protocol.dialect import AgentDialect
 from antiphon.client.protocol.handshake import ClientOffer, version_number
 from antiphon.client.protocol.questions import AnswerMemory, Decider
@@ -85,17 +85,10 @@ class Client:
         self._elicitations = ElicitationRequests(
             elicitation_modes(self.answers),
             lambda elicitation: _elicit(self.answers, elicitation),
-            lambda session_id, inbound: self._agent.find_asking(session_id, inbound),
-            v1=lambda: self._agent.speaks_v1,
-            agent_name=lambda: self.agent_name,
+            lambda: self._agent,
         )
         self._decider: Decider = QuestionDecider(self.find, lambda: self.answers, self._elicitations)
-        self._workspace = WorkspaceOffer(
-            workspace,
-            lambda session_id: self._agent.find_live(session_id),
-            pending=lambda session_id: self._agent.pending_request(session_id),
-            keep=lambda session_id, receive: self._agent.keep(session_id, receive),
-        )
+        self._workspace = WorkspaceOffer(workspace, lambda: self._agent)
         self._mcp = McpServers(lambda: self.connection)
         offer = ClientOffer(
             name=options.name,
@@ -119,34 +112,31 @@ class Client:
             transport,
             offer,
             self._make_session,
-            requests={
-                **self._elicitations.handlers,
-                **self._workspace.handlers,
-                "mcp/message": self._mcp.serve,
-            },
-            unbegun=self._elicitations.unbegun,
-            notifications={
-                "auth/status_update": self._auth_status_updated,
-                **self._elicitations.notifications,
-            },
-            on_left=self._session_left,
-            on_lost=self._link_ended,
-            own=self.who,
+            AgentHandlers(
+                requests={
+                    **self._elicitations.handlers,
+                    **self._workspace.handlers,
+                    "mcp/message": self._mcp.serve,
+                },
+                unbegun=self._elicitations.unbegun,
+                notifications={
+                    "auth/status_update": self._auth_status_updated,
+                    **self._elicitations.notifications,
+                },
+                on_left=self._session_left,
+                on_lost=self._link_ended,
+            ),
+            sender=self.who,
             report=self._losses,
             tap=options.tap,
         )
         self._setup: SessionSetup[ClientSession] = SessionSetup(self._agent, self._mcp, lasting=lasting)
         self._extensions = ClientExtensions(self._agent.connection)
-        self._logins: Logins | None = None
-        self._kept: KeptSessions | None = None
+        self._logins = Logins(self._agent)
+        self._kept = KeptSessions(self._agent, self._losses)
 
     async def _initialize(self) -> None:
-        """Agree on a version: both are offered in one request, and the shape of the answer decides."""
-        result = await self._agent.initialize()
-        self._logins = Logins(self.connection, self.abilities, result)
-        self._kept = KeptSessions(
-            self.connection, self.abilities, v1=self._agent.speaks_v1, report=self._losses
-        )
+        await self._agent.initialize()
 
     # --- the agent ---------------------------------------------------------------------------------
 
@@ -194,26 +184,26 @@ class Client:
     @property
     def auth_methods(self) -> Sequence[v2.AuthMethod]:
         """The logins that the agent offers; those of an unknown type as they are."""
-        return () if self._logins is None else self._logins.methods
+        return self._agent.auth_methods
 
     async def login(self, method_id: str, *, meta: dict[str, Any] | None = None) -> None:
         """Log in by one of the agent's `auth_methods`. Raises `CallFailed` if it refuses."""
-        await _initialized(self._logins).login(method_id, meta)
+        await self._logins.login(method_id, meta)
 
     async def logout(self) -> None:
         """Log out. Open sessions may fail until the next login (AUTH-22)."""
-        await _initialized(self._logins).logout()
+        await self._logins.logout()
 
     async def auth_status(self) -> v2.AuthStatusResponse:
         """The login status of this connection. Act on its `state` alone."""
-        return await _initialized(self._logins).status()
+        return await self._logins.status()
 
     async def login_in_terminal(self, method_id: str) -> Client:
         """Start the agent a second time, in this terminal and with what the method adds, and wait until it
         exits with 0. Then connect anew: this client ends, and the returned one takes its place. Raises
         `LoginFailed` if it exits otherwise; this client then stays in use (AUTH-15)."""
         launch = None if self._launch is None else self._launch[0]
-        await _initialized(self._logins).run_in_terminal(method_id, launch)
+        await self._logins.run_in_terminal(method_id, launch)
         assert self._launch is not None
         await self.connection.aclose()
         return await self._launch[1]()
@@ -351,18 +341,18 @@ class Client:
         """The sessions that the agent keeps, the newest first, read page by page. Archived ones are left out
         unless `archived` is `include` or `only`."""
         folder = None if cwd is None else absolute_folder(cwd)
-        async for info in _initialized(self._kept).list(cwd=folder, archived=archived):
+        async for info in self._kept.list(cwd=folder, archived=archived):
             self._setup.folders[info.session_id] = info.cwd  # SESS-27
             yield info
 
     async def archive(self, session_id: str) -> None:
         """Close a session and take it out of the usual list."""
-        await _initialized(self._kept).archive(session_id)
+        await self._kept.archive(session_id)
         self._session_over(session_id, "the session was archived")
 
     async def unarchive(self, session_id: str) -> None:
         """Put a session back into the usual list; this does not open it."""
-        await _initialized(self._kept).unarchive(session_id)
+        await self._kept.unarchive(session_id)
 
     async def session_status(self, session_id: str) -> v2.SessionStatusResponse:
         """Whether a session is `open` at the agent or only `saved`, and in v2 its state, if reported.
@@ -370,11 +360,11 @@ class Client:
         This opens nothing: a session that is not open here has to be resumed before it can be prompted, and a
         missing state does not mean idle (SESS-56).
         """
-        return await _initialized(self._kept).status(session_id)
+        return await self._kept.status(session_id)
 
     async def set_title(self, session_id: str, title: str) -> str:
         """Set a title that the agent keeps and does not replace. Returns it as the agent stored it."""
-        stored = await _initialized(self._kept).set_title(session_id, title)
+        stored = await self._kept.set_title(session_id, title)
         session = self.find(session_id)
         if session is not None and session.title != stored:
             session._core.apply(v2.SessionInfoUpdate(title=stored))
@@ -382,7 +372,7 @@ class Client:
 
     async def delete_session(self, session_id: str) -> None:
         """Delete a session with all that belongs to it."""
-        await _initialized(self._kept).delete(session_id)
+        await self._kept.delete(session_id)
         self._setup.folders.pop(session_id, None)
         self._session_over(session_id, "the session was deleted")
 
@@ -433,12 +423,3 @@ class Client:
 
 async def _elicit(answers: Any, elicitation: Elicitation) -> Any:
     return await answers.elicit(elicitation)  # it has this if elicitations are offered
-
-
-T = TypeVar("T")
-
-
-def _initialized(part: T | None) -> T:
-    if part is None:
-        raise LocalError(NOT_INITIALIZED)
-    return part

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from antiphon.client.link import Link
 from antiphon.client.protocol.agent_connection import AgentConnection
@@ -19,22 +19,21 @@ from antiphon.client.protocol.prompt_calls import PromptCalls
 from antiphon.client.protocol.questions import AnswerMemory, Decider, PendingQuestions
 from antiphon.client.protocol.session_opener import Setup
 from antiphon.client.protocol.turn_end import TurnEnd
-from antiphon.client.session.annotations import (
-    AnyMessage,
-    annotate_params,
-)
 from antiphon.client.session.canceller import Canceller
 from antiphon.client.session.queue import PromptQueue
 from antiphon.client.session.resume_point import ResumePoint, new_operation_id
 from antiphon.client.session.tracker import SessionTracker
 from antiphon.client.session.turn import ClientTurn, RefusedTurns, SessionEvent, TurnsByRequest
-from antiphon.engine.annotations import Annotation
+from antiphon.engine.annotations import Annotation, check_value
 from antiphon.engine.session import Session
 from antiphon.engine.subagents import SubagentInfo
+from antiphon.engine.transcript import Message
 from antiphon.errors import LinkLost, LocalError
 from antiphon.schema import v2
-from antiphon.schema.antiphon.messages import AnnotateResponse, AnnotationKind
+from antiphon.schema.antiphon.messages import AnnotateResponse, AnnotationKind, MessageRole
 from antiphon.schema.antiphon.prompts import Delivery
+from antiphon.schema.methods import OWN, Kind, find
+from antiphon.schema.version import V2
 
 
 class CoreClient(Protocol):
@@ -50,6 +49,10 @@ class CoreClient(Protocol):
 
     def _operation(self, kind: str, operation_id: str | None) -> dict[str, str]:
         """The operation id of a request, by its name; empty if it has none."""
+
+
+AnyMessage: TypeAlias = str | Message | ClientTurn
+"""A message id, a message, or a turn whose prompt is the message."""
 
 
 class SessionView(Protocol):
@@ -89,8 +92,7 @@ class SessionCore(Generic[V]):
         """The `_meta` of the answer that opened the session."""
         self.refused = RefusedTurns()
         self.by_request = TurnsByRequest()
-        at_end = dialect.answers_at_end
-        self.tracker = SessionTracker(self, lambda: ClientTurn(self), serial=at_end)
+        self.tracker = SessionTracker(self, lambda: ClientTurn(self), serial=dialect.answers_at_end)
         self.prompts: PromptCalls[ClientTurn] = PromptCalls(
             session_id, connection, dialect, self.tracker, lasts=lambda: self.lasts
         )
@@ -113,12 +115,14 @@ class SessionCore(Generic[V]):
         self.queue = PromptQueue(
             session_id,
             connection,
+            dialect,
             self.tracker,
             lambda content: ClientTurn(self, content),
+            check_open=self.check_open,
             abilities=lambda: self._agent.abilities,
-            operation=lambda: client._operation("inject", None).get("operationId"),
+            call=self.call_antiphon,
+            operation=lambda: client._operation("inject", None),
             lasts=lambda: self.lasts,
-            at_end=at_end,
         )
         self.config = ConfigOptions(session_id, connection, dialect, self.tracker)
         self.view: V = view(self)
@@ -148,7 +152,6 @@ class SessionCore(Generic[V]):
     ) -> asyncio.Future[None]:
         """Send the prompt of a turn. The future is done once the agent has accepted it, and fails if the
         agent refuses it."""
-        self.check_open()
         ours: dict[str, Any] = {}
         if delivery is not None:
             if delivery not in self._agent.abilities.delivery:
@@ -163,8 +166,21 @@ class SessionCore(Generic[V]):
         return self.prompts.send(turn, turn.prompt or [], ours, meta=meta, joins=joins)
 
     def check_open(self) -> None:
+        """Raise `LocalError` if the session takes no requests of this client."""
+        self.check_not_subagent()
         if self.tracker.left is not None and self._agent.lost is None:
             raise LocalError("this client has left the session: open it again")
+
+    def check_not_subagent(self) -> None:
+        if self.parent is not None:
+            raise LocalError("the session of a subagent can only be followed")
+
+    async def call_antiphon(self, method: str, **params: object) -> Any:
+        """Call `_antiphon/{method}` for this session. `params` are the other fields of its request."""
+        found = find(Kind.REQUEST, OWN + method, V2)
+        if found is None:
+            raise LocalError(f"there is no method {OWN + method!r}")
+        return await self._agent.connection.call(found.name, found.params(session_id=self.id, **params))
 
     async def watch_silence(self, turn: ClientTurn, limit: float) -> None:
         """End a turn once the agent has sent nothing for `limit` seconds."""
@@ -196,7 +212,7 @@ class SessionCore(Generic[V]):
             self.by_request.end(turn.request_id, end)
 
     def user_message_shown(self, message_id: str) -> None:
-        self.queue.user_message_shown(message_id)
+        self.queue._user_message_shown(message_id)
 
     def turn_ending(self) -> None:
         self.questions.cancel_foreground()  # PROMPT-V2-26: a turn that is over asks nothing any more
@@ -229,14 +245,27 @@ class SessionCore(Generic[V]):
     ) -> str:
         """Put a reaction or a note on a message. Returns the id of the annotation."""
         self._check_annotations()
-        params = annotate_params(message, value, kind)
-        made: AnnotateResponse = await self.queue.call("annotate", **params, operation_id=operation_id)
+        message_id = message if isinstance(message, str) else message.message_id
+        if message_id is None:
+            raise LocalError("this message has no id yet: its prompt was not accepted")
+        try:
+            check_value(kind, value)
+        except ValueError as error:
+            raise LocalError(str(error)) from None
+        made: AnnotateResponse = await self.call_antiphon(
+            "annotate",
+            message_id=message_id,
+            role=MessageRole(message.role) if isinstance(message, Message) else None,
+            kind=kind,
+            value=value,
+            operation_id=operation_id,
+        )
         return made.annotation_id
 
     async def remove_annotation(self, annotation: Annotation | str) -> None:
         self._check_annotations()
         id = annotation if isinstance(annotation, str) else annotation.id
-        await self.queue.call("remove_annotation", annotation_id=id)
+        await self.call_antiphon("remove_annotation", annotation_id=id)
 
     def _check_annotations(self) -> None:
         if not self._agent.abilities.annotations:
@@ -283,7 +312,7 @@ class SessionCore(Generic[V]):
         if not self.lasts:
             cut = TurnEnd.interrupted(reason)
             self.prompts.link_lost(cut)
-            self.queue.leave(reason, cut)
+            self.queue._leave(reason, cut)
             self.tracker.interrupt(cut)
 
     def restart(self) -> None:
@@ -304,5 +333,5 @@ class SessionCore(Generic[V]):
         self.questions.leave()
         self.tracker.expire_questions()  # before the turns end that they belong to
         self.prompts.close(lost, cut)
-        self.queue.leave(lost, cut)
+        self.queue._leave(lost, cut)
         self.tracker.leave(cut)
