@@ -7,15 +7,16 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from secrets import token_hex
-from typing import Any
+from typing import Any, Literal
 
 from antiphon.bridge.authentication import status_v2
+from antiphon.bridge.downgrade import requests as requests_v1
 from antiphon.bridge.losses import LossCounter
+from antiphon.bridge.spelling import normalize_state
 from antiphon.client.decider import QuestionDecider
 from antiphon.client.elicitation import Elicitation, elicitation_modes
 from antiphon.client.elicitation_requests import ElicitationRequests
 from antiphon.client.extensions import ClientExtensions, E
-from antiphon.client.kept_sessions import Archived, KeptSessions
 from antiphon.client.link import Link, LinkInput
 from antiphon.client.logins import Launch, Logins
 from antiphon.client.mcp.servers import AnyMcpServer, McpServers
@@ -23,12 +24,12 @@ from antiphon.client.options import ClientOptions, ProtocolVersion
 from antiphon.client.permissions import PermissionDecider, Permissions
 from antiphon.client.protocol.abilities import Abilities
 from antiphon.client.protocol.agent_connection import AgentConnection, AgentHandlers
+from antiphon.client.protocol.calls import call_end
 from antiphon.client.protocol.dialect import AgentDialect
 from antiphon.client.protocol.handshake import ClientOffer, version_number
-from antiphon.client.protocol.questions import AnswerMemory, Decider
 from antiphon.client.protocol.session_opener import Setup
 from antiphon.client.providers import Providers
-from antiphon.client.session.core import SessionCore
+from antiphon.client.session.core import SessionContext, SessionCore
 from antiphon.client.session.session import ClientSession
 from antiphon.client.session.setup import Folder, SessionSetup, absolute_folder
 from antiphon.client.workspace.offer import WorkspaceOffer
@@ -77,17 +78,14 @@ class Client:
         """Called when the agent reports another login status. What it reports about accounts is for people to
         read, and identifies nobody (AUTH-24)."""
         self._silence = options.silence
-        self._lasting = lasting
         self._launch: tuple[Launch, Callable[[], Awaitable[Client]]] | None = None
         """How the agent was started, and a function that connects anew."""
         self._losses = LossCounter()
-        self._answer_memory = AnswerMemory()
         self._elicitations = ElicitationRequests(
             elicitation_modes(self.answers),
             lambda elicitation: _elicit(self.answers, elicitation),
             lambda: self._agent,
         )
-        self._decider: Decider = QuestionDecider(self.find, lambda: self.answers, self._elicitations)
         self._workspace = WorkspaceOffer(workspace, lambda: self._agent)
         self._mcp = McpServers(lambda: self.connection)
         offer = ClientOffer(
@@ -130,10 +128,15 @@ class Client:
             report=self._losses,
             tap=options.tap,
         )
-        self._setup: SessionSetup[ClientSession] = SessionSetup(self._agent, self._mcp, lasting=lasting)
+        self._context = SessionContext(
+            agent=self._agent,
+            link=self.link,
+            decider=QuestionDecider(self.find, lambda: self.answers, self._elicitations),
+            lasting=lasting,
+        )
+        self._setup: SessionSetup[ClientSession] = SessionSetup(self._context, self._mcp)
         self._extensions = ClientExtensions(self._agent.connection)
         self._logins = Logins(self._agent)
-        self._kept = KeptSessions(self._agent, self._losses)
 
     async def _initialize(self) -> None:
         await self._agent.initialize()
@@ -261,7 +264,7 @@ class Client:
         operation_id: an agent that supports this returns the same session for the same id.
         """
         ours = {} if agent is None else {"agent": agent}
-        ours |= self._setup.operation("new", operation_id)
+        ours |= self._context.operation("new", operation_id)
         request = v2.NewSessionRequest(
             cwd=absolute_folder(cwd),
             meta=with_ours(meta, **ours) if ours else meta,
@@ -281,8 +284,8 @@ class Client:
         """Open a session again, with its history. `cwd` is its own folder (SESS-27); it may be left out for a
         session that was created, opened or listed here."""
         self._check_load()
-        fields = self._setup.fields(mcp_servers, additional_directories, system_prompt)
-        return (await self._setup.reopen(session_id, cwd, v2.ReplayFromStart(), fields, mcp_servers)).view
+        options = mcp_servers, additional_directories, system_prompt
+        return (await self._setup.reopen(session_id, cwd, v2.ReplayFromStart(), *options)).view
 
     async def resume_session(
         self,
@@ -296,8 +299,8 @@ class Client:
         """Open a session again, without its history if the agent supports that."""
         if not (self.abilities.resume or self.abilities.load):
             raise LocalError("this agent cannot resume sessions")  # SESS-14
-        fields = self._setup.fields(mcp_servers, additional_directories, system_prompt)
-        return (await self._setup.reopen(session_id, cwd, None, fields, mcp_servers)).view
+        options = mcp_servers, additional_directories, system_prompt
+        return (await self._setup.reopen(session_id, cwd, None, *options)).view
 
     @asynccontextmanager
     async def attach(
@@ -316,8 +319,7 @@ class Client:
             if not self.abilities.replay_after or self.agreement.version == V1:
                 raise LocalError("this agent cannot replay after an event")
             replay_from = Unknown({"type": "_antiphon_after", "seq": after})
-        fields = self._setup.fields((), (), None)
-        session = (await self._setup.reopen(session_id, cwd, replay_from, fields, ())).view
+        session = (await self._setup.reopen(session_id, cwd, replay_from)).view
         try:
             yield session
         finally:
@@ -336,23 +338,49 @@ class Client:
         await self._agent.close(session._core)
 
     async def list_sessions(
-        self, *, cwd: Folder | None = None, archived: Archived | None = None
+        self, *, cwd: Folder | None = None, archived: Literal["exclude", "include", "only"] | None = None
     ) -> AsyncIterator[v2.SessionInfo]:
         """The sessions that the agent keeps, the newest first, read page by page. Archived ones are left out
         unless `archived` is `include` or `only`."""
+        if not self.abilities.listing:
+            raise LocalError("this agent cannot list sessions")  # SESS-29
+        filter = None if archived is None else v2.SessionArchiveFilter(archived)
+        if filter is not None:
+            if not filter.known:
+                raise LocalError(f"`archived` must be 'exclude', 'include' or 'only', got {archived!r}")
+            self._check_archive()  # SESS-54
         folder = None if cwd is None else absolute_folder(cwd)
-        async for info in self._kept.list(cwd=folder, archived=archived):
-            self._setup.folders[info.session_id] = info.cwd  # SESS-27
-            yield info
+        speaks_v1 = self._agent.speaks_v1
+        cursor: v2.SessionListCursor | None = None
+        while True:
+            request = v2.ListSessionsRequest(cwd=folder, cursor=cursor, archived=filter)
+            params: Any = requests_v1.list_sessions(request) if speaks_v1 else request
+            page = await self.connection.call("session/list", params)
+            if speaks_v1:
+                page = requests_v1.listed_sessions(page, report=self._losses)
+            for info in page.sessions:
+                self._setup.folders[info.session_id] = info.cwd  # SESS-27
+                yield info
+            cursor = page.next_cursor
+            if cursor is None or (speaks_v1 and not cursor):
+                return  # SESS-34
 
     async def archive(self, session_id: str) -> None:
         """Close a session and take it out of the usual list."""
-        await self._kept.archive(session_id)
+        self._check_archive()
+        params = v2.ArchiveSessionRequest(session_id=v2.SessionId(session_id))
+        await self.connection.call("session/archive", params)
         self._session_over(session_id, "the session was archived")
 
     async def unarchive(self, session_id: str) -> None:
         """Put a session back into the usual list; this does not open it."""
-        await self._kept.unarchive(session_id)
+        self._check_archive()
+        params = v2.UnarchiveSessionRequest(session_id=v2.SessionId(session_id))
+        await self.connection.call("session/unarchive", params)
+
+    def _check_archive(self) -> None:
+        if not self.abilities.archive:
+            raise LocalError("this agent archives no sessions")  # SESS-53
 
     async def session_status(self, session_id: str) -> v2.SessionStatusResponse:
         """Whether a session is `open` at the agent or only `saved`, and in v2 its state, if reported.
@@ -360,11 +388,26 @@ class Client:
         This opens nothing: a session that is not open here has to be resumed before it can be prompted, and a
         missing state does not mean idle (SESS-56).
         """
-        return await self._kept.status(session_id)
+        if not self.abilities.status:
+            raise LocalError("this agent does not report the status of sessions")
+        params = v2.SessionStatusRequest(session_id=v2.SessionId(session_id))
+        answer = await self.connection.call("session/status", params)
+        status = v2.SessionStatus(answer.status)
+        state = None if isinstance(answer, v1.SessionStatusResponse) else answer.state
+        return v2.SessionStatusResponse(
+            status=status if status.known else v2.SessionStatus.SAVED,  # SESS-55
+            state=normalize_state(state) if isinstance(state, v2.StateUpdate) else state,
+            meta=answer.meta,
+        )
 
     async def set_title(self, session_id: str, title: str) -> str:
         """Set a title that the agent keeps and does not replace. Returns it as the agent stored it."""
-        stored = await self._kept.set_title(session_id, title)
+        if not self.abilities.title:
+            raise LocalError("this agent takes no titles")
+        if not title.strip():
+            raise LocalError(f"a title must not be blank, got {title!r}")  # SESS-57
+        request = v2.SetSessionTitleRequest(session_id=v2.SessionId(session_id), title=title)
+        stored: str = (await self.connection.call("session/set_title", request)).title
         session = self.find(session_id)
         if session is not None and session.title != stored:
             session._core.apply(v2.SessionInfoUpdate(title=stored))
@@ -372,19 +415,19 @@ class Client:
 
     async def delete_session(self, session_id: str) -> None:
         """Delete a session with all that belongs to it."""
-        await self._kept.delete(session_id)
+        if not self.abilities.delete:
+            raise LocalError("this agent cannot delete sessions")  # SESS-29
+        request = v2.DeleteSessionRequest(session_id=v2.SessionId(session_id))
+        await call_end(self.connection, "session/delete", request)
         self._setup.folders.pop(session_id, None)
         self._session_over(session_id, "the session was deleted")
 
     # --- opening and leaving -----------------------------------------------------------------------
 
-    def _operation(self, kind: str, operation_id: str | None) -> dict[str, str]:
-        return self._setup.operation(kind, operation_id)
-
     def _make_session(
         self, session_id: str, dialect: AgentDialect, request: Setup
     ) -> SessionCore[ClientSession]:
-        return SessionCore(self, session_id, dialect, request, partial(ClientSession, self))
+        return SessionCore(self._context, session_id, dialect, request, partial(ClientSession, self))
 
     def _session_over(self, session_id: str, reason: str) -> None:
         """A session was archived or deleted at the agent."""

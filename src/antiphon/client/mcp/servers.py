@@ -111,8 +111,13 @@ class McpServers:
 
     def offer(self, servers: Sequence[AnyMcpServer]) -> str:
         """Serve these from before the agent learns of them. Returns a token for `bind` or `release`."""
+        offered = [server for server in servers if isinstance(server, AcpServer)]
+        for server in offered:
+            if self._used.setdefault(server.server_id, server) is not server:
+                raise LocalError(f"two MCP servers have the id {server.server_id!r}")
         token = f"opening-{secrets.token_hex(4)}"
-        self._offer(token, [server for server in servers if isinstance(server, AcpServer)])
+        self._sessions[token] = offered
+        self._servers |= {server.server_id: server for server in offered}
         return token
 
     def bind(self, token: str, session_id: str) -> None:
@@ -121,14 +126,6 @@ class McpServers:
         before = self._sessions.get(session_id, [])
         self._sessions[session_id] = self._sessions.pop(token)
         self._drop(before)
-
-    def _offer(self, opened: str, servers: list[AcpServer]) -> None:
-        for server in servers:
-            if self._used.setdefault(server.server_id, server) is not server:
-                raise LocalError(f"two MCP servers have the id {server.server_id!r}")
-        self._sessions[opened] = servers
-        for server in servers:
-            self._servers[server.server_id] = server
 
     def release(self, session_id: str) -> None:
         """A session has ended here: stop serving the servers that no other session has."""

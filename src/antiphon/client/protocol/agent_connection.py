@@ -179,7 +179,7 @@ class AgentConnection(Generic[S]):
         """Open a new session or a fork. `prepare` is called with it before anything is applied to it."""
         repeatable = "operationId" in ours_in(request.meta)
 
-        def add(session_id: str, _: str) -> S:
+        def add(session_id: str) -> S:
             session = self.sessions.get(session_id) if repeatable else None  # begun before, perhaps
             if session is None:
                 session = self._add(session_id, request)

@@ -72,9 +72,8 @@ class SessionOpener:
         """What came before any update of a new session, and names no session."""
         self._awaited: list[asyncio.Future[None]] = []
 
-    async def create(self, request: NewRequest, add: Callable[[str, str], S]) -> S:
-        """Open a new session or a fork. `add` creates the session from its id and folder, so that updates
-        reach it."""
+    async def create(self, request: NewRequest, add: Callable[[str], S]) -> S:
+        """Open a new session or a fork. `add` creates the session by its id, so that updates reach it."""
         params: Any = request
         forks = isinstance(request, v2.ForkSessionRequest)
         if self.v1_capabilities is not None:
@@ -82,7 +81,7 @@ class SessionOpener:
             params = self._v1_params(make, request, self.v1_capabilities)
 
         def answered(answer: Any) -> S:
-            session = add(answer.session_id, request.cwd)
+            session = add(answer.session_id)
             session.set_up(request)
             self._apply_answer(session, answer)
             session.begun()

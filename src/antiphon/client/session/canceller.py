@@ -106,7 +106,7 @@ class Canceller:
         """Mark these turns, and the open one, as cancelled by this client."""
         span = self._tracker.turns.open
         for turn in (*turns, *(() if span is None else (span.own,))):
-            turn._cancel_requested()
+            turn._cancel_sent = True
 
     def _mark_calls(self) -> None:
         """Mark unfinished tool calls of the turn as cancelled (PROMPT-V1-11, PROMPT-V2-39)."""

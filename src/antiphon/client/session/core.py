@@ -9,7 +9,10 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+
+from msgspec import Struct, field
 
 from antiphon.client.link import Link
 from antiphon.client.protocol.agent_connection import AgentConnection
@@ -36,19 +39,22 @@ from antiphon.schema.methods import OWN, Kind, find
 from antiphon.schema.version import V2
 
 
-class CoreClient(Protocol):
-    """The client of a session, as far as its core uses it."""
+class SessionContext(Struct, frozen=True, kw_only=True):
+    """What all sessions of a client share."""
 
+    agent: AgentConnection[Any]
     link: Link
-    _lasting: bool
-    _decider: Decider
-    _answer_memory: AnswerMemory
+    decider: Decider
+    lasting: bool
+    """Whether another link follows a lost one."""
+    answer_memory: AnswerMemory = field(default_factory=AnswerMemory)
 
-    @property
-    def _agent(self) -> AgentConnection[Any]: ...
-
-    def _operation(self, kind: str, operation_id: str | None) -> dict[str, str]:
-        """The operation id of a request, by its name; empty if it has none."""
+    def operation(self, kind: str, operation_id: str | None = None) -> dict[str, str]:
+        """The operation id of a request, under its name on the wire; empty if it has none. If another link
+        may follow, an id is made up, so that the request can be sent again."""
+        if operation_id is None and self.lasting and kind in self.agent.abilities.operations:
+            operation_id = new_operation_id()
+        return {} if operation_id is None else {"operationId": operation_id}
 
 
 AnyMessage: TypeAlias = str | Message | ClientTurn
@@ -69,7 +75,7 @@ class SessionCore(Generic[V]):
 
     def __init__(
         self,
-        client: CoreClient,
+        context: SessionContext,
         session_id: str,
         dialect: AgentDialect,
         request: Setup,
@@ -84,8 +90,8 @@ class SessionCore(Generic[V]):
         """The session that this one works for."""
         self.children: dict[str, tuple[SubagentInfo, SessionCore[V]]] = {}
         """The sessions that work for this one, by their ids."""
-        self._client = client
-        self._agent = client._agent
+        self._context = context
+        self._agent = context.agent
         connection = self._agent.connection
         self.resume_point = ResumePoint(session_id)
         self.opened_meta: dict[str, Any] = {}
@@ -100,8 +106,8 @@ class SessionCore(Generic[V]):
             session_id,
             self.tracker,
             dialect,
-            client._decider,
-            client._answer_memory,
+            context.decider,
+            context.answer_memory,
             self.prompts.handle,
         )
         self.canceller = Canceller(
@@ -110,7 +116,7 @@ class SessionCore(Generic[V]):
             dialect,
             self.tracker,
             self.questions,
-            lambda given: client._operation("cancel", given),
+            partial(context.operation, "cancel"),
         )
         self.queue = PromptQueue(
             session_id,
@@ -121,7 +127,7 @@ class SessionCore(Generic[V]):
             check_open=self.check_open,
             abilities=lambda: self._agent.abilities,
             call=self.call_antiphon,
-            operation=lambda: client._operation("inject", None),
+            operation=partial(context.operation, "inject"),
             lasts=lambda: self.lasts,
         )
         self.config = ConfigOptions(session_id, connection, dialect, self.tracker)
@@ -186,7 +192,7 @@ class SessionCore(Generic[V]):
         """End a turn once the agent has sent nothing for `limit` seconds."""
         tracker = self.tracker
         while not turn.ended:
-            if self.questions.open or not self._client.link.up:
+            if self.questions.open or not self._context.link.up:
                 tracker.note_activity()  # the agent waits for this client, or cannot be reached
             left = tracker.last_activity + limit - time.monotonic()
             if left > 0:
@@ -303,8 +309,8 @@ class SessionCore(Generic[V]):
     @property
     def lasts(self) -> bool:
         """Whether the session continues over another link without a gap."""
-        client = self._client
-        return client._lasting and self._agent.abilities.replay_after and self.resume_point.cursor is not None
+        able = self._context.lasting and self._agent.abilities.replay_after
+        return able and self.resume_point.cursor is not None
 
     def link_lost(self, reason: LinkLost) -> None:
         """The link was lost, everything that came over it has been applied, and another one may come."""

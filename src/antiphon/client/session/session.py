@@ -6,12 +6,13 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Protocol
 
+from antiphon.client.link import Link
 from antiphon.client.mcp.servers import AnyMcpServer
 from antiphon.client.protocol.abilities import Abilities
 from antiphon.client.protocol.config_options import options_by_id
 from antiphon.client.protocol.turn_end import TurnEnd
 from antiphon.client.session.content import Content, content_blocks
-from antiphon.client.session.core import AnyMessage, CoreClient, SessionCore
+from antiphon.client.session.core import AnyMessage, SessionCore
 from antiphon.client.session.queue import PromptQueue
 from antiphon.client.session.setup import Folder, SessionSetup
 from antiphon.client.session.turn import ClientTurn, SessionEvent
@@ -34,10 +35,11 @@ from antiphon.schema.antiphon.readers import read_meta
 from antiphon.schema.antiphon.sessions import SessionMeta
 
 
-class SessionClient(CoreClient, Protocol):
+class SessionClient(Protocol):
     """The `Client` of a session, as far as the session uses it and shows it."""
 
     who: Who
+    link: Link
     _silence: float | None
     _setup: SessionSetup[ClientSession]
 

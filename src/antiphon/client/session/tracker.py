@@ -22,7 +22,7 @@ from antiphon.client.protocol.tracked_session import is_background
 from antiphon.client.protocol.turn_end import TurnEnd
 from antiphon.client.protocol.turn_tracker import TurnTracker
 from antiphon.client.session.event_log import EventQueue
-from antiphon.client.session.presence import PRESENCE, QUESTION, OtherClients, answer_in
+from antiphon.client.session.presence import PRESENCE, QUESTION, OtherClients
 from antiphon.client.session.turn import ClientTurn, SessionEvent, known_events
 from antiphon.engine.annotations import ANNOTATION_UPDATES
 from antiphon.engine.events import AnyBody, Event, QuestionClosed, QuestionOpened, Updated
@@ -218,8 +218,7 @@ class SessionTracker:
         )
 
     def answer_elsewhere(self, question_id: str | None) -> tuple[Raw, Who] | None:
-        news = self.others.take_end(question_id)
-        return None if news is None or news.by is None else (answer_in(news), news.by)
+        return self.others.take_answer(question_id)
 
     def _fold(self, body: AnyBody) -> int:
         seq = self.fold.last_seq + 1
