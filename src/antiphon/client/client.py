@@ -29,7 +29,8 @@ from antiphon.client.protocol.dialect import AgentDialect
 from antiphon.client.protocol.handshake import ClientOffer, version_number
 from antiphon.client.protocol.session_opener import Setup
 from antiphon.client.providers import Providers
-from antiphon.client.session.core import SessionContext, SessionCore
+from antiphon.client.session.context import SessionContext
+from antiphon.client.session.core import SessionCore
 from antiphon.client.session.session import ClientSession
 from antiphon.client.session.setup import Folder, SessionSetup, absolute_folder
 from antiphon.client.workspace.offer import WorkspaceOffer

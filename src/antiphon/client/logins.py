@@ -79,7 +79,7 @@ async def _run(command: Sequence[str], *, env: Mapping[str, str], cwd: str | os.
     """Run a command in this terminal, and end it if the caller is cancelled."""
     try:
         with warnings.catch_warnings():
-            # A fork beside threads is safe here: the child calls prctl and nothing else.
+            # A fork in a process with threads is safe here: the child calls prctl and nothing else.
             warnings.simplefilter("ignore", DeprecationWarning)
             process = await asyncio.create_subprocess_exec(
                 *command, env=child_environment(env), cwd=cwd, preexec_fn=die_with_us()

@@ -67,7 +67,7 @@ class AgentDialectV1:
         """`sender`: the sender of this client's prompts; v1 agents do not report one."""
         self._prompt_meta = None if sender is None else with_ours(None, sender=sender.to_meta())
         self._names_own_prompts = sender is not None and ours_in(capabilities.meta).get("hub") is True
-        """Whether our prompts get ids with a prefix of their own. A hub numbers the messages of its v1 agents
+        """Whether our prompts get ids with a special prefix. A hub numbers the messages of its v1 agents
         the same way as this client does, and the same number would be another message."""
         self._capabilities = capabilities
         opted = agreement.opt_ins

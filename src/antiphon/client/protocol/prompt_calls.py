@@ -85,8 +85,8 @@ class PromptCalls(Generic[P]):
     ) -> asyncio.Future[None]:
         """Send a prompt, with `ours` under our key of its `_meta`. The future is done once the agent has
         accepted it; at once if the agent does not report that."""
-        beside = {**(meta or {}), META_KEY: ours} if ours else meta  # OBS-01
-        request = v2.PromptRequest(session_id=self._session_id, prompt=content, meta=beside)
+        meta = {**(meta or {}), META_KEY: ours} if ours else meta  # OBS-01
+        request = v2.PromptRequest(session_id=self._session_id, prompt=content, meta=meta)
         params = self._dialect.prompt_params(request)
         accepted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         call = self._connection.begin(

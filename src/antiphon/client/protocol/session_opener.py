@@ -206,7 +206,7 @@ class SessionOpener:
                 named.set_result(None)
 
     def _apply_answer(self, session: OpenedSession, result: Any) -> None:
-        """Apply what the answer says beside the session's id."""
+        """Apply the config options, commands and states in the answer."""
         if isinstance(session.dialect, AgentDialectV1):
             upgrade = session.dialect.upgrade
             if isinstance(result, v1.NewSessionResponse):

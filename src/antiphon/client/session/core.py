@@ -9,20 +9,16 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable
-from functools import partial
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
-from msgspec import Struct, field
-
-from antiphon.client.link import Link
-from antiphon.client.protocol.agent_connection import AgentConnection
 from antiphon.client.protocol.config_options import ConfigOptions
 from antiphon.client.protocol.dialect import AgentDialect
 from antiphon.client.protocol.prompt_calls import PromptCalls
-from antiphon.client.protocol.questions import AnswerMemory, Decider, PendingQuestions
+from antiphon.client.protocol.questions import PendingQuestions
 from antiphon.client.protocol.session_opener import Setup
 from antiphon.client.protocol.turn_end import TurnEnd
 from antiphon.client.session.canceller import Canceller
+from antiphon.client.session.context import SessionContext
 from antiphon.client.session.queue import PromptQueue
 from antiphon.client.session.resume_point import ResumePoint, new_operation_id
 from antiphon.client.session.tracker import SessionTracker
@@ -35,39 +31,12 @@ from antiphon.errors import LinkLost, LocalError
 from antiphon.schema import v2
 from antiphon.schema.antiphon.messages import AnnotateResponse, AnnotationKind, MessageRole
 from antiphon.schema.antiphon.prompts import Delivery
-from antiphon.schema.methods import OWN, Kind, find
-from antiphon.schema.version import V2
-
-
-class SessionContext(Struct, frozen=True, kw_only=True):
-    """What all sessions of a client share."""
-
-    agent: AgentConnection[Any]
-    link: Link
-    decider: Decider
-    lasting: bool
-    """Whether another link follows a lost one."""
-    answer_memory: AnswerMemory = field(default_factory=AnswerMemory)
-
-    def operation(self, kind: str, operation_id: str | None = None) -> dict[str, str]:
-        """The operation id of a request, under its name on the wire; empty if it has none. If another link
-        may follow, an id is made up, so that the request can be sent again."""
-        if operation_id is None and self.lasting and kind in self.agent.abilities.operations:
-            operation_id = new_operation_id()
-        return {} if operation_id is None else {"operationId": operation_id}
-
 
 AnyMessage: TypeAlias = str | Message | ClientTurn
 """A message id, a message, or a turn whose prompt is the message."""
 
 
-class SessionView(Protocol):
-    """What users see of a session."""
-
-    parent: Any
-
-
-V = TypeVar("V", bound=SessionView)
+V = TypeVar("V")
 
 
 class SessionCore(Generic[V]):
@@ -90,7 +59,7 @@ class SessionCore(Generic[V]):
         """The session that this one works for."""
         self.children: dict[str, tuple[SubagentInfo, SessionCore[V]]] = {}
         """The sessions that work for this one, by their ids."""
-        self._context = context
+        self.context = context
         self._agent = context.agent
         connection = self._agent.connection
         self.resume_point = ResumePoint(session_id)
@@ -110,24 +79,14 @@ class SessionCore(Generic[V]):
             context.answer_memory,
             self.prompts.handle,
         )
-        self.canceller = Canceller(
-            session_id,
-            connection,
-            dialect,
-            self.tracker,
-            self.questions,
-            partial(context.operation, "cancel"),
-        )
+        self.canceller = Canceller(context, session_id, dialect, self.tracker, self.questions)
         self.queue = PromptQueue(
+            context,
             session_id,
-            connection,
             dialect,
             self.tracker,
             lambda content: ClientTurn(self, content),
             check_open=self.check_open,
-            abilities=lambda: self._agent.abilities,
-            call=self.call_antiphon,
-            operation=partial(context.operation, "inject"),
             lasts=lambda: self.lasts,
         )
         self.config = ConfigOptions(session_id, connection, dialect, self.tracker)
@@ -181,18 +140,11 @@ class SessionCore(Generic[V]):
         if self.parent is not None:
             raise LocalError("the session of a subagent can only be followed")
 
-    async def call_antiphon(self, method: str, **params: object) -> Any:
-        """Call `_antiphon/{method}` for this session. `params` are the other fields of its request."""
-        found = find(Kind.REQUEST, OWN + method, V2)
-        if found is None:
-            raise LocalError(f"there is no method {OWN + method!r}")
-        return await self._agent.connection.call(found.name, found.params(session_id=self.id, **params))
-
     async def watch_silence(self, turn: ClientTurn, limit: float) -> None:
         """End a turn once the agent has sent nothing for `limit` seconds."""
         tracker = self.tracker
         while not turn.ended:
-            if self.questions.open or not self._context.link.up:
+            if self.questions.open or not self.context.link.up:
                 tracker.note_activity()  # the agent waits for this client, or cannot be reached
             left = tracker.last_activity + limit - time.monotonic()
             if left > 0:
@@ -230,7 +182,7 @@ class SessionCore(Generic[V]):
         self._agent.subagent_announced(self, info)
 
     def adopt(self, child: SessionCore[V], info: SubagentInfo) -> None:
-        child.parent, child.view.parent = self, self.view
+        child.parent = self
         self.children[info.id] = info, child
 
     def prompt_sent(self, turn: ClientTurn, request_id: int) -> None:
@@ -258,7 +210,8 @@ class SessionCore(Generic[V]):
             check_value(kind, value)
         except ValueError as error:
             raise LocalError(str(error)) from None
-        made: AnnotateResponse = await self.call_antiphon(
+        made: AnnotateResponse = await self.context.call_antiphon(
+            self.id,
             "annotate",
             message_id=message_id,
             role=MessageRole(message.role) if isinstance(message, Message) else None,
@@ -271,7 +224,7 @@ class SessionCore(Generic[V]):
     async def remove_annotation(self, annotation: Annotation | str) -> None:
         self._check_annotations()
         id = annotation if isinstance(annotation, str) else annotation.id
-        await self.call_antiphon("remove_annotation", annotation_id=id)
+        await self.context.call_antiphon(self.id, "remove_annotation", annotation_id=id)
 
     def _check_annotations(self) -> None:
         if not self._agent.abilities.annotations:
@@ -309,7 +262,7 @@ class SessionCore(Generic[V]):
     @property
     def lasts(self) -> bool:
         """Whether the session continues over another link without a gap."""
-        able = self._context.lasting and self._agent.abilities.replay_after
+        able = self.context.lasting and self._agent.abilities.replay_after
         return able and self.resume_point.cursor is not None
 
     def link_lost(self, reason: LinkLost) -> None:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 from antiphon.client.protocol.abilities import Abilities
 from antiphon.client.protocol.dialect import AgentDialect
 from antiphon.client.protocol.turn_end import TurnEnd
 from antiphon.client.session.content import Content, content_blocks
+from antiphon.client.session.context import SessionContext
 from antiphon.client.session.tracker import RUNNING, SessionTracker
 from antiphon.client.session.turn import ClientTurn
-from antiphon.connection import Connection
 from antiphon.engine.transcript import MessageType
 from antiphon.errors import AntiphonError, CallFailed, LinkLost, LocalError
 from antiphon.schema import v2
@@ -25,23 +25,19 @@ class QueuedPrompt:
 
     def __init__(self, queue: PromptQueue, turn: ClientTurn, message_id: str, *, steers: bool) -> None:
         self._queue = queue
-        self._turn = turn
+        self.turn = turn
+        """The turn that it will have, or has."""
         self.steers = steers
         """Whether it is to join the open turn."""
         self.message_id = message_id
         """The id that its message will have."""
         self._accepted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    @property
-    def turn(self) -> ClientTurn:
-        """The turn that it will have, or has."""
-        return self._turn
-
     async def edit(self, *content: Content) -> None:
         """Replace its content. Raises `CallFailed` once it is accepted."""
-        blocks = content_blocks(content, self._queue._abilities())
+        blocks = content_blocks(content, self._queue._abilities)
         await self._call("replace_inject", content=blocks)
-        self._turn.prompt = blocks
+        self.turn.prompt = blocks
 
     async def move(self, *, before: QueuedPrompt | None = None) -> None:
         """Put it before another one, or at the end."""
@@ -57,18 +53,18 @@ class QueuedPrompt:
         """Wait until the agent accepts it. Raises `LocalError` if it was withdrawn, `LinkLost` if the agent
         is lost."""
         await asyncio.shield(self._accepted)
-        return self._turn
+        return self.turn
 
     def _accept(self) -> None:
         if not self._accepted.done():
             self._accepted.set_result(None)
 
     def _give_up(self, error: AntiphonError, end: TurnEnd) -> None:
-        """It will not be accepted, as far as this client can tell."""
+        """It will not be accepted, as far as this client knows."""
         if not self._accepted.done():
             self._accepted.set_exception(error)
             self._accepted.exception()  # mark it as retrieved: nobody may wait for it
-            self._turn._finish(end)
+            self.turn._finish(end)
 
     async def _call(self, method: str, **params: object) -> None:
         await self._queue._call(method, message_id=self.message_id, **params)
@@ -80,40 +76,40 @@ class PromptQueue:
 
     def __init__(
         self,
+        context: SessionContext,
         session_id: str,
-        connection: Connection,
         dialect: AgentDialect,
         tracker: SessionTracker,
         make_turn: Callable[[list[v2.ContentBlock]], ClientTurn],
         *,
         check_open: Callable[[], None],
-        abilities: Callable[[], Abilities],
-        call: Callable[..., Awaitable[Any]],
-        operation: Callable[[], dict[str, str]],
         lasts: Callable[[], bool],
     ) -> None:
         """check_open: raises `LocalError` if the session takes no requests of this client.
-        call: calls one of our own methods for the session.
-        operation: makes an operation id, if the agent supports that.
         lasts: whether a request may be sent again over another link."""
+        self._context = context
+        self._connection = context.agent.connection
         self._session_id = session_id
-        self._connection = connection
+        self._dialect = dialect
         self._tracker = tracker
         self._make_turn = make_turn
-        self._dialect = dialect
         self._check_open = check_open
-        self._abilities = abilities
-        self._call = call
-        self._operation = operation
         self._lasts = lasts
         self._waiting: dict[str, QueuedPrompt] = {}
         self._unanswered = 0
         """Requests without an answer: the messages of their prompts may come before the answers."""
 
     @property
+    def _abilities(self) -> Abilities:
+        return self._context.agent.abilities
+
+    async def _call(self, method: str, **params: object) -> None:
+        await self._context.call_antiphon(self._session_id, method, **params)
+
+    @property
     def available(self) -> bool:
         """Whether `add` is possible with this agent."""
-        return self._abilities().queue and self._dialect.reports_every_end
+        return self._abilities.queue and self._dialect.reports_every_end
 
     @property
     def entries(self) -> list[dict[str, Any]]:
@@ -127,11 +123,11 @@ class PromptQueue:
     async def add(self, *content: Content, mode: str = "queue") -> QueuedPrompt:
         """Queue a prompt. Returns once the agent has it."""
         self._check_open()
-        if not self._abilities().queue:
+        if not self._abilities.queue:
             raise LocalError("this agent offers no queue")
         if not self.available:
             raise LocalError("a queued prompt needs `turn_complete`: nothing else reports its end in v1")
-        return await self._add(content_blocks(content, self._abilities()), mode)
+        return await self._add(content_blocks(content, self._abilities), mode)
 
     async def _add(self, content: list[v2.ContentBlock], mode: str) -> QueuedPrompt:
         """The answer is handled in the lane: its turn may begin right after it, or have begun before."""
@@ -140,7 +136,7 @@ class PromptQueue:
         def answered(outcome: InjectResponse | AntiphonError) -> None:
             self._connection.behind(self._session_id, lambda: self._answered(content, mode, outcome, queued))
 
-        operation_id = self._operation().get("operationId")
+        operation_id = self._context.operation("inject").get("operationId")
         params = InjectRequest(
             session_id=self._session_id, content=content, mode=Delivery(mode), operation_id=operation_id
         )

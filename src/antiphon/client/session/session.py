@@ -79,10 +79,13 @@ class ClientSession:
         self.id = core.id
         self.cwd = core.cwd
         self.additional_directories = core.additional_directories
-        """The roots beside `cwd` that it was opened with."""
-        self.parent: ClientSession | None = None
-        """The session that this one works for; None unless it is a subagent's."""
+        """The further roots that it was opened with."""
         self._core = core
+
+    @property
+    def parent(self) -> ClientSession | None:
+        """The session that this one works for; None unless it is a subagent's."""
+        return None if self._core.parent is None else self._core.parent.view
 
     @property
     def agent_name(self) -> str:
@@ -254,7 +257,7 @@ class ClientSession:
     async def call_antiphon(self, method: str, **params: object) -> Any:
         """Call `_antiphon/{method}` for this session. `params` are the other fields of its request, in
         snake_case; the result is one of the types in `antiphon.schema.antiphon`."""
-        return await self._core.call_antiphon(method, **params)
+        return await self._core.context.call_antiphon(self.id, method, **params)
 
     def turn_of(self, prompt_request_id: int | str) -> ClientTurn:
         """The turn of a prompt by the id of its request: `turn.request_id`, or a `promptRequestId`. Raises

@@ -11,7 +11,8 @@ from antiphon.client.mcp.servers import AnyMcpServer, McpServers, declarations
 from antiphon.client.protocol.abilities import Abilities
 from antiphon.client.protocol.agent_connection import AgentConnection
 from antiphon.client.protocol.session_opener import Setup
-from antiphon.client.session.core import SessionContext, SessionCore, V
+from antiphon.client.session.context import SessionContext
+from antiphon.client.session.core import SessionCore, V
 from antiphon.engine.recent import Recent
 from antiphon.errors import CallFailed, LocalError
 from antiphon.schema import v2

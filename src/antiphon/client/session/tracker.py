@@ -38,7 +38,7 @@ from antiphon.schema.wire import Unknown
 
 QUEUE = "_antiphon_queue"
 OUTSIDE_TURNS = frozenset([QUEUE, PRESENCE, QUESTION]) | ANNOTATION_UPDATES
-"""Updates of our own that belong to no turn."""
+"""Our extension updates that belong to no turn."""
 NOTICES = 100
 """How many notices are kept."""
 CONCLUDE_AFTER = 1.0
@@ -147,7 +147,7 @@ class SessionTracker:
             self._reports_running = self._reports_running or update is not RUNNING
             self.turns.turn_opened()
             if self.turns.open is not None:
-                self.turns.open.own._opener, self._opener = self._opener, None
+                self.turns.open.handle._opener, self._opener = self._opener, None
         elif shown is not None and after is None:
             self._opener = shown
         if self._is_outside_turns(update):

@@ -193,9 +193,9 @@ class RefusedTurns:
         gaps = [
             (
                 first,
-                min((m.position for m in user if m.position > first and m.id not in own), default=beyond),
+                min((m.position for m in user if m.position > first and m.id not in prompts), default=beyond),
             )
-            for first, own in self._turns.items()
+            for first, prompts in self._turns.items()
         ]
         return [
             message for message in messages if any(begin <= message.position < end for begin, end in gaps)
