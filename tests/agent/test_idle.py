@@ -43,7 +43,7 @@ async def test_it_waits_for_the_turn_and_for_what_was_queued_behind_it(version: 
         first = await session.prompt("first")
         await waits.wait()
         queued = asyncio.ensure_future(session.prompt("second"))
-        while not any("second" in str(entry) for entry in session.queue_entries):
+        while not any("second" in str(entry) for entry in session.queue.entries):
             await anext(events)
         go_on.set()
         await first.drained()

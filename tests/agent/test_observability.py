@@ -56,7 +56,7 @@ async def test_a_steering_prompt_has_its_own_and_ours_stays_beside_it() -> None:
         steering = asyncio.ensure_future(
             opened.prompt("left", delivery="steer", operation_id="o", meta={"traceparent": "t"})
         )
-        while not opened.queue_entries:
+        while not opened.queue.entries:
             await anext(events)
         come.set()
         await steering

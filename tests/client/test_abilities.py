@@ -132,4 +132,4 @@ async def test_deliveries_and_a_queue_that_were_not_offered_are_refused() -> Non
             with pytest.raises(LocalError, match="does not offer"):
                 await session.prompt("hi", delivery=delivery)
         with pytest.raises(LocalError, match="offers no queue"):
-            await session.queue("hi")
+            await session.queue.add("hi")

@@ -68,12 +68,13 @@ async def test_a_late_cancel_does_not_hit_the_next_turn(way: str) -> None:
         second = await session.prompt("work")
         await first_words(second)
         await first.cancel()
-        queued = await session.queue("short") if way != "v1" else None  # its answer shows: nothing happened
+        # Its answer shows that nothing happened.
+        queued = await session.queue.add("short") if way != "v1" else None
         assert second.end is None
         await second.cancel()
         assert (await second.drained()).cancelled
         if queued is not None:
-            await session.resume_queue()
+            await session.queue.resume()
             assert (await queued.turn.drained()).stop_reason == "end_turn"
 
 
@@ -119,7 +120,7 @@ async def test_a_queued_prompt_that_is_cancelled_hits_nothing_that_runs_before_i
         await agent.settled(session)
         running = session.turn
         assert running is not None
-        queueing = asyncio.ensure_future(session.queue("later"))
+        queueing = asyncio.ensure_future(session.queue.add("later"))
         agent.send(id=(await agent.expect("_antiphon/inject"))["id"], result={"messageId": "u1"})
         queued = await queueing
         await queued.turn.cancel()

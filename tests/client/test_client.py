@@ -170,5 +170,5 @@ async def test_what_is_remembered_of_sessions_that_were_left_is_bounded(
         sessions = [await client.new_session("/") for _ in range(6)]
         for session in sessions:
             await session.close()
-        assert [client._agent.has_left(session.id) for session in sessions] == [False] * 3 + [True] * 3
+        assert [session.id in client._agent._left for session in sessions] == [False] * 3 + [True] * 3
         assert list(client._setup.folders) == [session.id for session in sessions[2:]]

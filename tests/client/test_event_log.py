@@ -26,7 +26,7 @@ async def test_a_feed_keeps_nothing_that_was_seen() -> None:
     for number in range(3):
         feed.add(number)
         assert await anext(watching) == number
-        assert not feed._entries
+        assert feed._entries.empty()
     feed.end()
     assert await _all(watching) == []
 

@@ -35,7 +35,7 @@ class Gate:
 
 
 def waiting(session: ClientSession) -> list[str]:
-    return [entry["content"][0]["text"] for entry in session.queue_entries]
+    return [entry["content"][0]["text"] for entry in session.queue.entries]
 
 
 @pytest.mark.parametrize("way", TELL)
@@ -43,7 +43,7 @@ async def test_a_queued_prompt_is_edited_moved_and_withdrawn_and_the_rest_is_sai
     gate = Gate()
     async with driven(gate.agent, way) as session:
         first = await session.prompt("one")
-        two, three, four = [await session.queue(text) for text in ("two", "three", "four")]
+        two, three, four = [await session.queue.add(text) for text in ("two", "three", "four")]
         await two.edit("TWO")
         await four.move(before=two)
         await three.withdraw()
@@ -58,7 +58,7 @@ async def test_a_queued_prompt_is_edited_moved_and_withdrawn_and_the_rest_is_sai
             assert turn.text == text
             assert turn.message_id == queued.message_id
         assert gate.texts == ["one", "four", "TWO"]
-        assert session.queue_entries == []
+        assert session.queue.entries == []
 
 
 async def test_what_waits_is_seen_in_its_order_and_belongs_to_no_turn() -> None:
@@ -66,8 +66,8 @@ async def test_what_waits_is_seen_in_its_order_and_belongs_to_no_turn() -> None:
     async with driven(gate.agent) as session:
         events = session.events()
         turn = await session.prompt("one")
-        await session.queue("two")
-        three = await session.queue("three")
+        await session.queue.add("two")
+        three = await session.queue.add("three")
         await three.move(before=None)
         async for event in events:
             if isinstance(event.update, dict) and len(waiting(session)) == 2:
@@ -85,7 +85,7 @@ async def test_a_prompt_queued_at_an_idle_agent_has_its_turn_at_once(way: str) -
     gate.open.set()
     async with driven(gate.agent, way) as session:
         for text in ("one", "two"):
-            queued = await session.queue(text)
+            queued = await session.queue.add(text)
             turn = await queued.accepted()
             assert (await turn.drained()).stop_reason == "end_turn"
             assert turn.text == text.upper()
@@ -94,7 +94,7 @@ async def test_a_prompt_queued_at_an_idle_agent_has_its_turn_at_once(way: str) -
 async def test_what_is_accepted_cannot_be_edited_or_withdrawn() -> None:
     gate = Gate()
     async with driven(gate.agent) as session:
-        queued = await session.queue("one")
+        queued = await session.queue.add("one")
         await queued.accepted()
         with pytest.raises(CallFailed):
             await queued.edit("two")
@@ -106,7 +106,7 @@ async def test_what_is_accepted_cannot_be_edited_or_withdrawn() -> None:
 
 async def test_a_queued_prompt_may_be_over_before_its_answer_is_read() -> None:
     async with by_hand(2, QUEUE) as (session, agent):
-        queueing = asyncio.ensure_future(session.queue("hi"))
+        queueing = asyncio.ensure_future(session.queue.add("hi"))
         id = (await agent.expect("_antiphon/inject"))["id"]
         agent.shows("u1")
         agent.state("running")
@@ -120,7 +120,7 @@ async def test_a_queued_prompt_may_be_over_before_its_answer_is_read() -> None:
 
 async def test_whoever_gives_up_on_queueing_takes_the_prompt_back() -> None:
     async with by_hand(2, QUEUE) as (session, agent):
-        queueing = asyncio.ensure_future(session.queue("hi"))
+        queueing = asyncio.ensure_future(session.queue.add("hi"))
         id = (await agent.expect("_antiphon/inject"))["id"]
         queueing.cancel()
         await asyncio.wait([queueing])
@@ -133,7 +133,7 @@ async def test_whoever_gives_up_on_queueing_takes_the_prompt_back() -> None:
 
 async def test_a_lost_link_is_told_to_whoever_waits_for_a_queued_prompt() -> None:
     async with by_hand(2, QUEUE) as (session, agent):
-        queueing = asyncio.ensure_future(session.queue("hi"))
+        queueing = asyncio.ensure_future(session.queue.add("hi"))
         agent.send(id=(await agent.expect("_antiphon/inject"))["id"], result={"messageId": "u1"})
         queued = await queueing
         accepted = asyncio.ensure_future(queued.accepted())
@@ -145,7 +145,7 @@ async def test_a_lost_link_is_told_to_whoever_waits_for_a_queued_prompt() -> Non
 
 async def test_an_answer_without_an_id_is_an_invalid_result() -> None:
     async with by_hand(2, QUEUE) as (session, agent):
-        queueing = asyncio.ensure_future(session.queue("hi"))
+        queueing = asyncio.ensure_future(session.queue.add("hi"))
         agent.send(id=(await agent.expect("_antiphon/inject"))["id"], result={})
         with pytest.raises(InvalidResult):
             await queueing
@@ -154,7 +154,7 @@ async def test_an_answer_without_an_id_is_an_invalid_result() -> None:
 async def test_v1_without_turn_complete_has_no_queue_as_nothing_would_tell_its_end() -> None:
     async with driven(Gate().agent, "v1") as session:
         with pytest.raises(LocalError, match="turn_complete"):
-            await session.queue("hi")
+            await session.queue.add("hi")
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -180,7 +180,7 @@ async def test_a_prompt_queued_to_steer_joins_the_turn(way: str) -> None:
     gate = Gate()
     async with driven(gate.agent, way) as session:
         first = await session.prompt("one")
-        queued = await session.queue("left!", mode="steer")
+        queued = await session.queue.add("left!", mode="steer")
         gate.open.set()
         second = await queued.accepted()
         await asyncio.gather(first.drained(), second.drained())

@@ -165,7 +165,7 @@ async def test_what_is_queued_while_the_agent_is_away_is_there_once(way_of: str)
         way.closed = True
         way.cut()
         await becomes(client, LinkState.RECONNECTING)
-        queueing = asyncio.ensure_future(session.queue("count 9"))
+        queueing = asyncio.ensure_future(session.queue.add("count 9"))
         await asyncio.sleep(0)  # it is begun by its first step
         way.closed = False
         turn = await (await queueing).accepted()

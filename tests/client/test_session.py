@@ -44,7 +44,7 @@ async def test_everything_it_holds_is_there_on_the_line_after_drained(way: str) 
         assert session.usage.used == 10
         assert [command.name for command in session.commands] == ["go"]
         assert (session.title, session.state) == ("A title", "idle")
-        assert (session.questions, session.queue_entries, session.turn) == ([], [], None)
+        assert (session.questions, session.queue.entries, session.turn) == ([], [], None)
         if not way.startswith("v1"):
             assert [terminal.command for terminal in session.terminals] == ["echo hi"]
 

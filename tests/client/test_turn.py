@@ -10,7 +10,6 @@ import pytest
 
 from antiphon.agent import Agent, AgentTurn
 from antiphon.client import ClientTurn, TurnEnd
-from antiphon.client.session.turn import PHASES, TurnInput, TurnPhase
 from antiphon.errors import LinkLost
 from antiphon.schema import v2
 from tests.client.driving import WAYS, by_hand, driven, kinds, updates_of
@@ -147,7 +146,3 @@ async def test_a_turn_that_nobody_holds_is_not_kept() -> None:
         await session.client.connection.notify("_mark", {})
         gc.collect()
         assert gone() is None
-
-
-def test_every_pair_of_phase_and_input_has_an_entry() -> None:
-    assert set(PHASES) == {(phase, input) for phase in TurnPhase for input in TurnInput}

@@ -50,7 +50,7 @@ class Told:
         end = self.tracker.prompt_accepted(turn)
         if end is not None:
             self.over[turn] = end
-        self.tracker.prompt_settled()
+        self.tracker.prompt_answered()
 
 
 @pytest.mark.parametrize("order", list(permutations(["answer", "message", "running"])), ids=" ".join)

@@ -150,14 +150,14 @@ class HubRun:
             await participant.client.link.connected()
         first = self.participants[0]
         for session_id in self.sessions:
-            await first.sessions[session_id].resume_queue()
+            await first.sessions[session_id].queue.resume()
         for participant in self.participants:
             await participant.finish()
         for session_id in self.sessions:
             self._count += 1
             text = f"the last one, {self._count} of {self.seed}"
             session = first.sessions[session_id]
-            await _until(session, lambda session: not session.queue_entries)  # of those who have left
+            await _until(session, lambda session: not session.queue.entries)  # of those who have left
             first.prompt(session_id, text, cancel_after=None)
             await first.finish()
             check(first.outcomes[text] == "end_turn", f"at last a prompt {first.outcomes[text]}")
@@ -174,7 +174,7 @@ class HubRun:
         for participant in self.participants:
             sessions = participant.sessions.values()
             states = [
-                (session.cursor, str(session.state), len(session.queue_entries)) for session in sessions
+                (session.cursor, str(session.state), len(session.queue.entries)) for session in sessions
             ]
             told.append(f"{participant.name} {participant.client.link.state} {states} {participant.waits}")
         return "\n".join(told)

@@ -150,7 +150,7 @@ async def test_after_kill_9_of_the_hub_every_session_is_back(tmp_path: Path, ver
     with served(tmp_path, "--acp-version", version, agent=agent) as hub:
         async with asyncio.timeout(DEADLINE), hub.client() as client:
             session, turn = await begun(client)
-            queued = await session.queue("say later")
+            queued = await session.queue.add("say later")
             assert queued.message_id
             hub.kill()
             assert (await turn.drained()).cut is not None
@@ -164,10 +164,10 @@ async def test_after_kill_9_of_the_hub_every_session_is_back(tmp_path: Path, ver
             last = back.fold.turns.latest
             assert getattr(last, "stop_reason", None) == "error"
             events = back.events()
-            if not back.queue_entries:  # told behind the answer
+            if not back.queue.entries:  # told behind the answer
                 await anext(events)
-            assert [entry["content"][0]["text"] for entry in back.queue_entries] == ["say later"]
-            await back.resume_queue()
+            assert [entry["content"][0]["text"] for entry in back.queue.entries] == ["say later"]
+            await back.queue.resume()
             await settled(back, "heard say later")
             assert (await (await back.prompt("say more")).drained()).stop_reason == "end_turn"
             assert [m for kind, m in told(back) if kind == "user"] == ["wait", "say later", "say more"]

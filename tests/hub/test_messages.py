@@ -280,7 +280,7 @@ async def test_an_injected_prompt_is_edited_and_annotated_under_the_id_that_clie
 
     async with asyncio.timeout(DEADLINE), connect(Hub({"redacting": agent}, version=2)) as ann:
         session = await ann.new_session("/")
-        queued = await session.queue("secret")
+        queued = await session.queue.add("secret")
         await (await queued.accepted()).drained()
         prompt, said = session.messages
         assert (prompt.id, said.about) == (queued.message_id, queued.message_id)

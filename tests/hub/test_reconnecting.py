@@ -138,14 +138,14 @@ async def test_a_queue_that_was_emptied_meanwhile_is_shown_empty(asked: dict[str
             events = session.events()
             theirs = await other.load_session(session.id, "/")
             await theirs.prompt("wait")
-            queued = await theirs.queue("say later")
-            while not session.queue_entries:
+            queued = await theirs.queue.add("say later")
+            while not session.queue.entries:
                 await anext(events)
             way.closed = True
             way.cut()
             await queued.withdraw()
             way.closed = False
-            while session.queue_entries:
+            while session.queue.entries:
                 await anext(events)
 
 

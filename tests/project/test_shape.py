@@ -14,7 +14,7 @@ BOUNDS = {
     "deepest inheritance chain": 2,
     "modules in one import cycle": 0,
     "public functions with more than 8 parameters": 0,
-    "public members of one class": 43,
+    "public members of one class": 41,
 }
 """The most that the tree may have of each. Lower a bound whenever the tree gets better; never raise one."""
 

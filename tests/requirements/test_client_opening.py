@@ -207,7 +207,7 @@ async def refused(held: ClientSession, agent: AgentByHand) -> set[str]:
         "image": lambda: held.prompt(image),
         "audio": lambda: held.prompt(audio),
         "embeddedContext": lambda: held.prompt(resource),
-        "queue": lambda: held.queue("later"),
+        "queue": lambda: held.queue.add("later"),
         "steer": lambda: held.prompt("now", delivery="steer"),
     }
     failed = set()

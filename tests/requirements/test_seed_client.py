@@ -277,7 +277,7 @@ async def test_a_queued_prompt_is_edited_and_withdrawn_under_the_flag(place: str
     ):
         session = await client.new_session("/")
         first = await session.prompt("hold")
-        kept, gone = [await session.queue(words) for words in ("as first written", "withdrawn")]
+        kept, gone = [await session.queue.add(words) for words in ("as first written", "withdrawn")]
         await kept.edit("as edited")
         await gone.withdraw()
         seed.go.set()

@@ -10,11 +10,11 @@ from antiphon.client.mcp.servers import AcpServer, McpRequest
 from antiphon.client.options import ClientOptions, ProcessOptions, ProtocolVersion
 from antiphon.client.permissions import Ask, Permission, PermissionDecider, Permissions
 from antiphon.client.protocol.abilities import Abilities
+from antiphon.client.protocol.config_options import arranged
 from antiphon.client.protocol.turn_end import TurnEnd
 from antiphon.client.reconnect import Reconnect
-from antiphon.client.session.config_options import arranged
 from antiphon.client.session.content import File
-from antiphon.client.session.queue import QueuedPrompt
+from antiphon.client.session.queue import PromptQueue, QueuedPrompt
 from antiphon.client.session.resume_point import START
 from antiphon.client.session.session import ClientSession, Subagent
 from antiphon.client.session.turn import ClientTurn, SessionEvent
@@ -40,6 +40,7 @@ __all__ = [
     "PermissionDecider",
     "Permissions",
     "ProcessOptions",
+    "PromptQueue",
     "ProtocolVersion",
     "QueuedPrompt",
     "Reconnect",

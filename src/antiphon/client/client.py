@@ -7,27 +7,29 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from secrets import token_hex
-from typing import Any, TypeVar
+from typing import Any, Literal
 
 from antiphon.bridge.authentication import status_v2
+from antiphon.bridge.downgrade import requests as requests_v1
 from antiphon.bridge.losses import LossCounter
+from antiphon.bridge.proposed import normalize_state
 from antiphon.client.decider import QuestionDecider
 from antiphon.client.elicitation import Elicitation, elicitation_modes
 from antiphon.client.elicitation_requests import ElicitationRequests
 from antiphon.client.extensions import ClientExtensions, E
-from antiphon.client.kept_sessions import Archived, KeptSessions
 from antiphon.client.link import Link, LinkInput
 from antiphon.client.logins import Launch, Logins
 from antiphon.client.mcp.servers import AnyMcpServer, McpServers
 from antiphon.client.options import ClientOptions, ProtocolVersion
 from antiphon.client.permissions import PermissionDecider, Permissions
 from antiphon.client.protocol.abilities import Abilities
-from antiphon.client.protocol.agent_connection import NOT_INITIALIZED, AgentConnection
+from antiphon.client.protocol.agent_connection import AgentConnection, AgentHandlers
+from antiphon.client.protocol.calls import call_end
 from antiphon.client.protocol.dialect import AgentDialect
 from antiphon.client.protocol.handshake import ClientOffer, version_number
-from antiphon.client.protocol.questions import AnswerMemory, Decider
 from antiphon.client.protocol.session_opener import Setup
 from antiphon.client.providers import Providers
+from antiphon.client.session.context import SessionContext
 from antiphon.client.session.core import SessionCore
 from antiphon.client.session.session import ClientSession
 from antiphon.client.session.setup import Folder, SessionSetup, absolute_folder
@@ -77,25 +79,15 @@ class Client:
         """Called when the agent reports another login status. What it reports about accounts is for people to
         read, and identifies nobody (AUTH-24)."""
         self._silence = options.silence
-        self._lasting = lasting
         self._launch: tuple[Launch, Callable[[], Awaitable[Client]]] | None = None
         """How the agent was started, and a function that connects anew."""
         self._losses = LossCounter()
-        self._answer_memory = AnswerMemory()
         self._elicitations = ElicitationRequests(
             elicitation_modes(self.answers),
             lambda elicitation: _elicit(self.answers, elicitation),
-            lambda session_id, inbound: self._agent.find_asking(session_id, inbound),
-            v1=lambda: self._agent.speaks_v1,
-            agent_name=lambda: self.agent_name,
+            lambda: self._agent,
         )
-        self._decider: Decider = QuestionDecider(self.find, lambda: self.answers, self._elicitations)
-        self._workspace = WorkspaceOffer(
-            workspace,
-            lambda session_id: self._agent.find_live(session_id),
-            pending=lambda session_id: self._agent.pending_request(session_id),
-            keep=lambda session_id, receive: self._agent.keep(session_id, receive),
-        )
+        self._workspace = WorkspaceOffer(workspace, lambda: self._agent)
         self._mcp = McpServers(lambda: self.connection)
         offer = ClientOffer(
             name=options.name,
@@ -119,34 +111,36 @@ class Client:
             transport,
             offer,
             self._make_session,
-            requests={
-                **self._elicitations.handlers,
-                **self._workspace.handlers,
-                "mcp/message": self._mcp.serve,
-            },
-            unbegun=self._elicitations.unbegun,
-            notifications={
-                "auth/status_update": self._auth_status_updated,
-                **self._elicitations.notifications,
-            },
-            on_left=self._session_left,
-            on_lost=self._link_ended,
-            own=self.who,
+            AgentHandlers(
+                requests={
+                    **self._elicitations.handlers,
+                    **self._workspace.handlers,
+                    "mcp/message": self._mcp.serve,
+                },
+                unbegun=self._elicitations.unbegun,
+                notifications={
+                    "auth/status_update": self._auth_status_updated,
+                    **self._elicitations.notifications,
+                },
+                on_left=self._session_left,
+                on_lost=self._link_ended,
+            ),
+            sender=self.who,
             report=self._losses,
             tap=options.tap,
         )
-        self._setup: SessionSetup[ClientSession] = SessionSetup(self._agent, self._mcp, lasting=lasting)
+        self._context = SessionContext(
+            agent=self._agent,
+            link=self.link,
+            decider=QuestionDecider(self.find, lambda: self.answers, self._elicitations),
+            lasting=lasting,
+        )
+        self._setup: SessionSetup[ClientSession] = SessionSetup(self._context, self._mcp)
         self._extensions = ClientExtensions(self._agent.connection)
-        self._logins: Logins | None = None
-        self._kept: KeptSessions | None = None
+        self._logins = Logins(self._agent)
 
     async def _initialize(self) -> None:
-        """Agree on a version: both are offered in one request, and the shape of the answer decides."""
-        result = await self._agent.initialize()
-        self._logins = Logins(self.connection, self.abilities, result)
-        self._kept = KeptSessions(
-            self.connection, self.abilities, v1=self._agent.speaks_v1, report=self._losses
-        )
+        await self._agent.initialize()
 
     # --- the agent ---------------------------------------------------------------------------------
 
@@ -194,26 +188,26 @@ class Client:
     @property
     def auth_methods(self) -> Sequence[v2.AuthMethod]:
         """The logins that the agent offers; those of an unknown type as they are."""
-        return () if self._logins is None else self._logins.methods
+        return self._agent.auth_methods
 
     async def login(self, method_id: str, *, meta: dict[str, Any] | None = None) -> None:
         """Log in by one of the agent's `auth_methods`. Raises `CallFailed` if it refuses."""
-        await _initialized(self._logins).login(method_id, meta)
+        await self._logins.login(method_id, meta)
 
     async def logout(self) -> None:
         """Log out. Open sessions may fail until the next login (AUTH-22)."""
-        await _initialized(self._logins).logout()
+        await self._logins.logout()
 
     async def auth_status(self) -> v2.AuthStatusResponse:
         """The login status of this connection. Act on its `state` alone."""
-        return await _initialized(self._logins).status()
+        return await self._logins.status()
 
     async def login_in_terminal(self, method_id: str) -> Client:
         """Start the agent a second time, in this terminal and with what the method adds, and wait until it
         exits with 0. Then connect anew: this client ends, and the returned one takes its place. Raises
         `LoginFailed` if it exits otherwise; this client then stays in use (AUTH-15)."""
         launch = None if self._launch is None else self._launch[0]
-        await _initialized(self._logins).run_in_terminal(method_id, launch)
+        await self._logins.run_in_terminal(method_id, launch)
         assert self._launch is not None
         await self.connection.aclose()
         return await self._launch[1]()
@@ -271,7 +265,7 @@ class Client:
         operation_id: an agent that supports this returns the same session for the same id.
         """
         ours = {} if agent is None else {"agent": agent}
-        ours |= self._setup.operation("new", operation_id)
+        ours |= self._context.operation("new", operation_id)
         request = v2.NewSessionRequest(
             cwd=absolute_folder(cwd),
             meta=with_ours(meta, **ours) if ours else meta,
@@ -291,8 +285,8 @@ class Client:
         """Open a session again, with its history. `cwd` is its own folder (SESS-27); it may be left out for a
         session that was created, opened or listed here."""
         self._check_load()
-        fields = self._setup.fields(mcp_servers, additional_directories, system_prompt)
-        return (await self._setup.reopen(session_id, cwd, v2.ReplayFromStart(), fields, mcp_servers)).view
+        options = mcp_servers, additional_directories, system_prompt
+        return (await self._setup.reopen(session_id, cwd, v2.ReplayFromStart(), *options)).view
 
     async def resume_session(
         self,
@@ -306,8 +300,8 @@ class Client:
         """Open a session again, without its history if the agent supports that."""
         if not (self.abilities.resume or self.abilities.load):
             raise LocalError("this agent cannot resume sessions")  # SESS-14
-        fields = self._setup.fields(mcp_servers, additional_directories, system_prompt)
-        return (await self._setup.reopen(session_id, cwd, None, fields, mcp_servers)).view
+        options = mcp_servers, additional_directories, system_prompt
+        return (await self._setup.reopen(session_id, cwd, None, *options)).view
 
     @asynccontextmanager
     async def attach(
@@ -326,8 +320,7 @@ class Client:
             if not self.abilities.replay_after or self.agreement.version == V1:
                 raise LocalError("this agent cannot replay after an event")
             replay_from = Unknown({"type": "_antiphon_after", "seq": after})
-        fields = self._setup.fields((), (), None)
-        session = (await self._setup.reopen(session_id, cwd, replay_from, fields, ())).view
+        session = (await self._setup.reopen(session_id, cwd, replay_from)).view
         try:
             yield session
         finally:
@@ -346,23 +339,49 @@ class Client:
         await self._agent.close(session._core)
 
     async def list_sessions(
-        self, *, cwd: Folder | None = None, archived: Archived | None = None
+        self, *, cwd: Folder | None = None, archived: Literal["exclude", "include", "only"] | None = None
     ) -> AsyncIterator[v2.SessionInfo]:
         """The sessions that the agent keeps, the newest first, read page by page. Archived ones are left out
         unless `archived` is `include` or `only`."""
+        if not self.abilities.listing:
+            raise LocalError("this agent cannot list sessions")  # SESS-29
+        filter = None if archived is None else v2.SessionArchiveFilter(archived)
+        if filter is not None:
+            if not filter.known:
+                raise LocalError(f"`archived` must be 'exclude', 'include' or 'only', got {archived!r}")
+            self._check_archive()  # SESS-54
         folder = None if cwd is None else absolute_folder(cwd)
-        async for info in _initialized(self._kept).list(cwd=folder, archived=archived):
-            self._setup.folders[info.session_id] = info.cwd  # SESS-27
-            yield info
+        speaks_v1 = self._agent.speaks_v1
+        cursor: v2.SessionListCursor | None = None
+        while True:
+            request = v2.ListSessionsRequest(cwd=folder, cursor=cursor, archived=filter)
+            params: Any = requests_v1.list_sessions(request) if speaks_v1 else request
+            page = await self.connection.call("session/list", params)
+            if speaks_v1:
+                page = requests_v1.listed_sessions(page, report=self._losses)
+            for info in page.sessions:
+                self._setup.folders[info.session_id] = info.cwd  # SESS-27
+                yield info
+            cursor = page.next_cursor
+            if cursor is None or (speaks_v1 and not cursor):
+                return  # SESS-34
 
     async def archive(self, session_id: str) -> None:
         """Close a session and take it out of the usual list."""
-        await _initialized(self._kept).archive(session_id)
+        self._check_archive()
+        params = v2.ArchiveSessionRequest(session_id=v2.SessionId(session_id))
+        await self.connection.call("session/archive", params)
         self._session_over(session_id, "the session was archived")
 
     async def unarchive(self, session_id: str) -> None:
         """Put a session back into the usual list; this does not open it."""
-        await _initialized(self._kept).unarchive(session_id)
+        self._check_archive()
+        params = v2.UnarchiveSessionRequest(session_id=v2.SessionId(session_id))
+        await self.connection.call("session/unarchive", params)
+
+    def _check_archive(self) -> None:
+        if not self.abilities.archive:
+            raise LocalError("this agent archives no sessions")  # SESS-53
 
     async def session_status(self, session_id: str) -> v2.SessionStatusResponse:
         """Whether a session is `open` at the agent or only `saved`, and in v2 its state, if reported.
@@ -370,11 +389,26 @@ class Client:
         This opens nothing: a session that is not open here has to be resumed before it can be prompted, and a
         missing state does not mean idle (SESS-56).
         """
-        return await _initialized(self._kept).status(session_id)
+        if not self.abilities.status:
+            raise LocalError("this agent does not report the status of sessions")
+        params = v2.SessionStatusRequest(session_id=v2.SessionId(session_id))
+        answer = await self.connection.call("session/status", params)
+        status = v2.SessionStatus(answer.status)
+        state = None if isinstance(answer, v1.SessionStatusResponse) else answer.state
+        return v2.SessionStatusResponse(
+            status=status if status.known else v2.SessionStatus.SAVED,  # SESS-55
+            state=normalize_state(state) if isinstance(state, v2.StateUpdate) else state,
+            meta=answer.meta,
+        )
 
     async def set_title(self, session_id: str, title: str) -> str:
         """Set a title that the agent keeps and does not replace. Returns it as the agent stored it."""
-        stored = await _initialized(self._kept).set_title(session_id, title)
+        if not self.abilities.title:
+            raise LocalError("this agent takes no titles")
+        if not title.strip():
+            raise LocalError(f"a title must not be blank, got {title!r}")  # SESS-57
+        request = v2.SetSessionTitleRequest(session_id=v2.SessionId(session_id), title=title)
+        stored: str = (await self.connection.call("session/set_title", request)).title
         session = self.find(session_id)
         if session is not None and session.title != stored:
             session._core.apply(v2.SessionInfoUpdate(title=stored))
@@ -382,19 +416,19 @@ class Client:
 
     async def delete_session(self, session_id: str) -> None:
         """Delete a session with all that belongs to it."""
-        await _initialized(self._kept).delete(session_id)
+        if not self.abilities.delete:
+            raise LocalError("this agent cannot delete sessions")  # SESS-29
+        request = v2.DeleteSessionRequest(session_id=v2.SessionId(session_id))
+        await call_end(self.connection, "session/delete", request)
         self._setup.folders.pop(session_id, None)
         self._session_over(session_id, "the session was deleted")
 
     # --- opening and leaving -----------------------------------------------------------------------
 
-    def _operation(self, kind: str, operation_id: str | None) -> dict[str, str]:
-        return self._setup.operation(kind, operation_id)
-
     def _make_session(
         self, session_id: str, dialect: AgentDialect, request: Setup
     ) -> SessionCore[ClientSession]:
-        return SessionCore(self, session_id, dialect, request, partial(ClientSession, self))
+        return SessionCore(self._context, session_id, dialect, request, partial(ClientSession, self))
 
     def _session_over(self, session_id: str, reason: str) -> None:
         """A session was archived or deleted at the agent."""
@@ -433,12 +467,3 @@ class Client:
 
 async def _elicit(answers: Any, elicitation: Elicitation) -> Any:
     return await answers.elicit(elicitation)  # it has this if elicitations are offered
-
-
-T = TypeVar("T")
-
-
-def _initialized(part: T | None) -> T:
-    if part is None:
-        raise LocalError(NOT_INITIALIZED)
-    return part

@@ -42,17 +42,11 @@ class Elicitation:
         """The session it belongs to; None if it belongs to a request of this client (ELIC-04)."""
         self.question_id = question_id
         self.request = request
+        self.mode = mode_of(request)
+        """`form` or `url`."""
+        self.message = request.message
         self._form = Form(request.requested_schema) if isinstance(request, v2.ElicitationFormMode) else None
         self._completed: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-
-    @property
-    def mode(self) -> str:
-        """`form` or `url`."""
-        return mode_of(self.request)
-
-    @property
-    def message(self) -> str:
-        return self.request.message
 
     @property
     def request_id(self) -> v2.RequestId | None:
@@ -81,11 +75,9 @@ class Elicitation:
         """The problems of these values by field; empty if they can be sent."""
         known = {field.name for field in self.fields}
         unknown = {name: "is not a field of this form" for name in values if name not in known}
-        return (
-            unknown
-            if self._form is None
-            else {**self._form.read(values, accept_unchecked=True).problems, **unknown}
-        )
+        if self._form is None:
+            return unknown
+        return {**self._form.read(values, accept_unchecked=True).problems, **unknown}
 
     # --- addresses ---------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from msgspec import UNSET
 from antiphon.bridge.upgrade.questions import elicitation as elicitation_v2
 from antiphon.bridge.upgrade.questions import elicitation_answer as answer_v1
 from antiphon.client.elicitation import Elicitation, Reply
-from antiphon.client.protocol.agent_connection import SessionAtAgent
+from antiphon.client.protocol.agent_connection import AgentConnection
 from antiphon.engine.questions import CREATE_ELICITATION, Elicited, counted, mode_of
 from antiphon.errors import InvalidParams, LocalError
 from antiphon.jsonrpc.peer import Inbound
@@ -33,20 +33,14 @@ class ElicitationRequests:
         self,
         modes: frozenset[str],
         answer: Answer,
-        find: Callable[[str, Inbound], Awaitable[SessionAtAgent | None]],
-        *,
-        v1: Callable[[], bool],
-        agent_name: Callable[[], str],
+        agent: Callable[[], AgentConnection[Any]],
     ) -> None:
         """modes: the modes that can be answered.
         answer: answers an elicitation that names no session.
-        find: returns the session of a request; None if the agent withdrew a request of a left session.
-        v1: whether the agent speaks v1."""
+        agent: returns the connection, once there is one."""
         self._modes = modes
         self._answer_outside = answer
-        self._find = find
-        self._v1 = v1
-        self._agent_name = agent_name
+        self._agent = agent
         self._visits: dict[str, Elicitation] = {}
         """The addresses that the agent has not reported as completed."""
 
@@ -62,14 +56,14 @@ class ElicitationRequests:
     @property
     def unbegun(self) -> dict[str, Callable[[Any], Any]]:
         """The answer to a request that was withdrawn before it began."""
-        return {CREATE_ELICITATION: lambda _: answer_v1(CANCEL) if self._v1() else CANCEL}
+        return {CREATE_ELICITATION: lambda _: answer_v1(CANCEL) if self._agent().speaks_v1 else CANCEL}
 
     @property
     def notifications(self) -> dict[str, Callable[[Any], None]]:
         return {COMPLETE_ELICITATION: self._complete}
 
     async def _create(self, params: Any, inbound: Inbound) -> Any:
-        old = self._v1()
+        old = self._agent().speaks_v1
         request: v2.CreateElicitationRequest = params
         if old and not isinstance(params, Unknown):
             request = elicitation_v2(params)
@@ -83,14 +77,14 @@ class ElicitationRequests:
     async def _answer(self, request: Elicited, inbound: Inbound) -> Reply:
         if request.session_id is UNSET:
             return await self._answer_for_request(request, inbound)
-        session = await self._find(request.session_id, inbound)
+        session = await self._agent().find_asking(request.session_id, inbound)
         if session is None:
             return CANCEL
         reply: Reply = await session.questions.ask_elicitation(request, inbound)
         return reply
 
     async def _answer_for_request(self, request: Elicited, inbound: Inbound) -> Reply:
-        elicitation = Elicitation(self._agent_name(), request)
+        elicitation = Elicitation(self._agent().agent_name, request)
         deciding = asyncio.ensure_future(self.decide(elicitation, self._answer_outside))
         try:
             return await asyncio.shield(deciding)

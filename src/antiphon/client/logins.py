@@ -10,9 +10,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from antiphon.bridge.authentication import methods_v2, status_v2
-from antiphon.client.protocol.abilities import Abilities
-from antiphon.connection import Connection
+from antiphon.bridge.authentication import status_v2
+from antiphon.client.protocol.agent_connection import AgentConnection
 from antiphon.errors import LocalError, LoginFailed, SpawnFailed
 from antiphon.schema import v1, v2
 from antiphon.transports.processes.environment import child_environment
@@ -28,41 +27,29 @@ class Launch(Struct, frozen=True):
 
 
 class Logins:
-    def __init__(
-        self,
-        connection: Connection,
-        abilities: Abilities,
-        result: v1.InitializeResponse | v2.InitializeResponse,
-    ) -> None:
-        self._connection = connection
-        self._abilities = abilities
-        self._v1 = isinstance(result, v1.InitializeResponse)
-        self.methods: Sequence[v2.AuthMethod] = (
-            methods_v2(result.auth_methods)
-            if isinstance(result, v1.InitializeResponse)
-            else result.auth_methods
-        )
+    def __init__(self, agent: AgentConnection[Any]) -> None:
+        self._agent = agent
 
     async def login(self, method_id: str, meta: dict[str, Any] | None) -> None:
         method = self._find(method_id)
         if isinstance(method, v2.AuthMethodTerminal):  # AUTH-08
             raise LocalError(f"the login {method_id!r} needs a terminal: use `login_in_terminal`")
-        if self._v1:
+        if self._agent.speaks_v1:
             old = v1.AuthenticateRequest(method_id=v1.AuthMethodId(method_id), meta=meta)
-            await self._connection.call("authenticate", old)
+            await self._agent.connection.call("authenticate", old)
         else:
             new = v2.LoginAuthRequest(method_id=v2.AuthMethodId(method_id), meta=meta)
-            await self._connection.call("auth/login", new)
+            await self._agent.connection.call("auth/login", new)
 
     async def logout(self) -> None:
-        if not self._abilities.logout:
+        if not self._agent.abilities.logout:
             raise LocalError("this agent offers no logout")  # AUTH-10, AUTH-11
-        await self._connection.call("logout" if self._v1 else "auth/logout")
+        await self._agent.connection.call("logout" if self._agent.speaks_v1 else "auth/logout")
 
     async def status(self) -> v2.AuthStatusResponse:
-        if not self._abilities.auth_status:
+        if not self._agent.abilities.auth_status:
             raise LocalError("this agent does not report the login status")
-        return status_v2(await self._connection.call("auth/status"))
+        return status_v2(await self._agent.connection.call("auth/status"))
 
     async def run_in_terminal(self, method_id: str, launch: Launch | None) -> None:
         """Run the agent with the arguments of a login method in this terminal. Raises `LoginFailed` unless it
@@ -81,7 +68,7 @@ class Logins:
             raise LoginFailed(f"the login in the terminal ended with exit code {code}")
 
     def _find(self, method_id: str) -> v2.AuthMethod:
-        for method in self.methods:
+        for method in self._agent.auth_methods:
             known = method.get("methodId") if isinstance(method, dict) else method.method_id
             if known == method_id:
                 return method
@@ -92,7 +79,7 @@ async def _run(command: Sequence[str], *, env: Mapping[str, str], cwd: str | os.
     """Run a command in this terminal, and end it if the caller is cancelled."""
     try:
         with warnings.catch_warnings():
-            # A fork beside threads is safe here: the child calls prctl and nothing else.
+            # A fork in a process with threads is safe here: the child calls prctl and nothing else.
             warnings.simplefilter("ignore", DeprecationWarning)
             process = await asyncio.create_subprocess_exec(
                 *command, env=child_environment(env), cwd=cwd, preexec_fn=die_with_us()

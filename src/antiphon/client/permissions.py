@@ -29,16 +29,10 @@ class Permission:
         self.session = session
         self.question_id = question_id
         self.request = request
+        self.title = request.title
+        self.options = request.options
         self.meta: dict[str, Any] | None = None
         """The `_meta` of the answer."""
-
-    @property
-    def title(self) -> str:
-        return self.request.title
-
-    @property
-    def options(self) -> list[PermissionOption]:
-        return self.request.options
 
     @property
     def tool_call(self) -> ToolCall | None:

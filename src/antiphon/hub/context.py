@@ -56,7 +56,7 @@ class HubContext:
 
     def learn(self, upstream: Upstream) -> None:
         """Offer what an agent can do to clients that come from here on (invariant 10)."""
-        known = describe(upstream.agent, upstream.logins.methods)
+        known = describe(upstream.agent, upstream.agent.auth_methods)
         self.known_agents.keep(upstream.name, known)
         if upstream.name == self.default:
             self.offer.provisional = False

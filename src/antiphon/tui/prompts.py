@@ -36,7 +36,7 @@ class PromptQueue(Protocol):
 
 
 def queue_of(session: ClientSession) -> PromptQueue:
-    able = session.can_queue
+    able = session.queue.available
     return AgentQueue(session) if able else LocalQueue()
 
 
@@ -49,7 +49,7 @@ class AgentQueue:
     @property
     def entries(self) -> list[QueuedEntry]:
         found = []
-        for entry in self._session.queue_entries:
+        for entry in self._session.queue.entries:
             if isinstance(entry, dict) and isinstance(entry.get("messageId"), str):
                 found.append(
                     QueuedEntry(entry["messageId"], _text(entry.get("content")), self._sender(entry))
@@ -63,7 +63,7 @@ class AgentQueue:
         return plain_line(str(sender.get("name", "")), limit=40)
 
     async def add(self, text: str) -> None:
-        await self._session.queue(text)
+        await self._session.queue.add(text)
 
     async def edit(self, id: str, text: str) -> None:
         content = [v2.TextContent(text=text)]
@@ -149,7 +149,7 @@ class PromptSender:
                 await self._waiting.move(self.entries[-1].id, -len(self.entries))
             await session.cancel()
             if not isinstance(self._waiting, LocalQueue):
-                await session.resume_queue()
+                await session.queue.resume()
             return None
         return "This agent cannot be steered, so the prompt was queued." if delivery == "steer" else None
 
@@ -176,7 +176,7 @@ class PromptSender:
 
     async def resume(self) -> str | None:
         if not isinstance(self._waiting, LocalQueue):
-            await self._session.resume_queue()
+            await self._session.queue.resume()
         return None
 
     async def cancel(self) -> str | None:

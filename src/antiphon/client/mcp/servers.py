@@ -30,34 +30,22 @@ class McpRequest:
     """One request of the agent to an MCP server of this client, while it is handled."""
 
     def __init__(self, connection: Connection, params: v2.MessageMcpRequest) -> None:
-        self._connection = connection
-        self._envelope = params
+        self.method = params.method
+        self.params = params.params or {}
+        """The params of the MCP request, with its `_meta`."""
+        self.request_id: str = params.request_id
+        self.meta = params.meta or {}
+        """The `_meta` of the ACP message around it, such as trace context (OBS-01)."""
         self.active = True
-
-    @property
-    def method(self) -> str:
-        return self._envelope.method
-
-    @property
-    def params(self) -> dict[str, Any]:
-        """The params as MCP has them, with their own `_meta`."""
-        return self._envelope.params or {}
-
-    @property
-    def request_id(self) -> str:
-        return self._envelope.request_id
-
-    @property
-    def meta(self) -> dict[str, Any]:
-        """The `_meta` beside the MCP request, such as trace context (OBS-01)."""
-        return self._envelope.meta or {}
+        self._server_id = params.server_id
+        self._connection = connection
 
     async def notify(self, method: str, params: dict[str, Any] | None = None) -> None:
         """Send the agent a notification while it waits. After the answer it is dropped (MCPACP-06)."""
         if not self.active:
             return
         notification: dict[str, Any] = {
-            "serverId": self._envelope.server_id,
+            "serverId": self._server_id,
             "requestId": self.request_id,
             "method": method,
         }
@@ -111,8 +99,13 @@ class McpServers:
 
     def offer(self, servers: Sequence[AnyMcpServer]) -> str:
         """Serve these from before the agent learns of them. Returns a token for `bind` or `release`."""
+        offered = [server for server in servers if isinstance(server, AcpServer)]
+        for server in offered:
+            if self._used.setdefault(server.server_id, server) is not server:
+                raise LocalError(f"two MCP servers have the id {server.server_id!r}")
         token = f"opening-{secrets.token_hex(4)}"
-        self._offer(token, [server for server in servers if isinstance(server, AcpServer)])
+        self._sessions[token] = offered
+        self._servers |= {server.server_id: server for server in offered}
         return token
 
     def bind(self, token: str, session_id: str) -> None:
@@ -121,14 +114,6 @@ class McpServers:
         before = self._sessions.get(session_id, [])
         self._sessions[session_id] = self._sessions.pop(token)
         self._drop(before)
-
-    def _offer(self, opened: str, servers: list[AcpServer]) -> None:
-        for server in servers:
-            if self._used.setdefault(server.server_id, server) is not server:
-                raise LocalError(f"two MCP servers have the id {server.server_id!r}")
-        self._sessions[opened] = servers
-        for server in servers:
-            self._servers[server.server_id] = server
 
     def release(self, session_id: str) -> None:
         """A session has ended here: stop serving the servers that no other session has."""

@@ -22,6 +22,8 @@ CONTENT_ABILITIES: dict[type, str] = {
 }
 """The ability that each kind of content needs. Text and links need none (CONT-02)."""
 
+SESSION_ABILITIES = ("delete", "additional_directories", "fork", "archive", "status", "title")
+"""Those that both versions announce by a session capability of the same name."""
 MCP_TRANSPORTS = ("stdio", "http", "acp")
 
 
@@ -135,10 +137,8 @@ def _read_v2(result: v2.InitializeResponse) -> Abilities:
         resume=True,
         listing=True,
         close=True,
-        delete=session.delete is not None,
-        additional_directories=session.additional_directories is not None,
         **known,
-        **_read_unstable(session),
+        **_read_session(session),
         **_read_extensions(result.capabilities.meta),
     )
 
@@ -157,26 +157,21 @@ def _read_v1(result: v1.InitializeResponse) -> Abilities:
         resume=session.resume is not None,
         listing=session.list is not None,
         close=session.close is not None,
-        delete=session.delete is not None,
-        additional_directories=session.additional_directories is not None,
         logout=able.auth.logout is not None,  # AUTH-11
         auth_status=able.auth.status is not None,
         providers=able.providers is not None,
-        **_read_unstable(session),
+        **_read_session(session),
         **_read_extensions(able.meta),
     )
 
 
-def _read_unstable(session: v1.SessionCapabilities | v2.SessionCapabilities) -> dict[str, Any]:
+def _read_session(session: v1.SessionCapabilities | v2.SessionCapabilities) -> dict[str, Any]:
     prompts = session.system_prompt
     modes = set() if prompts is None else {"append"}
     if prompts is not None and prompts.mode is not None and prompts.mode.override is not None:
         modes.add("override")
     return {
-        "fork": session.fork is not None,
-        "archive": session.archive is not None,
-        "status": session.status is not None,
-        "title": session.title is not None,
+        **{name: getattr(session, name) is not None for name in SESSION_ABILITIES},
         "system_prompt": frozenset(modes),
     }
 

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
+from msgspec import Struct
+
+from antiphon.bridge.authentication import methods_v2
 from antiphon.bridge.losses import Report
 from antiphon.client.protocol.abilities import Abilities, read_abilities
+from antiphon.client.protocol.calls import call_end
 from antiphon.client.protocol.dialect import AgentDialect
 from antiphon.client.protocol.dialect_v1 import AgentDialectV1, CompletionPromise
 from antiphon.client.protocol.dialect_v2 import AgentDialectV2
@@ -26,7 +30,7 @@ from antiphon.connection.handlers import NotificationHandler, RequestHandler, Un
 from antiphon.connection.tap import Tap
 from antiphon.engine.recent import Recent
 from antiphon.engine.subagents import SubagentInfo
-from antiphon.errors import CallFailed, InvalidParams, LinkLost, LocalError, ResourceNotFound
+from antiphon.errors import InvalidParams, LinkLost, LocalError
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.schema import v1, v2
 from antiphon.schema.antiphon.clients import Who
@@ -69,28 +73,35 @@ class SessionAtAgent(OpenedSession, Protocol):
 S = TypeVar("S", bound=SessionAtAgent)
 
 
+class AgentHandlers(Struct, frozen=True, kw_only=True):
+    """What is called for an agent, in addition to its sessions."""
+
+    requests: Mapping[str, RequestHandler]
+    """By method; those for permission requests are built in."""
+    notifications: Mapping[str, NotificationHandler]
+    """By method; those for updates are built in."""
+    unbegun: Mapping[str, Unbegun]
+    on_left: Callable[[Any], None]
+    """Called with a session that is not open here any more."""
+    on_lost: Callable[[LinkLost], None]
+    """Called when the link has ended for good."""
+
+
 class AgentConnection(Generic[S]):
     def __init__(
         self,
         transport: Transport,
         offer: ClientOffer,
         make: Callable[[str, AgentDialect, Setup], S],
+        handlers: AgentHandlers,
         *,
-        requests: Mapping[str, RequestHandler],
-        notifications: Mapping[str, NotificationHandler],
-        unbegun: Mapping[str, Unbegun],
-        on_left: Callable[[S], None],
-        on_lost: Callable[[LinkLost], None],
-        own: Who | None = None,
+        sender: Who | None = None,
         promise: CompletionPromise | None = None,
         report: Report | None = None,
         tap: Tap | None = None,
     ) -> None:
         """make: creates a session from its id, its dialect and the request that opens it.
-        requests, notifications, unbegun: handlers beside those for updates and permission requests.
-        on_left: called when a session is not open here any more.
-        on_lost: called when the link has ended for good.
-        own: the sender of this client's prompts; v1 agents do not report one.
+        sender: the sender of this client's prompts; v1 agents do not report one.
         promise: whether the agent keeps its promise of `turn_complete`, shared by processes of one agent.
         report: called with what the bridge to a v1 agent loses."""
         self.sessions: dict[str, S] = {}
@@ -99,11 +110,12 @@ class AgentConnection(Generic[S]):
         """Name and version of the agent, if it reported them."""
         self.lost: LinkLost | None = None
         """Why the link was lost for good; None while it is in use."""
+        self.auth_methods: Sequence[v2.AuthMethod] = ()
+        """The logins that the agent offers; those of an unknown type as they are."""
         self._offer = offer
         self._make = make
-        self._on_left = on_left
-        self._on_lost = on_lost
-        self._own = own
+        self._handlers = handlers
+        self._sender = sender
         self._promise = promise or CompletionPromise()
         self._report = report
         self._abilities: Abilities | None = None
@@ -112,9 +124,9 @@ class AgentConnection(Generic[S]):
         self.connection = Connection(
             transport,
             role=Role.CLIENT,
-            requests={"session/request_permission": self._permission_requested, **requests},
-            unbegun={"session/request_permission": self._permission_withdrawn, **unbegun},
-            notifications={"session/update": self.receive, **notifications},
+            requests={"session/request_permission": self._permission_requested, **handlers.requests},
+            unbegun={"session/request_permission": self._permission_withdrawn, **handlers.unbegun},
+            notifications={"session/update": self.receive, **handlers.notifications},
             on_lost=self._link_ended,
             options=ConnectionOptions(
                 supported=VERSIONS if offer.version is None else (offer.version,), tap=tap
@@ -124,7 +136,7 @@ class AgentConnection(Generic[S]):
         self._unannounced: EarlyUpdates[Any] = EarlyUpdates(most=EARLY, most_bytes=EARLY_BYTES)
         """Updates of sessions that are not known yet: they may be subagents'."""
 
-    async def initialize(self) -> v1.InitializeResponse | v2.InitializeResponse:
+    async def initialize(self) -> None:
         """Agree on a version: both are offered in one request, and the shape of the answer decides."""
         result: v1.InitializeResponse | v2.InitializeResponse = await self.connection.initialize(
             initialize_params(self._offer)
@@ -132,10 +144,11 @@ class AgentConnection(Generic[S]):
         self._abilities = read_abilities(result)
         if isinstance(result, v1.InitializeResponse):
             self.info = result.agent_info
+            self.auth_methods = methods_v2(result.auth_methods)
             self.opener.v1_capabilities = result.agent_capabilities
         else:
             self.info = result.info
-        return result
+            self.auth_methods = result.auth_methods
 
     @property
     def agreement(self) -> Agreement:
@@ -166,7 +179,7 @@ class AgentConnection(Generic[S]):
         """Open a new session or a fork. `prepare` is called with it before anything is applied to it."""
         repeatable = "operationId" in ours_in(request.meta)
 
-        def add(session_id: str, _: str) -> S:
+        def add(session_id: str) -> S:
             session = self.sessions.get(session_id) if repeatable else None  # begun before, perhaps
             if session is None:
                 session = self._add(session_id, request)
@@ -206,7 +219,7 @@ class AgentConnection(Generic[S]):
         if capabilities is None:
             return AgentDialectV2()
         return AgentDialectV1(
-            self.agreement, capabilities, own=self._own, promise=self._promise, report=self._report
+            self.agreement, capabilities, sender=self._sender, promise=self._promise, report=self._report
         )
 
     async def close(self, session: S) -> None:
@@ -227,7 +240,7 @@ class AgentConnection(Generic[S]):
         if self.sessions.get(session.id) is session:
             del self.sessions[session.id]
             self._left[session.id] = None
-            self._on_left(session)
+            self._handlers.on_left(session)
         for child in tuple(self.sessions.values()):
             if child.parent is session:
                 self.leave(child, reason)
@@ -249,10 +262,6 @@ class AgentConnection(Generic[S]):
     def find_live(self, session_id: str) -> S | None:
         """A session that is open here, unless the link has ended."""
         return None if self.lost is not None else self.sessions.get(session_id)
-
-    def has_left(self, session_id: str) -> bool:
-        """Whether a session was open here and goes on without this client."""
-        return session_id in self._left
 
     def pending_request(self, session_id: str) -> NewRequest | None:
         """The request for a session that the agent names before it has answered the request."""
@@ -323,12 +332,10 @@ class AgentConnection(Generic[S]):
             child.receive(early)
 
     async def _permission_requested(self, params: Any, inbound: Inbound) -> Any:
-        session = self.sessions.get(params.session_id)
+        session = await self.find_asking(params.session_id, inbound)
         if session is None:
-            session = await self.find_asking(params.session_id, inbound)
-        return (
-            _cancelled(params) if session is None else await session.questions.ask_permission(params, inbound)
-        )
+            return _cancelled(params)
+        return await session.questions.ask_permission(params, inbound)
 
     def _permission_withdrawn(self, params: Any) -> Any:
         session = self.sessions.get(params.session_id)
@@ -337,7 +344,7 @@ class AgentConnection(Generic[S]):
     def _link_ended(self, reason: LinkLost) -> None:
         """The link has ended for good. Each session is left once it has applied all that came over it."""
         self.lost = reason
-        self._on_lost(reason)
+        self._handlers.on_lost(reason)
         for session in self.sessions.values():
             self.connection.behind(session.id, partial(session.leave, reason))
 
@@ -348,15 +355,6 @@ def _works_for(session: SessionAtAgent, other: SessionAtAgent) -> bool:
     while above is not None and above is not other:
         above = above.parent
     return above is other
-
-
-async def call_end(connection: Connection, method: str, params: Any) -> None:
-    """Call a method that ends a session. A session that does not exist counts as ended (SESS-45)."""
-    try:
-        await connection.call(method, params)
-    except CallFailed as error:
-        if error.error.code != ResourceNotFound.code:
-            raise
 
 
 def _cancelled(params: Any) -> Any:

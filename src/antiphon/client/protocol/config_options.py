@@ -3,11 +3,11 @@ options too."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 from typing import Any
 
 from antiphon.bridge.downgrade import requests as requests_v1
+from antiphon.client.protocol.calls import call_in_lane
 from antiphon.client.protocol.dialect import AgentDialect
 from antiphon.client.protocol.dialect_v1 import AgentDialectV1
 from antiphon.client.protocol.tracked_session import TrackedSession
@@ -20,7 +20,7 @@ from antiphon.schema.v1.models import SetSessionModelRequest
 
 class ConfigOptions:
     def __init__(
-        self, session_id: str, connection: Connection, dialect: AgentDialect, tracker: TrackedSession
+        self, session_id: str, connection: Connection, dialect: AgentDialect, tracker: TrackedSession[Any]
     ) -> None:
         self._session_id = session_id
         self._connection = connection
@@ -41,24 +41,11 @@ class ConfigOptions:
         if not takes(option, value):
             raise LocalError(f"the config option {id!r} does not offer {value!r}")
         method, params = set_option_request(self._dialect, self._session_id, id, value, meta)
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-        def answered(outcome: Any) -> None:
-            """Runs in the lane: option updates that the agent sent before its answer are applied."""
-            if done.done():
-                return
-            if isinstance(outcome, Exception):
-                done.set_exception(outcome)
-                return
-            self._apply(options_in_answer(self._dialect, params, outcome))
-            done.set_result(None)
+        def answered(result: Any) -> None:
+            self._apply(options_in_answer(self._dialect, params, result))
 
-        call = self._connection.begin(method, params, answered)
-        try:
-            await done
-        except asyncio.CancelledError:
-            self._connection.abandon(call)
-            raise
+        await call_in_lane(self._connection, method, params, answered)
 
     def _apply(self, options: list[v2.SessionConfigOption]) -> None:
         if options != self.options:
@@ -84,6 +71,22 @@ def options_by_id(options: Iterable[v2.SessionConfigOption]) -> dict[str, v2.Ses
         if id is not None:
             found.setdefault(id, option)
     return found
+
+
+def arranged(options: Iterable[v2.SessionConfigOption]) -> list[v2.SessionConfigOption]:
+    """Options as a user should see them (CONF-04): in the agent's order, but those that belong to the model
+    right after the first option that chooses the model."""
+    shown = list(options)
+    of_model = [option for option in shown if _category(option) == "model_config"]
+    others = [option for option in shown if _category(option) != "model_config"]
+    for at, option in enumerate(others, start=1):
+        if _category(option) == "model":
+            return [*others[:at], *of_model, *others[at:]]
+    return shown
+
+
+def _category(option: v2.SessionConfigOption) -> object:
+    return option.get("category") if isinstance(option, dict) else option.category
 
 
 def set_option_request(

@@ -60,14 +60,14 @@ class AgentDialectV1:
         agreement: Agreement,
         capabilities: v1.AgentCapabilities,
         *,
-        own: Who | None = None,
+        sender: Who | None = None,
         promise: CompletionPromise | None = None,
         report: Report | None = None,
     ) -> None:
-        """`own`: the sender of this client's prompts; v1 agents do not report one."""
-        self._own = None if own is None else with_ours(None, sender=own.to_meta())
-        self._names_own_prompts = own is not None and ours_in(capabilities.meta).get("hub") is True
-        """Whether our prompts get ids with a prefix of their own. A hub numbers the messages of its v1 agents
+        """`sender`: the sender of this client's prompts; v1 agents do not report one."""
+        self._prompt_meta = None if sender is None else with_ours(None, sender=sender.to_meta())
+        self._names_own_prompts = sender is not None and ours_in(capabilities.meta).get("hub") is True
+        """Whether our prompts get ids with a special prefix. A hub numbers the messages of its v1 agents
         the same way as this client does, and the same number would be another message."""
         self._capabilities = capabilities
         opted = agreement.opt_ins
@@ -93,7 +93,7 @@ class AgentDialectV1:
         if not self.answers_at_end:
             self._insertions.sent(call)
         name = f"own:{call}" if self._names_own_prompts else None
-        lifted = self.upgrade.prompted(call, content, message_id=name, meta=self._own)
+        lifted = self.upgrade.prompted(call, content, message_id=name, meta=self._prompt_meta)
         named = [
             PromptNamed(call, update.message_id) for update in lifted if isinstance(update, v2.UserMessage)
         ]
@@ -192,7 +192,7 @@ class AgentDialectV1:
         self._insertions = Insertions()
         self.upgrade = Upgrade(self.upgrade.opt_ins, report=self._report)
 
-    def permission_asked(self, params: v1.RequestPermissionRequest, question_id: str) -> PermissionQuestion:
+    def permission_asked(self, params: v1.RequestPermissionRequest) -> PermissionQuestion:
         lifted = permission(params, self.upgrade)
         return PermissionQuestion(
             lifted.params,

@@ -59,7 +59,7 @@ class AgentDialectV2:
     def restart(self) -> None:
         self._insertions = Insertions()
 
-    def permission_asked(self, params: v2.RequestPermissionRequest, question_id: str) -> PermissionQuestion:
+    def permission_asked(self, params: v2.RequestPermissionRequest) -> PermissionQuestion:
         return PermissionQuestion(params, lambda outcome: v2.RequestPermissionResponse(outcome=outcome))
 
     def question_opened(self, question_id: str, tool_call_id: str | None) -> Sequence[AgentEvent]:

@@ -30,8 +30,8 @@ class EarlyUpdates(Generic[T]):
     def __init__(self, *, most: int, most_bytes: int) -> None:
         self._most = most
         self._most_bytes = most_bytes
-        self._kept: dict[str, list[T]] = {}
-        self._sizes: dict[str, int] = {}
+        self._kept: dict[str, list[tuple[T, int]]] = {}
+        """The updates of each session, with their sizes."""
         self._count = 0
         self._bytes = 0
         self._dropped = FaultLog(logger, "updates of an unknown session were dropped")
@@ -44,8 +44,7 @@ class EarlyUpdates(Generic[T]):
         return list(self._kept)
 
     def put(self, session_id: str, update: T, size: int) -> None:
-        self._kept.setdefault(session_id, []).append(update)
-        self._sizes[session_id] = self._sizes.get(session_id, 0) + size
+        self._kept.setdefault(session_id, []).append((update, size))
         self._count += 1
         self._bytes += size
         while self._count > self._most or self._bytes > self._most_bytes:
@@ -56,10 +55,9 @@ class EarlyUpdates(Generic[T]):
         """Remove and return all updates of a session."""
         taken = self._kept.pop(session_id, [])
         self._count -= len(taken)
-        self._bytes -= self._sizes.pop(session_id, 0)
-        return taken
+        self._bytes -= sum(size for _, size in taken)
+        return [update for update, _ in taken]
 
     def clear(self) -> None:
         self._kept.clear()
-        self._sizes.clear()
         self._count = self._bytes = 0

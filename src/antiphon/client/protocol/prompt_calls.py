@@ -1,6 +1,6 @@
 """PromptCalls: the `session/prompt` calls of one session that have not ended, and what their answers mean.
 
-A `PromptSink` receives the results. It is the session of a client, or a hub that journals them.
+A `TrackedSession` receives the results.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 from weakref import WeakValueDictionary
 
 from msgspec import Struct
 
-from antiphon.bridge.prompts import Repeat, read_message_id, read_repeat
+from antiphon.bridge.prompts import read_message_id, read_repeat
 from antiphon.client.protocol.dialect import (
     PROMPT_EVENTS,
     AgentDialect,
@@ -25,6 +25,7 @@ from antiphon.client.protocol.dialect import (
     check_prompt_answer,
     is_acceptance,
 )
+from antiphon.client.protocol.tracked_session import Prompt, TrackedSession
 from antiphon.client.protocol.turn_end import TurnEnd
 from antiphon.connection import Connection
 from antiphon.errors import AntiphonError, CallFailed, ErrorObject, LinkLost
@@ -39,48 +40,7 @@ OVERDUE = 5.0
 """Seconds of silence after which the second one of a response and a promised `turn_complete` is given up."""
 
 
-class Prompt(Protocol):
-    """A handle of a prompt."""
-
-    message_id: str | None
-
-    @property
-    def ended(self) -> bool: ...
-
-
 P = TypeVar("P", bound=Prompt)
-P_contra = TypeVar("P_contra", bound=Prompt, contravariant=True)
-
-
-class PromptSink(Protocol[P_contra]):
-    """Receives what becomes of prompts, in lane order."""
-
-    last_activity: float
-    """When the agent last sent something, by `time.monotonic`."""
-
-    def apply(self, update: v2.SessionUpdate, *, cut: TurnEnd | None = None) -> None:
-        """Apply an update. `cut`: how a turn ends by it, if the agent did not report that."""
-
-    def prompt_sent(self, prompt: P_contra, request_id: int) -> None: ...
-
-    def prompt_accepted(self, prompt: P_contra, *, joins: bool, repeat: Repeat | None = None) -> None: ...
-
-    def prompt_repeated(self, prompt: P_contra, message_id: str | None) -> None:
-        """The agent had run this prompt before, and its turn is over."""
-
-    def prompt_ended(self, prompt: P_contra, end: TurnEnd) -> None: ...
-
-    def prompt_refused(self, prompt: P_contra, end: TurnEnd) -> None:
-        """The prompt was never accepted; its turn did not begin."""
-
-    def prompt_settled(self) -> None:
-        """A prompt has been answered; called last, once per prompt."""
-
-    def other_turn_ended(self, end: TurnEnd, prompts: Iterable[P_contra]) -> None:
-        """The open turn has ended, unless it is that of one of these prompts."""
-
-    def too_late(self, prompt: P_contra) -> None:
-        """The agent accepted a prompt before it could be withdrawn."""
 
 
 class _Sent(Struct, Generic[P]):
@@ -99,7 +59,7 @@ class PromptCalls(Generic[P]):
         session_id: str,
         connection: Connection,
         dialect: AgentDialect,
-        sink: PromptSink[P],
+        tracker: TrackedSession[P],
         *,
         lasts: Callable[[], bool] = lambda: False,
     ) -> None:
@@ -107,7 +67,7 @@ class PromptCalls(Generic[P]):
         self._session_id = v2.SessionId(session_id)
         self._connection = connection
         self._dialect = dialect
-        self._sink = sink
+        self._tracker = tracker
         self._lasts = lasts
         self._sent: dict[int, _Sent[P]] = {}
         self._prompts: WeakValueDictionary[int, P] = WeakValueDictionary()
@@ -125,8 +85,8 @@ class PromptCalls(Generic[P]):
     ) -> asyncio.Future[None]:
         """Send a prompt, with `ours` under our key of its `_meta`. The future is done once the agent has
         accepted it; at once if the agent does not report that."""
-        beside = {**(meta or {}), META_KEY: ours} if ours else meta  # OBS-01
-        request = v2.PromptRequest(session_id=self._session_id, prompt=content, meta=beside)
+        meta = {**(meta or {}), META_KEY: ours} if ours else meta  # OBS-01
+        request = v2.PromptRequest(session_id=self._session_id, prompt=content, meta=meta)
         params = self._dialect.prompt_params(request)
         accepted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         call = self._connection.begin(
@@ -137,12 +97,12 @@ class PromptCalls(Generic[P]):
         )
         self._sent[call.id] = _Sent(prompt, accepted, call, joins)
         self._prompts[call.id] = prompt
-        self._sink.prompt_sent(prompt, call.id)
+        self._tracker.prompt_sent(prompt, call.id)
         events = self._dialect.prompt_sent(call.id, content)
         if self._dialect.answers_at_end:
             # The agent does not show the prompt as a message, so it is shown here (24.3): its id comes first.
             self.handle(each for each in events if isinstance(each, PromptNamed))
-            self._sink.prompt_accepted(prompt, joins=joins)
+            self._tracker.prompt_accepted(prompt, joins=joins)
             self.handle(each for each in events if not isinstance(each, PromptNamed))
             accepted.set_result(None)
         else:
@@ -150,10 +110,10 @@ class PromptCalls(Generic[P]):
         return accepted
 
     def handle(self, events: Iterable[AgentEvent], *, cut: TurnEnd | None = None) -> None:
-        """Pass what a dialect returned to the sink."""
+        """Pass what a dialect returned to the tracker."""
         for event in events:
             if not isinstance(event, PROMPT_EVENTS):
-                self._sink.apply(event, cut=cut)
+                self._tracker.apply(event, cut=cut)
             elif isinstance(event, PromptNamed):
                 prompt = self._prompts.get(event.call)
                 if prompt is not None and prompt.message_id is None:
@@ -163,9 +123,11 @@ class PromptCalls(Generic[P]):
             elif isinstance(event, PromptEnded):
                 prompt = self._prompts.pop(event.call, None)
                 if prompt is not None:
-                    self._sink.prompt_ended(prompt, event.end)
+                    self._tracker.prompt_ended(prompt, event.end)
             else:
-                self._sink.other_turn_ended(event.end, self._prompts.values())
+                turn = self._tracker.turns.turn
+                if turn is not None and all(turn is not each for each in self._prompts.values()):
+                    self._tracker.prompt_ended(turn, event.end)
 
     # --- the answer --------------------------------------------------------------------------------
 
@@ -175,7 +137,7 @@ class PromptCalls(Generic[P]):
         timer = self._overdue.pop(call, None)
         if timer is not None:
             timer.cancel()
-        self._sink.last_activity = time.monotonic()
+        self._tracker.note_activity()
         outcome = check_prompt_answer(outcome, at_end=self._dialect.answers_at_end)
         try:
             if isinstance(outcome, AntiphonError):
@@ -184,20 +146,20 @@ class PromptCalls(Generic[P]):
                 self._accepted(sent, outcome)
             else:
                 if read_repeat(outcome) is not None:
-                    self._sink.prompt_repeated(sent.prompt, read_message_id(outcome))
+                    self._tracker.prompt_repeated(sent.prompt, read_message_id(outcome))
                 self.handle(self._dialect.prompt_answered(call, outcome))
                 if not sent.prompt.ended:
                     self._wait_for_other_part(call)
         finally:
-            self._sink.prompt_settled()
+            self._tracker.turns.prompt_answered()
 
     def _accepted(self, sent: _Sent[P], outcome: Any) -> None:
         self.handle(self._dialect.prompt_answered(sent.call.id, outcome))
-        self._sink.prompt_accepted(sent.prompt, joins=sent.joins, repeat=read_repeat(outcome))
+        self._tracker.prompt_accepted(sent.prompt, joins=sent.joins, repeat=read_repeat(outcome))
         if not sent.accepted.done():
             sent.accepted.set_result(None)
         if sent.withdrawn:
-            self._sink.too_late(sent.prompt)
+            self._tracker.prompt_too_late(sent.prompt)
 
     def _refused(self, sent: _Sent[P], error: AntiphonError) -> None:
         if not sent.accepted.done():
@@ -206,18 +168,18 @@ class PromptCalls(Generic[P]):
         at_end = self._dialect.answers_at_end
         if isinstance(error, LinkLost):
             if not at_end:  # the others end when the session is left
-                self._sink.prompt_refused(sent.prompt, TurnEnd.interrupted(error))
+                self._tracker.prompt_refused(sent.prompt, TurnEnd.interrupted(error))
             return
         wire = error.error if isinstance(error, CallFailed) else ErrorObject(error.code, str(error))
         self.handle(self._dialect.prompt_failed(sent.call.id, wire))
         if not at_end:
-            self._sink.prompt_refused(sent.prompt, TurnEnd.from_error(wire))
+            self._tracker.prompt_refused(sent.prompt, TurnEnd.from_error(wire))
 
     def _wait_for_other_part(self, call: int) -> None:
         """Only one of the response and the promised `turn_complete` has come: wait a while for the other."""
         if call in self._overdue:
             return
-        left = self._sink.last_activity + OVERDUE - time.monotonic()
+        left = self._tracker.last_activity + OVERDUE - time.monotonic()
         loop = asyncio.get_running_loop()
         self._overdue[call] = loop.call_later(max(left, 0.0), self._other_part_overdue, call)
 
@@ -226,7 +188,7 @@ class PromptCalls(Generic[P]):
         prompt = self._prompts.get(call)
         if prompt is None or prompt.ended:
             return
-        if time.monotonic() < self._sink.last_activity + OVERDUE:
+        if time.monotonic() < self._tracker.last_activity + OVERDUE:
             self._wait_for_other_part(call)  # the agent is still sending
             return
         answered = call not in self._sent
@@ -241,7 +203,7 @@ class PromptCalls(Generic[P]):
 
     def withdraw(self, prompt: P) -> bool:
         """Withdraw a prompt and stop waiting for it. Returns False if the agent has accepted it already. If
-        the agent accepts it all the same, the sink is called with `too_late`."""
+        the agent accepts it all the same, the tracker is called with `prompt_too_late`."""
         sent = self._unanswered(prompt)
         if sent is None:
             return False
@@ -281,7 +243,7 @@ class PromptCalls(Generic[P]):
 
     def link_restored(self) -> None:
         """Prompts without an answer were sent again, over another link."""
-        self._sink.last_activity = time.monotonic()
+        self._tracker.note_activity()
         for sent in self._sent.values():
             if sent.withdrawn:
                 self._send_cancel_request(sent)

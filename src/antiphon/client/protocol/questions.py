@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
+from functools import partial
 from typing import Any, Protocol
 
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from antiphon.client.protocol.dialect import AgentDialect, AgentEvent
+from antiphon.client.protocol.dialect_v1 import AgentDialectV1
 from antiphon.client.protocol.tracked_session import (
     TrackedSession,
     is_background,
@@ -21,6 +23,7 @@ from antiphon.client.protocol.tracked_session import (
 from antiphon.engine.events import NOTHING, QuestionClosed, QuestionEnd, QuestionOpened
 from antiphon.engine.json_values import encode, is_readable
 from antiphon.engine.questions import CREATE_ELICITATION, REQUEST_PERMISSION, Elicited
+from antiphon.engine.recent import Recent
 from antiphon.engine.session import Session
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.schema import v2
@@ -54,7 +57,7 @@ class AnswerMemory:
     """
 
     def __init__(self) -> None:
-        self._results: dict[tuple[str, str], Any] = {}
+        self._results: Recent[tuple[str, str], Any] = Recent(REMEMBERED)
 
     def get(self, session_id: str, question_id: str | None) -> Any:
         """The result that was given; None if there is none."""
@@ -63,57 +66,43 @@ class AnswerMemory:
     def keep(self, session_id: str, question_id: str | None, result: Any) -> None:
         if question_id is not None:
             self._results[session_id, question_id] = result
-            if len(self._results) > REMEMBERED:
-                del self._results[next(iter(self._results))]
 
 
-class _Asked:
+class _Asked(Struct, kw_only=True):
     """A question that is open."""
 
-    def __init__(
-        self,
-        question_id: str,
-        *,
-        agents_id: str | None,
-        tool_call_id: str | None,
-        terminal_id: str | None,
-        cancelled: Any,
-        outside_turns: bool,
-    ) -> None:
-        self.question_id = question_id
-        self.agents_id = agents_id
-        """The agent's id of it, which is the same if it is asked again."""
-        self.tool_call_id = tool_call_id
-        self.terminal_id = terminal_id
-        self.cancelled = cancelled
-        """The result that means that nobody decided."""
-        self.outside_turns = outside_turns
-        self.origin = NOTHING
-        """How a v1 agent wrote it: a hub asks its v1 clients the same way."""
-        self.result: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self.deciding: asyncio.Task[None] | None = None
+    question_id: str
+    agents_id: str | None
+    """The agent's id of it, which is the same if it is asked again."""
+    tool_call_id: str | None
+    terminal_id: str | None = None
+    cancelled: Any
+    """The result that means that nobody decided."""
+    outside_turns: bool
+    origin: Raw = NOTHING
+    """How a v1 agent wrote it: a hub asks its v1 clients the same way."""
+    result: asyncio.Future[Any]
+    deciding: asyncio.Task[None] | None = None
 
 
 class PendingQuestions:
     def __init__(
         self,
         session_id: str,
-        tracker: TrackedSession,
+        tracker: TrackedSession[Any],
         dialect: AgentDialect,
         decider: Decider,
         memory: AnswerMemory,
         handle: Callable[[Iterable[AgentEvent]], None],
-        *,
-        v1: bool,
     ) -> None:
-        """`handle` applies what the dialect returns. `v1`: the agent speaks v1."""
+        """`handle` applies what the dialect returns."""
         self._session_id = session_id
         self._tracker = tracker
         self._dialect = dialect
         self._decider = decider
         self._memory = memory
         self._handle = handle
-        self._v1 = v1
+        self._v1 = isinstance(dialect, AgentDialectV1)
         self._open: dict[str, _Asked] = {}
         self._deciding: set[asyncio.Task[None]] = set()
         self._cancelled: set[asyncio.Task[None]] = set()
@@ -137,13 +126,8 @@ class PendingQuestions:
             return answer(CANCELLED)
         if self._v1 and inbound.params is not None and is_readable(inbound.params):
             asked.origin = inbound.params
-        decide = self._decider.decide_permission
-        self._begin(
-            asked,
-            REQUEST_PERMISSION,
-            request,
-            lambda: decide(self._session_id, asked.question_id, request),
-        )
+        decide = partial(self._decider.decide_permission, self._session_id, asked.question_id, request)
+        self._begin(asked, REQUEST_PERMISSION, request, decide)
         return answer((await self._result(asked, inbound)).outcome)
 
     def permission_withdrawn(self, params: Any) -> Any:
@@ -158,8 +142,7 @@ class PendingQuestions:
         self, params: Any
     ) -> tuple[_Asked, v2.RequestPermissionRequest | None, Callable[[Any], Any]]:
         """A permission request in v2 terms, and the function that makes an answer to it."""
-        question_id = self._new_id()
-        question = self._dialect.permission_asked(params, question_id)
+        question = self._dialect.permission_asked(params)
         self._handle(question.updates)
         tool_call_id = terminal_id = None
         match None if question.params is None else question.params.subject:
@@ -167,39 +150,38 @@ class PendingQuestions:
                 tool_call_id = call.tool_call_id
             case v2.CommandPermissionSubject() as command:
                 tool_call_id, terminal_id = command.tool_call_id, command.terminal_id
-        asked = _Asked(
-            question_id,
-            agents_id=_agents_id(params),
+        asked = self._new_question(
+            params,
             tool_call_id=tool_call_id,
             terminal_id=terminal_id,
             cancelled=v2.RequestPermissionResponse(outcome=CANCELLED),
-            # PERM-V2-10: asked while nothing is worked on or waits, it is not known to belong to a turn.
-            outside_turns=not self._v1 and not self._tracker.turns.unfinished(),
         )
+        # PERM-V2-10: asked while nothing is worked on or waits, it is not known to belong to a turn.
+        asked.outside_turns = asked.outside_turns and not self._v1
         return asked, question.params, question.answer
 
     async def ask_elicitation(self, request: Elicited, inbound: Inbound) -> Any:
         """Handle `elicitation/create` of this session."""
-        asked = _Asked(
-            self._new_id(),
-            agents_id=_agents_id(request),
-            tool_call_id=request.tool_call_id,
-            terminal_id=None,
-            cancelled=v2.ElicitationCancelAction(),
-            outside_turns=not self._tracker.turns.unfinished(),  # ELIC-20: then it depends on no turn
+        asked = self._new_question(
+            request, tool_call_id=request.tool_call_id, cancelled=v2.ElicitationCancelAction()
         )
-        decide = self._decider.decide_elicitation
-        self._begin(
-            asked,
-            CREATE_ELICITATION,
-            request,
-            lambda: decide(self._session_id, asked.question_id, request),
-        )
+        decide = partial(self._decider.decide_elicitation, self._session_id, asked.question_id, request)
+        self._begin(asked, CREATE_ELICITATION, request, decide)
         return await self._result(asked, inbound)
 
-    def _new_id(self) -> str:
+    def _new_question(
+        self, params: Any, *, tool_call_id: str | None, terminal_id: str | None = None, cancelled: Any
+    ) -> _Asked:
         self._count += 1
-        return f"question-{self._count}"
+        return _Asked(
+            question_id=f"question-{self._count}",
+            agents_id=read_meta(QuestionMeta, params.meta).question_id,
+            tool_call_id=tool_call_id,
+            terminal_id=terminal_id,
+            cancelled=cancelled,
+            outside_turns=not self._tracker.turns.unfinished(),  # ELIC-20: then it depends on no turn
+            result=asyncio.get_running_loop().create_future(),
+        )
 
     async def _result(self, asked: _Asked, inbound: Inbound) -> Any:
         try:
@@ -327,8 +309,3 @@ def first_option(request: v2.RequestPermissionRequest, *kinds: str) -> v2.Permis
             if option.kind == kind:
                 return option
     return None
-
-
-def _agents_id(params: Any) -> str | None:
-    """The agent's id of a question, if it has one."""
-    return read_meta(QuestionMeta, params.meta).question_id

@@ -15,6 +15,7 @@ from msgspec import structs
 
 from antiphon.bridge.downgrade import requests as requests_v1
 from antiphon.bridge.losses import Report
+from antiphon.client.protocol.calls import call_in_lane
 from antiphon.client.protocol.dialect import AgentDialect
 from antiphon.client.protocol.dialect_v1 import AgentDialectV1
 from antiphon.client.protocol.early_updates import EarlyUpdates
@@ -23,7 +24,6 @@ from antiphon.errors import CallFailed, InvalidParams, LocalError, MethodNotFoun
 from antiphon.schema import v1, v2
 from antiphon.schema.version import ours_in
 
-T = TypeVar("T")
 EARLY = 10_000
 EARLY_BYTES = 64 * 1024 * 1024
 """How many updates, and how many bytes of them, are kept for sessions that no answer has named yet."""
@@ -72,9 +72,8 @@ class SessionOpener:
         """What came before any update of a new session, and names no session."""
         self._awaited: list[asyncio.Future[None]] = []
 
-    async def create(self, request: NewRequest, add: Callable[[str, str], S]) -> S:
-        """Open a new session or a fork. `add` creates the session from its id and folder, so that updates
-        reach it."""
+    async def create(self, request: NewRequest, add: Callable[[str], S]) -> S:
+        """Open a new session or a fork. `add` creates the session by its id, so that updates reach it."""
         params: Any = request
         forks = isinstance(request, v2.ForkSessionRequest)
         if self.v1_capabilities is not None:
@@ -82,7 +81,7 @@ class SessionOpener:
             params = self._v1_params(make, request, self.v1_capabilities)
 
         def answered(answer: Any) -> S:
-            session = add(answer.session_id, request.cwd)
+            session = add(answer.session_id)
             session.set_up(request)
             self._apply_answer(session, answer)
             session.begun()
@@ -95,8 +94,12 @@ class SessionOpener:
         self._pending.append(request)
         try:
             lasting = "operationId" in ours_in(request.meta)
-            return await self._call(
-                "session/fork" if forks else "session/new", params, answered, lasting=lasting
+            return await call_in_lane(
+                self._connection,
+                "session/fork" if forks else "session/new",
+                params,
+                answered,
+                lasting=lasting,
             )
         finally:
             self._pending = [each for each in self._pending if each is not request]
@@ -114,7 +117,7 @@ class SessionOpener:
         able = self.v1_capabilities
         if able is None:
             answered = partial(self._apply_answer, session)
-            await self._call("session/resume", request, answered, first=first)
+            await call_in_lane(self._connection, "session/resume", request, answered, first=first)
             return
         try:
             await self._reopen_v1(request, session, able, first=first)
@@ -139,13 +142,17 @@ class SessionOpener:
         params = self._v1_params(requests_v1.resume_session, request, able)
         session.dialect.upgrade.reopening()
         method = "session/load" if isinstance(params, v1.LoadSessionRequest) else "session/resume"
-        await self._call(method, params, partial(self._apply_answer, session), first=first)
+        await call_in_lane(
+            self._connection, method, params, partial(self._apply_answer, session), first=first
+        )
 
     async def continue_from_cursor(self, request: v2.ResumeSessionRequest, session: OpenedSession) -> None:
         """Continue a session over another link: updates follow those that the session has here."""
         able = self.v1_capabilities
         if able is None:
-            await self._call("session/resume", request, partial(_apply_facts, session), first=True)
+            await call_in_lane(
+                self._connection, "session/resume", request, partial(_apply_facts, session), first=True
+            )
             return
         dialect = session.dialect
         assert isinstance(dialect, AgentDialectV1)
@@ -154,7 +161,7 @@ class SessionOpener:
             _apply_facts(session, dialect.upgrade.configuration.reopened(answer))
 
         params = self._v1_params(requests_v1.resume_session, request, able)
-        await self._call("session/load", params, answered, first=True)
+        await call_in_lane(self._connection, "session/load", params, answered, first=True)
 
     def _v1_params(self, make: Callable[..., Any], request: Any, capabilities: v1.AgentCapabilities) -> Any:
         try:
@@ -198,36 +205,8 @@ class SessionOpener:
             if not named.done():
                 named.set_result(None)
 
-    async def _call(
-        self,
-        method: str,
-        params: Any,
-        answered: Callable[[Any], T],
-        *,
-        first: bool = False,
-        lasting: bool = False,
-    ) -> T:
-        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-
-        def receive(outcome: Any) -> None:
-            if done.done():
-                return
-            try:
-                if isinstance(outcome, Exception):
-                    raise outcome
-                done.set_result(answered(outcome))
-            except Exception as error:
-                done.set_exception(error)
-
-        call = self._connection.begin(method, params, receive, first=first, lasting=lasting)
-        try:
-            return await done
-        except asyncio.CancelledError:
-            self._connection.abandon(call)
-            raise
-
     def _apply_answer(self, session: OpenedSession, result: Any) -> None:
-        """Apply what the answer says beside the session's id."""
+        """Apply the config options, commands and states in the answer."""
         if isinstance(session.dialect, AgentDialectV1):
             upgrade = session.dialect.upgrade
             if isinstance(result, v1.NewSessionResponse):

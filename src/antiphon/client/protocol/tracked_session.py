@@ -1,14 +1,15 @@
-"""TrackedSession: a session whose updates and turns are tracked, as the parts of a session use it.
+"""TrackedSession: a session whose updates, prompts and turns are tracked, as the parts of a session use it.
 
 `SessionTracker` tracks a session for a client, `UpstreamSession` for a hub.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from msgspec import Raw
 
+from antiphon.bridge.prompts import Repeat
 from antiphon.client.protocol.turn_end import TurnEnd
 from antiphon.client.protocol.turn_tracker import TurnTracker
 from antiphon.engine.events import QuestionClosed, QuestionOpened
@@ -17,25 +18,57 @@ from antiphon.schema import v2
 from antiphon.schema.antiphon.clients import Who
 
 
-class TrackedSession(Protocol):
+class Prompt(Protocol):
+    """A handle of a prompt."""
+
+    message_id: str | None
+
+    @property
+    def ended(self) -> bool: ...
+
+
+P_contra = TypeVar("P_contra", bound=Prompt, contravariant=True)
+
+
+class TrackedSession(Protocol[P_contra]):
+    """Everything is called in lane order."""
+
+    last_activity: float
+    """When the agent last sent something, or this side had to act, by `time.monotonic`."""
+
     @property
     def fold(self) -> Session:
-        """What tells turns apart, and perhaps everything else."""
+        """The fold that distinguishes turns. A hub keeps nothing else in it."""
 
     @property
     def turns(self) -> TurnTracker[Any, Any]: ...
 
+    def note_activity(self) -> None:
+        """The agent sent something, or this side had to act."""
+
     def apply(self, update: v2.SessionUpdate, *, cut: TurnEnd | None = None) -> None:
         """Apply an update. `cut`: how a turn ends by it, if the agent did not report that."""
+
+    def prompt_sent(self, prompt: P_contra, request_id: int) -> None: ...
+
+    def prompt_accepted(self, prompt: P_contra, *, joins: bool, repeat: Repeat | None = None) -> None: ...
+
+    def prompt_repeated(self, prompt: P_contra, message_id: str | None) -> None:
+        """The agent had run this prompt before, and its turn is over."""
+
+    def prompt_ended(self, prompt: P_contra, end: TurnEnd) -> None: ...
+
+    def prompt_refused(self, prompt: P_contra, end: TurnEnd) -> None:
+        """The prompt was never accepted; its turn did not begin."""
+
+    def prompt_too_late(self, prompt: P_contra) -> None:
+        """The agent accepted a prompt before it could be withdrawn."""
 
     def apply_question(self, body: QuestionOpened | QuestionClosed, *, background: bool) -> None:
         """A question was asked or has ended; `background` if it is about background work."""
 
-    def note_activity(self) -> None:
-        """The agent sent something, or this side had to act."""
-
     def answer_elsewhere(self, question_id: str | None) -> tuple[Raw, Who] | None:
-        """The answer of another client to a question, by the agent's id of it, and who gave it."""
+        """The answer of another client to a question, by the agent's id of it, and the client."""
 
 
 def is_background(fold: Session, tool_call_id: str | None, terminal_id: str | None) -> bool:

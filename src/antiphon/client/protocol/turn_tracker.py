@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar
 
+from msgspec import Struct
+
 E = TypeVar("E")
 
 
@@ -29,31 +31,29 @@ class Turn(Protocol):
 T = TypeVar("T", bound=Turn)
 
 
-class TurnSpan(Generic[T, E]):
+class TurnSpan(Struct, Generic[T, E], eq=False):
     """One turn of the session, and the client's handles of it."""
 
-    def __init__(self, own: T) -> None:
-        self.own = own
-        """The handle of this turn if no prompt of this client opened it."""
-        self.turns: list[T] = []
-        """The handles of this client's prompts in it."""
-        self.events: list[E] = []
-        self.messages: set[str] = set()
-        """The user messages that were shown in it."""
-        self.cancelled = False
-        """Whether this client has cancelled it."""
-        self.cancelled_by: str | None = None
-        """The operation id of that cancel, to send it again."""
-        self.end: Any = None
+    handle: T
+    """The handle of this turn if no prompt of this client opened it."""
+    turns: list[T] = []
+    """The handles of this client's prompts in it."""
+    events: list[E] = []
+    messages: set[str] = set()
+    """The user messages that were shown in it."""
+    cancelled: bool = False
+    """Whether this client has cancelled it."""
+    cancelled_by: str | None = None
+    """The operation id of that cancel, to send it again."""
+    end: Any = None
 
 
-class _ShownMessage(Generic[T, E]):
+class _ShownMessage(Struct, Generic[T, E], eq=False):
     """A user message that may turn out to be a prompt of this client."""
 
-    def __init__(self, span: TurnSpan[T, E] | None) -> None:
-        self.span = span
-        self.before: list[E] = []
-        """Its events that came before the span began."""
+    span: TurnSpan[T, E] | None
+    before: list[E] = []
+    """Its events that came before the span began."""
 
 
 class TurnTracker(Generic[T, E]):
@@ -83,7 +83,7 @@ class TurnTracker(Generic[T, E]):
     def prompt_sent(self) -> None:
         self._unanswered += 1
 
-    def prompt_settled(self) -> None:
+    def prompt_answered(self) -> None:
         """A prompt that was sent is accepted, refused or withdrawn."""
         self._unanswered -= 1
         if not self._unanswered:
@@ -175,7 +175,7 @@ class TurnTracker(Generic[T, E]):
                 shown.span = self.open
 
     def turn_ended(self, end: Any) -> list[T]:
-        """The session is idle. Returns the turns that ended, the span's own handle too.
+        """The session is idle. Returns the turns that ended, the handle of the span too.
 
         A prompt whose message was not shown in the span is not over if this agent shows messages: it was
         answered early, and its turn is still to come (PROMPT-V2-19).
@@ -190,10 +190,10 @@ class TurnTracker(Generic[T, E]):
             over = [turn for turn in span.turns if self._receives(turn)]
             self._waiting = [turn for turn in span.turns if turn not in over]
         self._placed.difference_update(over)
-        return [span.own, *over]
+        return [span.handle, *over]
 
     def remove(self, turn: T) -> T | None:
-        """A turn ended by itself. Returns the own handle of its span, if that ended with it."""
+        """A turn ended by itself. Returns the handle of its span, if that ended with it."""
         self._placed.discard(turn)
         if turn in self._waiting:
             self._waiting.remove(turn)
@@ -203,16 +203,16 @@ class TurnTracker(Generic[T, E]):
 
     def start_next(self) -> T | None:
         """If the agent works on one prompt at a time and those of the open span are over, begin the span of
-        the next one. Returns the own handle of the span that ended."""
+        the next one. Returns the handle of the span that ended."""
         if not self._serial or self.open is None or self.open.turns or not self._waiting:
             return None
-        over, self.open = self.open.own, TurnSpan(self._make())
+        over, self.open = self.open.handle, TurnSpan(self._make())
         self.open.turns.append(self._waiting.pop(0))
         return over
 
     def unfinished(self) -> list[T]:
         """Every turn that has not ended."""
-        return [*self._waiting, *([] if self.open is None else [self.open.own, *self.open.turns])]
+        return [*self._waiting, *([] if self.open is None else [self.open.handle, *self.open.turns])]
 
     # --- events ------------------------------------------------------------------------------------
 
@@ -221,11 +221,11 @@ class TurnTracker(Generic[T, E]):
         """The turn that is open."""
         if self.open is None:
             return None
-        return next((turn for turn in self.open.turns if self._receives(turn)), self.open.own)
+        return next((turn for turn in self.open.turns if self._receives(turn)), self.open.handle)
 
     def is_working_on(self, turn: T) -> bool:
         """Whether the open span belongs to this turn."""
-        return self.open is not None and turn in (self.open.own, *filter(self._receives, self.open.turns))
+        return self.open is not None and turn in (self.open.handle, *filter(self._receives, self.open.turns))
 
     def place(self, message_id: str | None) -> T | None:
         """The turn of an event that comes now; `message_id` if the event shows a user message."""
@@ -255,7 +255,7 @@ class TurnTracker(Generic[T, E]):
         if message_id is not None:
             self.open.messages.add(message_id)
         self.open.events.append(event)
-        self._deliver(self.open.own, event)
+        self._deliver(self.open.handle, event)
         for turn in self.open.turns:
             if self._receives(turn):
                 self._deliver(turn, event)

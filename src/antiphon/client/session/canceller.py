@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from antiphon.client.protocol.dialect import AgentDialect
 from antiphon.client.protocol.questions import PendingQuestions
 from antiphon.client.protocol.tracked_session import is_background, shows_background_terminal
+from antiphon.client.session.context import SessionContext
 from antiphon.client.session.tracker import SessionTracker
 from antiphon.client.session.turn import ClientTurn
-from antiphon.connection import Connection
 from antiphon.errors import LinkLost, LocalError
 from antiphon.schema import v2
 from antiphon.schema.version import META_KEY, without_ours
@@ -20,21 +20,18 @@ from antiphon.schema.version import META_KEY, without_ours
 class Canceller:
     def __init__(
         self,
+        context: SessionContext,
         session_id: str,
-        connection: Connection,
         dialect: AgentDialect,
         tracker: SessionTracker,
         questions: PendingQuestions,
-        operation: Callable[[str | None], dict[str, str]],
     ) -> None:
-        """`operation` gives the operation id of a cancel by its name: the given one, or a new one if the
-        agent supports that."""
+        self._context = context
+        self._connection = context.agent.connection
         self._session_id = v2.SessionId(session_id)
-        self._connection = connection
         self._dialect = dialect
         self._tracker = tracker
         self._questions = questions
-        self._operation = operation
         self._later: list[ClientTurn] = []
         """Cancelled turns that the agent does not work on yet."""
 
@@ -87,15 +84,15 @@ class Canceller:
             self._connection.start_soon(self._send(self._tracker.turns.turn, span.cancelled_by))
 
     async def _send(
-        self, turn: ClientTurn | None, operation_id: str | None = None, beside: dict[str, Any] | None = None
+        self, turn: ClientTurn | None, operation_id: str | None = None, meta: dict[str, Any] | None = None
     ) -> None:
         message_id = None if turn is None else self._dialect.cancel_id(turn.message_id)
         ours = {} if message_id is None else {"messageId": message_id}
-        ours |= self._operation(operation_id)
+        ours |= self._context.operation("cancel", operation_id)
         span = self._tracker.turns.open
         if span is not None:
             span.cancelled_by = ours.get("operationId")
-        meta = {**(without_ours(beside) or {}), **({META_KEY: ours} if ours else {})}
+        meta = {**(without_ours(meta) or {}), **({META_KEY: ours} if ours else {})}
         params = v2.CancelSessionNotification(session_id=self._session_id, meta=meta or None)
         # The answers follow the notification, and do not wait for a congested link.
         self._questions.cancel_foreground()
@@ -105,8 +102,8 @@ class Canceller:
     def _mark_turns(self, turns: Iterable[ClientTurn]) -> None:
         """Mark these turns, and the open one, as cancelled by this client."""
         span = self._tracker.turns.open
-        for turn in (*turns, *(() if span is None else (span.own,))):
-            turn._cancel_requested()
+        for turn in (*turns, *(() if span is None else (span.handle,))):
+            turn._cancel_sent = True
 
     def _mark_calls(self) -> None:
         """Mark unfinished tool calls of the turn as cancelled (PROMPT-V1-11, PROMPT-V2-39)."""

@@ -9,57 +9,34 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
-from antiphon.client.link import Link
-from antiphon.client.protocol.agent_connection import AgentConnection
 from antiphon.client.protocol.config_options import ConfigOptions
 from antiphon.client.protocol.dialect import AgentDialect
 from antiphon.client.protocol.prompt_calls import PromptCalls
-from antiphon.client.protocol.questions import AnswerMemory, Decider, PendingQuestions
+from antiphon.client.protocol.questions import PendingQuestions
 from antiphon.client.protocol.session_opener import Setup
 from antiphon.client.protocol.turn_end import TurnEnd
-from antiphon.client.session.annotations import (
-    AnyMessage,
-    annotate_params,
-)
 from antiphon.client.session.canceller import Canceller
+from antiphon.client.session.context import SessionContext
 from antiphon.client.session.queue import PromptQueue
 from antiphon.client.session.resume_point import ResumePoint, new_operation_id
 from antiphon.client.session.tracker import SessionTracker
 from antiphon.client.session.turn import ClientTurn, RefusedTurns, SessionEvent, TurnsByRequest
-from antiphon.engine.annotations import Annotation
+from antiphon.engine.annotations import Annotation, check_value
 from antiphon.engine.session import Session
 from antiphon.engine.subagents import SubagentInfo
+from antiphon.engine.transcript import Message
 from antiphon.errors import LinkLost, LocalError
 from antiphon.schema import v2
-from antiphon.schema.antiphon.messages import AnnotateResponse, AnnotationKind
+from antiphon.schema.antiphon.messages import AnnotateResponse, AnnotationKind, MessageRole
 from antiphon.schema.antiphon.prompts import Delivery
-from antiphon.schema.version import V1
+
+AnyMessage: TypeAlias = str | Message | ClientTurn
+"""A message id, a message, or a turn whose prompt is the message."""
 
 
-class CoreClient(Protocol):
-    """The client of a session, as far as its core uses it."""
-
-    link: Link
-    _lasting: bool
-    _decider: Decider
-    _answer_memory: AnswerMemory
-
-    @property
-    def _agent(self) -> AgentConnection[Any]: ...
-
-    def _operation(self, kind: str, operation_id: str | None) -> dict[str, str]:
-        """The operation id of a request, by its name; empty if it has none."""
-
-
-class SessionView(Protocol):
-    """What users see of a session."""
-
-    parent: Any
-
-
-V = TypeVar("V", bound=SessionView)
+V = TypeVar("V")
 
 
 class SessionCore(Generic[V]):
@@ -67,7 +44,7 @@ class SessionCore(Generic[V]):
 
     def __init__(
         self,
-        client: CoreClient,
+        context: SessionContext,
         session_id: str,
         dialect: AgentDialect,
         request: Setup,
@@ -82,16 +59,15 @@ class SessionCore(Generic[V]):
         """The session that this one works for."""
         self.children: dict[str, tuple[SubagentInfo, SessionCore[V]]] = {}
         """The sessions that work for this one, by their ids."""
-        self._client = client
-        self._agent = client._agent
+        self.context = context
+        self._agent = context.agent
         connection = self._agent.connection
         self.resume_point = ResumePoint(session_id)
         self.opened_meta: dict[str, Any] = {}
         """The `_meta` of the answer that opened the session."""
         self.refused = RefusedTurns()
         self.by_request = TurnsByRequest()
-        at_end = dialect.answers_at_end
-        self.tracker = SessionTracker(self, lambda: ClientTurn(self), serial=at_end)
+        self.tracker = SessionTracker(self, lambda: ClientTurn(self), serial=dialect.answers_at_end)
         self.prompts: PromptCalls[ClientTurn] = PromptCalls(
             session_id, connection, dialect, self.tracker, lasts=lambda: self.lasts
         )
@@ -99,28 +75,19 @@ class SessionCore(Generic[V]):
             session_id,
             self.tracker,
             dialect,
-            client._decider,
-            client._answer_memory,
+            context.decider,
+            context.answer_memory,
             self.prompts.handle,
-            v1=self._agent.agreement.version == V1,
         )
-        self.canceller = Canceller(
+        self.canceller = Canceller(context, session_id, dialect, self.tracker, self.questions)
+        self.queue = PromptQueue(
+            context,
             session_id,
-            connection,
             dialect,
             self.tracker,
-            self.questions,
-            lambda given: client._operation("cancel", given),
-        )
-        self.queue = PromptQueue(
-            session_id,
-            connection,
-            self.tracker,
             lambda content: ClientTurn(self, content),
-            abilities=lambda: self._agent.abilities,
-            operation=lambda: client._operation("inject", None).get("operationId"),
+            check_open=self.check_open,
             lasts=lambda: self.lasts,
-            at_end=at_end,
         )
         self.config = ConfigOptions(session_id, connection, dialect, self.tracker)
         self.view: V = view(self)
@@ -150,7 +117,6 @@ class SessionCore(Generic[V]):
     ) -> asyncio.Future[None]:
         """Send the prompt of a turn. The future is done once the agent has accepted it, and fails if the
         agent refuses it."""
-        self.check_open()
         ours: dict[str, Any] = {}
         if delivery is not None:
             if delivery not in self._agent.abilities.delivery:
@@ -165,14 +131,20 @@ class SessionCore(Generic[V]):
         return self.prompts.send(turn, turn.prompt or [], ours, meta=meta, joins=joins)
 
     def check_open(self) -> None:
+        """Raise `LocalError` if the session takes no requests of this client."""
+        self.check_not_subagent()
         if self.tracker.left is not None and self._agent.lost is None:
             raise LocalError("this client has left the session: open it again")
+
+    def check_not_subagent(self) -> None:
+        if self.parent is not None:
+            raise LocalError("the session of a subagent can only be followed")
 
     async def watch_silence(self, turn: ClientTurn, limit: float) -> None:
         """End a turn once the agent has sent nothing for `limit` seconds."""
         tracker = self.tracker
         while not turn.ended:
-            if self.questions.open or not self._client.link.up:
+            if self.questions.open or not self.context.link.up:
                 tracker.note_activity()  # the agent waits for this client, or cannot be reached
             left = tracker.last_activity + limit - time.monotonic()
             if left > 0:
@@ -198,7 +170,7 @@ class SessionCore(Generic[V]):
             self.by_request.end(turn.request_id, end)
 
     def user_message_shown(self, message_id: str) -> None:
-        self.queue.user_message_shown(message_id)
+        self.queue._user_message_shown(message_id)
 
     def turn_ending(self) -> None:
         self.questions.cancel_foreground()  # PROMPT-V2-26: a turn that is over asks nothing any more
@@ -210,7 +182,7 @@ class SessionCore(Generic[V]):
         self._agent.subagent_announced(self, info)
 
     def adopt(self, child: SessionCore[V], info: SubagentInfo) -> None:
-        child.parent, child.view.parent = self, self.view
+        child.parent = self
         self.children[info.id] = info, child
 
     def prompt_sent(self, turn: ClientTurn, request_id: int) -> None:
@@ -231,14 +203,28 @@ class SessionCore(Generic[V]):
     ) -> str:
         """Put a reaction or a note on a message. Returns the id of the annotation."""
         self._check_annotations()
-        params = annotate_params(message, value, kind)
-        made: AnnotateResponse = await self.queue.call("annotate", **params, operation_id=operation_id)
+        message_id = message if isinstance(message, str) else message.message_id
+        if message_id is None:
+            raise LocalError("this message has no id yet: its prompt was not accepted")
+        try:
+            check_value(kind, value)
+        except ValueError as error:
+            raise LocalError(str(error)) from None
+        made: AnnotateResponse = await self.context.call_antiphon(
+            self.id,
+            "annotate",
+            message_id=message_id,
+            role=MessageRole(message.role) if isinstance(message, Message) else None,
+            kind=kind,
+            value=value,
+            operation_id=operation_id,
+        )
         return made.annotation_id
 
     async def remove_annotation(self, annotation: Annotation | str) -> None:
         self._check_annotations()
         id = annotation if isinstance(annotation, str) else annotation.id
-        await self.queue.call("remove_annotation", annotation_id=id)
+        await self.context.call_antiphon(self.id, "remove_annotation", annotation_id=id)
 
     def _check_annotations(self) -> None:
         if not self._agent.abilities.annotations:
@@ -276,8 +262,8 @@ class SessionCore(Generic[V]):
     @property
     def lasts(self) -> bool:
         """Whether the session continues over another link without a gap."""
-        client = self._client
-        return client._lasting and self._agent.abilities.replay_after and self.resume_point.cursor is not None
+        able = self.context.lasting and self._agent.abilities.replay_after
+        return able and self.resume_point.cursor is not None
 
     def link_lost(self, reason: LinkLost) -> None:
         """The link was lost, everything that came over it has been applied, and another one may come."""
@@ -285,7 +271,7 @@ class SessionCore(Generic[V]):
         if not self.lasts:
             cut = TurnEnd.interrupted(reason)
             self.prompts.link_lost(cut)
-            self.queue.leave(reason, cut)
+            self.queue._leave(reason, cut)
             self.tracker.interrupt(cut)
 
     def restart(self) -> None:
@@ -306,5 +292,5 @@ class SessionCore(Generic[V]):
         self.questions.leave()
         self.tracker.expire_questions()  # before the turns end that they belong to
         self.prompts.close(lost, cut)
-        self.queue.leave(lost, cut)
+        self.queue._leave(lost, cut)
         self.tracker.leave(cut)

@@ -11,9 +11,10 @@ from msgspec import Raw, structs
 
 from antiphon.engine.events import NO_RESULT
 from antiphon.engine.json_values import encode
+from antiphon.engine.recent import Recent
 from antiphon.engine.who import ID_LIMIT, UNNAMED, clean_name, clean_who
 from antiphon.schema import v2
-from antiphon.schema.antiphon.clients import PresenceUpdate, Present
+from antiphon.schema.antiphon.clients import PresenceUpdate, Present, Who
 from antiphon.schema.antiphon.messages import QuestionUpdate
 from antiphon.schema.antiphon.readers import read_update
 from antiphon.schema.wire import Unknown
@@ -27,7 +28,7 @@ REMEMBERED = 64
 class OtherClients:
     def __init__(self) -> None:
         self.attached: list[Present] = []
-        self._ended: dict[str, QuestionUpdate] = {}
+        self._ended: Recent[str, QuestionUpdate] = Recent(REMEMBERED)
 
     def read(self, update: Unknown) -> dict[str, Any]:
         """Read an update of ours; returns what it reports as fields of a `SessionEvent`."""
@@ -41,21 +42,18 @@ class OtherClients:
         news = structs.replace(news, by=clean_who(news.by))
         if news.state != "opened":
             self._ended[news.question_id] = news
-            if len(self._ended) > REMEMBERED:
-                del self._ended[next(iter(self._ended))]
         return {"news": news}
 
-    def take_end(self, question_id: str | None) -> QuestionUpdate | None:
-        """How a question ended, by the agent's id of it. Returned once."""
-        return None if question_id is None else self._ended.pop(question_id, None)
-
-
-def answer_in(news: QuestionUpdate) -> Raw:
-    """The answer, as far as it is reported: the values of a form are not."""
-    if news.option_id is None:
-        return NO_RESULT
-    chosen = v2.SelectedPermissionOutcome(option_id=v2.PermissionOptionId(news.option_id))
-    return Raw(encode(v2.RequestPermissionResponse(outcome=chosen)))
+    def take_answer(self, question_id: str | None) -> tuple[Raw, Who] | None:
+        """The answer to a question, by the agent's id of it, and the client that gave it. Returned once. The
+        values of a form are not reported."""
+        news = None if question_id is None else self._ended.pop(question_id, None)
+        if news is None or news.by is None:
+            return None
+        if news.option_id is None:
+            return NO_RESULT, news.by
+        chosen = v2.SelectedPermissionOutcome(option_id=v2.PermissionOptionId(news.option_id))
+        return Raw(encode(v2.RequestPermissionResponse(outcome=chosen))), news.by
 
 
 def _cleaned(client: Present) -> Present:

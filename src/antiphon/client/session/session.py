@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Protocol
 
+from antiphon.client.link import Link
 from antiphon.client.mcp.servers import AnyMcpServer
 from antiphon.client.protocol.abilities import Abilities
 from antiphon.client.protocol.config_options import options_by_id
 from antiphon.client.protocol.turn_end import TurnEnd
-from antiphon.client.session.annotations import AnyMessage
 from antiphon.client.session.content import Content, content_blocks
-from antiphon.client.session.core import CoreClient, SessionCore
-from antiphon.client.session.queue import QueuedPrompt
+from antiphon.client.session.core import AnyMessage, SessionCore
+from antiphon.client.session.queue import PromptQueue
 from antiphon.client.session.setup import Folder, SessionSetup
 from antiphon.client.session.turn import ClientTurn, SessionEvent
 from antiphon.connection import Connection
@@ -33,10 +33,11 @@ from antiphon.schema.antiphon.readers import read_meta
 from antiphon.schema.antiphon.sessions import SessionMeta
 
 
-class SessionClient(CoreClient, Protocol):
+class SessionClient(Protocol):
     """The `Client` of a session, as far as the session uses it and shows it."""
 
     who: Who
+    link: Link
     _silence: float | None
     _setup: SessionSetup[ClientSession]
 
@@ -76,10 +77,13 @@ class ClientSession:
         self.id = core.id
         self.cwd = core.cwd
         self.additional_directories = core.additional_directories
-        """The roots beside `cwd` that it was opened with."""
-        self.parent: ClientSession | None = None
-        """The session that this one works for; None unless it is a subagent's."""
+        """The further roots that it was opened with."""
         self._core = core
+
+    @property
+    def parent(self) -> ClientSession | None:
+        """The session that this one works for; None unless it is a subagent's."""
+        return None if self._core.parent is None else self._core.parent.view
 
     @property
     def agent_name(self) -> str:
@@ -174,7 +178,7 @@ class ClientSession:
     async def set_config(self, id: str, value: str | bool, *, meta: dict[str, Any] | None = None) -> None:
         """Set a config option. Raises `LocalError` for a value that is not offered, `CallFailed` if the agent
         refuses. `config` then has the result, which may change other options too."""
-        self._check_open()
+        self._core.check_open()
         await self._core.config.set(id, value, meta)
 
     @property
@@ -187,14 +191,9 @@ class ClientSession:
         return self.fold.questions.open
 
     @property
-    def can_queue(self) -> bool:
-        """Whether `queue` is possible with this agent."""
-        return self.abilities.queue and self._core.dialect.reports_every_end
-
-    @property
-    def queue_entries(self) -> list[dict[str, Any]]:
-        """The prompts that wait at the agent, if it reports them (`_antiphon_queue`)."""
-        return self._core.tracker.queue
+    def queue(self) -> PromptQueue:
+        """The prompts that wait at the agent."""
+        return self._core.queue
 
     @property
     def clients(self) -> list[Present]:
@@ -233,7 +232,7 @@ class ClientSession:
         A caller that is cancelled meanwhile withdraws the prompt. Raises `LocalError` for content that the
         agent cannot take, `CallFailed` if it refuses.
         """
-        self._check_open()
+        self._core.check_open()
         core = self._core
         turn = ClientTurn(core, content_blocks(content, self.abilities))
         accepted = core.start_prompt(turn, delivery=delivery, operation_id=operation_id, meta=meta)
@@ -253,23 +252,10 @@ class ClientSession:
             raise LocalError(f"this session offers no command {name!r}")
         return await self.prompt(f"/{name} {rest}" if rest else f"/{name}", *content)  # CMD-02
 
-    async def queue(self, *content: Content, mode: str = "queue") -> QueuedPrompt:
-        """Queue a prompt at the agent, where it outlives this connection. Returns once it is there."""
-        self._check_open()
-        if not self.abilities.queue:
-            raise LocalError("this agent offers no queue")
-        if not self.can_queue:
-            raise LocalError("a queued prompt needs `turn_complete`: nothing else reports its end in v1")
-        return await self._core.queue.add(content_blocks(content, self.abilities), mode)
-
     async def call_antiphon(self, method: str, **params: object) -> Any:
         """Call `_antiphon/{method}` for this session. `params` are the other fields of its request, in
         snake_case; the result is one of the types in `antiphon.schema.antiphon`."""
-        return await self._core.queue.call(method, **params)
-
-    async def resume_queue(self) -> None:
-        """Let the agent continue with queued prompts, after a cancel."""
-        await self._core.queue.call("resume_queue")
+        return await self._core.context.call_antiphon(self.id, method, **params)
 
     def turn_of(self, prompt_request_id: int | str) -> ClientTurn:
         """The turn of a prompt by the id of its request: `turn.request_id`, or a `promptRequestId`. Raises
@@ -280,14 +266,6 @@ class ClientSession:
         """Wait until the turn of this prompt request has ended and everything of it has been applied. Returns
         at once for one of the last turns that ended. Raises `LocalError` for an unknown id."""
         return await self._core.by_request.drained(prompt_request_id)
-
-    def _check_open(self) -> None:
-        self._check_not_subagent()
-        self._core.check_open()
-
-    def _check_not_subagent(self) -> None:
-        if self.parent is not None:
-            raise LocalError("the session of a subagent can only be followed")
 
     # --- annotations -------------------------------------------------------------------------------
 
@@ -327,7 +305,7 @@ class ClientSession:
 
     async def close(self) -> None:
         """Close the session at the agent. It can be resumed if the agent keeps sessions."""
-        self._check_not_subagent()
+        self._core.check_not_subagent()
         await self.client.close_session(self)
 
     async def fork(

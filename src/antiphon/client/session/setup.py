@@ -11,8 +11,8 @@ from antiphon.client.mcp.servers import AnyMcpServer, McpServers, declarations
 from antiphon.client.protocol.abilities import Abilities
 from antiphon.client.protocol.agent_connection import AgentConnection
 from antiphon.client.protocol.session_opener import Setup
+from antiphon.client.session.context import SessionContext
 from antiphon.client.session.core import SessionCore, V
-from antiphon.client.session.resume_point import new_operation_id
 from antiphon.engine.recent import Recent
 from antiphon.errors import CallFailed, LocalError
 from antiphon.schema import v2
@@ -50,11 +50,11 @@ def system_prompt_for(given: str | v2.SystemPrompt | None, abilities: Abilities)
 
 
 class SessionSetup(Generic[V]):
-    def __init__(self, agent: AgentConnection[SessionCore[V]], mcp: McpServers, *, lasting: bool) -> None:
-        """`mcp`: the MCP servers of this client. `lasting`: another link follows a lost one."""
-        self._agent = agent
+    def __init__(self, context: SessionContext, mcp: McpServers) -> None:
+        """`mcp`: the MCP servers of this client."""
+        self._context = context
+        self._agent: AgentConnection[SessionCore[V]] = context.agent
         self._mcp = mcp
-        self._lasting = lasting
         self.folders: Recent[str, str] = Recent(KNOWN)
         """The folders of sessions that were created, opened or listed here."""
 
@@ -73,13 +73,6 @@ class SessionSetup(Generic[V]):
             "additional_directories": directories,
             "system_prompt": system_prompt_for(system_prompt, self._agent.abilities),
         }
-
-    def operation(self, kind: str, operation_id: str | None) -> dict[str, str]:
-        """The operation id of a request, by its name. If another link may follow, an id is made up, so that
-        the request can be sent again."""
-        if operation_id is None and self._lasting and kind in self._agent.abilities.operations:
-            operation_id = new_operation_id()
-        return {} if operation_id is None else {"operationId": operation_id}
 
     async def open(self, request: Setup, mcp_servers: Sequence[AnyMcpServer]) -> SessionCore[V]:
         """Open a new session, a fork, or a session again."""
@@ -102,14 +95,16 @@ class SessionSetup(Generic[V]):
         session_id: str,
         cwd: Folder | None,
         replay_from: v2.ReplayFrom | None,
-        fields: dict[str, Any],
-        mcp_servers: Sequence[AnyMcpServer],
+        mcp_servers: Sequence[AnyMcpServer] = (),
+        additional_directories: Sequence[Folder] = (),
+        system_prompt: str | v2.SystemPrompt | None = None,
     ) -> SessionCore[V]:
+        """Load or resume a session."""
         request = v2.ResumeSessionRequest(
             session_id=v2.SessionId(session_id),
             cwd=absolute_folder(self.folders.get(session_id) if cwd is None else cwd),
             replay_from=replay_from,
-            **fields,
+            **self.fields(mcp_servers, additional_directories, system_prompt),
         )
         return await self.open(request, mcp_servers)
 
@@ -132,7 +127,7 @@ class SessionSetup(Generic[V]):
         if at is not None and not abilities.fork_at:
             raise LocalError("this agent cannot fork a session at a message")
         ours = {} if at is None else {"messageId": at}
-        ours |= self.operation("fork", operation_id)
+        ours |= self._context.operation("fork", operation_id)
         request = v2.ForkSessionRequest(
             session_id=v2.SessionId(source.id),
             cwd=source.cwd if cwd is None else absolute_folder(cwd),
@@ -142,9 +137,9 @@ class SessionSetup(Generic[V]):
         fork = await self.open(request, mcp_servers)
         if not abilities.load:
             return fork
-        fields = self.fields(mcp_servers, request.additional_directories, None)
+        options = mcp_servers, request.additional_directories
         try:
-            return await self.reopen(fork.id, request.cwd, v2.ReplayFromStart(), fields, mcp_servers)
+            return await self.reopen(fork.id, request.cwd, v2.ReplayFromStart(), *options)
         except CallFailed:
             logger.warning("fork %s has no history: the agent does not replay it", fork.id)
             return fork

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Any, Protocol
 from weakref import WeakSet
@@ -22,7 +22,7 @@ from antiphon.client.protocol.tracked_session import is_background
 from antiphon.client.protocol.turn_end import TurnEnd
 from antiphon.client.protocol.turn_tracker import TurnTracker
 from antiphon.client.session.event_log import EventQueue
-from antiphon.client.session.presence import PRESENCE, QUESTION, OtherClients, answer_in
+from antiphon.client.session.presence import PRESENCE, QUESTION, OtherClients
 from antiphon.client.session.turn import ClientTurn, SessionEvent, known_events
 from antiphon.engine.annotations import ANNOTATION_UPDATES
 from antiphon.engine.events import AnyBody, Event, QuestionClosed, QuestionOpened, Updated
@@ -38,7 +38,7 @@ from antiphon.schema.wire import Unknown
 
 QUEUE = "_antiphon_queue"
 OUTSIDE_TURNS = frozenset([QUEUE, PRESENCE, QUESTION]) | ANNOTATION_UPDATES
-"""Updates of our own that belong to no turn."""
+"""Our extension updates that belong to no turn."""
 NOTICES = 100
 """How many notices are kept."""
 CONCLUDE_AFTER = 1.0
@@ -80,7 +80,7 @@ class TrackerListener(Protocol):
 
 
 class SessionTracker:
-    """Implements `PromptSink` and `TrackedSession`."""
+    """Implements `TrackedSession`."""
 
     def __init__(self, listener: TrackerListener, make: Callable[[], ClientTurn], *, serial: bool) -> None:
         """`make` creates the handle of a turn that no prompt of this client opened. `serial`: the agent works
@@ -147,7 +147,7 @@ class SessionTracker:
             self._reports_running = self._reports_running or update is not RUNNING
             self.turns.turn_opened()
             if self.turns.open is not None:
-                self.turns.open.own._opener, self._opener = self._opener, None
+                self.turns.open.handle._opener, self._opener = self._opener, None
         elif shown is not None and after is None:
             self._opener = shown
         if self._is_outside_turns(update):
@@ -218,8 +218,7 @@ class SessionTracker:
         )
 
     def answer_elsewhere(self, question_id: str | None) -> tuple[Raw, Who] | None:
-        news = self.others.take_end(question_id)
-        return None if news is None or news.by is None else (answer_in(news), news.by)
+        return self.others.take_answer(question_id)
 
     def _fold(self, body: AnyBody) -> int:
         seq = self.fold.last_seq + 1
@@ -286,15 +285,7 @@ class SessionTracker:
     def prompt_refused(self, prompt: ClientTurn, end: TurnEnd) -> None:
         prompt._finish(end)
 
-    def prompt_settled(self) -> None:
-        self.turns.prompt_settled()
-
-    def other_turn_ended(self, end: TurnEnd, prompts: Iterable[ClientTurn]) -> None:
-        turn = self.turns.turn
-        if turn is not None and all(turn is not each for each in prompts):
-            self.prompt_ended(turn, end)
-
-    def too_late(self, prompt: ClientTurn) -> None:
+    def prompt_too_late(self, prompt: ClientTurn) -> None:
         self._listener.prompt_too_late(prompt)
 
     def _conclude_later(self, end: TurnEnd) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
-from enum import Enum, auto
 from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
@@ -15,6 +14,7 @@ from antiphon.client.protocol.dialect import USER_UPDATES
 from antiphon.client.protocol.turn_end import TurnEnd
 from antiphon.client.session.event_log import EventLog
 from antiphon.engine.questions import Question
+from antiphon.engine.recent import Recent
 from antiphon.engine.session import Session
 from antiphon.engine.transcript import TYPE_OF, Message, MessageType
 from antiphon.errors import LocalError
@@ -47,30 +47,6 @@ class SessionEvent(Struct, frozen=True, kw_only=True):
     """The state of a question, and the client that answered it."""
 
 
-class TurnPhase(Enum):
-    """The life of a turn at its client."""
-
-    OPEN = auto()
-    STOPPING = auto()
-    """This client has asked the agent to stop it."""
-    ENDED = auto()
-
-
-class TurnInput(Enum):
-    CANCEL = auto()
-    END = auto()
-
-
-PHASES: dict[tuple[TurnPhase, TurnInput], TurnPhase] = {
-    (TurnPhase.OPEN, TurnInput.CANCEL): TurnPhase.STOPPING,
-    (TurnPhase.OPEN, TurnInput.END): TurnPhase.ENDED,
-    (TurnPhase.STOPPING, TurnInput.CANCEL): TurnPhase.STOPPING,
-    (TurnPhase.STOPPING, TurnInput.END): TurnPhase.ENDED,
-    (TurnPhase.ENDED, TurnInput.CANCEL): TurnPhase.ENDED,
-    (TurnPhase.ENDED, TurnInput.END): TurnPhase.ENDED,
-}
-
-
 class TurnSession(Protocol):
     """The session of a turn, as far as the turn uses it."""
 
@@ -99,13 +75,14 @@ class ClientTurn:
         """How it ended; None while it is open."""
         self._opener: str | None = None
         """The user message right before the turn, if the turn belongs to no prompt of this client."""
-        self._phase = TurnPhase.OPEN
+        self._cancel_sent = False
+        """Whether this client has asked the agent to stop it."""
         self._log: EventLog[SessionEvent] = EventLog()
         self._drained: asyncio.Future[TurnEnd] = asyncio.get_running_loop().create_future()
 
     @property
     def ended(self) -> bool:
-        return self._phase is TurnPhase.ENDED
+        return self.end is not None
 
     async def events(self) -> AsyncIterator[SessionEvent]:
         """All events of the turn."""
@@ -178,15 +155,11 @@ class ClientTurn:
             event = replace(event, turn=self)
         self._log.add(event)
 
-    def _cancel_requested(self) -> None:
-        self._phase = PHASES[self._phase, TurnInput.CANCEL]
-
     def _finish(self, end: TurnEnd) -> None:
         """End the turn; later calls do nothing."""
-        before, self._phase = self._phase, PHASES[self._phase, TurnInput.END]
-        if before is TurnPhase.ENDED:
+        if self.end is not None:
             return
-        if end.cut is not None and before is TurnPhase.STOPPING:
+        if end.cut is not None and self._cancel_sent:
             # PROMPT-V2-35: the agent may have died of the cancel.
             end = TurnEnd(stop_reason=StopReason.CANCELLED, cut=end.cut)
         self.end = end
@@ -220,9 +193,9 @@ class RefusedTurns:
         gaps = [
             (
                 first,
-                min((m.position for m in user if m.position > first and m.id not in own), default=beyond),
+                min((m.position for m in user if m.position > first and m.id not in prompts), default=beyond),
             )
-            for first, own in self._turns.items()
+            for first, prompts in self._turns.items()
         ]
         return [
             message for message in messages if any(begin <= message.position < end for begin, end in gaps)
@@ -235,7 +208,7 @@ class TurnsByRequest:
 
     def __init__(self) -> None:
         self._turns: WeakValueDictionary[str, ClientTurn] = WeakValueDictionary()
-        self._ends: dict[str, TurnEnd] = {}
+        self._ends: Recent[str, TurnEnd] = Recent(REMEMBERED)
 
     def add(self, turn: ClientTurn, request_id: int) -> None:
         turn.request_id = request_id
@@ -243,8 +216,6 @@ class TurnsByRequest:
 
     def end(self, request_id: int, end: TurnEnd) -> None:
         self._ends[str(request_id)] = end
-        if len(self._ends) > REMEMBERED:
-            del self._ends[next(iter(self._ends))]
 
     def turn(self, request_id: int | str) -> ClientTurn:
         """Raises `LocalError` for an unknown request, and for an ended turn that nobody holds any more."""

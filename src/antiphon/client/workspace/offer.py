@@ -6,34 +6,19 @@ import binascii
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from antiphon.client.protocol.agent_connection import SessionAtAgent
+from antiphon.client.protocol.agent_connection import AgentConnection, SessionAtAgent
 from antiphon.client.protocol.dialect_v1 import AgentDialectV1
-from antiphon.client.protocol.session_opener import NewRequest
 from antiphon.client.workspace.workspace import SessionWorkspace, Workspace
 from antiphon.errors import ResourceNotFound
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.schema import v1, v2
 
-Find = Callable[[str], SessionAtAgent | None]
-Keep = Callable[[str, Callable[[], object]], None]
-"""Calls a function once the session of this id is open."""
-
 
 class WorkspaceOffer:
-    def __init__(
-        self,
-        workspace: Workspace | None,
-        find: Find,
-        *,
-        pending: Callable[[str], NewRequest | None],
-        keep: Keep,
-    ) -> None:
-        """`pending` returns the request of a session that is being opened: an agent may need files for
-        that."""
+    def __init__(self, workspace: Workspace | None, agent: Callable[[], AgentConnection[Any]]) -> None:
+        """`agent` returns the connection, once there is one."""
         self._workspace = workspace
-        self._find = find
-        self._pending = pending
-        self._keep = keep
+        self._agent = agent
         self._open: dict[str, SessionWorkspace] = {}
         self._leaving: list[SessionWorkspace] = []
 
@@ -55,13 +40,14 @@ class WorkspaceOffer:
         return serve
 
     def _open_workspace(self, session_id: str) -> SessionWorkspace:
-        session = self._find(session_id)
-        opening = session or self._pending(session_id)
+        agent = self._agent()
+        # An agent may need files before it has answered the request for a session.
+        opening = agent.find_live(session_id) or agent.pending_request(session_id)
         if opening is None or self._workspace is None:
             raise ResourceNotFound(f"session {session_id!r} is not open here", data={"sessionId": session_id})
         opened = self._open.get(session_id)
         if opened is None:
-            observer = _TerminalUpdates(session_id, self._find, self._keep)
+            observer = _TerminalUpdates(session_id, agent)
             opened = self._workspace.open(opening.cwd, opening.additional_directories, observer=observer)
             self._open[session_id] = opened
         return opened
@@ -88,27 +74,28 @@ class WorkspaceOffer:
 class _TerminalUpdates:
     """Applies a session's terminals to the session: in v2 terms they are the agent's (24.4, TERMV1-08)."""
 
-    def __init__(self, session_id: str, find: Find, keep: Keep) -> None:
+    def __init__(self, session_id: str, agent: AgentConnection[Any]) -> None:
         self._session_id = session_id
-        self._find = find
-        self._keep = keep
+        self._agent = agent
+
+    def _act(self, act: Callable[[SessionAtAgent], None]) -> None:
+        """Act on the session, now or once it is open."""
+        session = self._agent.find_live(self._session_id)
+        if session is None:
+            self._agent.keep(self._session_id, lambda: self._act(act))
+        else:
+            act(session)
 
     def _apply(self, update: v2.SessionUpdate) -> None:
-        session = self._find(self._session_id)
-        if session is None:
-            self._keep(self._session_id, lambda: self._apply(update))
-        else:
-            session.apply(update)
+        self._act(lambda session: session.apply(update))
 
     def created(self, terminal_id: str, params: v1.CreateTerminalRequest) -> None:
-        session = self._find(self._session_id)
-        if session is None:
-            self._keep(self._session_id, lambda: self.created(terminal_id, params))
-            return
-        dialect = session.dialect
-        if isinstance(dialect, AgentDialectV1):
-            tools = dialect.upgrade.tools
-            session.apply(tools.terminal_created(terminal_id, params, cwd=session.cwd))
+        def create(session: SessionAtAgent) -> None:
+            if isinstance(session.dialect, AgentDialectV1):
+                tools = session.dialect.upgrade.tools
+                session.apply(tools.terminal_created(terminal_id, params, cwd=session.cwd))
+
+        self._act(create)
 
     def wrote(self, terminal_id: str, data: bytes) -> None:
         self._apply(v2.TerminalOutputChunk(terminal_id=v2.TerminalId(terminal_id), data=_encoded(data)))

@@ -125,7 +125,7 @@ class AgentLogins:
         return await call()
 
     def _refusal(self, upstream: Upstream, error: CallFailed) -> RequestError:
-        if any(not isinstance(method, v2.AuthMethodTerminal) for method in upstream.logins.methods):
+        if any(not isinstance(method, v2.AuthMethodTerminal) for method in upstream.agent.auth_methods):
             return to_request_error(error)
         # AUTH-19: -32000 would ask the client for the impossible.
         return RequestError(
@@ -137,7 +137,7 @@ class AgentLogins:
 
 
 async def _log_in(upstream: Upstream, given: Given) -> None:
-    if not any(_id(method) == given.method_id for method in upstream.logins.methods):
+    if not any(_id(method) == given.method_id for method in upstream.agent.auth_methods):
         raise LocalError(f"the agent offers no login {given.method_id!r} any more")
     await upstream.logins.login(given.method_id, given.meta)
     upstream.wants_login, upstream.logged_in = False, True

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -40,7 +40,7 @@ from antiphon.schema import v2
 from antiphon.schema.antiphon.clients import Who
 from antiphon.schema.antiphon.prompts import Delivery
 from antiphon.schema.updates import TextChunk, written
-from antiphon.schema.version import V1, without_ours
+from antiphon.schema.version import without_ours
 from antiphon.server.ids import new_id
 
 CONTENTS = frozenset([*TYPE_OF, v2.TerminalOutputChunk, v2.CompactionSummaryChunk, v2.SessionMessageChunk])
@@ -49,7 +49,7 @@ _NOT_ENCODED = Raw(b"")
 
 
 class UpstreamSession:
-    """Implements `SessionAtAgent`, `PromptSink` and `TrackedSession`."""
+    """Implements `SessionAtAgent` and `TrackedSession`."""
 
     def __init__(
         self,
@@ -85,7 +85,6 @@ class UpstreamSession:
             decider,
             memory,
             self.prompts.handle,
-            v1=agent.agreement.version == V1,
         )
         self.config = ConfigOptions(session_id, connection, dialect, self)
         self._originals = Originals() if isinstance(dialect, AgentDialectV1) else None
@@ -299,15 +298,7 @@ class UpstreamSession:
     def prompt_refused(self, prompt: SentPrompt, end: TurnEnd) -> None:
         prompt.ended = True
 
-    def prompt_settled(self) -> None:
-        self.turns.prompt_settled()
-
-    def other_turn_ended(self, end: TurnEnd, prompts: Iterable[SentPrompt]) -> None:
-        turn = self.turns.turn
-        if turn is not None and all(turn is not each for each in prompts):
-            self.prompt_ended(turn, end)
-
-    def too_late(self, prompt: SentPrompt) -> None:
+    def prompt_too_late(self, prompt: SentPrompt) -> None:
         """Do nothing: the worker waits for the answer, and cancels the turn by itself."""
 
     def conclude(self) -> None:

@@ -17,7 +17,7 @@ from antiphon.client import ClientOptions, ProcessOptions, ProtocolVersion
 from antiphon.client.elicitation import Elicitation
 from antiphon.client.elicitation_requests import ElicitationRequests
 from antiphon.client.logins import Logins
-from antiphon.client.protocol.agent_connection import AgentConnection
+from antiphon.client.protocol.agent_connection import AgentConnection, AgentHandlers
 from antiphon.client.protocol.dialect import AgentDialect
 from antiphon.client.protocol.dialect_v1 import CompletionPromise
 from antiphon.client.protocol.handshake import ClientOffer, version_number
@@ -168,19 +168,10 @@ class Upstream:
         process = ProcessOptions(env=self._settings.env, on_stderr=self._log)
         transport = await open_target(self._target, stack, process=process)
         stack.push_async_callback(transport.aclose)  # also if it cannot be initialized
-        workspace = WorkspaceOffer(
-            self._workspace(),
-            lambda session_id: self.agent.find_live(session_id),
-            pending=lambda session_id: self.agent.pending_request(session_id),
-            keep=lambda session_id, receive: self.agent.keep(session_id, receive),
-        )
+        workspace = WorkspaceOffer(self._workspace(), lambda: self.agent)
         stack.push_async_callback(workspace.aclose)
         elicitations = self._elicitations = ElicitationRequests(
-            frozenset({"form", "url"}),
-            self._elicit_outside,
-            lambda session_id, inbound: self.agent.find_asking(session_id, inbound),
-            v1=lambda: self.agent.speaks_v1,
-            agent_name=lambda: self.agent.agent_name,
+            frozenset({"form", "url"}), self._elicit_outside, lambda: self.agent
         )
 
         def auth_status_updated(_: Any) -> None:
@@ -194,17 +185,19 @@ class Upstream:
             transport,
             self._offer(elicitations, workspace),
             self._make_session,
-            requests={**elicitations.handlers, **workspace.handlers, MESSAGE: self.mcp.serve},
-            unbegun=elicitations.unbegun,
-            notifications={"auth/status_update": auth_status_updated, **elicitations.notifications},
-            on_left=lambda session: workspace.release(session.id),
-            on_lost=link_lost,
+            AgentHandlers(
+                requests={**elicitations.handlers, **workspace.handlers, MESSAGE: self.mcp.serve},
+                unbegun=elicitations.unbegun,
+                notifications={"auth/status_update": auth_status_updated, **elicitations.notifications},
+                on_left=lambda session: workspace.release(session.id),
+                on_lost=link_lost,
+            ),
             promise=self._settings.promise,
             report=self._report,
         )
         await stack.enter_async_context(self.agent.connection)
-        result = await self.agent.initialize()
-        self.logins = Logins(self.agent.connection, self.agent.abilities, result)
+        await self.agent.initialize()
+        self.logins = Logins(self.agent)
         AgentReader(self.agent)
         AgentExtensions(self.agent)
 
