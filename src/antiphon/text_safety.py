@@ -20,7 +20,7 @@ import unicodedata
 from functools import cache
 
 NAMED = 4
-"""Hidden characters in a row that are named; the rest of a longer row is counted."""
+"""Hidden characters in a row that are named. The rest of a longer row is counted."""
 MARKS = 4
 """Combining marks in a row that are shown. Text with vowels and accents needs up to four."""
 

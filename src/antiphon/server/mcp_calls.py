@@ -15,7 +15,7 @@ from msgspec import structs
 from antiphon.connection import Connection
 from antiphon.errors import McpError
 from antiphon.schema import v1, v2
-from antiphon.schema.mcp_binding import MESSAGE
+from antiphon.schema.mcp_over_acp import MESSAGE
 
 logger = logging.getLogger("antiphon.server")
 

@@ -18,7 +18,7 @@ from antiphon.connection import Connection
 from antiphon.errors import CallFailed, LinkLost, RequestError
 from antiphon.jsonrpc.peer import Inbound
 from antiphon.schema import v2
-from antiphon.schema.mcp_binding import MESSAGE, BindingError
+from antiphon.schema.mcp_over_acp import MESSAGE, McpErrorCode
 from antiphon.server.connection import ClientConnection
 from antiphon.server.session import ServedSession
 
@@ -99,7 +99,7 @@ class McpRelay:
         link = None if offer is None else offer.provision.provider(offer.server_id)
         if offer is None or link is None:
             raise RequestError(
-                BindingError.UNKNOWN_SERVER, "No such MCP server is offered", data={"serverId": told}
+                McpErrorCode.UNKNOWN_SERVER, "No such MCP server is offered", data={"serverId": told}
             )
 
         async def tell(notification: Any) -> None:
@@ -114,4 +114,4 @@ class McpRelay:
             raise RequestError(error.error.code, error.error.message, data=error.error.data) from error
         except LinkLost as error:
             gone = "The client that offers the MCP server has gone"
-            raise RequestError(BindingError.BACKEND_FAILED, gone) from error
+            raise RequestError(McpErrorCode.BACKEND_FAILED, gone) from error

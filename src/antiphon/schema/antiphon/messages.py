@@ -1,4 +1,4 @@
-"""What is added to messages and questions: senders, reactions and notes of clients, and answers by id."""
+"""Additions to messages and questions: senders, reactions, notes, and answers by id."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class RemoveAnnotationRequest(Wire, frozen=True, kw_only=True):
 
 
 class AnnotationUpdate(OwnUpdate, frozen=True, kw_only=True, tag="_antiphon_annotation"):
-    """An annotation was added, or is replayed behind its message."""
+    """An annotation was added, or is replayed after its message."""
 
     annotation_id: AnnotationId
     message_id: AnnotatedMessage

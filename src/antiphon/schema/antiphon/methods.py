@@ -1,4 +1,4 @@
-"""Our own methods; types are named by module, and loaded when asked for."""
+"""Antiphon's methods. Types are named by module, and loaded on use."""
 
 from antiphon.schema.methods import OWN, Kind, Row, Sender
 

@@ -1,7 +1,6 @@
-"""Exchange: one HTTP request and its answer.
+"""Exchange: one HTTP request and its response.
 
-`HttpSocket` reads requests within limits and does not know what is asked for. A `Handler` answers and does
-not know how the answer is written.
+`HttpSocket` reads requests within limits and knows no paths. A `Handler` responds and knows no sockets.
 """
 
 from __future__ import annotations
@@ -17,30 +16,30 @@ from antiphon.jsonrpc.lines import DEFAULT_BOUND
 
 HEAD_BOUND = 64 * 1024
 EVENTS = "text/event-stream"
-DEFAULT_HELD = 2 * DEFAULT_BOUND
+DEFAULT_INCOMPLETE = 2 * DEFAULT_BOUND
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """What a client may take of a server with its requests."""
+    """Bounds of the requests of a client."""
 
     head: int = HEAD_BOUND
     """Bytes of a request line and its headers."""
     body: int = DEFAULT_BOUND
-    held: int = DEFAULT_HELD
-    """Bytes of bodies and WebSocket messages that are not complete yet, of all clients with one token."""
+    incomplete: int = DEFAULT_INCOMPLETE
+    """Bytes of incomplete bodies and WebSocket messages of all clients with one token."""
     head_seconds: float = 10.0
-    """Until a head that has begun is there."""
+    """Seconds until a head is complete."""
     body_seconds: float = 30.0
-    """Until a body is there, or the next part of a large one."""
+    """Seconds until a body, or the next part of a large body, is complete."""
     idle_seconds: float = 75.0
-    """That a socket may stay without a request."""
+    """Seconds that a socket may be open without a request."""
 
     def body_of(self, head: Head) -> int:
         return self.body if head.most is None else min(head.most, self.body)
 
 
 class Headers(Mapping[str, str]):
-    """By their names, however those are written. What comes several times is one list, with commas."""
+    """Headers by their case-insensitive names. Values of repeated headers are joined with commas."""
 
     def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
         self._values: dict[str, str] = {}
@@ -61,18 +60,18 @@ class Headers(Mapping[str, str]):
 
 
 class Head(Struct):
-    """As much of a request as there is before its body; where it was refused earlier, what there was."""
+    """The head of a request. Fields that were not read before a refusal have their defaults."""
 
     method: str = ""
     path: str = ""
-    """Without its query."""
+    """The path without the query."""
     headers: Headers = field(default_factory=lambda: Headers(()))
     who: Any = None
-    """Whose request it is, once that was checked."""
+    """The identity of the client, once it was checked."""
     peer: str = ""
-    """The address it came from."""
+    """The address of the client."""
     most: int | None = None
-    """Bytes that its body may have at most, where that is less than the server takes of others."""
+    """Bytes of the largest body, where that is less than `Limits.body`."""
 
 
 class Reply(Struct, frozen=True):
@@ -86,14 +85,13 @@ class Reply(Struct, frozen=True):
 
     @property
     def measured(self) -> dict[str, str]:
-        """Its headers, with the length of its body; but where there is none, and its length would be that
-        of another answer."""
+        """The headers with `Content-Length`, except for a status that has no body."""
         length = {} if self.status in (204, 304) else {"Content-Length": str(len(self.body))}
         return {**self.headers, **length}
 
 
 def plain(status: int, text: str = "", **headers: str) -> Reply:
-    """A status and a line of text."""
+    """Make a response of a status and a line of text."""
     said = text or HTTPStatus(status).phrase
     named = {name.replace("_", "-").title(): value for name, value in headers.items()}
     return Reply(status, f"{said}\n".encode(), {"Content-Type": "text/plain; charset=utf-8", **named})
@@ -104,41 +102,41 @@ def json(status: int, body: bytes, headers: Mapping[str, str] | None = None) -> 
 
 
 class Exchange(ABC):
-    """Answered once, by `reply`, or by `begin` and as many `write` as there are until `end`."""
+    """A handler responds once: with `reply`, or with `begin`, any number of `write`, and `end`."""
 
     def __init__(self, head: Head) -> None:
         self.head = head
         self.gone = False
-        """Whether nobody is there any more to be answered."""
+        """Whether the client has closed the socket."""
         self.on_gone: Callable[[], None] = lambda: None
         self.on_room: Callable[[], None] = lambda: None
-        """Called when `congested` is over."""
+        """Called when `congested` becomes false."""
 
     @abstractmethod
     def reply(self, reply: Reply) -> None: ...
 
     @abstractmethod
     def begin(self, headers: Mapping[str, str]) -> None:
-        """Answer 200, with a body that is still to come."""
+        """Respond with status 200 and a body that follows."""
 
     @abstractmethod
     def write(self, data: bytes) -> None: ...
 
     @abstractmethod
     def end(self) -> None:
-        """There is no more of the body."""
+        """End the body."""
 
     @abstractmethod
     def abort(self) -> None:
-        """Break it off: the other side sees that something is missing."""
+        """Close the socket, so that the client sees an incomplete response."""
 
     @property
     @abstractmethod
     def congested(self) -> bool:
-        """Whether more is on its way than is being read."""
+        """Whether the client reads more slowly than the handler writes."""
 
     def lose(self) -> None:
-        """The other side is gone."""
+        """Note that the client has closed the socket."""
         if not self.gone:
             self.gone = True
             self.on_gone()
@@ -146,12 +144,12 @@ class Exchange(ABC):
 
 class Handler(Protocol):
     def admit(self, head: Head) -> Reply | None:
-        """What can be answered by the head alone, before any of a body is read; `None` to go on."""
+        """Return a response that needs only the head, before the body is read; `None` to continue."""
 
     async def answer(self, exchange: Exchange, body: bytes) -> None: ...
 
     def refused(self, head: Head, status: int) -> None:
-        """Somebody who got past the head, or not even that far, took too much of us, or too long."""
+        """Note that the server refused a request itself: it was malformed, too large or too slow."""
 
 
 def wants_websocket(head: Head) -> bool:
