@@ -169,7 +169,7 @@ class SafeWriter:
         return self._safe(text)
 
     def finish(self) -> str:
-        """Return what was held back."""
+        """Return the text that was kept back."""
         held, self._held = self._held, ""
         shown = self._safe(_without_escapes(held) if self._printed else held)
         self._before = ""

@@ -13,7 +13,7 @@ from antiphon.client import connect
 from antiphon.remote.frames import outline
 from antiphon.remote.stream_router import StreamBounds, StreamRouter
 from antiphon.transports.http.event_stream import Position
-from antiphon.transports.http.exchange import Exchange, Head, Limits, Reply
+from antiphon.transports.http.exchange import Exchange, Limits, Reply
 from tests.http.raw import DEADLINE, NEW, Raw, read_head
 from tests.http.serving import Links, agent_at_hand
 from tests.http.test_streams import numbers, texts
@@ -180,8 +180,9 @@ async def test_sessions_that_a_client_names_are_not_remembered_without_end() -> 
 
 
 class Reader(Exchange):
-    """Reads all of a stream."""
+    """Reads all of a stream, without a socket."""
 
+    def __init__(self) -> None: ...
     def reply(self, reply: Reply) -> None: ...
     def begin(self, headers: Mapping[str, str]) -> None: ...
     def write(self, data: bytes) -> None: ...
@@ -200,7 +201,7 @@ def test_what_stays_of_all_streams_of_a_connection_is_bounded() -> None:
     for session in range(20):
         stream = outgoing.ready(str(session), None)
         assert stream is not None
-        stream.attach(Reader(Head()))
+        stream.attach(Reader())
         for _ in range(10):
             frame = update % session + b',"x":"%b"}}' % (b"x" * 1000)
             outgoing.route(frame, outline(frame))

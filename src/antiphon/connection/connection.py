@@ -257,7 +257,7 @@ class Connection:
         """Stop waiting for a call that `begin` made, and send `$/cancel_request`."""
         self._calls.abandon(call)
 
-    def behind(self, session_id: str | None, act: Callable[[], None]) -> None:
+    def after_received(self, session_id: str | None, act: Callable[[], None]) -> None:
         """Call `act` once all frames received so far for a session, or for none, have been handled."""
         if self._lanes.idle(session_id):
             act()

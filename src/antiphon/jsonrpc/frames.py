@@ -121,8 +121,8 @@ def _response(envelope: _Envelope) -> Frame | MalformedResponse:
             "neither a request nor a response: `method`, `id`, `result` and `error` are missing"
         )
     id = None if envelope.id is UNSET else envelope.id
-    has_result = envelope.result is not UNSET and not _is_null(envelope.result)
-    has_error = envelope.error is not UNSET and not _is_null(envelope.error)
+    has_result = envelope.result is not UNSET and not is_null(envelope.result)
+    has_error = envelope.error is not UNSET and not is_null(envelope.error)
     if has_result and has_error:
         return MalformedResponse(id, "it has both `result` and `error`")
     # Some peers write the other member as null. It is ignored next to a value.
@@ -146,8 +146,8 @@ def _malformed_error(raw: Raw) -> ErrorObject:
         return ErrorObject(-32603, "Malformed error")
 
 
-def _is_null(raw: Raw | UnsetType) -> bool:
-    return bytes(raw) == b"null" if isinstance(raw, Raw) else False
+def is_null(raw: bytes | Raw) -> bool:
+    return len(raw) == 4 and bytes(raw) == b"null"
 
 
 def _explain(line: bytes, error: msgspec.ValidationError) -> MalformedResponse:

@@ -159,7 +159,7 @@ class AcpEndpoint:
         if session is None and not answers and (belongs is not None or about.method in IN_A_SESSION):
             return plain(400, f"Missing {SESSION_ID}")
         if session is not None and belongs is not None and session != belongs:
-            return plain(400, f"{SESSION_ID} is another one than that of the message")
+            return plain(400, f"{SESSION_ID} is not the session of the message")
         for name, id in ((SESSION_ID, session), ("The request's id", about.id)):
             if isinstance(id, str) and len(id) > self._bounds.id_length:
                 return plain(400, f"{name} is too long")
@@ -193,7 +193,7 @@ class AcpEndpoint:
             await self._serve(connection)
         except Exception:
             logger.exception(
-                "HTTP connection handler failed; closing that of %s", connection.peer
+                "HTTP connection handler failed; closing the connection of %s", connection.peer
             )  # others continue
         finally:
             await connection.aclose()

@@ -22,26 +22,6 @@ from antiphon.transports.http.exchange import Exchange
 CLOSE_DEADLINE = 2.0
 
 
-class ReadDeadline:
-    """Calls `over` with the reason when the client has read nothing for so many seconds."""
-
-    def __init__(self, seconds: float, over: Callable[[str], None]) -> None:
-        self._seconds = seconds
-        self._over = over
-        self._timer: asyncio.TimerHandle | None = None
-
-    def restart(self) -> None:
-        """Start the time again: the client has read something, or has closed its last stream."""
-        self.stop()
-        why = f"the client has read nothing for {self._seconds:g} s"
-        self._timer = asyncio.get_running_loop().call_later(self._seconds, self._over, why)
-
-    def stop(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-
 class HttpTransport(BufferedTransport):
     def __init__(self, bounds: StreamBounds, *, on_end: Callable[[HttpTransport], None]) -> None:
         super().__init__()
@@ -67,9 +47,8 @@ class HttpTransport(BufferedTransport):
         self._ending = False
         self._moved = asyncio.Event()
         self._loop = asyncio.get_running_loop()
-        self._deadline = ReadDeadline(bounds.stall, self.end)
         self._keeping = self._loop.call_later(bounds.keep_alive, self._keep_alive)
-        self._deadline.restart()
+        self._deadline = self._start_deadline()
 
     # --- the transport -----------------------------------------------------------------------------
 
@@ -98,7 +77,7 @@ class HttpTransport(BufferedTransport):
             return
         self._end_reason = reason
         self._outbox.close()
-        self._deadline.stop()
+        self._deadline.cancel()
         self._keeping.cancel()
         for stream in self._router.streams.values():
             stream.end()
@@ -130,7 +109,7 @@ class HttpTransport(BufferedTransport):
     def receive(self, frame: bytes, about: Outline, session: str | None) -> None:
         self._router.received(about, session)
         if not self.reading:
-            self._deadline.restart()
+            self._restart_deadline()
         self._delivery.put([frame])
 
     def asked_in(self, id: Any) -> str | None:
@@ -182,7 +161,7 @@ class HttpTransport(BufferedTransport):
     def _count_readers(self) -> None:
         self.reading = sum(stream.receiver is not None for stream in self._router.streams.values())
         if not self._end_reason and not self._full:
-            self._deadline.stop() if self.reading else self._deadline.restart()
+            self._deadline.cancel() if self.reading else self._restart_deadline()
 
     # --- bounds ------------------------------------------------------------------------------------
 
@@ -191,10 +170,19 @@ class HttpTransport(BufferedTransport):
         """Bytes that the client has not read."""
         return self._router.waiting
 
+    def _start_deadline(self) -> asyncio.TimerHandle:
+        why = f"the client has read nothing for {self._bounds.stall:g} s"
+        return self._loop.call_later(self._bounds.stall, self.end, why)
+
+    def _restart_deadline(self) -> None:
+        """Start the time again: the client has read something, or has closed its last stream."""
+        self._deadline.cancel()
+        self._deadline = self._start_deadline()
+
     def _stream_moved(self) -> None:
         self._moved.set()
         if self._full:
-            self._deadline.restart()
+            self._restart_deadline()
         self._check_waiting()
 
     def _check_waiting(self) -> None:
@@ -206,7 +194,7 @@ class HttpTransport(BufferedTransport):
         elif waiting >= self._bounds.waiting and not self._full:
             self._full = True
             self._outbox.pause()
-            self._deadline.restart()
+            self._restart_deadline()
         elif waiting < self._bounds.waiting // 2 and self._full:
             self._full = False
             self._outbox.resume()

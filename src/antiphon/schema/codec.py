@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from antiphon.errors import InvalidParams, InvalidResult, MethodNotFound, UnsupportedVersion
-from antiphon.jsonrpc.frames import UNREADABLE
+from antiphon.jsonrpc.frames import UNREADABLE, is_null
 from antiphon.schema.methods import VERSIONS, Kind, find, resolve
 from antiphon.schema.repair import QUIRKS, Malformed, is_struct, repair
 from antiphon.schema.updates import UpdateReader
@@ -62,7 +62,7 @@ class Codec:
     def params(self, kind: Kind, name: str, raw: bytes | Raw | None) -> Any:
         """Decode the params of a method. Missing params and `null` count as `{}`; params of an extension
         (EXT-01) are plain JSON values. Raises `MethodNotFound`, `InvalidParams`."""
-        if raw is None or _is_null(raw):
+        if raw is None or is_null(raw):
             raw = b"{}"
         reader = self._readers.get((kind, name))
         if reader is None:
@@ -87,7 +87,7 @@ class Codec:
         try:
             if reader is None:
                 return self._extension(name, raw)
-            if _is_null(raw) and QUIRKS[self.version].null_is_empty and _needs_nothing(reader.type):
+            if is_null(raw) and QUIRKS[self.version].null_is_empty and _needs_nothing(reader.type):
                 return reader.type()
             return reader.read(raw)
         except Malformed as error:
@@ -135,10 +135,6 @@ class Codec:
             return repair(self.version).build(resolve(f"v{self.version}", type_name), answer)
         except Malformed:
             return None
-
-
-def _is_null(raw: bytes | Raw) -> bool:
-    return len(raw) == 4 and bytes(raw) == b"null"
 
 
 def _plain(raw: bytes | Raw) -> Any:

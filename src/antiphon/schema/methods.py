@@ -16,7 +16,7 @@ from msgspec import Struct
 VERSIONS = (1, 2)
 OWN = "_antiphon/"
 """The prefix of Antiphon's methods."""
-OWN_PACKAGE = "antiphon"
+ANTIPHON_PACKAGE = "antiphon"
 
 
 class Kind(StrEnum):
@@ -74,7 +74,7 @@ def find(kind: Kind, name: str, version: int) -> Method | None:
     """Return a method of a version, or `None` if the version has no such method."""
     if version not in VERSIONS:
         return None
-    package = OWN_PACKAGE if name.startswith(OWN) else f"v{version}"
+    package = ANTIPHON_PACKAGE if name.startswith(OWN) else f"v{version}"
     row = _rows(package).get((name, kind))
     # Only existing methods are cached: names come from peers, who could fill the cache.
     return None if row is None else _method(package, version, row)
@@ -94,6 +94,6 @@ def methods(version: int) -> list[Method]:
     return [_method(package, version, row) for row in _rows(package).values()]
 
 
-def own_methods() -> list[Method]:
+def antiphon_methods() -> list[Method]:
     """Return every method of Antiphon, as in the latest version. Loads all of their types."""
-    return [_method(OWN_PACKAGE, VERSIONS[-1], row) for row in _rows(OWN_PACKAGE).values()]
+    return [_method(ANTIPHON_PACKAGE, VERSIONS[-1], row) for row in _rows(ANTIPHON_PACKAGE).values()]

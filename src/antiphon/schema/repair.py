@@ -21,7 +21,7 @@ from msgspec import Struct, UnsetType
 from msgspec.structs import FieldInfo
 
 from antiphon.errors import one_line
-from antiphon.schema.wire import Choice, Forgiving, Lenient, Open, OwnEnum, Unknown, Wire, choose
+from antiphon.schema.wire import Choice, ClosedEnum, Forgiving, Lenient, Open, Unknown, Wire, choose
 
 
 class Quirks(Struct, frozen=True):
@@ -106,8 +106,8 @@ class Repair:
             return self._choice(plain)
         if is_struct(plain):
             return self._struct(plain)
-        if isinstance(plain, EnumType) and issubclass(plain, OwnEnum):
-            return partial(_own_enum, plain)
+        if isinstance(plain, EnumType) and issubclass(plain, ClosedEnum):
+            return partial(_closed_enum, plain)
         if plain is msgspec.Raw:
             return lambda value: msgspec.Raw(msgspec.json.encode(value))  # decoded later
         return lambda value: _leaf(type, value)
@@ -291,7 +291,7 @@ def _leaf(type: Any, value: Any) -> Any:
         raise Malformed(reason).under(path.rstrip("`")) from None
 
 
-def _own_enum(type: type[OwnEnum], value: Any) -> Any:
+def _closed_enum(type: type[ClosedEnum], value: Any) -> Any:
     try:
         return type(value)
     except ValueError:

@@ -27,11 +27,11 @@ class Forgiving(Wire, frozen=True, kw_only=True):
     a list is dropped, and a value that is not an object counts as `{}`."""
 
 
-class OwnUpdate(Forgiving, frozen=True, kw_only=True, tag_field="sessionUpdate"):
+class AntiphonUpdate(Forgiving, frozen=True, kw_only=True, tag_field="sessionUpdate"):
     """The base of the updates of Antiphon's protocol."""
 
 
-class OwnEnum(StrEnum):
+class ClosedEnum(StrEnum):
     """A closed set of values of Antiphon's protocol. Errors quote other values, because none of these fields
     is secret."""
 
@@ -176,6 +176,19 @@ def check_one_of(owner: Struct, names: tuple[str, ...], *, exactly: bool) -> Non
 
 
 __all__ = [
-    "UNSET", "Choice", "Forgiving", "Lenient", "NoVariant", "Open", "OpenEnum", "OpenIntEnum", "OwnEnum",
-    "OwnUpdate", "Unknown", "UnsetType", "Wire", "check_one_of", "choose",
+    "UNSET",
+    "AntiphonUpdate",
+    "Choice",
+    "ClosedEnum",
+    "Forgiving",
+    "Lenient",
+    "NoVariant",
+    "Open",
+    "OpenEnum",
+    "OpenIntEnum",
+    "Unknown",
+    "UnsetType",
+    "Wire",
+    "check_one_of",
+    "choose",
 ]  # fmt: skip

@@ -104,7 +104,7 @@ class McpCalls:
 
         def settled(outcome: Any) -> None:
             # Notifications before the answer are before it in the lane, and later ones behind it.
-            connection.behind(None, partial(self._close, key))
+            connection.after_received(None, partial(self._close, key))
             if not answered.done():
                 answered.set_result(outcome)
 

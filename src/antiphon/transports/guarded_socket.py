@@ -34,7 +34,7 @@ class SocketBounds(Struct, frozen=True, kw_only=True):
     mark: int = OUTBOX_HIGH
     """Bytes waiting to be written above which nothing is read."""
     low: int = OUTBOX_LOW
-    """Bytes waiting to be written below which reading goes on."""
+    """Bytes waiting to be written below which reading continues."""
     most: int = 8 * 1024 * 1024
     """Bytes that may be written in addition to those that waited when the mark was exceeded."""
     slice: int = 4096
@@ -110,7 +110,7 @@ class GuardedSocket(asyncio.Protocol, asyncio.Transport):
         self._over = False
         """Whether the end of the input was read."""
         self._lost: tuple[Exception | None] | None = None
-        self._told = False
+        self._lost_reported = False
         """Whether `connection_lost` of the protocol was called."""
         self._gone: asyncio.Event | None = None
         self._paused = False
@@ -156,7 +156,7 @@ class GuardedSocket(asyncio.Protocol, asyncio.Transport):
         self._over = True
         if self._pending:
             return not self._secured  # a TLS transport closes in any case, and warns about True
-        return self._tell_end()
+        return self._report_end()
 
     def connection_lost(self, error: Exception | None) -> None:
         self._lost = (error,)
@@ -164,7 +164,7 @@ class GuardedSocket(asyncio.Protocol, asyncio.Transport):
             if timer is not None:
                 timer.cancel()
         if not self._pending or self._closing or not self._takes_input:
-            self._tell_lost()
+            self._report_lost()
 
     def pause_writing(self) -> None:
         self._full = self._bounds.server
@@ -181,7 +181,7 @@ class GuardedSocket(asyncio.Protocol, asyncio.Transport):
 
     @property
     def _takes_input(self) -> bool:
-        return not (self._paused or self._full or self._told)
+        return not (self._paused or self._full or self._lost_reported)
 
     def _keep(self, data: bytes) -> None:
         """Append input to `_pending`."""
@@ -207,22 +207,22 @@ class GuardedSocket(asyncio.Protocol, asyncio.Transport):
                 break
         if self._closing:
             self._pending, self._at = b"", 0
-        if not self._pending and not self._told:
+        if not self._pending and not self._lost_reported:
             if self._lost is not None:
-                self._tell_lost()
-            elif self._over and not self._tell_end():
+                self._report_lost()
+            elif self._over and not self._report_end():
                 self._socket.close()
         self._go_on()
 
-    def _tell_end(self) -> bool:
+    def _report_end(self) -> bool:
         """Report the end of the input to the protocol. Return whether it wants to write."""
         if self._closing:
             return False
         return bool(self._call(self._protocol.eof_received))
 
-    def _tell_lost(self) -> None:
+    def _report_lost(self) -> None:
         assert self._lost is not None
-        self._told = self._closing = True
+        self._lost_reported = self._closing = True
         self._pending, self._at = b"", 0
         self._call(self._protocol.connection_lost, self._why or self._lost[0])
         self._sockets.discard(self)
@@ -337,7 +337,7 @@ class GuardedSocket(asyncio.Protocol, asyncio.Transport):
 
     def _close_anyway(self, waiting: int) -> None:
         left = self.get_write_buffer_size()
-        if left or waiting:  # a slow peer may still read; one that does not is ended by `stall`
+        if left or waiting:  # a slow peer may still read; `stall` ends one that does not
             self._close_later(left)
         else:
             self.abort()
@@ -349,7 +349,7 @@ class GuardedSocket(asyncio.Protocol, asyncio.Transport):
 
     async def aclose(self, seconds: float) -> None:
         """End the socket. Waiting bytes get so many seconds to be written."""
-        if self._told:
+        if self._lost_reported:
             return
         self._gone = asyncio.Event()
         self.close() if self.get_write_buffer_size() else self.abort()

@@ -31,7 +31,8 @@ class MemoryTransport(BufferedTransport):
         other = self._other
         if other._end_reason:
             return
-        received = [within_bound(frame, self._bound) for frame in frames]
+        bound = self._bound
+        received = [frame if len(frame) <= bound else within_bound(frame, bound) for frame in frames]
         other._delivery.put(received)
         if not other._delivery.open:
             # As with a full pipe, frames that the reader does not take are the writer's backlog.

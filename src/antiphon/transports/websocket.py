@@ -388,7 +388,7 @@ class WebSocketTransport(BufferedTransport, asyncio.Protocol):
         if b"" in pieces:  # the core asks for the end of the stream
             self._ends = True
             if not self._writer.size:
-                self._transport.close()  # a peer that goes on sending does not keep the socket open
+                self._transport.close()  # even if the peer continues to send
 
 
 def _open_failed(error: Exception | None) -> LinkLost:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, field
 
-from antiphon.schema.wire import Forgiving, OwnUpdate
+from antiphon.schema.wire import AntiphonUpdate, Forgiving
 
 ClientId = Annotated[str, Meta(pattern=r"^[!-~]{1,64}\Z")]
 """1 to 64 printable ASCII characters without spaces."""
@@ -36,7 +36,7 @@ class Present(Forgiving, frozen=True, kw_only=True):
     you: bool = False  #: Whether it is the receiving client.
 
 
-class PresenceUpdate(OwnUpdate, frozen=True, kw_only=True, tag="_antiphon_presence"):
+class PresenceUpdate(AntiphonUpdate, frozen=True, kw_only=True, tag="_antiphon_presence"):
     """All clients that are attached, the earliest first."""
 
     clients: list[Present]

@@ -8,10 +8,10 @@ from msgspec import Meta, Struct, field
 
 from antiphon.schema.antiphon.clients import Who
 from antiphon.schema.antiphon.prompts import StoredSession
-from antiphon.schema.wire import Forgiving, OwnEnum, Wire
+from antiphon.schema.wire import ClosedEnum, Forgiving, Wire
 
 
-class TranscriptFormat(OwnEnum):
+class TranscriptFormat(ClosedEnum):
     MARKDOWN = "markdown"
     HTML = "html"
 
@@ -78,7 +78,7 @@ class JournalResponse(Wire, frozen=True, kw_only=True):
     damage: Damage | None = None  #: Why the page ends early, if events cannot be read.
 
 
-class ClientRole(OwnEnum):
+class ClientRole(ClosedEnum):
     OBSERVER = "observer"
     CONTROLLER = "controller"
     OWNER = "owner"

@@ -23,5 +23,13 @@ ROWS = (
     _request("revoke_inject", "prompts.RevokeInjectRequest", "prompts.Done"),
     _request("timeline", "hub.TimelineRequest", "hub.TimelineResponse"),
     _request("transcript", "hub.TranscriptRequest", "hub.TranscriptResponse"),
-    Row(OWN + "sessions", Kind.NOTIFICATION, Sender.AGENT, True, False, "hub.SessionsNotification", None),
+    Row(
+        OWN + "sessions",
+        Kind.NOTIFICATION,
+        Sender.AGENT,
+        True,
+        False,
+        "hub.SessionsNotification",
+        None,
+    ),
 )

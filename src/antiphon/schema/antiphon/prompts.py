@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta
 
 from antiphon.schema.antiphon.clients import Who
-from antiphon.schema.wire import Forgiving, OwnEnum, OwnUpdate, Wire
+from antiphon.schema.wire import AntiphonUpdate, ClosedEnum, Forgiving, Wire
 
 AttachedSession = str
 """The session, to which the client is attached."""
@@ -21,7 +21,7 @@ OperationId = Annotated[str, Meta(min_length=1, max_length=256)]
 """See Operations."""
 
 
-class Delivery(OwnEnum):
+class Delivery(ClosedEnum):
     """How a prompt is delivered that comes while the session works."""
 
     QUEUE = "queue"
@@ -123,7 +123,7 @@ class Done(Wire, frozen=True, kw_only=True):
     """An empty result."""
 
 
-class QueueUpdate(OwnUpdate, frozen=True, kw_only=True, tag="_antiphon_queue"):
+class QueueUpdate(AntiphonUpdate, frozen=True, kw_only=True, tag="_antiphon_queue"):
     """The whole queue, in order."""
 
     entries: list[QueueEntry]

@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, UnsetType, field
 
 from antiphon.schema.antiphon.clients import ClientId, Present
 from antiphon.schema.antiphon.prompts import OperationId
-from antiphon.schema.wire import Forgiving, OwnEnum, Wire
+from antiphon.schema.wire import ClosedEnum, Forgiving, Wire
 
 EventNumber = Annotated[int, Meta(ge=0)]
 """The number of the last event that the client has."""
@@ -49,7 +49,7 @@ class CloseSessionMeta(Forgiving, frozen=True, kw_only=True):
     for_all: bool = False  #: Close the session for all clients. For owners.
 
 
-class HistoryPolicy(OwnEnum):
+class HistoryPolicy(ClosedEnum):
     FULL = "full"
     PENDING_ONLY = "pending_only"
     """The open questions, and the tool calls they are about."""

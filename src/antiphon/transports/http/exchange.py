@@ -5,14 +5,17 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct, field
 
 from antiphon.jsonrpc.lines import DEFAULT_BOUND
+
+if TYPE_CHECKING:  # a client uses this module without a server
+    from aiohttp.web_protocol import RequestHandler
 
 HEAD_BOUND = 64 * 1024
 EVENTS = "text/event-stream"
@@ -101,45 +104,72 @@ def json(status: int, body: bytes, headers: Mapping[str, str] | None = None) -> 
     return Reply(status, body, {"Content-Type": "application/json", **(headers or {})})
 
 
-class Exchange(ABC):
-    """A handler responds once: with `reply`, or with `begin`, any number of `write`, and `end`."""
+class Exchange:
+    """One request and its response. A handler calls `reply`, or `begin`, any number of `write`, and `end`."""
 
-    def __init__(self, head: Head) -> None:
+    def __init__(self, head: Head, socket: RequestHandler, *, chunked: bool) -> None:
+        """`chunked`: whether the pieces of a body are sent as HTTP/1.1 chunks."""
         self.head = head
         self.gone = False
         """Whether the client has closed the socket."""
         self.on_gone: Callable[[], None] = lambda: None
         self.on_room: Callable[[], None] = lambda: None
         """Called when `congested` becomes false."""
+        self._socket = socket
+        self._chunked = chunked
+        loop = asyncio.get_running_loop()
+        self.begun: asyncio.Future[Reply | Mapping[str, str]] = loop.create_future()
+        """The whole response, or the headers of a response whose body follows in pieces."""
+        self.ended: asyncio.Future[None] = loop.create_future()
+        self._early: list[bytes] | None = []
+        """Pieces of the body that were written before the headers; `None` after that."""
 
-    @abstractmethod
-    def reply(self, reply: Reply) -> None: ...
+    def reply(self, reply: Reply) -> None:
+        self._begin(reply)
 
-    @abstractmethod
     def begin(self, headers: Mapping[str, str]) -> None:
         """Respond with status 200 and a body that follows."""
+        self._begin(headers)
 
-    @abstractmethod
-    def write(self, data: bytes) -> None: ...
+    def _begin(self, response: Reply | Mapping[str, str]) -> None:
+        if not self.begun.done():
+            self.begun.set_result(response)
 
-    @abstractmethod
+    def write(self, data: bytes) -> None:
+        if self._early is not None:
+            self._early.append(data)
+        elif data and not self.gone and self._socket.transport is not None:
+            self._socket.transport.write(b"%x\r\n%b\r\n" % (len(data), data) if self._chunked else data)
+
+    def flush(self) -> None:
+        """Write the early pieces of the body. The headers have been written."""
+        early, self._early = self._early, None
+        self.write(b"".join(early or ()))
+        if not self.congested:
+            self.on_room()
+
     def end(self) -> None:
         """End the body."""
+        if not self.ended.done():
+            self.ended.set_result(None)
 
-    @abstractmethod
     def abort(self) -> None:
         """Close the socket, so that the client sees an incomplete response."""
+        if self._socket.transport is not None:
+            self._socket.transport.abort()
 
     @property
-    @abstractmethod
     def congested(self) -> bool:
         """Whether the client reads more slowly than the handler writes."""
+        return bool(self._early) or self._socket.writing_paused
 
     def lose(self) -> None:
         """Note that the client has closed the socket."""
         if not self.gone:
             self.gone = True
             self.on_gone()
+        self._begin(Reply(500))  # ends the wait for `begun`; no client reads it
+        self.end()
 
 
 class Handler(Protocol):

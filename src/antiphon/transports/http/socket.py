@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import errno
 import resource
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, cast
 
 from aiohttp.http import HttpVersion10, HttpVersion11
@@ -65,7 +65,7 @@ class HttpSocket(RequestHandler):
             auto_decompress=False,  # the bound is for the body as sent
         )
         self._requests = requests
-        self._exchange: HttpExchange | None = None
+        self._exchange: Exchange | None = None
         self._answered = 0
         """Answered requests, of those that aiohttp has read."""
         self._head_size = 0
@@ -162,7 +162,7 @@ class HttpSocket(RequestHandler):
     # --- one request after another -----------------------------------------------------------------
 
     @contextlib.contextmanager
-    def answering(self, exchange: HttpExchange) -> Any:
+    def answering(self, exchange: Exchange) -> Any:
         self._expect(None)
         self._exchange = exchange
         try:
@@ -240,7 +240,7 @@ class HttpRequests:
             socket.refuse_head(400)
             return Response()
         head = read_head(request, socket.peer)
-        exchange = HttpExchange(head, request, socket)
+        exchange = Exchange(head, socket, chunked=request.version >= HttpVersion11)
         with socket.answering(exchange):
             refusal = self._check_head(request)
             if refusal is not None:
@@ -294,7 +294,7 @@ class HttpRequests:
             incomplete=self._incomplete,
         )
 
-    async def _answer(self, exchange: HttpExchange, request: BaseRequest, body: bytes) -> StreamResponse:
+    async def _answer(self, exchange: Exchange, request: BaseRequest, body: bytes) -> StreamResponse:
         head = exchange.head
         try:
             await self._handler.answer(exchange, body)
@@ -334,56 +334,3 @@ def read_head(request: BaseRequest, peer: str) -> Head:
 def _as_utf8(text: str) -> str:
     """Replace bytes that aiohttp could not decode, so that the text can be encoded again."""
     return text.encode(errors="surrogateescape").decode(errors="replace")
-
-
-class HttpExchange(Exchange):
-    def __init__(self, head: Head, request: BaseRequest, socket: HttpSocket) -> None:
-        super().__init__(head)
-        self._socket = socket
-        self._chunked = request.version >= HttpVersion11
-        loop = asyncio.get_running_loop()
-        self.begun: asyncio.Future[Reply | Mapping[str, str]] = loop.create_future()
-        """The whole response, or the headers of a response whose body follows in pieces."""
-        self.ended: asyncio.Future[None] = loop.create_future()
-        self._early: list[bytes] | None = []
-        """Pieces of the body that were written before the headers; `None` after that."""
-
-    def reply(self, reply: Reply) -> None:
-        self._begin(reply)
-
-    def begin(self, headers: Mapping[str, str]) -> None:
-        self._begin(headers)
-
-    def _begin(self, response: Reply | Mapping[str, str]) -> None:
-        if not self.begun.done():
-            self.begun.set_result(response)
-
-    def write(self, data: bytes) -> None:
-        if self._early is not None:
-            self._early.append(data)
-        elif data and not self.gone and self._socket.transport is not None:
-            self._socket.transport.write(b"%x\r\n%b\r\n" % (len(data), data) if self._chunked else data)
-
-    def flush(self) -> None:
-        """Write the early pieces of the body. The headers have been written."""
-        early, self._early = self._early, None
-        self.write(b"".join(early or ()))
-        if not self.congested:
-            self.on_room()
-
-    def end(self) -> None:
-        if not self.ended.done():
-            self.ended.set_result(None)
-
-    def abort(self) -> None:
-        if self._socket.transport is not None:
-            self._socket.transport.abort()
-
-    @property
-    def congested(self) -> bool:
-        return bool(self._early) or self._socket.writing_paused
-
-    def lose(self) -> None:
-        super().lose()
-        self._begin(Reply(500))  # ends `_answer`; no client reads it
-        self.end()
